@@ -105,8 +105,8 @@ READS_ALL = {
     "unique_hyphenated_tickers",
     # The first rows in the order of an index.
     "funds_by_value",
-    "schedules_of_all_greatest",
-    "schedules_of_all_least",
+    "all_schedules_greatest_first",
+    "all_schedules_smallest_first",
     "followed",
     # Of a test's world, which holds a handful of accounts.
     "happenings",

@@ -1,1 +1,1 @@
-"""Owners of more than five per cent (Schedules 13D and 13G), and sales that are proposed (Form 144)."""
+"""Owners of more than five per cent (Schedules 13D and 13G), proposed sales (Form 144) and holders over all forms."""

@@ -1,25 +1,32 @@
-"""How much of an issuer its largest holders have, of the shares that its cover page counts."""
+"""The concentration of an issuer's shares: the percentages of its largest holders.
+
+Each holder counts with its current figure (``reported_figures``). Holders who file together mostly report the same
+shares. All holders who are connected by joint filings are therefore merged, and only the largest of them counts: if A
+files with B, and B with C, the largest of the three stands for all.
+
+The percentages by 13F and by insiders' forms are sums of their own, over the figures of these forms only.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import groupby
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core.records import Time, build_record
-from finapi.market.ownership import issuer_holders
-from finapi.market.ownership.holder_profiles import Source
-from finapi.market.ownership.issuer_holders import Divider, Gaps, SharesOutstanding, ToldFigure
+from finapi.market.ownership import reported_figures
+from finapi.market.ownership.filing_actions import Source
+from finapi.market.ownership.reported_figures import Gaps, HolderFigure, PercentCalculator, SharesOutstanding
 from finapi.market.reference.companies import Company
 from finapi.store.db import Transaction
 
-_SHOWN = 25
+_MAX_LISTED_HOLDERS = 25
 
 
 class CountedHolder(TypedDict):
-    """A holder, or several who file together, as concentration counts it: once, by one figure of one form."""
+    """A holder, or several who file together, with the one figure that counts."""
 
     holderUuid: str
     percent: Decimal
@@ -30,141 +37,164 @@ class CountedHolder(TypedDict):
 
 
 class ConcentrationCoverage(TypedDict):
-    """What the figures are made of, and what they leave out."""
+    """The holders that the figures are computed from, and those that are left out."""
 
-    holders: Annotated[int, "Counted, those who file together once."]
+    holders: Annotated[int, "Counted holders; those who file together count once."]
     withoutPercent: Annotated[int, "Holders who are left out because no percentage is known."]
-    withoutPercentReasons: Annotated[dict[str, int], "How many of them by reason, in the words of gaps."]
-    heldPercent: Annotated[Decimal | None, "Of all who are counted; above 100 where forms tell the same shares again."]
+    withoutPercentReasons: Annotated[dict[str, int], "Their number by reason; the reasons are those of gaps."]
+    heldPercent: Annotated[Decimal | None, "Of all counted holders; above 100 if several forms report the same shares."]
     unknownPercent: Annotated[
         Decimal | None,
-        "At least so much is left to holders of whom no form tells; null where heldPercent is above 100.",
+        "The least that is left for holders without any form; null if heldPercent is above 100.",
     ]
     gaps: Gaps
 
 
 class OwnershipConcentration(TypedDict):
-    """How the shares of an issuer are distributed, in per cent of those outstanding."""
+    """The distribution of an issuer's shares, in per cent of the shares outstanding."""
 
     issuerCik: str
     issuerTicker: str | None
-    asOf: Annotated[Time | None, "The latest day of a figure that is counted."]
+    asOf: Annotated[Time | None, "The latest day of a counted figure."]
     top5Percent: Decimal | None
     top10Percent: Decimal | None
     top25Percent: Decimal | None
-    herfindahl: Annotated[Decimal | None, "Sum of squared percentages, 0 to 10,000, of the holders that are counted."]
-    institutionalPercent: Annotated[Decimal | None, "By 13F reports alone."]
-    insiderPercent: Annotated[Decimal | None, "By Forms 3, 4 and 5 alone, derivatives left out."]
+    herfindahl: Annotated[Decimal | None, "Sum of the squared percentages of the counted holders, 0 to 10,000."]
+    institutionalPercent: Annotated[Decimal | None, "By 13F reports only."]
+    insiderPercent: Annotated[Decimal | None, "By Forms 3, 4 and 5 only, without derivatives."]
     sharesOutstanding: SharesOutstanding
     coverage: ConcentrationCoverage
     holders: Annotated[list[CountedHolder], "The 25 largest."]
     gaps: Gaps
 
 
-class _Part(NamedTuple):
+class _Stake(NamedTuple):
+    """A figure that counts, as a percentage."""
+
     percent: Decimal
-    figure: ToldFigure
+    figure: HolderFigure
 
 
-def of_issuer(tx: Transaction, company: Company) -> OwnershipConcentration:
-    """The concentration of a company's shares.
-
-    Each holder counts with the one figure that stands for its position; of those who stand on one filing, who mostly
-    report the same shares, the largest counts for all. Parts by 13F and by insiders' forms are sums of their own.
-    """
-    divider = Divider(tx, company.cik, company.ticker)
-    figures, groups = issuer_holders.of_everybody(tx, company.cik), _groups(tx, company.cik)
-    counted, without = _largest(figures.values(), groups, divider)
-    managers, insiders = (
-        _largest(([one for one in held if one.source == source] for held in figures.values()), joint, divider)[0]
-        for source, joint in (("form_13f", {}), ("form_4", groups))
-    )
-    parts = [one.percent for one in counted]
-    sums = {f"top{most}Percent": parts[:most] for most in (5, 10, 25)} | {
-        "herfindahl": [part**2 for part in parts],
-        "institutionalPercent": [one.percent for one in managers],
-        "insiderPercent": [one.percent for one in insiders],
+def compute_concentration(tx: Transaction, company: Company) -> OwnershipConcentration:
+    """Return the concentration of a company's shares."""
+    calculator = PercentCalculator(tx, company.cik, company.ticker)
+    figures_by_holder = reported_figures.load_figures_of_issuer(tx, company.cik)
+    joint_holders = _find_joint_holders(tx, company.cik)
+    stakes, reasons = _list_stakes(figures_by_holder.values(), joint_holders, calculator)
+    managers_figures = _select_source(figures_by_holder, "form_13f")
+    managers_stakes, _ = _list_stakes(managers_figures, {}, calculator)
+    insiders_figures = _select_source(figures_by_holder, "form_4")
+    insiders_stakes, _ = _list_stakes(insiders_figures, joint_holders, calculator)
+    percents = [stake.percent for stake in stakes]
+    figures = {
+        "top5Percent": _sum_rounded(percents[:5]),
+        "top10Percent": _sum_rounded(percents[:10]),
+        "top25Percent": _sum_rounded(percents[:25]),
+        "herfindahl": _sum_rounded([percent**2 for percent in percents]),
+        "institutionalPercent": _sum_rounded([stake.percent for stake in managers_stakes]),
+        "insiderPercent": _sum_rounded([stake.percent for stake in insiders_stakes]),
     }
-    plain = {name: _summed(some) for name, some in sums.items()}
-    held = _summed(parts)
-    unknown = None if held is None or held > 100 else 100 - held
-    reason = max(without, key=lambda one: (without[one], one), default=None)
-    gap = divider.counted["gap"] or reason or "no_figure_of_shares"
-    coverage: ConcentrationCoverage = {
-        "holders": len(counted),
-        "withoutPercent": without.total(),
-        "withoutPercentReasons": dict(sorted(without.items())),
-        "heldPercent": held,
-        "unknownPercent": unknown,
-        "gaps": _gaps({"heldPercent": held}, gap)
-        | _gaps({"unknownPercent": unknown}, "forms_overlap" if held else gap),
-    }
+    gap = calculator.shares_outstanding["gap"] or _find_commonest(reasons) or "no_figure_of_shares"
     return build_record(
         OwnershipConcentration,
-        plain,
+        figures,
         issuerCik=company.padded_cik,
         issuerTicker=company.ticker,
-        asOf=issuer_holders.timed(max((one.figure.day for one in counted), default=None)),
-        sharesOutstanding=divider.counted,
-        coverage=coverage,
-        holders=_shown(tx, counted[:_SHOWN]),
-        gaps=_gaps(plain, gap),
+        asOf=reported_figures.format_day(max((stake.figure.day for stake in stakes), default=None)),
+        sharesOutstanding=calculator.shares_outstanding,
+        coverage=_build_coverage(percents, reasons, gap),
+        holders=_list_counted_holders(tx, stakes[:_MAX_LISTED_HOLDERS]),
+        gaps={name: gap for name, figure in figures.items() if figure is None},
     )
 
 
-def _summed(parts: Sequence[Decimal]) -> Decimal | None:
-    """The sum, rounded once; None of nothing."""
-    return issuer_holders.rounded(sum(parts, Decimal())) if parts else None
+def _select_source(figures_by_holder: Mapping[str, Sequence[HolderFigure]], source: str) -> list[list[HolderFigure]]:
+    """Return for each holder the figures of one source."""
+    return [[figure for figure in figures if figure.source == source] for figures in figures_by_holder.values()]
 
 
-def _gaps(plain: Mapping[str, Decimal | None], gap: str) -> dict[str, str]:
-    return {name: gap for name, value in plain.items() if value is None}
+def _list_stakes(
+    figures_by_holder: Iterable[Sequence[HolderFigure]], joint_holders: Mapping[str, str], calculator: PercentCalculator
+) -> tuple[list[_Stake], Counter[str]]:
+    """Return the stakes of the holders, the largest first, and the number of holders without a percentage by reason.
 
-
-def _largest(figures: Any, groups: Mapping[str, str], divider: Divider) -> tuple[list[_Part], Counter[str]]:
-    """The part of each holder, the largest first, of a group the largest alone; and how many have none, by reason."""
-    best: dict[str, _Part] = {}
-    without: Counter[str] = Counter()
-    for held in figures:
-        stands = issuer_holders.standing(held) if held else None
-        if stands is None or stands.shares == 0:
+    Of holders who file together, only the largest is returned.
+    """
+    largest: dict[str, _Stake] = {}
+    reasons: Counter[str] = Counter()
+    for figures in figures_by_holder:
+        if not figures:
             continue
-        percent, gap = divider.part(stands.figure, stands.shares)
+        current = reported_figures.choose_current(figures)
+        if current.shares == 0:
+            continue
+        percent, gap = calculator.compute(current.figure, current.shares)
         if percent is None:
-            without[stands.gap or gap or "no_figure_of_shares"] += 1
+            reasons[current.gap or gap or "no_figure_of_shares"] += 1
             continue
-        group = groups.get(stands.figure.holder, stands.figure.holder)
-        part = _Part(percent, stands.figure)
-        best[group] = max(best.get(group, part), part, key=lambda one: (one.percent, one.figure.holder))
-    return sorted(best.values(), key=lambda one: (-one.percent, one.figure.holder)), without
+        stake = _Stake(percent, current.figure)
+        holder = current.figure.holder
+        representative = joint_holders.get(holder, holder)
+        other = largest.get(representative)
+        if other is None or (stake.percent, stake.figure.holder) > (other.percent, other.figure.holder):
+            largest[representative] = stake
+    return sorted(largest.values(), key=lambda stake: (-stake.percent, stake.figure.holder)), reasons
 
 
-def _groups(tx: Transaction, issuer: int) -> dict[str, str]:
-    """Of each holder who stands on a filing with others one of them, the same for all that filings bring together."""
-    leader: dict[str, str] = {}
+def _find_joint_holders(tx: Transaction, issuer: int) -> dict[str, str]:
+    """Return for each holder who files together with others one of them, the same for all who are connected."""
+    parents: dict[str, str] = {}  # A forest: holders with the same root are connected.
 
-    def lead(holder: str) -> str:
-        while leader.setdefault(holder, holder) != holder:
-            holder = leader[holder]
+    def find_root(holder: str) -> str:
+        while parents.setdefault(holder, holder) != holder:
+            holder = parents[holder]
         return holder
 
-    for _, rows in groupby(tx.list_rows("filers_together", issuer=issuer), key=lambda row: row["id"]):
+    for _, rows in groupby(tx.list_rows("joint_filers", issuer=issuer), key=lambda row: row["id"]):
         first, *others = [row["holder"] for row in rows]
         for other in others:
-            leader[lead(other)] = lead(first)
-    return {holder: lead(holder) for holder in [*leader]}
+            parents[find_root(other)] = find_root(first)
+    return {holder: find_root(holder) for holder in list(parents)}
 
 
-def _shown(tx: Transaction, counted: Sequence[_Part]) -> list[CountedHolder]:
-    told = issuer_holders.with_filings(tx, [one.figure for one in counted])
+def _find_commonest(reasons: Counter[str]) -> str | None:
+    """Return the reason with the highest count, of several the last in the alphabet; None if there is none."""
+    return max(reasons, key=lambda reason: (reasons[reason], reason), default=None)
+
+
+def _build_coverage(percents: Sequence[Decimal], reasons: Counter[str], gap: str) -> ConcentrationCoverage:
+    held = _sum_rounded(percents)
+    unknown = None if held is None or held > 100 else 100 - held
+    gaps = {}
+    if held is None:
+        gaps["heldPercent"] = gap
+    if unknown is None:
+        gaps["unknownPercent"] = "forms_overlap" if held else gap
+    return {
+        "holders": len(percents),
+        "withoutPercent": reasons.total(),
+        "withoutPercentReasons": dict(sorted(reasons.items())),
+        "heldPercent": held,
+        "unknownPercent": unknown,
+        "gaps": gaps,
+    }
+
+
+def _sum_rounded(percents: Sequence[Decimal]) -> Decimal | None:
+    """Return the sum, rounded once; None if there is nothing to sum up."""
+    return reported_figures.round_percent(sum(percents, Decimal())) if percents else None
+
+
+def _list_counted_holders(tx: Transaction, stakes: Sequence[_Stake]) -> list[CountedHolder]:
+    figures = reported_figures.list_with_filings(tx, [stake.figure for stake in stakes])
     return [
         build_record(
             CountedHolder,
-            {**held},
-            holderUuid=part.figure.holder,
-            percent=issuer_holders.rounded(part.percent),
-            accessionNumber=held["accession"],
-            asOf=issuer_holders.timed(held["day"]),
+            {**figure},
+            holderUuid=stake.figure.holder,
+            percent=reported_figures.round_percent(stake.percent),
+            accessionNumber=figure["accession"],
+            asOf=reported_figures.format_day(figure["day"]),
         )
-        for part, held in zip(counted, told, strict=True)
+        for stake, figure in zip(stakes, figures, strict=True)
     ]

@@ -1,7 +1,7 @@
-"""Who holds something, by one UUID over all forms: a CIK where there is one, else a name.
+"""The UUID of a holder, the same for all forms: made from its CIK or, if no CIK is known, from its name.
 
-The UUID is of version 8 (RFC 9562), made of what it stands for: it is the same in every database, and that of a CIK can
-be read back without a table.
+The UUIDs are of version 8 (RFC 9562), so they can be computed and are the same in every database. A CIK is the last
+digits of its UUID. Queries build the UUID of a CIK with the same prefix.
 """
 
 from __future__ import annotations
@@ -10,21 +10,26 @@ import hashlib
 import re
 import uuid
 
-_PREFIX = "f1a9c1c0-0000-8000-8"  # of a CIK; the rest is its ten digits behind a zero
+_CIK_PREFIX = "f1a9c1c0-0000-8000-8000-"  # Followed by the CIK in twelve digits.
 
 
 def for_cik(cik: int) -> str:
-    """The UUID of a company or person of the SEC's."""
-    return f"{_PREFIX}000-{cik:012}"
+    """Return the UUID of a company or person with a CIK."""
+    return f"{_CIK_PREFIX}{cik:012}"
 
 
 def for_name(name: str) -> str:
-    """The UUID of a person who is known by name only; case, spaces and punctuation do not count."""
-    digits = int.from_bytes(hashlib.sha256(fold_name(name).encode()).digest()[:16])
-    digits = digits & ~(0xF000 << 64) | 0x8000 << 64  # version 8
-    return str(uuid.UUID(int=digits & ~(0xC000 << 48) | 0x8000 << 48))  # the variant of RFC 9562
+    """Return the UUID of a person without a CIK. Case, spaces and punctuation of the name do not matter."""
+    number = int.from_bytes(hashlib.sha256(fold_name(name).encode()).digest()[:16])
+    number = _replace_bits(number, 0xF000 << 64, 0x8000 << 64)  # The version: 8.
+    number = _replace_bits(number, 0xC000 << 48, 0x8000 << 48)  # The variant of RFC 9562.
+    return str(uuid.UUID(int=number))
+
+
+def _replace_bits(number: int, mask: int, bits: int) -> int:
+    return number & ~mask | bits
 
 
 def fold_name(name: str) -> str:
-    """A name as it is compared."""
+    """Return a name in the form in which names are compared: its words in lower case."""
     return " ".join(re.findall(r"[^\W_]+", name.casefold()))

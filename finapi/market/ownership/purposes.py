@@ -1,46 +1,72 @@
-"""What Item 4 of a Schedule 13D says its filers want, by its words.
+"""The intents that Item 4 of a Schedule 13D ("Purpose of Transaction") states, found by its words.
 
-Most of an Item 4 is a list of what is not planned, may be discussed or is reserved: a sentence that hedges or denies
-says nothing here. What is left is a hint of where to read, not a judgement.
+Most of an Item 4 lists what is not planned, may be discussed or is reserved. A sentence that hedges or denies is
+therefore ignored: "The fund may nominate directors" states nothing, "The fund nominated two directors" states a board
+seat demand. An intent is a hint of where to read, not a judgement.
 """
 
 from __future__ import annotations
 
 import re
 
+# Each intent is stored as a bit, the first one as the lowest.
 INTENTS = ("intends_to_acquire", "opposes_management", "board_seat_demand", "seeks_sale_or_merger")
 
-# A sentence with any of these plans nothing.
-_HEDGED = re.compile(
+# Characters of Item 4 in lists. The filing itself has the complete text.
+PREVIEW_CHARS = 500
+
+# A sentence with one of these words plans nothing.
+_HEDGE = re.compile(
     r"\b(no|not|nor|neither|without|may(?! [0-9])|might|could|would|if|whether|from time to time|reserves?|reserving"
     r"|consider\w*|in the ordinary course|any or all|as of the date)\b|n't\b"
 )
-_WORDS = tuple(
-    re.compile(words)
-    for words in (
+# The words of each intent, in the order of INTENTS.
+_INTENT_WORDS = (
+    re.compile(
         r"\b(intends?|plans?|agreed|offered|proposes?|proposed|propos(?:al|als) to) (?:\w+ ){0,3}?"
-        r"(acquire|purchase|buy)\b|\btender offer\b",
-        r"\b(opposes?|opposed|opposing|vot(?:e|ed|ing) against|inadequate|withhold(?:ing)? (?:\w+ ){0,2}?votes?)\b",
+        r"(acquire|purchase|buy)\b|\btender offer\b"
+    ),
+    re.compile(
+        r"\b(opposes?|opposed|opposing|vot(?:e|ed|ing) against|inadequate|withhold(?:ing)? (?:\w+ ){0,2}?votes?)\b"
+    ),
+    re.compile(
         r"\b(nominat(?:e|es|ed|ing|ion|ions)|appoint(?:ed|ment)?|elect(?:ed|ion)?) (?:\w+[ ,]+){0,8}?"
-        r"(directors?|board)\b|\bboard (?:representation|seats?)\b|\bproxy contest\b",
+        r"(directors?|board)\b|\bboard (?:representation|seats?)\b|\bproxy contest\b"
+    ),
+    re.compile(
         r"\bsale of the (?:company|issuer)\b|\bstrategic alternatives\b|\bmerger agreement\b"
-        r"|\btake[- ]private\b|\bgoing[- ]private\b",
-    )
+        r"|\btake[- ]private\b|\bgoing[- ]private\b"
+    ),
 )
-_SENTENCE = re.compile(r"[.;:!?]\s+|\s[•●]\s")
+_SENTENCE_END = re.compile(r"[.;:!?]\s+|\s[•●]\s")
 
 
 def find_intents(text: str | None) -> int | None:
-    """A bit for each of ``INTENTS`` that some sentence states, the first the lowest; None without a text."""
+    """Return the bits of the intents that the text states, or None if there is no text."""
     if not text:
         return None
-    found = 0
-    for sentence in _SENTENCE.split(text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
-        if _HEDGED.search(sentence) is None:
-            found |= sum(1 << place for place, words in enumerate(_WORDS) if words.search(sentence))
-    return found
+    bits = 0
+    for sentence in _SENTENCE_END.split(text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")):
+        if _HEDGE.search(sentence) is not None:
+            continue
+        for index, words in enumerate(_INTENT_WORDS):
+            if words.search(sentence):
+                bits |= 1 << index
+    return bits
 
 
-def named(bits: int | None) -> dict[str, bool | None]:
-    """The intents by name; all None when there is no Item 4."""
-    return {name: None if bits is None else bool(bits >> place & 1) for place, name in enumerate(INTENTS)}
+def get_bit(intent: str) -> int:
+    """Return the bit of an intent."""
+    return 1 << INTENTS.index(intent)
+
+
+def list_flags(bits: int | None) -> dict[str, bool | None]:
+    """Return for each intent whether its bit is set; None for all of them if there is no Item 4."""
+    return {intent: None if bits is None else bool(bits & get_bit(intent)) for intent in INTENTS}
+
+
+def shorten(text: str | None) -> str | None:
+    """Return the beginning of a text for a list, with an ellipsis if it is cut."""
+    if text is None or len(text) <= PREVIEW_CHARS:
+        return text
+    return f"{text[: PREVIEW_CHARS - 1]}\N{HORIZONTAL ELLIPSIS}"

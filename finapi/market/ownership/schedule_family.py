@@ -1,4 +1,4 @@
-"""Schedules 13D and 13G on their way into the store."""
+"""The form family of Schedules 13D and 13G (``market/documents/families.py``)."""
 
 from __future__ import annotations
 
@@ -10,34 +10,38 @@ from finapi.edgar.schedules import Schedule
 from finapi.market.documents.families import Family
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, HEADER_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import UNDATED_NOTE
-from finapi.market.ownership import bodies, schedule_store
+from finapi.market.ownership import schedule_store, stored_documents
 from finapi.store.db import Transaction
 
-_UNREAD = "its cover is not in XML, as before December 18, 2024: its issuer and who filed it are from the header"
+_NOT_IN_XML = "its cover is not in XML, as before December 18, 2024: its issuer and who filed it are from the header"
 
 
-def _note(schedule: Schedule, filed: FilingMetadata) -> str | None:
-    notes = [] if filed.filed_at else [UNDATED_NOTE]
-    if all(one.shares is None for one in schedule.persons):
+def _build_note(schedule: Schedule, metadata: FilingMetadata) -> str | None:
+    """Return a note for the operator about a stored schedule, or None."""
+    notes = []
+    if not metadata.filed_at:
+        notes.append(UNDATED_NOTE)
+    if all(person.shares is None for person in schedule.persons):
         notes.append("it gives no figures, as amendments may")
     return "; ".join(notes) or None
 
 
-def _pack_rows(tx: Transaction) -> Iterator[tuple[Schedule, FilingMetadata, int]]:
+def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[Schedule, FilingMetadata, int]]:
+    """Yield every stored schedule with its filing and its source."""
     for row in tx.list_rows("schedules_to_pack"):
-        evidence = DOCUMENT_EVIDENCE if row["source"] == schedule_store.FROM_DOCUMENT else HEADER_EVIDENCE
-        filed = FilingMetadata(
+        metadata = FilingMetadata(
             row["accession"],
-            evidence,
+            DOCUMENT_EVIDENCE if row["source"] == schedule_store.FROM_DOCUMENT else HEADER_EVIDENCE,
             filed_at=row["filed_at"],
             accepted_at=row["accepted_at"],
             primary_document=row["document"],
         )
-        yield bodies.unpacked(row["body"]), filed, row["source"]
+        yield stored_documents.decode_schedule(row["body"]), metadata, row["source"]
 
 
-def _pack_put(tx: Transaction, schedule: Schedule, filed: FilingMetadata, source: int, now: datetime) -> bool:
-    return schedule_store.upsert(tx, schedule, filed, now, source)
+def _upsert_packed(tx: Transaction, schedule: Schedule, metadata: FilingMetadata, source: int, now: datetime) -> bool:
+    """Store a schedule of a pack. Return True if anything is new."""
+    return schedule_store.upsert(tx, schedule, metadata, now, source)
 
 
 FAMILY = Family(
@@ -46,11 +50,11 @@ FAMILY = Family(
     read_content=lambda documents: schedules.parse(documents[0].read(), documents[0].path),
     get_subject=schedule_store.build_subject,
     store=schedule_store.upsert,
-    describe_stored=_note,
+    describe_stored=_build_note,
     has_primary_document=True,
     finish_ingest=schedule_store.complete_undated,
-    unread_reasons=dict.fromkeys(schedules.TEXT_FORM_TYPES, _UNREAD),
+    unread_reasons=dict.fromkeys(schedules.TEXT_FORM_TYPES, _NOT_IN_XML),
     store_header=schedule_store.upsert_header,
-    iter_pack_rows=_pack_rows,
-    store_pack_row=_pack_put,
+    iter_pack_rows=_iter_pack_rows,
+    store_pack_row=_upsert_packed,
 )

@@ -1,43 +1,62 @@
-"""Schedules 13D and 13G as they are asked for: lists of filings, and one filing with everybody on its cover."""
+"""Lists of Schedules 13D and 13G, each filing with the figures of one of its persons and their change.
+
+The person is the one that the list is limited to, or else the lead (``schedule_store``). Changes compare with the same
+person's previous filing about the same securities:
+
+- ``percentChange`` is in percentage points. Splits do not change it.
+- ``sharesChange`` multiplies the previous shares by the splits in between. A holder with 100 shares who reports 400
+  after a split of four for one has a change of 0.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.schedules import ALL_FORM_TYPES
-from finapi.market.ownership import bodies, holder_ids, purposes
-from finapi.market.reference import sectors, share_splits
+from finapi.market.ownership import holder_ids, purposes
+from finapi.market.ownership.filing_windows import UNDATED, FilingWindow
+from finapi.market.reference import share_splits
 from finapi.store.db import Row, Transaction
 
 # Why a figure is null.
-HOLES = ("cover_not_in_xml", "not_reported", "no_earlier_filing", "earlier_filing_not_held", "needs_both_filings")
-Holes = dict[str, Annotated[str, OneOf(HOLES)]]
+HOLE_REASONS = (
+    "cover_not_in_xml",
+    "not_reported",
+    "no_earlier_filing",
+    "earlier_filing_not_held",
+    "needs_both_filings",
+)
+Holes = dict[str, Annotated[str, OneOf(HOLE_REASONS)]]
 
-Kind = Literal["13D", "13G"]
-# What a caller may narrow a list to, and the forms that it means: those of before and after December 2024.
+# The form types by the values of the parameter formType. "13D" means the four form types of 13D: originals and
+# amendments, before and after December 2024.
 FORM_TYPES: dict[str, tuple[str, ...]] = {
-    **{kind: tuple(form for form in ALL_FORM_TYPES if kind in form) for kind in ("13D", "13G")},
-    **{f"{kind}/A": tuple(form for form in ALL_FORM_TYPES if f"{kind}/A" in form) for kind in ("13D", "13G")},
+    "13D": tuple(form for form in ALL_FORM_TYPES if "13D" in form),
+    "13G": tuple(form for form in ALL_FORM_TYPES if "13G" in form),
+    "13D/A": tuple(form for form in ALL_FORM_TYPES if "13D/A" in form),
+    "13G/A": tuple(form for form in ALL_FORM_TYPES if "13G/A" in form),
     **{form: (form,) for form in ALL_FORM_TYPES},
 }
+MEMBER_OF_GROUP = "a"  # ReportingPerson.group_membership
+
 SORTS = ("filedAt", "percentOfClass")
+# The ends of the names of queries, by the sort column and whether it is descending.
 _ORDERS = {
-    ("filedAt", True): "newest",
-    ("filedAt", False): "oldest",
-    ("percentOfClass", True): "greatest",
-    ("percentOfClass", False): "least",
+    ("filedAt", True): "newest_first",
+    ("filedAt", False): "oldest_first",
+    ("percentOfClass", True): "greatest_first",
+    ("percentOfClass", False): "smallest_first",
 }
-# Holders whose names match that are looked at.
-_NAMES = 500
-LAST_DAY = 10**9
+_MAX_MATCHING_HOLDERS = 500
+_MAX_SEARCH_WORDS = 10
 
 
 class IntentFlags(TypedDict):
-    """What sentences of Item 4 state without a hedge; null without an Item 4. Hints of where to read."""
+    """The intents that Item 4 states without hedging; null without an Item 4. Hints of where to read."""
 
     intends_to_acquire: bool | None
     opposes_management: bool | None
@@ -46,7 +65,7 @@ class IntentFlags(TypedDict):
 
 
 class ScheduleFiling(TypedDict):
-    """A Schedule 13D or 13G with the figures of one of its persons: the one asked for, else who reports most."""
+    """A Schedule 13D or 13G with the figures of one of its persons."""
 
     accessionNumber: str
     formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
@@ -58,18 +77,18 @@ class ScheduleFiling(TypedDict):
     filerName: str
     percentOfClass: Decimal | None
     sharesOwned: Decimal | None
-    priorPercent: Annotated[Decimal | None, "In this person's filing before, of the same securities."]
-    priorShares: Annotated[Decimal | None, "As they were filed then."]
+    priorPercent: Annotated[Decimal | None, "In the person's previous filing about the same securities."]
+    priorShares: Annotated[Decimal | None, "In that filing, as they were filed."]
     percentChange: Annotated[Decimal | None, "In percentage points."]
-    sharesChange: Annotated[Decimal | None, "On shares of today's split."]
+    sharesChange: Annotated[Decimal | None, "Adjusted for the splits between the two filings."]
     splitFactor: Annotated[
-        Decimal | None, "Shares that one share became through splits between the two; null without splits."
+        Decimal | None, "Shares that one share became by splits between the two filings; null without splits."
     ]
     priorAccessionNumber: str | None
-    purpose: Annotated[str | None, f"The first {bodies.PURPOSE_SHOWN} characters of Item 4."]
+    purpose: Annotated[str | None, f"The first {purposes.PREVIEW_CHARS} characters of Item 4."]
     dateOfEvent: Date | None
     isAmendment: bool
-    isConversion: Annotated[bool, "Whether the filing before was of the other schedule."]
+    isConversion: Annotated[bool, "true: the person's previous filing was a schedule of the other kind."]
     cusip: str | None
     titleOfClass: str | None
     soleVotingPower: Decimal | None
@@ -77,375 +96,206 @@ class ScheduleFiling(TypedDict):
     reportingPersonCount: int
     holderUuid: str
     intentFlags: IntentFlags
-    holes: Annotated[Holes, "Why a figure is null, by its name."]
+    holes: Annotated[Holes, "The reason for each figure that is null, by its name."]
 
 
 class ScheduleFilters(NamedTuple):
-    """What narrows a list: filing days by their number, forms, the least percentage of the class."""
+    """The filters and the order of a list of schedules."""
 
-    issuer: int | None = None
-    holders: Sequence[str] | None = None
+    issuer: int | None = None  # CIK
+    holders: Sequence[str] | None = None  # UUIDs. The list shows the figures of these persons.
     forms: Sequence[str] | None = None
     min_percent: float | None = None
-    since: int = 0
-    until: int = LAST_DAY
+    window: FilingWindow = FilingWindow()
     amendment: bool | None = None
     conversion: bool | None = None
-    intent: int | None = None
+    intent: int | None = None  # A bit of ``purposes``.
     sort: str = "filedAt"
     descending: bool = True
 
 
-def list_filings(tx: Transaction, narrow: ScheduleFilters, limit: int, offset: int) -> tuple[list[ScheduleFiling], int]:
-    """A page of filings, and how many there are."""
-    values = {
-        "issuer": narrow.issuer,
-        "holders": json.dumps(list(narrow.holders or ())),
-        "forms": None if narrow.forms is None else json.dumps(list(narrow.forms)),
-        "min_percent": narrow.min_percent,
-        "since": narrow.since,
-        "until": narrow.until,
-        "amendment": narrow.amendment,
-        "conversion": narrow.conversion,
-        "intent": narrow.intent,
-    }
-    turned = _ORDERS[narrow.sort, narrow.descending]
-    if narrow.holders is not None:
-        named, counted = f"schedules_of_holders_{turned}", "schedules_of_holders_count"
-    elif narrow.issuer is not None:
-        named, counted = f"schedules_of_issuer_{turned}", "schedules_of_issuer_count"
+def list_filings(
+    tx: Transaction, filters: ScheduleFilters, limit: int, offset: int
+) -> tuple[list[ScheduleFiling], int]:
+    """Return a page of filings, and the number of all."""
+    order = _ORDERS[filters.sort, filters.descending]
+    if filters.holders is not None:
+        query, count_query = f"schedules_of_holders_{order}", "count_schedules_of_holders"
+    elif filters.issuer is not None:
+        query, count_query = f"schedules_of_issuer_{order}", "count_schedules_of_issuer"
     else:
-        named, counted = f"schedules_of_all_{turned}", "schedules_of_all_count"
-    rows = tx.list_rows(named, values, limit=limit, offset=offset)
-    return shown(tx, [(row["id"], row["seq"]) for row in rows]), int(tx.find_value(counted, values))
+        query, count_query = f"all_schedules_{order}", "count_all_schedules"
+    parameters = {
+        "issuer": filters.issuer,
+        "holders": json.dumps(list(filters.holders or ())),
+        "forms": None if filters.forms is None else json.dumps(list(filters.forms)),
+        "min_percent": filters.min_percent,
+        "since": filters.window.since,
+        "until": filters.window.until,
+        "amendment": filters.amendment,
+        "conversion": filters.conversion,
+        "intent": filters.intent,
+    }
+    rows = tx.list_rows(query, parameters, limit=limit, offset=offset)
+    persons = [PersonKey(filing_id=row["id"], seq=row["seq"]) for row in rows]
+    return list_by_persons(tx, persons), int(tx.find_value(count_query, parameters))
 
 
-def count_undated(tx: Transaction, narrow: ScheduleFilters) -> int:
-    """How many filings a window leaves out because their day is not known."""
-    return list_filings(tx, narrow._replace(since=0, until=0), 1, 0)[1] if narrow.since else 0
+def count_undated(tx: Transaction, filters: ScheduleFilters) -> int:
+    """Return the number of filings that the window leaves out because their day is not known."""
+    if not filters.window.leaves_out_undated:
+        return 0
+    _, total = list_filings(tx, filters._replace(window=UNDATED), limit=1, offset=0)
+    return total
 
 
-def holders_of(tx: Transaction, cik: int | None, name: str | None) -> list[str] | None:
-    """The holders that a CIK and a name both mean; None when neither is given."""
+def find_holders(tx: Transaction, cik: int | None, name: str | None) -> list[str] | None:
+    """Return the UUIDs of the holders that have both a CIK and a name, or None if neither is given."""
     if name is None:
         return None if cik is None else [holder_ids.for_cik(cik)]
-    found = of_names(tx, name)
-    return found if cik is None else [one for one in found if one == holder_ids.for_cik(cik)]
+    matches = find_holders_by_name(tx, name)
+    if cik is None:
+        return matches
+    holder_id = holder_ids.for_cik(cik)
+    return [holder_id] if holder_id in matches else []
 
 
-def of_names(tx: Transaction, text: str) -> list[str]:
-    """The holders whose names have words that begin with each of a text's."""
-    words = holder_ids.fold_name(text).split()[:10]
+def find_holders_by_name(tx: Transaction, text: str) -> list[str]:
+    """Return the UUIDs of the holders whose names contain, for each word of a text, a word that begins with it."""
+    words = holder_ids.fold_name(text).split()[:_MAX_SEARCH_WORDS]
     if not words:
         return []
-    rows = tx.list_rows("holders_of_words", words=json.dumps(words), count=len(words), limit=_NAMES)
+    rows = tx.list_rows("holders_with_words", words=json.dumps(words), count=len(words), limit=_MAX_MATCHING_HOLDERS)
     return [row["holder"] for row in rows]
 
 
-def of_accession(tx: Transaction, accession: str) -> ScheduleFiling:
-    """The row of a filing that is held, with the figures of its lead."""
+class PersonKey(NamedTuple):
+    """A person of a filing."""
+
+    filing_id: int
+    seq: int  # The place on the cover, from 1.
+
+
+def get_filing(tx: Transaction, accession: str) -> ScheduleFiling:
+    """Return a stored filing with the figures of its lead."""
     row = tx.find_row("schedule_lead", accession=accession)
     assert row is not None
-    return shown(tx, [(row["id"], row["lead_seq"])])[0]
+    return list_by_persons(tx, [PersonKey(filing_id=row["id"], seq=row["lead_seq"])])[0]
 
 
-def shown(tx: Transaction, places: Sequence[tuple[int, int]]) -> list[ScheduleFiling]:
-    """The filings of these places (filing, person) in their order."""
+def list_by_persons(tx: Transaction, persons: Sequence[PersonKey]) -> list[ScheduleFiling]:
+    """Return for each person its filing with its figures, in the same order."""
     rows = {
-        (row["filing_id"], row["seq"]): row for row in tx.list_rows("schedules_shown", places=json.dumps(list(places)))
+        PersonKey(row["filing_id"], row["seq"]): row
+        for row in tx.list_rows("schedules_by_persons", persons=json.dumps(persons))
     }
-    splits: dict[str, list[Row]] = {}
-    return [_shown(tx, rows[place[0], place[1]], splits) for place in places]
+    splits = SplitReader(tx)
+    return [_build_filing(rows[person], splits) for person in persons]
 
 
-def _shown(tx: Transaction, row: Row, splits: dict[str, list[Row]]) -> ScheduleFiling:
-    percent, before = (_number(row[name]) for name in ("percent", "prior_percent"))
-    shares, had = (_number(row[name]) for name in ("shares", "prior_shares"))
+def _build_filing(row: Row, splits: SplitReader) -> ScheduleFiling:
+    percent = parse_decimal(row["percent"])
+    shares = parse_decimal(row["shares"])
+    prior_percent = parse_decimal(row["prior_percent"])
+    prior_shares = parse_decimal(row["prior_shares"])
+    percent_change = None if percent is None or prior_percent is None else percent - prior_percent
     factor = None
-    if shares is not None and had is not None and row["issuerTicker"]:
-        known = splits.setdefault(row["issuerTicker"], share_splits.list_for_ticker(tx, row["issuerTicker"]))
-        factor = split_factor(known, row["prior_day"], row["day"])
-    change = None if shares is None or had is None else shares - had * (factor or 1)
-    points = None if percent is None or before is None else percent - before
+    shares_change = None
+    if shares is not None and prior_shares is not None:
+        factor = splits.find_factor(row["issuerTicker"], row["prior_day"], row["day"])
+        shares_change = shares - prior_shares * (factor or 1)
+    figures = {
+        "percentOfClass": percent,
+        "sharesOwned": shares,
+        "priorPercent": prior_percent,
+        "priorShares": prior_shares,
+        "percentChange": percent_change,
+        "sharesChange": shares_change,
+    }
     return build_record(
         ScheduleFiling,
         row,
+        **figures,
         issuerCik=f"{row['issuer_cik']:010}",
-        filerCik=None if row["cik"] is None else f"{row['cik']:010}",
-        percentOfClass=percent,
-        sharesOwned=shares,
-        priorPercent=before,
-        priorShares=had,
-        percentChange=points,
-        sharesChange=change,
+        filerCik=format_cik(row["cik"]),
         splitFactor=factor,
-        purpose=_beginning(row["purpose"]),
-        intentFlags=flags(row["intents"]),
+        purpose=purposes.shorten(row["purpose"]),
+        intentFlags=build_intent_flags(row["intents"]),
         isConversion=row["prior_kind"] is not None and row["prior_kind"] != row["kind"],
-        holes=_holes(row, percent, before, shares, had),
+        holes=_find_holes(row, figures),
     )
 
 
-def split_factor(splits: Sequence[Row], before: str | None, day: str | None) -> Decimal | None:
-    """What a share became by the splits after one day and up to another; None without any, or without a day."""
+def _find_holes(row: Row, figures: dict[str, Decimal | None]) -> dict[str, str]:
+    """Return the reason for each figure that is None."""
+    if row["prior_source"] is not None:
+        prior_reason = get_hole_reason(row["prior_source"])
+    elif row["isAmendment"]:
+        prior_reason = "earlier_filing_not_held"
+    else:
+        prior_reason = "no_earlier_filing"
+    reasons = {
+        "percentOfClass": get_hole_reason(row["source"]),
+        "priorPercent": prior_reason,
+        "percentChange": "needs_both_filings",
+        "sharesOwned": get_hole_reason(row["source"]),
+        "priorShares": prior_reason,
+        "sharesChange": "needs_both_filings",
+    }
+    return {name: reason for name, reason in reasons.items() if figures[name] is None}
+
+
+def get_hole_reason(source: int) -> str:
+    """Return why a filing from this source (``schedule_store``) lacks a figure."""
+    return "not_reported" if source else "cover_not_in_xml"
+
+
+class SplitReader:
+    """The splits of tickers by the files of prices, each read once."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._splits_by_ticker: dict[str, list[Row]] = {}
+
+    def find_factor(self, ticker: str | None, before: str | None, day: str | None) -> Decimal | None:
+        """Return the shares that one share became between two days, or None without splits, ticker or days."""
+        if ticker is None:
+            return None
+        if ticker not in self._splits_by_ticker:
+            self._splits_by_ticker[ticker] = share_splits.list_for_ticker(self._tx, ticker)
+        return compute_split_factor(self._splits_by_ticker[ticker], before, day)
+
+
+def compute_split_factor(splits: Sequence[Row], before: str | None, day: str | None) -> Decimal | None:
+    """Return the shares that one share became by the splits after ``before`` until ``day``.
+
+    Return None if there are none, or if a day is not known.
+    """
     if before is None or day is None:
         return None
     factor = Decimal(1)
     for row in splits:
         if before < row["date"] <= day:
             factor *= Decimal(row["value"])
-    return factor if factor != 1 else None
+    return None if factor == 1 else factor
 
 
-def _holes(
-    row: Row, percent: Decimal | None, before: Decimal | None, shares: Decimal | None, had: Decimal | None
-) -> dict[str, str]:
-    """Why figures of a row are null."""
-    mine = "not_reported" if row["source"] else "cover_not_in_xml"
-    if row["prior_source"] is None:
-        theirs = "earlier_filing_not_held" if row["isAmendment"] else "no_earlier_filing"
-    else:
-        theirs = "not_reported" if row["prior_source"] else "cover_not_in_xml"
-    found: dict[str, str] = {}
-    for name, other, change, now, then in (
-        ("percentOfClass", "priorPercent", "percentChange", percent, before),
-        ("sharesOwned", "priorShares", "sharesChange", shares, had),
-    ):
-        if now is None:
-            found[name] = mine
-        if then is None:
-            found[other] = theirs
-        if now is None or then is None:
-            found[change] = "needs_both_filings"
-    return found
+def build_intent_flags(bits: int | None) -> IntentFlags:
+    """Return the intents of Item 4 by name."""
+    flags = purposes.list_flags(bits)
+    return {
+        "intends_to_acquire": flags["intends_to_acquire"],
+        "opposes_management": flags["opposes_management"],
+        "board_seat_demand": flags["board_seat_demand"],
+        "seeks_sale_or_merger": flags["seeks_sale_or_merger"],
+    }
 
 
-def _number(text: str | None) -> Decimal | None:
+def parse_decimal(text: str | None) -> Decimal | None:
+    """Return the number of a decimal text, or None."""
     return None if text is None else Decimal(text)
 
 
-def _beginning(text: str | None) -> str | None:
-    long = text is not None and len(text) > bodies.PURPOSE_SHOWN
-    return f"{text[: bodies.PURPOSE_SHOWN - 1]}\N{HORIZONTAL ELLIPSIS}" if text and long else text
-
-
-class QueriedIssuer(TypedDict):
-    """A company as the query endpoint names it."""
-
-    name: str
-    cik: str
-    ticker: str | None
-
-
-class QueriedFiler(TypedDict):
-    """A person as the query endpoint names it."""
-
-    name: str
-    cik: str | None
-
-
-class QueriedOwnership(TypedDict):
-    """What a person reports of itself alone."""
-
-    percentOfClass: Decimal | None
-    sharesOwned: Decimal | None
-    soleVotingPower: Decimal | None
-    sharedVotingPower: Decimal | None
-
-
-class QueriedSchedule(TypedDict):
-    """A Schedule 13D or 13G as the query endpoint names it."""
-
-    accessionNo: str
-    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
-    filedAt: Time | None
-    issuer: QueriedIssuer
-    filer: QueriedFiler
-    ownership: QueriedOwnership
-    purpose: str | None
-    cusip: str | None
-    dateOfEvent: Date | None
-    isAmendment: bool
-    reportingPersonCount: int
-    holes: Holes
-
-
-def queried(row: ScheduleFiling) -> QueriedSchedule:
-    """A filing as the query endpoint names it."""
-    return build_record(
-        QueriedSchedule,
-        {**row},
-        accessionNo=row["accessionNumber"],
-        issuer={"name": row["nameOfIssuer"], "cik": row["issuerCik"], "ticker": row["issuerTicker"]},
-        filer={"name": row["filerName"], "cik": row["filerCik"]},
-        ownership=build_record(QueriedOwnership, {**row}),
-    )
-
-
-# ---- one filing
-
-
-class ScheduleIssuer(TypedDict):
-    """Whose securities they are."""
-
-    cik: str
-    ticker: str | None
-    name: str
-    sector: str | None
-    industry: str | None
-
-
-class SchedulePerson(TypedDict):
-    """A person on the cover. What one reports, others of the filing may report too: figures are not to be added up."""
-
-    cik: str | None
-    name: str
-    holderUuid: str
-    percentOfClass: Decimal | None
-    sharesOwned: Decimal | None
-    memberOfGroup: Annotated[bool | None, "false: disclaims being a member; null: says neither."]
-    isLead: Annotated[bool, "Whether lists show the filing with this person's figures."]
-    citizenship: str | None
-    typesOfReportingPerson: list[str]
-    comment: str | None
-    holes: Holes
-
-
-class SchedulePosition(TypedDict):
-    """The powers of a person over shares."""
-
-    filerCik: str | None
-    filerName: str
-    percentOfClass: Decimal | None
-    sharesOwned: Decimal | None
-    votingPower: Annotated[Decimal | None, "Sole and shared."]
-    soleVotingPower: Decimal | None
-    sharedVotingPower: Decimal | None
-    soleDispositivePower: Decimal | None
-    sharedDispositivePower: Decimal | None
-    holes: Holes
-
-
-class ListedSchedule(ScheduleFiling):
-    """A filing of the list, with everybody on its cover when that is asked for."""
-
-    positions: NotRequired[Annotated[list[SchedulePosition], "Only with include=positions."]]
-
-
-def with_positions(tx: Transaction, rows: Sequence[ScheduleFiling]) -> list[ListedSchedule]:
-    """The filings with everybody on their covers."""
-    found: dict[str, list[SchedulePosition]] = {}
-    for row in tx.list_rows("persons_of_filings", accessions=json.dumps([one["accessionNumber"] for one in rows])):
-        found.setdefault(row["accession"], []).append(_position(row))
-    return [{**one, "positions": found[one["accessionNumber"]]} for one in rows]
-
-
-class SchedulePurpose(TypedDict):
-    """Item 4 of a Schedule 13D."""
-
-    primary: Annotated[str | None, "The whole text."]
-    flags: IntentFlags
-
-
-class ScheduleDetail(TypedDict):
-    """A Schedule 13D or 13G with everybody on its cover."""
-
-    accessionNumber: str
-    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
-    filedAt: Time | None
-    issuer: ScheduleIssuer
-    filers: list[SchedulePerson]
-    positions: list[SchedulePosition]
-    purpose: SchedulePurpose
-    dateOfEvent: Date | None
-    isAmendment: bool
-    amendmentNumber: int | None
-    previousAccessionNumber: Annotated[str | None, "That the amendment names."]
-    cusips: list[str]
-    titleOfClass: str | None
-    rules: Annotated[list[str], "Under which a 13G is filed."]
-    isExit: Annotated[bool, "Whether five per cent of the class or less are left."]
-    fundsSource: str | None
-    transactions: str | None
-    contracts: str | None
-    groupMembers: str | None
-    source: Annotated[Literal["document", "header"], "header: filed before covers were in XML."]
-
-
-def detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
-    """One filing; None when it is not held."""
-    row = tx.find_row("schedule_detail", accession=accession)
-    if row is None:
-        return None
-    said = bodies.unpacked(row["body"])
-    sector, industry = sectors.for_sic(row["sic"])
-    persons = tx.list_rows("persons_of_filing", filing_id=row["id"])
-    hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    issuer: ScheduleIssuer = {
-        "cik": f"{row['issuer_cik']:010}",
-        "ticker": row["ticker"],
-        "name": row["issuer_name"],
-        "sector": sector,
-        "industry": industry,
-    }
-    return build_record(
-        ScheduleDetail,
-        row,
-        issuer=issuer,
-        filers=[
-            _person(one, said.persons[one["seq"] - 1].comment, row["lead_seq"] == one["seq"], hole) for one in persons
-        ],
-        positions=[_position(one) for one in persons],
-        purpose={"primary": said.purpose, "flags": flags(row["intents"])},
-        previousAccessionNumber=said.previous_accession,
-        cusips=list(said.cusips),
-        rules=list(said.rules),
-        fundsSource=said.source_of_funds,
-        transactions=said.transactions,
-        contracts=said.contracts,
-        groupMembers=said.group_members,
-        source="document" if row["source"] else "header",
-    )
-
-
-def flags(bits: int | None) -> IntentFlags:
-    """The intents of Item 4 by name."""
-    named: Mapping[str, Any] = purposes.named(bits)
-    return build_record(IntentFlags, {**named})
-
-
-def _person(row: Row, comment: str | None, leads: bool, hole: str) -> SchedulePerson:
-    figures = {"percentOfClass": _number(row["percent"]), "sharesOwned": _number(row["shares"])}
-    return build_record(
-        SchedulePerson,
-        row,
-        **figures,
-        cik=None if row["cik"] is None else f"{row['cik']:010}",
-        memberOfGroup=None if row["member"] is None else row["member"] == "a",
-        isLead=leads,
-        typesOfReportingPerson=row["types"].split(),
-        comment=comment,
-        holes={name: hole for name, value in figures.items() if value is None},
-    )
-
-
-def _position(row: Row) -> SchedulePosition:
-    sole, shared = _number(row["sole_voting"]), _number(row["shared_voting"])
-    figures = {
-        "percentOfClass": _number(row["percent"]),
-        "sharesOwned": _number(row["shares"]),
-        "votingPower": None if sole is None or shared is None else sole + shared,
-        "soleVotingPower": sole,
-        "sharedVotingPower": shared,
-        "soleDispositivePower": _number(row["sole_dispositive"]),
-        "sharedDispositivePower": _number(row["shared_dispositive"]),
-    }
-    hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    return build_record(
-        SchedulePosition,
-        row,
-        **figures,
-        filerCik=None if row["cik"] is None else f"{row['cik']:010}",
-        filerName=row["name"],
-        holes={name: hole for name, value in figures.items() if value is None},
-    )
+def format_cik(cik: int | None) -> str | None:
+    """Return a CIK in ten digits, or None."""
+    return None if cik is None else f"{cik:010}"

@@ -1,25 +1,33 @@
-"""What the Schedules 13D and 13G of a window tell together: by company, by sector, by industry."""
+"""Totals over the Schedules 13D and 13G of a window of filing days, by company, by sector or by industry.
+
+Each filing counts with the figures of its lead. Schedules of 13D and 13G are totalled separately. A filing whose lead
+used the other kind of schedule before is a conversion; it is counted as a filing, but not as an increase or decrease.
+
+For a 13D that follows a 13D, the change in shares is valued at the close of the day of the event, or of one of the six
+days before. The sums are the dollars that flowed in and out. They need prices from files, which are not synthetic.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core.records import build_record
-from finapi.market.ownership.schedule_filings import split_factor
-from finapi.market.reference import sectors, share_splits
+from finapi.market.ownership.filing_windows import UNDATED, FilingWindow
+from finapi.market.ownership.schedule_filings import SplitReader
+from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-# Days that a window spans at most: what is counted is read.
+# Days of a window. Every filing in it is read.
 MAX_DAYS = 366
 DEFAULT_DAYS = 30
 DIRECTIONS = ("increase", "decrease", "unchanged")
 
 
 class ScheduleChanges(TypedDict):
-    """What schedules of one kind tell; those that went over to the other kind are counted as filings alone."""
+    """Totals over schedules of one kind. Conversions to this kind are counted as filings only."""
 
     filings: int
     new_positions: Annotated[int, "First filings of their filers about the issuer."]
@@ -31,9 +39,9 @@ class ScheduleChanges(TypedDict):
 
 
 class ActivistFlows(ScheduleChanges):
-    """The same with the dollars that changed hands, at the close of the day of the event or the week before."""
+    """The same, with dollars: changes in shares at the close of the day of the event, or of the week before."""
 
-    inflow_usd: Annotated[int | None, "Of shares added since the filing before; null: no such filing has a price."]
+    inflow_usd: Annotated[int | None, "Value of the shares added since the previous filing; null: none has a price."]
     outflow_usd: int | None
     net_flow_usd: int | None
     priced_filings: Annotated[int, "13D after 13D that change the shares and have a price."]
@@ -41,7 +49,7 @@ class ActivistFlows(ScheduleChanges):
 
 
 class ScheduleConversions(TypedDict):
-    """Filings by which filers went over to the other schedule."""
+    """The number of filings whose filers used the other kind of schedule before."""
 
     to_13d: int
     to_13g: int
@@ -49,25 +57,25 @@ class ScheduleConversions(TypedDict):
 
 
 class ScheduleGroup(TypedDict):
-    """What the schedules about the companies of a group tell."""
+    """Totals over the schedules about the companies of a group."""
 
     group: str
-    issuer_name: Annotated[str | None, "By ticker alone."]
+    issuer_name: Annotated[str | None, "Only if groups are tickers."]
     issuer_cik: str | None
     filings: int
     companies: int
-    holders: Annotated[int, "Of each filing the one who reports most."]
+    holders: Annotated[int, "Leads: of each filing the person who reports the most shares."]
     form_13d: ActivistFlows
     form_13g: ScheduleChanges
     conversions: ScheduleConversions
 
 
 class ScheduleCoverage(TypedDict):
-    """Which filings the groups are made of."""
+    """The filings that are in the groups, and those that are not."""
 
     filings_in_window: int
     filings_grouped: int
-    filings_ungrouped: Annotated[int, "About companies without a ticker, or a SIC code."]
+    filings_ungrouped: Annotated[int, "About companies without a ticker, or without a SIC code."]
     filings_13d: int
     filings_13g: int
     conversions_excluded_from_flow: int
@@ -77,119 +85,212 @@ class ScheduleCoverage(TypedDict):
 
 
 class FlowFilters(NamedTuple):
-    """What is counted: filing days by their number, forms as JSON, percentages of a class, their change in points."""
+    """The filters of the filings that are totalled."""
 
-    since: int
-    until: int
-    forms: str | None = None
-    least: float | None = None
-    most: float | None = None
-    direction: str | None = None
-    change: float | None = None
-
-
-_COUNTS = tuple(ScheduleChanges.__annotations__)
+    window: FilingWindow
+    forms: Sequence[str] | None = None
+    min_percent: float | None = None
+    max_percent: float | None = None
+    direction: str | None = None  # One of DIRECTIONS.
+    min_change: float | None = None  # In percentage points, up or down.
 
 
-class _ToldOfCompany(NamedTuple):
-    """What the filings about one company tell: counts by kind of schedule, and changes of shares with their price."""
+class _ShareChange(NamedTuple):
+    """The change in shares of a 13D since the previous one, adjusted for splits."""
 
-    counts: list[Row]
-    flows: list[tuple[Decimal, str | None]]
+    shares: Decimal
+    close: str | None  # An exact decimal; None if no price is known.
+
+
+class _Flows(NamedTuple):
+    """Dollars that flowed in and out; None if no change has a price."""
+
+    inflow: int | None
+    outflow: int | None
+    net: int | None
+    priced_filings: int
+    unpriced_filings: int
+
+
+class _FlowTotals(NamedTuple):
+    """Totals over the filings of one company, or of several."""
+
+    counts: list[Row]  # One for each company, kind of schedule, and whether the filings are conversions.
+    share_changes: list[_ShareChange]
 
     @property
-    def filings(self) -> int:
+    def filing_count(self) -> int:
         return sum(row["filings"] for row in self.counts)
 
-    def changes(self, kind: str) -> dict[str, int]:
-        """Sums over filings of a kind; of those that went over to it the number alone."""
-        rows = [row for row in self.counts if row["kind"] == kind]
-        plain = {name: sum(row[name] for row in rows if not row["is_conversion"]) for name in _COUNTS}
-        return {**plain, "filings": sum(row["filings"] for row in rows)}
-
-    def converted(self, kind: str) -> int:
-        """Filings that went over to a kind."""
+    def count_conversions(self, kind: str) -> int:
+        """Return the number of conversions to a kind of schedule."""
         return sum(row["filings"] for row in self.counts if row["kind"] == kind and row["is_conversion"])
 
-    def dollars(self) -> dict[str, Any]:
-        """Dollars in and out; None where nothing that changed has a price."""
-        worth = [change * Decimal(close) for change, close in self.flows if close is not None]
-        signed = ([one for one in worth if one > 0], [one for one in worth if one < 0])
-        into, out = (int(abs(sum(side, Decimal())).quantize(Decimal(1), ROUND_HALF_UP)) for side in signed)
-        sums = {"inflow_usd": into, "outflow_usd": out, "net_flow_usd": into - out}
-        known = sums if worth or not self.flows else dict.fromkeys(sums)
-        return {**known, "priced_filings": len(worth), "unpriced_filings": len(self.flows) - len(worth)}
+    def build_changes(self, kind: str) -> ScheduleChanges:
+        """Return the totals over the filings of a kind."""
+        all_rows = [row for row in self.counts if row["kind"] == kind]
+        rows = [row for row in all_rows if not row["is_conversion"]]
+        return {
+            "filings": sum(row["filings"] for row in all_rows),
+            "new_positions": sum(row["new_positions"] for row in rows),
+            "amendments": sum(row["amendments"] for row in rows),
+            "increases": sum(row["increases"] for row in rows),
+            "decreases": sum(row["decreases"] for row in rows),
+            "unchanged": sum(row["unchanged"] for row in rows),
+            "no_delta": sum(row["no_delta"] for row in rows),
+        }
+
+    def compute_flows(self) -> _Flows:
+        inflow = Decimal()
+        outflow = Decimal()
+        priced_filings = 0
+        for change in self.share_changes:
+            if change.close is None:
+                continue
+            priced_filings += 1
+            dollars = change.shares * Decimal(change.close)
+            if dollars > 0:
+                inflow += dollars
+            else:
+                outflow -= dollars
+        unpriced_filings = len(self.share_changes) - priced_filings
+        if self.share_changes and not priced_filings:
+            return _Flows(None, None, None, priced_filings, unpriced_filings)
+        rounded_inflow = _round_dollars(inflow)
+        rounded_outflow = _round_dollars(outflow)
+        net = rounded_inflow - rounded_outflow
+        return _Flows(rounded_inflow, rounded_outflow, net, priced_filings, unpriced_filings)
 
 
-def grouped(
-    tx: Transaction, narrow: FlowFilters, grouped_by: str, limit: int, offset: int
+def _round_dollars(dollars: Decimal) -> int:
+    return int(dollars.quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def list_groups(
+    tx: Transaction, filters: FlowFilters, grouped_by: str, limit: int, offset: int
 ) -> tuple[list[ScheduleGroup], int, ScheduleCoverage]:
-    """A page of groups by ticker, sector or industry, those with most filings first; how many, and their coverage."""
-    told: dict[int, _ToldOfCompany] = {}
-    for row in tx.list_rows("scheduled_by_issuer", narrow._asdict()):
-        told.setdefault(row["issuer_cik"], _ToldOfCompany([], [])).counts.append(row)
-    for issuer, change, close in _flows(tx, narrow):
-        told[issuer].flows.append((change, close))
-    groups: dict[str, list[Row]] = {}
-    for company in tx.list_rows("issuers_grouped", ciks=json.dumps(sorted(told)), grouped_by=grouped_by):
-        sector, industry = sectors.for_sic(company["sic"])
-        name = {"ticker": company["ticker"], "sector": sector, "industry": industry}[grouped_by]
-        if name is not None:
-            groups.setdefault(name, []).append(company)
-    filings = {name: sum(told[one["cik"]].filings for one in companies) for name, companies in groups.items()}
-    page = sorted(groups, key=lambda name: (-filings[name], name))[offset : offset + limit]
-    rows = [_group(name, groups[name], _united(told[one["cik"]] for one in groups[name]), grouped_by) for name in page]
-    return rows, len(groups), _coverage(_united(told.values()), sum(filings.values()))
+    """Return a page of groups, those with the most filings first, the number of all groups, and their coverage.
+
+    ``grouped_by`` is "ticker", "sector" or "industry".
+    """
+    totals_by_issuer = _load_totals(tx, filters)
+    companies_by_group: dict[str, list[Row]] = {}
+    for company in tx.list_rows("issuers_to_group", ciks=json.dumps(sorted(totals_by_issuer)), grouped_by=grouped_by):
+        group = _find_group(company, grouped_by)
+        if group is not None:
+            companies_by_group.setdefault(group, []).append(company)
+    totals_by_group = {
+        group: _merge(totals_by_issuer[company["cik"]] for company in companies)
+        for group, companies in companies_by_group.items()
+    }
+    ordered = sorted(totals_by_group, key=lambda group: (-totals_by_group[group].filing_count, group))
+    page = [
+        _build_group(group, companies_by_group[group], totals_by_group[group], grouped_by)
+        for group in ordered[offset : offset + limit]
+    ]
+    filings_in_groups = sum(totals.filing_count for totals in totals_by_group.values())
+    coverage = _build_coverage(_merge(totals_by_issuer.values()), filings_in_groups)
+    return page, len(totals_by_group), coverage
 
 
-def count(tx: Transaction, narrow: FlowFilters) -> int:
-    """How many filings there are."""
-    return int(tx.find_value("scheduled_count", narrow._asdict()))
+def count_undated(tx: Transaction, filters: FlowFilters) -> int:
+    """Return the number of filings that the window leaves out because their day is not known."""
+    return int(tx.find_value("count_windowed_schedules", _build_parameters(filters._replace(window=UNDATED))))
 
 
-def _united(parts: Iterable[_ToldOfCompany]) -> _ToldOfCompany:
-    every = list(parts)
-    return _ToldOfCompany([row for one in every for row in one.counts], [flow for one in every for flow in one.flows])
-
-
-def _group(name: str, companies: Sequence[Row], told: _ToldOfCompany, grouped_by: str) -> ScheduleGroup:
-    only = companies[0] if grouped_by == "ticker" else None
-    to_13d, to_13g = told.converted("13D"), told.converted("13G")
+def _build_parameters(filters: FlowFilters) -> dict[str, object]:
+    """Return the parameters of the queries."""
     return {
-        "group": name,
-        "issuer_name": only["name"] if only else None,
-        "issuer_cik": f"{only['cik']:010}" if only else None,
-        "filings": told.filings,
+        "since": filters.window.since,
+        "until": filters.window.until,
+        "forms": None if filters.forms is None else json.dumps(list(filters.forms)),
+        "min_percent": filters.min_percent,
+        "max_percent": filters.max_percent,
+        "direction": filters.direction,
+        "min_change": filters.min_change,
+    }
+
+
+def _load_totals(tx: Transaction, filters: FlowFilters) -> dict[int, _FlowTotals]:
+    """Return the totals by the CIK of the issuer."""
+    totals: dict[int, _FlowTotals] = {}
+    for row in tx.list_rows("schedule_counts_by_issuer", _build_parameters(filters)):
+        totals.setdefault(row["issuer_cik"], _FlowTotals(counts=[], share_changes=[])).counts.append(row)
+    for issuer_cik, change in _iter_share_changes(tx, filters):
+        totals[issuer_cik].share_changes.append(change)
+    return totals
+
+
+def _iter_share_changes(tx: Transaction, filters: FlowFilters) -> Iterator[tuple[int, _ShareChange]]:
+    """Yield the issuer and the change of each 13D that follows a 13D with another number of shares."""
+    splits = SplitReader(tx)
+    for row in tx.list_rows("changed_13d_filings", _build_parameters(filters)):
+        prior_shares = Decimal(row["prior_shares"])
+        if row["has_actions"]:
+            prior_shares *= splits.find_factor(row["ticker"], row["prior_day"], row["day"]) or 1
+        shares = Decimal(row["shares"])
+        if shares != prior_shares:
+            yield row["issuer_cik"], _ShareChange(shares - prior_shares, row["close"])
+
+
+def _find_group(company: Row, grouped_by: str) -> str | None:
+    """Return the group of a company, or None if its ticker or its SIC code is not known."""
+    if grouped_by == "ticker":
+        ticker: str | None = company["ticker"]
+        return ticker
+    sector, industry = sectors.for_sic(company["sic"])
+    return sector if grouped_by == "sector" else industry
+
+
+def _merge(parts: Iterable[_FlowTotals]) -> _FlowTotals:
+    merged = _FlowTotals(counts=[], share_changes=[])
+    for totals in parts:
+        merged.counts.extend(totals.counts)
+        merged.share_changes.extend(totals.share_changes)
+    return merged
+
+
+def _build_group(group: str, companies: Sequence[Row], totals: _FlowTotals, grouped_by: str) -> ScheduleGroup:
+    company = companies[0] if grouped_by == "ticker" else None
+    to_13d = totals.count_conversions("13D")
+    to_13g = totals.count_conversions("13G")
+    leads: set[str] = set()
+    for row in totals.counts:
+        leads.update(json.loads(row["leads"]))
+    flows = totals.compute_flows()
+    return {
+        "group": group,
+        "issuer_name": company["name"] if company else None,
+        "issuer_cik": f"{company['cik']:010}" if company else None,
+        "filings": totals.filing_count,
         "companies": len(companies),
-        "holders": len({holder for row in told.counts for holder in json.loads(row["holders"])}),
-        "form_13d": build_record(ActivistFlows, told.changes("13D"), **told.dollars()),
-        "form_13g": build_record(ScheduleChanges, told.changes("13G")),
+        "holders": len(leads),
+        "form_13d": build_record(
+            ActivistFlows,
+            {**totals.build_changes("13D")},
+            inflow_usd=flows.inflow,
+            outflow_usd=flows.outflow,
+            net_flow_usd=flows.net,
+            priced_filings=flows.priced_filings,
+            unpriced_filings=flows.unpriced_filings,
+        ),
+        "form_13g": totals.build_changes("13G"),
         "conversions": {"to_13d": to_13d, "to_13g": to_13g, "total": to_13d + to_13g},
     }
 
 
-def _flows(tx: Transaction, narrow: FlowFilters) -> Iterator[tuple[int, Decimal, str | None]]:
-    """Of each 13D after another its issuer, the shares added since, and their price where one is held."""
-    splits: dict[str, list[Row]] = {}
-    for row in tx.list_rows("scheduled_flows", narrow._asdict()):
-        had = Decimal(row["had"])
-        if row["acted"]:
-            known = splits.setdefault(row["ticker"], share_splits.list_for_ticker(tx, row["ticker"]))
-            had *= split_factor(known, row["prior_day"], row["day"]) or 1
-        if Decimal(row["shares"]) != had:
-            yield row["issuer_cik"], Decimal(row["shares"]) - had, row["close"]
-
-
-def _coverage(every: _ToldOfCompany, in_groups: int) -> ScheduleCoverage:
-    activists, passive, dollars = every.changes("13D"), every.changes("13G"), every.dollars()
+def _build_coverage(totals: _FlowTotals, filings_in_groups: int) -> ScheduleCoverage:
+    changes_13d = totals.build_changes("13D")
+    changes_13g = totals.build_changes("13G")
+    flows = totals.compute_flows()
     return {
-        "filings_in_window": every.filings,
-        "filings_grouped": in_groups,
-        "filings_ungrouped": every.filings - in_groups,
-        "filings_13d": activists["filings"],
-        "filings_13g": passive["filings"],
-        "conversions_excluded_from_flow": every.converted("13D") + every.converted("13G"),
-        "amendments_without_delta": activists["no_delta"] + passive["no_delta"],
-        "filings_13d_priced": dollars["priced_filings"],
-        "filings_13d_unpriced": dollars["unpriced_filings"],
+        "filings_in_window": totals.filing_count,
+        "filings_grouped": filings_in_groups,
+        "filings_ungrouped": totals.filing_count - filings_in_groups,
+        "filings_13d": changes_13d["filings"],
+        "filings_13g": changes_13g["filings"],
+        "conversions_excluded_from_flow": totals.count_conversions("13D") + totals.count_conversions("13G"),
+        "amendments_without_delta": changes_13d["no_delta"] + changes_13g["no_delta"],
+        "filings_13d_priced": flows.priced_filings,
+        "filings_13d_unpriced": flows.unpriced_filings,
     }

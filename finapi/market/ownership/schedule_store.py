@@ -1,8 +1,15 @@
-"""Schedules 13D and 13G into rows: the one way in, for documents, headers and packs alike.
+"""Storing Schedules 13D and 13G from documents, submission headers and packs.
 
-Whatever order filings come in, the same rows stand in the end: a document is better than a header, of two documents
-under one accession number the greater hash stays, and what came before what is worked out anew for the chain of
-filings that a new one joins.
+A schedule reports the stakes of one or several *reporting persons* in one issuer. Joint filers and the members of a
+group mostly report the same shares, so figures of several persons are never added up. Instead, the person who reports
+the most shares is the *lead*, and its figures stand for the filing.
+
+All filings of one holder about one issuer, in the order of their days, are a *chain*. Each person's row has a link to
+the row before it in the chain (``prior_id``), from which changes are computed. A filing may arrive late, or its day may
+become known later, so the links after it are computed again.
+
+The stored rows do not depend on the order in which filings arrive: a document replaces a header, and of two documents
+under one accession number the one with the greater hash is kept.
 """
 
 from __future__ import annotations
@@ -10,10 +17,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from finapi.core import stopping
 from finapi.edgar.form_families import SCHEDULES
@@ -32,252 +38,336 @@ from finapi.market.documents.metadata import (
     is_unfiled,
 )
 from finapi.market.insiders.form_positions import filing_day_number
-from finapi.market.ownership import bodies, holder_ids, purposes
-from finapi.market.ownership import schedule_filings as lists
+from finapi.market.ownership import holder_ids, purposes, schedule_filings, stored_documents
+from finapi.market.ownership.schedule_filings import MEMBER_OF_GROUP
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
-FROM_HEADER, FROM_DOCUMENT = 0, 1
+# Where a stored schedule is from. A greater number is the better source.
+FROM_HEADER = 0
+FROM_DOCUMENT = 1
 
-# No holder has more than all of a class. Filers mistype: what is more is not believed.
-_WHOLE = Decimal(100)
-# Rows of one holder and issuer that are linked anew when a filing comes between them.
-_CHAIN = 1_000
+# A greater percentage is a typing error: no one owns more than all of a class.
+_MAX_PERCENT = Decimal(100)
+# A 13G must be filed by owners of more than five per cent.
+_REPORTABLE_PERCENT = Decimal(5)
+_MAX_CHAIN_ROWS = 1_000
+_MAX_NAME_WORDS = 20
 
 
 def upsert(
-    tx: Transaction, schedule: Schedule, filed: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT
+    tx: Transaction, schedule: Schedule, metadata: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT
 ) -> bool:
-    """Store a schedule under its filing; False when it is held already and nothing new is told."""
-    text = bodies.encoded(schedule)
-    content = hashlib.sha256(text).digest()
-    if filed.filed_at is None:
-        filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
-    new = True
-    for held in tx.list_rows("held_schedules", accession=filed.accession, content=content):
-        if held["accession"] != filed.accession and not (is_unfiled(filed.accession) or is_unfiled(held["accession"])):
+    """Store a schedule under its filing. Return False if it is stored already and nothing new is known of it."""
+    text = stored_documents.encode(schedule)
+    content_hash = hashlib.sha256(text).digest()
+    if metadata.filed_at is None:
+        metadata = replace(metadata, filed_at=tx.find_value("filing_times", accession=metadata.accession))
+    is_news = True
+    for row in tx.list_rows("stored_schedules", accession=metadata.accession, content=content_hash):
+        is_same_filing = row["accession"] == metadata.accession
+        # The same content under two known accession numbers is two filings. If one number is not known yet, it is one.
+        if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
             continue
-        if not _gives_way(held, filed, content, source):
+        if not _is_replaced_by(row, metadata, content_hash, source):
             return False
-        filed = replace(filed, filed_at=filed.filed_at or held["filed_at"])
-        _remove(tx, held["id"])
-        new = is_unfiled(held["accession"]) or held["source"] < source
-    _insert(tx, schedule, filed, text, source, now)
+        metadata = replace(metadata, filed_at=metadata.filed_at or row["filed_at"])
+        _delete(tx, row["id"])
+        is_news = is_unfiled(row["accession"]) or row["source"] < source
+    _insert(tx, schedule, metadata, text, source, now)
     tx.run("bump_data_version")
-    if new:
+    if is_news:
         heartbeats.record_arrival(tx, "filing", now)
-    if new and source == FROM_DOCUMENT and not is_unfiled(filed.accession):
-        _announce(tx, filed.accession, now)
+    if is_news and source == FROM_DOCUMENT and not is_unfiled(metadata.accession):
+        _announce(tx, metadata.accession, now)
     return True
 
 
 def upsert_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
-    """Store what the header of a filing without XML tells: its issuer and who filed it; whether anything was new."""
-    issuer = next((one for one in header.parties if one.role == "subject"), None)
-    filers = {one.cik: one for one in header.parties if one.role == "filed_by"}
-    if issuer is None or not filers:
+    """Store the issuer and the filers that the header of a filing without XML states. Return True if anything is new.
+
+    The row of such a filing has no figures.
+    """
+    issuer = next((party for party in header.parties if party.role == "subject"), None)
+    filer_names = {party.cik: party.name for party in header.parties if party.role == "filed_by"}
+    if issuer is None or not filer_names:
         return False
-    blank: dict[str, Any] = {one.name: None for one in fields(ReportingPerson)} | {
-        "person_types": (),
-        "fund_sources": (),
-    }
-    persons = tuple(ReportingPerson(**{**blank, "name": one.name, "cik": cik}) for cik, one in filers.items())
-    nothing: dict[str, Any] = {one.name: None for one in fields(Schedule)} | {"cusips": (), "rules": ()}
-    said = {"form": header.form, "issuer_cik": issuer.cik, "issuer_name": issuer.name, "persons": persons}
-    filed = FilingMetadata(header.accession, HEADER_EVIDENCE, filed_at=header.filed, accepted_at=header.accepted)
-    return upsert(tx, Schedule(**{**nothing, **said}), filed, now, FROM_HEADER)
+    schedule = Schedule(
+        form=header.form,
+        filer_cik=None,
+        previous_accession=None,
+        amendment_number=None,
+        class_title=None,
+        event_date=None,
+        issuer_cik=issuer.cik,
+        issuer_name=issuer.name,
+        cusips=(),
+        rules=(),
+        persons=tuple(_build_person_without_figures(cik, name) for cik, name in filer_names.items()),
+        source_of_funds=None,
+        purpose=None,
+        transactions=None,
+        contracts=None,
+        group_members=None,
+        dissolution=None,
+        is_five_percent_or_less=None,
+    )
+    metadata = FilingMetadata(header.accession, HEADER_EVIDENCE, filed_at=header.filed, accepted_at=header.accepted)
+    return upsert(tx, schedule, metadata, now, FROM_HEADER)
+
+
+def _build_person_without_figures(cik: str, name: str) -> ReportingPerson:
+    return ReportingPerson(
+        name=name,
+        cik=cik,
+        has_no_cik=None,
+        group_membership=None,
+        citizenship=None,
+        sole_voting=None,
+        shared_voting=None,
+        sole_dispositive=None,
+        shared_dispositive=None,
+        shares=None,
+        excludes_certain_shares=None,
+        percent_of_class=None,
+        person_types=(),
+        fund_sources=(),
+        comment=None,
+    )
 
 
 def complete_undated(tx: Transaction, now: datetime) -> int:
-    """Complete schedules whose filing or day was unknown. Return how many were settled.
+    """Store schedules again whose filing or day has become known. Return the number of changed ones.
 
-    A stop ends it after a document; the rest is still noted as undated.
+    If the process is to stop, the remaining ones stay undated until the next call.
     """
-    settled = 0
+    changed = 0
     for row in tx.list_rows("undated_schedules"):
         if stopping.is_requested():
             break
-        schedule, accession = bodies.unpacked(row["body"]), row["accession"]
+        schedule = stored_documents.decode_schedule(row["body"])
+        accession = row["accession"]
         if is_unfiled(accession):
             accession = identification.find_listed_accession(tx, build_subject(schedule)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
-            filed = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
-            settled += upsert(tx, schedule, filed, now, row["source"])
-    return settled
+            metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
+            changed += upsert(tx, schedule, metadata, now, row["source"])
+    return changed
 
 
 def build_subject(schedule: Schedule) -> Subject:
-    """What a schedule says of its filing: no list tells the day of its event as a period."""
-    ciks = [
-        int(one) for one in (schedule.issuer_cik, schedule.filer_cik, *(one.cik for one in schedule.persons)) if one
-    ]
-    return Subject(ciks, schedule.form, schedule.event_date or "", hashlib.sha256(bodies.encoded(schedule)).digest())
+    """Return the facts by which the filing of a schedule can be identified.
 
-
-def compute_filing_id(accession: str) -> int:
-    """The number by which a filing is stored: of its accession number, or below zero of its hash."""
-    return (
-        -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
-        if is_unfiled(accession)
-        else accession_to_int(accession)
+    The day of the event takes the place of the period, which lists of filings do not state for schedules.
+    """
+    ciks = [schedule.issuer_cik, schedule.filer_cik, *(person.cik for person in schedule.persons)]
+    return Subject(
+        [int(cik) for cik in ciks if cik],
+        schedule.form,
+        schedule.event_date or "",
+        hashlib.sha256(stored_documents.encode(schedule)).digest(),
     )
 
 
-def lead(persons: Sequence[ReportingPerson]) -> int:
-    """Whose figures are the filing's, by place: the first of those who report the most shares, else the first."""
-    most = max((Decimal(one.shares) for one in persons if one.shares is not None), default=None)
-    reported = (place for place, one in enumerate(persons) if one.shares is not None and Decimal(one.shares) == most)
-    return next(reported, 0)
+def compute_filing_id(accession: str) -> int:
+    """Return the id of a filing's row: its accession number as an integer.
+
+    While the accession number is not known, it is a negative number made from the hash of the document.
+    """
+    if is_unfiled(accession):
+        return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
+    return accession_to_int(accession)
 
 
-def believed(percent: str | None) -> str | None:
-    """A percentage of a class; None for one that is more than all of it."""
-    return percent if percent is not None and Decimal(percent) <= _WHOLE else None
+def find_lead_index(persons: Sequence[ReportingPerson]) -> int:
+    """Return the index of the person who reports the most shares, the first of several; 0 if no one reports any."""
+    lead_index = 0
+    most_shares: Decimal | None = None
+    for index, person in enumerate(persons):
+        if person.shares is None:
+            continue
+        shares = Decimal(person.shares)
+        if most_shares is None or shares > most_shares:
+            lead_index = index
+            most_shares = shares
+    return lead_index
 
 
-def _gives_way(held: Row, filed: FilingMetadata, content: bytes, source: int) -> bool:
-    if held["accession"] != filed.accession:
-        return not is_unfiled(filed.accession)
-    if held["content"] == content:
-        return filed.filed_at is not None and filed.filed_at != held["filed_at"]
-    return (source, content) > (held["source"], held["content"])
+def validate_percent(percent: str | None) -> str | None:
+    """Return a percentage of a class, or None if it is above 100."""
+    return percent if percent is not None and Decimal(percent) <= _MAX_PERCENT else None
+
+
+def _is_replaced_by(row: Row, metadata: FilingMetadata, content_hash: bytes, source: int) -> bool:
+    """Return True if a schedule is to replace a stored one of the same filing or with the same content."""
+    if row["accession"] != metadata.accession:
+        return not is_unfiled(metadata.accession)
+    if row["content"] == content_hash:
+        return metadata.filed_at is not None and metadata.filed_at != row["filed_at"]
+    return (source, content_hash) > (row["source"], row["content"])
 
 
 def _insert(
-    tx: Transaction, schedule: Schedule, filed: FilingMetadata, text: bytes, source: int, now: datetime
+    tx: Transaction, schedule: Schedule, metadata: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
-    filing, day = compute_filing_id(filed.accession), filing_day_number(filed.filed_at)
-    issuer = int(schedule.issuer_cik)
-    companies.upsert_name(tx, issuer, schedule.issuer_name, companies.FROM_FILING_LIST, filed.filed_at or "")
-    parties = _parties(schedule)
-    if source == FROM_HEADER:
-        filing_store.upsert(tx, replace(filed, parties=parties, form=schedule.form), now, announces=False)
-    elif not is_unfiled(filed.accession):
-        named = filed.primary_document if (filed.primary_document or "").endswith(".xml") else None
-        inside = FilingMetadata(filed.accession, DOCUMENT_EVIDENCE, parties, form=schedule.form, primary_document=named)
-        filing_store.upsert_document(tx, replace(filed, primary_document=None), inside, now)
+    filing_id = compute_filing_id(metadata.accession)
+    filed_day = filing_day_number(metadata.filed_at)
+    issuer_cik = int(schedule.issuer_cik)
     cusip = schedule.cusips[0] if schedule.cusips else ""
-    leading = schedule.persons[lead(schedule.persons)]
+    companies.upsert_name(tx, issuer_cik, schedule.issuer_name, companies.FROM_FILING_LIST, metadata.filed_at or "")
+    _upsert_filing(tx, schedule, metadata, source, now)
+    lead_index = find_lead_index(schedule.persons)
+    lead = schedule.persons[lead_index]
     tx.run(
-        "insert_schedule",
-        id=filing,
+        "insert_schedule_filing",
+        id=filing_id,
         form=schedule.form,
         amendment=schedule.amendment_number,
         issuer_name=schedule.issuer_name,
         title=schedule.class_title,
-        accession=filed.accession,
+        accession=metadata.accession,
         content=hashlib.sha256(text).digest(),
         source=source,
         kind="13D" if "13D" in schedule.form else "13G",
         is_amendment=schedule.form.endswith("/A"),
-        issuer_cik=issuer,
+        issuer_cik=issuer_cik,
         cusip=cusip,
         event_date=schedule.event_date,
-        filed_at=filed.filed_at,
-        filed_day=day,
+        filed_at=metadata.filed_at,
+        filed_day=filed_day,
         person_count=len(schedule.persons),
-        is_group=any(one.group_membership == "a" for one in schedule.persons),
-        is_exit=_is_exit(schedule, leading),
-        purpose=schedule.purpose and schedule.purpose[: bodies.PURPOSE_SHOWN + 1],
+        is_group=_is_group(schedule),
+        is_exit=_is_exit(schedule, lead),
+        # One character more than lists contain, so that they know whether to add an ellipsis.
+        purpose=schedule.purpose and schedule.purpose[: purposes.PREVIEW_CHARS + 1],
         intents=purposes.find_intents(schedule.purpose),
-        lead_seq=lead(schedule.persons) + 1,
-        lead_percent=believed(leading.percent_of_class),
-        lead_shares=leading.shares,
+        lead_seq=lead_index + 1,
+        lead_percent=validate_percent(lead.percent_of_class),
+        lead_shares=lead.shares,
     )
-    tx.run("insert_schedule_body", filing_id=filing, document=filed.primary_document, body=zlib.compress(text))
-    for seq, one in enumerate(schedule.persons, 1):
-        cik = _cik(schedule, one)
-        holder = holder_ids.for_cik(cik) if cik else holder_ids.for_name(one.name)
-        values = {name: getattr(one, name) for name in _OF_PERSON}
-        place = {"filing_id": filing, "seq": seq, "issuer_cik": issuer, "cusip": cusip, "filed_day": day}
+    tx.run("insert_schedule_body", filing_id=filing_id, document=metadata.primary_document, body=zlib.compress(text))
+    for seq, person in enumerate(schedule.persons, 1):
+        cik = _find_person_cik(schedule, person)
+        holder_id = holder_ids.for_cik(cik) if cik else holder_ids.for_name(person.name)
         tx.run(
             "insert_schedule_person",
-            values,
-            **place,
-            holder=holder,
+            filing_id=filing_id,
+            seq=seq,
+            holder=holder_id,
             cik=cik,
-            member=one.group_membership,
-            percent=believed(one.percent_of_class),
-            types=" ".join(one.person_types),
+            name=person.name,
+            member=person.group_membership,
+            citizenship=person.citizenship,
+            types=" ".join(person.person_types),
+            shares=person.shares,
+            percent=validate_percent(person.percent_of_class),
+            sole_voting=person.sole_voting,
+            shared_voting=person.shared_voting,
+            sole_dispositive=person.sole_dispositive,
+            shared_dispositive=person.shared_dispositive,
+            issuer_cik=issuer_cik,
+            cusip=cusip,
+            filed_day=filed_day,
         )
-        tx.insert_rows(
-            "insert_schedule_words",
-            [(word, holder) for word in dict.fromkeys(holder_ids.fold_name(one.name).split()[:20])],
+        words = dict.fromkeys(holder_ids.fold_name(person.name).split()[:_MAX_NAME_WORDS])
+        tx.insert_rows("insert_schedule_word", [(word, holder_id) for word in words])
+        _recompute_chain(tx, issuer_cik, holder_id, filed_day, filing_id)
+
+
+def _upsert_filing(tx: Transaction, schedule: Schedule, metadata: FilingMetadata, source: int, now: datetime) -> None:
+    """Store the row of the filing itself, unless its accession number is not known."""
+    parties = _list_parties(schedule)
+    if source == FROM_HEADER:
+        filing_store.upsert(tx, replace(metadata, parties=parties, form=schedule.form), now, announces=False)
+    elif not is_unfiled(metadata.accession):
+        is_xml = metadata.primary_document is not None and metadata.primary_document.endswith(".xml")
+        stated_by_document = FilingMetadata(
+            metadata.accession,
+            DOCUMENT_EVIDENCE,
+            parties,
+            form=schedule.form,
+            primary_document=metadata.primary_document if is_xml else None,
         )
-        _link(tx, issuer, holder, day, filing)
+        filing_store.upsert_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
 
 
-def _parties(schedule: Schedule) -> list[Party]:
-    """Whom the filing is about, and who of its persons has a CIK."""
-    known = [(_cik(schedule, one), one.name) for one in schedule.persons]
-    filers = [Party(cik, PARTY_RANKS["filed_by"], name) for cik, name in known if cik]
-    return [Party(int(schedule.issuer_cik), PARTY_RANKS["subject"], schedule.issuer_name), *filers]
+def _list_parties(schedule: Schedule) -> list[Party]:
+    """Return the issuer and the reporting persons that have a CIK."""
+    parties = [Party(int(schedule.issuer_cik), PARTY_RANKS["subject"], schedule.issuer_name)]
+    for person in schedule.persons:
+        cik = _find_person_cik(schedule, person)
+        if cik is not None:
+            parties.append(Party(cik, PARTY_RANKS["filed_by"], person.name))
+    return parties
 
 
-_OF_PERSON = (
-    "name",
-    "citizenship",
-    "shares",
-    "sole_voting",
-    "shared_voting",
-    "sole_dispositive",
-    "shared_dispositive",
-)
+def _find_person_cik(schedule: Schedule, person: ReportingPerson) -> int | None:
+    """Return a person's CIK, or None.
 
-
-def _cik(schedule: Schedule, person: ReportingPerson) -> int | None:
-    """A person's CIK: its own, or that of the credentials when it alone reports and does not say that it has none."""
+    If the only person states neither a CIK nor that it has none, it is the CIK whose credentials filed the schedule,
+    unless that is the issuer's.
+    """
     if person.cik is not None:
         return int(person.cik)
-    alone = len(schedule.persons) == 1 and not person.has_no_cik and schedule.filer_cik != schedule.issuer_cik
-    return int(schedule.filer_cik) if alone and schedule.filer_cik else None
+    is_only_person = len(schedule.persons) == 1
+    if is_only_person and not person.has_no_cik and schedule.filer_cik and schedule.filer_cik != schedule.issuer_cik:
+        return int(schedule.filer_cik)
+    return None
 
 
-def _is_exit(schedule: Schedule, leading: ReportingPerson) -> bool:
-    """Whether five per cent or less are left: Item 5 of a 13G says so, or the figure of an amendment's lead.
+def _is_group(schedule: Schedule) -> bool:
+    return any(person.group_membership == MEMBER_OF_GROUP for person in schedule.persons)
 
-    Of a group that figure is not all that the group has.
+
+def _is_exit(schedule: Schedule, lead: ReportingPerson) -> bool:
+    """Return True if five per cent of the class or less are left.
+
+    Item 5 of a 13G says so, or the percentage of the lead in an amendment. The lead's percentage says nothing about a
+    group, because the group may own more than its lead.
     """
-    percent, grouped = believed(leading.percent_of_class), any(one.group_membership == "a" for one in schedule.persons)
-    amended = schedule.form.endswith("/A") and not grouped
-    return bool(schedule.is_five_percent_or_less) or (amended and percent is not None and Decimal(percent) <= 5)
+    if schedule.is_five_percent_or_less:
+        return True
+    if not schedule.form.endswith("/A") or _is_group(schedule):
+        return False
+    percent = validate_percent(lead.percent_of_class)
+    return percent is not None and Decimal(percent) <= _REPORTABLE_PERCENT
 
 
-def _remove(tx: Transaction, filing: int) -> None:
-    """Take a filing out, and close the chains that it was in."""
-    persons = tx.list_rows("persons_of_schedule", filing_id=filing)
-    tx.run("delete_schedule", id=filing)
-    for one in persons:
-        _link(tx, one["issuer_cik"], one["holder"], one["filed_day"], filing)
+def _delete(tx: Transaction, filing_id: int) -> None:
+    """Delete a schedule, and link the filings before and after it in the chains of its persons."""
+    persons = tx.list_rows("chains_of_schedule", filing_id=filing_id)
+    tx.run("delete_schedule_filing", id=filing_id)
+    for person in persons:
+        _recompute_chain(tx, person["issuer_cik"], person["holder"], person["filed_day"], filing_id)
 
 
-def _link(tx: Transaction, issuer: int, holder: str, day: int, filing: int) -> None:
-    """Work out anew what each row of a chain follows, from a filing's place on."""
-    chain = {"issuer_cik": issuer, "holder": holder}
-    for row in tx.list_rows("schedule_chain_from", chain, filed_day=day, filing_id=filing, limit=_CHAIN):
-        tx.run("link_schedule_person", id=row["id"])
+def _recompute_chain(tx: Transaction, issuer_cik: int, holder_id: str, from_day: int, from_filing_id: int) -> None:
+    """Recompute the links of a chain to previous filings, from one filing on, and which filings are the latest."""
+    chain = {"issuer_cik": issuer_cik, "holder": holder_id}
+    rows = tx.list_rows("chain_rows", chain, filed_day=from_day, filing_id=from_filing_id, limit=_MAX_CHAIN_ROWS)
+    for row in rows:
+        tx.run("update_prior_of_person", id=row["id"])
         if row["seq"] == row["lead_seq"]:
-            tx.run("link_schedule", id=row["filing_id"])
-    tx.run("mark_current_persons", chain)
-    tx.run("mark_latest_schedules", chain)
+            tx.run("update_prior_of_schedule", id=row["filing_id"])
+    tx.run("update_current_persons", chain)
+    tx.run("update_latest_schedules", chain)
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
-    shown = lists.of_accession(tx, accession)
+    filing = schedule_filings.get_filing(tx, accession)
     payload = {
-        "ticker": shown["issuerTicker"],
-        "issuer_cik": shown["issuerCik"],
-        "issuer_name": shown["nameOfIssuer"],
-        "form_type": shown["formType"],
-        "holder_name": shown["filerName"],
-        "holder_cik": shown["filerCik"],
-        "percent_of_class": shown["percentOfClass"],
-        "shares": shown["sharesOwned"],
-        "previous_percent_of_class": shown["priorPercent"],
-        "event_date": shown["dateOfEvent"],
+        "ticker": filing["issuerTicker"],
+        "issuer_cik": filing["issuerCik"],
+        "issuer_name": filing["nameOfIssuer"],
+        "form_type": filing["formType"],
+        "holder_name": filing["filerName"],
+        "holder_cik": filing["filerCik"],
+        "percent_of_class": filing["percentOfClass"],
+        "shares": filing["sharesOwned"],
+        "previous_percent_of_class": filing["priorPercent"],
+        "event_date": filing["dateOfEvent"],
     }
-    announcements.announce_contents(
-        tx, now, SCHEDULES, accession, [announcements.ContentNews(shown, payload, accession)]
-    )
+    news = announcements.ContentNews(filing, payload, accession)
+    announcements.announce_contents(tx, now, SCHEDULES, accession, [news])

@@ -1,22 +1,26 @@
-"""Who owns more than five per cent of what, as last told: by issuer and by holder, conversions and groups."""
+"""Stakes above five per cent by the latest Schedules 13D and 13G, of an issuer or of a holder.
+
+A person's stake is its row in its latest filing about the securities. The filing may say that five per cent or less are
+left (``isExit``); the person then need not report any more. If a later joint filing no longer names a person, its last
+row remains, with ``isNamedInLatest`` false.
+"""
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import OneOf, Time, build_record
 from finapi.edgar.schedules import ALL_FORM_TYPES
-from finapi.market.ownership.schedule_filings import Holes, ScheduleFilters
+from finapi.market.ownership.schedule_filings import Holes, format_cik, get_hole_reason, parse_decimal
 from finapi.store.db import Row, Transaction
 
-# Rows of one company or holder at most: no company has had so many owners of five per cent.
-MOST = 1_000
+# More than any company has had owners of five per cent.
+_MAX_OWNERS = 1_000
 
 
-class StakePlace(TypedDict):
-    """What a person last told of securities, in the filing that says so."""
+class Stake(TypedDict):
+    """A person's stake by its latest filing about the securities."""
 
     latestPercent: Decimal | None
     latestShares: Decimal | None
@@ -26,203 +30,91 @@ class StakePlace(TypedDict):
     formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
     titleOfClass: str | None
     cusip: str | None
-    isExit: Annotated[bool, "Whether that filing says that five per cent or less are left."]
+    isExit: Annotated[bool, "true: the filing states that five per cent or less are left."]
     isNamedInLatest: Annotated[bool, "false: a later filing of the same filers no longer names this person."]
-    isLead: Annotated[bool, "Whether nobody in that filing reports more shares."]
-    reportedTogether: Annotated[int, "Persons of that filing; mostly they report the same shares."]
+    isLead: Annotated[bool, "true: no one in the filing reports more shares."]
+    reportedTogether: Annotated[int, "Persons of the filing; mostly they report the same shares."]
     holderUuid: str
     holes: Holes
 
 
-class BeneficialOwner(StakePlace):
-    """An owner of securities of a company."""
+class BeneficialOwner(Stake):
+    """An owner of a company's securities."""
 
     filerCik: str | None
     filerName: str
 
 
-class PortfolioStake(StakePlace):
-    """A company of which a holder told."""
+class PortfolioStake(Stake):
+    """A stake of a holder in a company."""
 
     issuerCik: str
     issuerTicker: str | None
     nameOfIssuer: str
 
 
-def of_issuer(tx: Transaction, cik: int) -> list[BeneficialOwner]:
-    """Everybody who told of owning securities of a company, as last told, the latest first."""
-    rows = tx.list_rows("stakes_of_issuer", cik=cik, limit=MOST)
-    return [
-        build_record(BeneficialOwner, row, **_told(row), filerCik=_padded(row["cik"]), filerName=row["name"])
-        for row in rows
-    ]
+class StakeFigures(NamedTuple):
+    """The figures of a stake."""
+
+    percent: Decimal | None
+    shares: Decimal | None
+    hole_reason: str  # Why a figure is None.
 
 
-def of_holder(tx: Transaction, cik: int, limit: int, offset: int) -> tuple[list[PortfolioStake], int]:
-    """A page of what a holder told of, as last told, the latest first; and how much there is."""
-    rows = tx.list_rows("stakes_of_holder", cik=cik, limit=limit, offset=offset)
-    total = int(tx.find_value("stakes_of_holder_count", cik=cik))
-    return [
-        build_record(PortfolioStake, row, **_told(row), issuerCik=_padded(row["issuer_cik"])) for row in rows
-    ], total
+def parse_figures(row: Row) -> StakeFigures:
+    """Return the figures of a row with the columns percent, shares and source."""
+    return StakeFigures(
+        percent=parse_decimal(row["percent"]),
+        shares=parse_decimal(row["shares"]),
+        hole_reason=get_hole_reason(row["source"]),
+    )
 
 
-def name_of(tx: Transaction, cik: int) -> str | None:
-    """What a holder was called when it last filed; None when no schedule names it."""
+def _build_holes(figures: StakeFigures) -> dict[str, str]:
+    holes = {}
+    if figures.percent is None:
+        holes["latestPercent"] = figures.hole_reason
+    if figures.shares is None:
+        holes["latestShares"] = figures.hole_reason
+    return holes
+
+
+def list_owners(tx: Transaction, issuer: int) -> list[BeneficialOwner]:
+    """Return the owners of a company's securities, those who filed last first."""
+    owners = []
+    for row in tx.list_rows("stakes_in_issuer", cik=issuer, limit=_MAX_OWNERS):
+        figures = parse_figures(row)
+        owner = build_record(
+            BeneficialOwner,
+            row,
+            latestPercent=figures.percent,
+            latestShares=figures.shares,
+            holes=_build_holes(figures),
+            filerCik=format_cik(row["cik"]),
+            filerName=row["name"],
+        )
+        owners.append(owner)
+    return owners
+
+
+def list_stakes_of_holder(tx: Transaction, cik: int, limit: int, offset: int) -> tuple[list[PortfolioStake], int]:
+    """Return a page of a holder's stakes, those it filed last first, and the number of all."""
+    stakes = []
+    for row in tx.list_rows("stakes_of_holder", cik=cik, limit=limit, offset=offset):
+        figures = parse_figures(row)
+        stake = build_record(
+            PortfolioStake,
+            row,
+            latestPercent=figures.percent,
+            latestShares=figures.shares,
+            holes=_build_holes(figures),
+            issuerCik=f"{row['issuer_cik']:010}",
+        )
+        stakes.append(stake)
+    return stakes, int(tx.find_value("count_stakes_of_holder", cik=cik))
+
+
+def find_holder_name(tx: Transaction, cik: int) -> str | None:
+    """Return the name of a holder in its latest schedule, or None if no schedule names it."""
     name: str | None = tx.find_value("schedule_holder_name", cik=cik)
     return name
-
-
-def _padded(cik: int | None) -> str | None:
-    return None if cik is None else f"{cik:010}"
-
-
-def _told(row: Row) -> dict[str, Any]:
-    figures = {
-        "latestPercent": None if row["percent"] is None else Decimal(row["percent"]),
-        "latestShares": None if row["shares"] is None else Decimal(row["shares"]),
-    }
-    hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    return {**figures, "holes": {name: hole for name, value in figures.items() if value is None}}
-
-
-# ---- conversions
-
-
-class ScheduleConversion(TypedDict):
-    """A filing on the other schedule than the filing before it."""
-
-    filerCik: str | None
-    filerName: str
-    issuerCik: str
-    issuerTicker: str | None
-    priorFormType: Annotated[str, OneOf(ALL_FORM_TYPES)]
-    currentFormType: Annotated[str, OneOf(ALL_FORM_TYPES)]
-    direction: Literal["13G_TO_13D", "13D_TO_13G"]
-    priorAccession: str
-    currentAccession: str
-    convertedAt: Time | None
-
-
-def conversions(tx: Transaction, since: int, limit: int, offset: int) -> tuple[list[ScheduleConversion], int]:
-    """A page of the filings by which filers went over to the other schedule, the latest first; how many there are."""
-    rows = tx.list_rows("schedule_conversions", since=since, limit=limit, offset=offset)
-    found = [
-        build_record(ScheduleConversion, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"]))
-        for row in rows
-    ]
-    return found, int(tx.find_value("schedule_conversions_count", since=since))
-
-
-def undated_conversions(tx: Transaction) -> int:
-    """How many have no filing day."""
-    return int(tx.find_value("schedule_conversions_undated"))
-
-
-# ---- thresholds
-
-THRESHOLDS = ("5", "10", "15", "20", "25", "50")
-
-
-class ThresholdCrossing(TypedDict):
-    """A filing by which its lead's part of a class passed a threshold since the same person's filing before.
-
-    A first filing passes five per cent upwards: its schedule is due from there on. An amendment whose filing before is
-    not held, or tells no figure, passes nothing that could be told.
-    """
-
-    accessionNumber: str
-    filedAt: Time | None
-    issuerCik: str
-    issuerTicker: str | None
-    filerCik: str | None
-    filerName: str
-    threshold: int
-    direction: Literal["up", "down"]
-    priorPercent: Annotated[Decimal | None, "null: a first filing."]
-    currentPercent: Decimal
-
-
-def crossings(
-    tx: Transaction, narrow: ScheduleFilters, threshold: str | None, direction: str | None, limit: int, offset: int
-) -> tuple[list[ThresholdCrossing], int]:
-    """A page of crossings, the latest first, of one filing the highest threshold first; how many there are."""
-    values = {
-        "thresholds": json.dumps([int(one) for one in THRESHOLDS if threshold in (None, one)]),
-        "direction": direction,
-        "issuer": narrow.issuer,
-        "since": narrow.since,
-        "until": narrow.until,
-    }
-    rows = tx.list_rows("threshold_crossings", values, limit=limit, offset=offset)
-    found = [
-        build_record(ThresholdCrossing, row, filerCik=_padded(row["cik"]), issuerCik=_padded(row["issuer_cik"]))
-        for row in rows
-    ]
-    return found, int(tx.find_value("threshold_crossings_count", values))
-
-
-# ---- groups
-
-
-class GroupMember(TypedDict):
-    """A person who said to be a member of a group."""
-
-    memberName: str
-    memberCik: str | None
-    isCurrentMember: Annotated[bool, "Whether the latest filing names it."]
-    isLeadFiler: Annotated[bool, "Whether it reports most shares in the latest filing."]
-
-
-class OwnerGroup(TypedDict):
-    """Persons who filed together and said to be a group, through all their filings about a company.
-
-    Its figures are those of the member who reports most: members report each other's shares, so that a sum would count
-    them twice. Where each reports its own alone, the group has more.
-    """
-
-    id: int
-    groupName: Annotated[str, "Of the member who reports most: forms name no group."]
-    issuerCik: str
-    issuerName: str
-    members: list[GroupMember]
-    aggregatePercent: Decimal | None
-    aggregateShares: Decimal | None
-    figuresRule: Literal["largest_member"]
-    formationDate: Annotated[Date | None, "The event of its first filing as a group, where that is held."]
-    isActive: Annotated[bool, "Whether the latest filing reports more than five per cent."]
-    latestFiledAt: Time | None
-    latestAccessionNo: str
-    holes: Annotated[dict[str, Literal["not_reported", "cover_not_in_xml"]], "Why a figure is null, by its name."]
-
-
-def groups(tx: Transaction, issuer: int | None, active: bool, limit: int, offset: int) -> tuple[list[OwnerGroup], int]:
-    """A page of groups, those that filed last first; how many there are."""
-    narrow = {"issuer": issuer, "active": active}
-    rows = tx.list_rows("owner_groups", narrow, limit=limit, offset=offset)
-    latest = json.dumps([row["filing_id"] for row in rows])
-    lines = {row["latest"]: row for row in tx.list_rows("lines_of_groups", ids=latest)}
-    members: dict[int, list[GroupMember]] = {}
-    for row in tx.list_rows("members_of_groups", ids=latest):
-        member = build_record(GroupMember, row, memberCik=_padded(row["cik"]))
-        members.setdefault(row["latest"], []).append(member)
-    found = [_group(row, lines[row["filing_id"]], members.get(row["filing_id"], [])) for row in rows]
-    return found, int(tx.find_value("owner_groups_count", narrow))
-
-
-def _group(row: Row, line: Row, members: list[GroupMember]) -> OwnerGroup:
-    told = _told(row)
-    figures = {"aggregatePercent": told["latestPercent"], "aggregateShares": told["latestShares"]}
-    hole = "not_reported" if row["source"] else "cover_not_in_xml"
-    return build_record(
-        OwnerGroup,
-        row,
-        **figures,
-        id=line["id"],
-        formationDate=line["formationDate"],
-        issuerCik=_padded(row["issuer_cik"]),
-        members=members,
-        figuresRule="largest_member",
-        isActive=not row["is_exit"],
-        holes={name: hole for name, value in figures.items() if value is None},
-    )

@@ -1,13 +1,15 @@
-"""Prices from CSV, as brokers and data vendors write it: header names folded, columns in any order.
+"""Daily prices from CSV files of brokers and data vendors.
 
-A row that cannot be a day's prices is left out and told with its line; a file of which nothing is left is
-refused. Values are exact decimal texts. What is empty, "null" or "nan" is absent.
+Columns may have any of the usual headers, in any order. A row that cannot be read is rejected and reported with its
+line number; a file without any readable row is refused. Prices become exact decimals as text. Empty cells, "null" and
+"nan" mean that a price is missing.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -17,8 +19,8 @@ from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 from finapi.market.reference import csv_rows
 
-# What a column is called, its letters only, in the files of the usual sources.
-_COLUMNS = {
+# The headers of a column in the files of the usual sources, reduced to their letters.
+_HEADERS = {
     "date": ("date", "timestamp", "day", "tradedate", "datetime"),
     "open": ("open", "openprice"),
     "high": ("high", "highprice"),
@@ -31,18 +33,22 @@ _COLUMNS = {
     "ticker": ("ticker", "symbol"),
     "source": ("source",),
 }
-_NAME_OF = {written: name for name, all_written in _COLUMNS.items() for written in all_written}
+_COLUMN_BY_HEADER = {header: column for column, headers in _HEADERS.items() for header in headers}
 
-_ABSENT = {"", "null", "nan", "none", "n/a", "-"}
+_MISSING = {"", "null", "nan", "none", "n/a", "-"}
 _NUMBER = re.compile(r"\$?([0-9]{1,12}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(\.[0-9]{0,12})?")
 _SPLIT = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?::|/|-?for-?| for )\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)")
-_ISO = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})(?:[T ][0-9:.]{4,16}(?:Z|[+-][0-9:]{4,6})?)?")
-_AMERICAN = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
-_TOLD = 20  # bad rows that a report lists; it counts the rest
+_ISO_DAY = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})(?:[T ][0-9:.]{4,16}(?:Z|[+-][0-9:]{4,6})?)?")
+_AMERICAN_DAY = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
+_MAX_QUOTED_CHARS = 40  # Characters of a cell that a message quotes.
+_MAX_REPORTED_LINES = 20  # Rejected rows that are reported; the others are only counted.
 
 
 class PriceRow(NamedTuple):
-    """A day of a ticker; texts are exact decimals, None what is absent. ``split`` is new shares for one old."""
+    """The prices of a ticker on a day.
+
+    Prices are exact decimals as text, or None if missing. ``split`` is the number of new shares for one old share.
+    """
 
     ticker: str
     date: str
@@ -58,109 +64,124 @@ class PriceRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PriceFile:
-    """The rows of a file in its order, what is wrong with the others by line, and whether they are made up.
-
-    ``parts`` are what the file's name may call their ticker, which is "" in every row, each with its own parts.
-    ``acted`` says that the file would tell of a dividend or split.
-    """
+    """The rows of a file, grouped by ticker, and its rejected lines."""
 
     rows: list[PriceRow]
-    rejected_lines: list[str]
+    rejected_lines: list[str]  # The first ones, each as "line N: reason".
     rejected_count: int
-    is_synthetic: bool
+    is_synthetic: bool  # The file says that its prices are made up.
+    # If the file has no column of tickers, every row has the ticker "". These are the words of the file's name that may
+    # be its ticker. Each word is followed by its parts: ("BRK-B", "BRK", "B").
     ticker_candidates: tuple[tuple[str, ...], ...] = ()
-    has_action_columns: bool = True
+    has_action_columns: bool = True  # The file would contain dividends or splits if there were any.
 
 
-def parse(data: bytes, file: str, name: str) -> PriceFile:
-    """Return the prices of a CSV (``name`` is its file name, which may tell the ticker).
+def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
+    """Return the prices of a CSV file.
 
-    Raises ParseError for what is no CSV of prices: no date or no figure among the columns, a column twice, days that
-    are written the other way round, or no row that is one.
+    ``path`` is the name in messages. ``file_name`` may contain the ticker. Raise ParseError if the file has no column
+    of dates or of prices, a column twice, days in the order day/month/year, or no readable row.
     """
-    lines = csv_rows.iter_rows(data, file)
-    header = next(lines, (1, []))[1]
-    columns = _header(header, file)
-    # The line in which the file was cut off, if it was: any line but the last has its end.
-    cut = 0 if data.endswith(b"\n") else data.count(b"\n") + 1
-    rows: dict[str, dict[str, PriceRow]] = {}
-    wrong: list[str] = []
-    count = 0
-    synthetic = False
-    for number, cells in lines:
+    lines = csv_rows.iter_rows(csv_bytes, path)
+    _, header = next(lines, (1, []))
+    columns = _find_columns(header, path)
+    # The last line of a truncated file has no line feed. It may have lost cells, so it is rejected if any is missing.
+    truncated_line = 0 if csv_bytes.endswith(b"\n") else csv_bytes.count(b"\n") + 1
+    rows: dict[str, dict[str, PriceRow]] = {}  # By ticker and day.
+    rejected_lines: list[str] = []
+    rejected_count = 0
+    is_synthetic = False
+    for line_number, cells in lines:
         try:
-            if number == cut and len(cells) < len(header):
+            if line_number == truncated_line and len(cells) < len(header):
                 raise ValueError("the file ends in the middle of this line")
-            row = _row(cells, columns)
+            row = _parse_row(cells, columns)
             if rows.setdefault(row.ticker, {}).setdefault(row.date, row) != row:
                 raise ValueError(f"{row.date} occurs twice with different figures")
-            synthetic |= _cell(cells, columns, "source").lower() == "synthetic"
-        except _OtherOrder as error:
-            raise ParseError(file, f"line {number}", str(error)) from None
+            if _get_cell(cells, columns, "source").lower() == "synthetic":
+                is_synthetic = True
+        except _DayOrderError as error:
+            raise ParseError(path, f"line {line_number}", str(error)) from None
         except ValueError as error:
-            count += 1
-            if len(wrong) < _TOLD:
-                wrong.append(f"line {number}: {error}")
+            rejected_count += 1
+            if len(rejected_lines) < _MAX_REPORTED_LINES:
+                rejected_lines.append(f"line {line_number}: {error}")
     if not rows:
-        raise ParseError(file, "", "; ".join(["holds no prices", *wrong[:3]]))
-    found = [row for days in rows.values() for row in days.values()]
-    parts = () if "ticker" in columns else _parts(name)
-    return PriceFile(found, wrong, count, synthetic, parts, not columns.keys().isdisjoint(("dividend", "split")))
+        raise ParseError(path, "", "; ".join(["holds no prices", *rejected_lines[:3]]))
+    return PriceFile(
+        rows=[row for rows_by_day in rows.values() for row in rows_by_day.values()],
+        rejected_lines=rejected_lines,
+        rejected_count=rejected_count,
+        is_synthetic=is_synthetic,
+        ticker_candidates=() if "ticker" in columns else _list_ticker_candidates(file_name),
+        has_action_columns="dividend" in columns or "split" in columns,
+    )
 
 
-class _OtherOrder(ValueError):
-    """A day whose month is above 12: every other day of the file would be read wrong."""
+class _DayOrderError(ValueError):
+    """A day such as 31/12/2024. Days such as 05/04/2024 in the same file would be read wrong without an error."""
 
 
-def _header(cells: list[str], file: str) -> dict[str, int]:
+def _find_columns(header: Sequence[str], path: str) -> dict[str, int]:
+    """Return the index of each known column by its name. Raise ParseError if a column is missing or occurs twice."""
     columns: dict[str, int] = {}
-    for place, cell in enumerate(cells):
-        name = _NAME_OF.get(re.sub("[^a-z]", "", cell.lower()))
-        if name is None:
+    for index, cell in enumerate(header):
+        column = _COLUMN_BY_HEADER.get(re.sub("[^a-z]", "", cell.lower()))
+        if column is None:
             continue
-        if name in columns:
-            raise ParseError(file, "line 1", f"two columns are the {name}")
-        columns[name] = place
+        if column in columns:
+            raise ParseError(path, "line 1", f"two columns are the {column}")
+        columns[column] = index
     if "date" not in columns or not columns.keys() & {"close", "dividend", "split"}:
-        raise ParseError(file, "line 1", "needs a column of dates and one of closes, dividends or splits")
+        raise ParseError(path, "line 1", "needs a column of dates and one of closes, dividends or splits")
     return columns
 
 
-def _parts(name: str) -> tuple[tuple[str, ...], ...]:
-    """The parts of a file's name that a ticker may be, folded, each before its own parts: BRK-B before BRK and B."""
-    words = re.split(r"[^A-Za-z0-9.-]+", re.sub(r"(?i)\.(csv|tsv|txt)$", "", name))
-    spelled = (dict.fromkeys([word, *re.split("[.-]", word)]) for word in words)
-    return tuple(tuple(filter(None, map(_folded, one))) for one in spelled)
+def _list_ticker_candidates(file_name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the words of a file's name that may be a ticker.
+
+    Each word is followed by its parts: "brk-b_daily.csv" gives ("BRK-B", "BRK", "B") and ("DAILY",).
+    """
+    stem = re.sub(r"(?i)\.(csv|tsv|txt)$", "", file_name)
+    candidates = []
+    for word in re.split(r"[^A-Za-z0-9.-]+", stem):
+        spellings = dict.fromkeys([word, *re.split("[.-]", word)])
+        normalised = [_normalise_ticker(spelling) for spelling in spellings]
+        candidates.append(tuple(ticker for ticker in normalised if ticker))
+    return tuple(candidates)
 
 
-def _folded(part: str) -> str:
+def _normalise_ticker(word: str) -> str:
+    """Return the ticker that a word may be, or "" if it cannot be one."""
     try:
-        return "" if part.isdigit() else tickers.normalise(part)
+        return "" if word.isdigit() else tickers.normalise(word)
     except ValueError:
         return ""
 
 
-def _cell(cells: list[str], columns: dict[str, int], name: str) -> str:
-    place = columns.get(name, -1)
-    return cells[place].strip() if 0 <= place < len(cells) else ""
+def _get_cell(cells: Sequence[str], columns: dict[str, int], column: str) -> str:
+    """Return the text of a cell, or "" if the file or the row has no such column."""
+    index = columns.get(column)
+    return cells[index].strip() if index is not None and index < len(cells) else ""
 
 
-def _row(cells: list[str], columns: dict[str, int]) -> PriceRow:
-    def number(name: str, *, zero: bool = False) -> str | None:
-        return _number(_cell(cells, columns, name), name, zero=zero)
+def _parse_row(cells: Sequence[str], columns: dict[str, int]) -> PriceRow:
+    """Return the prices of a row. Raise ValueError with the reason if it cannot be read."""
 
-    symbol = _cell(cells, columns, "ticker")
+    def parse_price(column: str) -> str | None:
+        return _parse_price(_get_cell(cells, columns, column), column)
+
     row = PriceRow(
-        ticker=tickers.normalise(symbol) if "ticker" in columns else "",
-        date=_date(_cell(cells, columns, "date")),
-        open=number("open"),
-        high=number("high"),
-        low=number("low"),
-        close=number("close"),
-        volume=_volume(_cell(cells, columns, "volume")),
-        adj_close=number("adj_close"),
-        dividend=number("dividend", zero=True),
-        split=_split(_cell(cells, columns, "split")),
+        ticker=tickers.normalise(_get_cell(cells, columns, "ticker")) if "ticker" in columns else "",
+        date=_parse_day(_get_cell(cells, columns, "date")),
+        open=parse_price("open"),
+        high=parse_price("high"),
+        low=parse_price("low"),
+        close=parse_price("close"),
+        volume=_parse_volume(_get_cell(cells, columns, "volume")),
+        adj_close=parse_price("adj_close"),
+        dividend=_parse_price(_get_cell(cells, columns, "dividend"), "dividend", zero_means_missing=True),
+        split=_parse_split(_get_cell(cells, columns, "split")),
     )
     if row.close is None and row.dividend is None and row.split is None:
         raise ValueError("no close" if "close" in columns else "neither a dividend nor a split")
@@ -169,55 +190,74 @@ def _row(cells: list[str], columns: dict[str, int]) -> PriceRow:
     return row
 
 
-def _number(text: str, name: str, *, zero: bool = False) -> str | None:
-    """An exact decimal above zero; ``zero`` says that zero means none of it."""
-    if text.lower() in _ABSENT:
+def _parse_price(text: str, column: str, *, zero_means_missing: bool = False) -> str | None:
+    """Return an exact decimal above zero as text, or None if it is missing. Raise ValueError for any other text."""
+    if text.lower() in _MISSING:
         return None
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{name} {text[:40]!r} is not a price")
-    value = Decimal(found[1].replace(",", "") + (found[2] or ""))
-    if value == 0:
-        if zero:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{column} {text[:_MAX_QUOTED_CHARS]!r} is not a price")
+    price = _build_decimal(match)
+    if price == 0:
+        if zero_means_missing:
             return None
-        raise ValueError(f"{name} is zero")
-    # Interned: the open of a quiet day is its high, low and close too.
-    return sys.intern(format(value.normalize(), "f"))
+        raise ValueError(f"{column} is zero")
+    # Interned, because the open of a quiet day is also its high, low and close.
+    return sys.intern(format(price.normalize(), "f"))
 
 
-def _volume(text: str) -> int | None:
-    if text.lower() in _ABSENT:
+def _build_decimal(match: re.Match[str]) -> Decimal:
+    """Return the number that :data:`_NUMBER` matched."""
+    digits, decimals = match[1], match[2]
+    return Decimal(digits.replace(",", "") + (decimals or ""))
+
+
+def _parse_volume(text: str) -> int | None:
+    if text.lower() in _MISSING:
         return None
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise ValueError(f"volume {text[:40]!r} is not a number of shares")
-    # What vendors adjust by splits, and fractions of shares that were traded, are rounded to whole shares.
-    return round(Decimal(found[1].replace(",", "") + (found[2] or "")))
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"volume {text[:_MAX_QUOTED_CHARS]!r} is not a number of shares")
+    # Volumes have decimals if the vendor has adjusted them for splits, or if fractions of shares were traded.
+    return round(_build_decimal(match))
 
 
-def _split(text: str) -> str | None:
-    if text.lower() in _ABSENT:
+def _parse_split(text: str) -> str | None:
+    """Return the number of new shares for one old share, from "4:1", "4-for-1" or "4"; None if there is no split."""
+    if text.lower() in _MISSING:
         return None
-    pair = _SPLIT.fullmatch(text.lower())
+    reason = f"split {text[:_MAX_QUOTED_CHARS]!r} is not a ratio"
+    match = _SPLIT.fullmatch(text.lower())
     try:
-        ratio = Decimal(pair[1]) / Decimal(pair[2]) if pair else Decimal(_number(text, "split", zero=True) or 1)
+        if match is not None:
+            ratio = Decimal(match[1]) / Decimal(match[2])
+        else:
+            ratio = Decimal(_parse_price(text, "split", zero_means_missing=True) or 1)
     except ArithmeticError:
-        raise ValueError(f"split {text[:40]!r} is not a ratio") from None
+        raise ValueError(reason) from None
     if not 0 < ratio < 10**6:
-        raise ValueError(f"split {text[:40]!r} is not a ratio")
+        raise ValueError(reason)
     return None if ratio == 1 else format(ratio.normalize(), "f")
 
 
-def _date(text: str) -> str:
-    if iso := _ISO.fullmatch(text):
-        parts = (int(iso[1]), int(iso[2]), int(iso[3]))
-    elif american := _AMERICAN.fullmatch(text):
-        if int(american[1]) > 12:
-            raise _OtherOrder(f"the day {text[:40]!r} is not written month/day/year, nor can the others be trusted")
-        parts = (int(american[3]), int(american[1]), int(american[2]))
+def _parse_day(text: str) -> str:
+    """Return an ISO date from "2024-12-31", "20241231", "2024-12-31T16:00:00Z" or "12/31/2024".
+
+    Raise ValueError for any other text, and _DayOrderError if the month comes second.
+    """
+    not_a_day = f"{text[:_MAX_QUOTED_CHARS]!r} is not a day"
+    iso = _ISO_DAY.fullmatch(text)
+    american = _AMERICAN_DAY.fullmatch(text)
+    if iso is not None:
+        year, month, day = iso[1], iso[2], iso[3]
+    elif american is not None:
+        month, day, year = american[1], american[2], american[3]
+        if int(month) > 12:
+            quoted = repr(text[:_MAX_QUOTED_CHARS])
+            raise _DayOrderError(f"the day {quoted} is not written month/day/year, nor can the others be trusted")
     else:
-        raise ValueError(f"{text[:40]!r} is not a day")
+        raise ValueError(not_a_day)
     try:
-        return date(*parts).isoformat()
+        return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is not a day") from None
+        raise ValueError(not_a_day) from None

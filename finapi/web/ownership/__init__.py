@@ -1,1 +1,1 @@
-"""Owners of more than five per cent and proposed sales, over HTTP."""
+"""HTTP endpoints for owners of more than five per cent, proposed sales and holders over all forms."""

@@ -1,106 +1,181 @@
-"""Holders over all forms over HTTP: who they are, and what they filed."""
+"""Endpoints for holders over all forms, and their filings."""
 
 from __future__ import annotations
 
-from finapi.core import records
+from typing import TypedDict
+
 from finapi.market.ownership import holder_profiles
-from finapi.market.ownership.holder_profiles import CrossReference, HolderFiling, HolderProfile, ListedHolder
-from finapi.web.holdings.fund_holdings import build_offset_page
+from finapi.market.ownership.filing_actions import SOURCES
+from finapi.market.ownership.holder_profiles import (
+    KINDS,
+    CrossReference,
+    HolderFiling,
+    HolderProfile,
+    Kind,
+    ListedHolder,
+)
+from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
-from finapi.web.http.schema import answer, part
-from finapi.web.ownership.schedule_api import PAGE, SIZE
+from finapi.web.http.schema import Answer
+from finapi.web.ownership.schedule_params import PAGE, SIZE, get_offset
 
-_UUID = "[0-9]{1,10}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-EXAMPLE = "f1a9c1c0-0000-8000-8000-000001067983"
-
-
-def holder(name: str) -> Param:
-    """The parameter of a path that says which holder."""
-    help = "UUID of the holder, as /ownership/holders has it, or its CIK."
-    return Param(name, location="path", required=True, pattern=_UUID, help=help, example=EXAMPLE)
+_UUID_OR_CIK = "[0-9]{1,10}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_EXAMPLE_UUID = "f1a9c1c0-0000-8000-8000-000001067983"
 
 
-SOURCE = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G, or Form 144."
+def holder_param(name: str) -> Param:
+    """Return the path parameter for a holder."""
+    return Param(
+        name,
+        location="path",
+        required=True,
+        pattern=_UUID_OR_CIK,
+        help="UUID of the holder, as /ownership/holders has it, or its CIK.",
+        example=_EXAMPLE_UUID,
+    )
+
+
+SOURCE_HELP = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G, or Form 144."
 HOLDER_LIST_PARAMS = (
     Param("q", help="Only holders whose names have words that begin so, or with this CIK.", example="berkshire"),
     Param("cik", "cik", help="Only this CIK.", example="0001067983"),
-    Param(
-        "type",
-        allowed=holder_profiles.KINDS,
-        help="Only those that are this, whatever else they are.",
-        example="insider",
-    ),
+    Param("type", allowed=KINDS, help="Only those that are this, whatever else they are.", example="insider"),
     PAGE,
     SIZE,
 )
-PROFILE_PARAMS = (holder("uuid"),)
+PROFILE_PARAMS = (holder_param("uuid"),)
 FILING_PARAMS = (
-    holder("uuid"),
-    Param("sourceType", allowed=holder_profiles.SOURCES, help=SOURCE, example="form_13dg"),
+    holder_param("uuid"),
+    Param("sourceType", allowed=SOURCES, help=SOURCE_HELP, example="form_13dg"),
     limit_param(50, 500),
     OFFSET,
 )
-CROSS_REFERENCE_PARAMS = (holder("holder_uuid"), limit_param(50, 500, "Filings of each family"), OFFSET)
+CROSS_REFERENCE_PARAMS = (holder_param("holder_uuid"), limit_param(50, 500, "Filings of each family"), OFFSET)
 
-HOLDER_LIST_SHAPE = answer(
-    holders=list[ListedHolder], meta=part(total=int, page=int, size=int, pages=int, has_more=bool, matches_cut=bool)
-)
-PROFILE_SHAPE = answer(**records.get_members(HolderProfile))
-FILING_SHAPE = answer(
-    holder=part(uuid=str, name=str, cik=str | None, type=holder_profiles.Kind),
-    history=list[HolderFiling],
-    meta=part(total=int, limit=int, offset=int, has_more=bool),
-)
-CROSS_REFERENCE_SHAPE = answer(**records.get_members(CrossReference), meta=part(limit=int, offset=int, has_more=bool))
+
+class HolderListMeta(TypedDict):
+    """The position of a page in a list of holders."""
+
+    total: int
+    page: int
+    size: int
+    pages: int
+    has_more: bool
+    matches_cut: bool
+
+
+class HolderList(TypedDict):
+    """A page of holders."""
+
+    holders: list[ListedHolder]
+    meta: HolderListMeta
+
+
+HOLDER_LIST_SHAPE = Answer[HolderList]
 
 
 def list_holders(call: Call) -> Response:
-    """Holders, those with most filings first."""
+    """Return a page of holders, those with the most filings first."""
     params = call.params
-    size, page = params["size"], params["page"]
+    page = params["page"]
+    size = params["size"]
     with call.app.db.read() as tx:
-        place = {"limit": size, "offset": (page - 1) * size}
-        found = holder_profiles.search(tx, params["q"], params["cik"], params["type"], place)
-    pages = -(-found.total // size)
-    meta = {
-        "total": found.total,
+        matches = holder_profiles.search(
+            tx, query=params["q"], cik=params["cik"], kind=params["type"], limit=size, offset=get_offset(call)
+        )
+    page_count = -(-matches.total // size)
+    meta: HolderListMeta = {
+        "total": matches.total,
         "page": page,
         "size": size,
-        "pages": pages,
-        "has_more": page < pages,
-        "matches_cut": found.cut,
+        "pages": page_count,
+        "has_more": page < page_count,
+        "matches_cut": matches.is_incomplete,
     }
-    return call.success_members({"holders": found.page, "meta": meta}, meta)
+    members: HolderList = {"holders": matches.holders, "meta": meta}
+    return call.success_members(members, meta)
+
+
+PROFILE_SHAPE = Answer[HolderProfile]
 
 
 def get_profile(call: Call) -> Response:
-    """One holder."""
+    """Return one holder."""
     with call.app.db.read() as tx:
-        found = holder_profiles.profile(tx, call.params["uuid"])
-    return call.success_members({**found}, {})
+        profile = holder_profiles.get_profile(tx, call.params["uuid"])
+    return call.success_members(profile, {})
+
+
+class FilingHolder(TypedDict):
+    """The holder of a list of filings."""
+
+    uuid: str
+    name: str
+    cik: str | None
+    type: Kind
+
+
+class HolderFilingList(TypedDict):
+    """A page of a holder's filings."""
+
+    holder: FilingHolder
+    history: list[HolderFiling]
+    meta: OffsetPage
+
+
+FILING_SHAPE = Answer[HolderFilingList]
 
 
 def list_filings(call: Call) -> Response:
-    """What a holder filed, the newest first."""
+    """Return a page of a holder's filings, newest first."""
     params = call.params
-    place = {name: params[name] for name in ("limit", "offset")}
+    limit = params["limit"]
+    offset = params["offset"]
     with call.app.db.read() as tx:
-        row = holder_profiles.found(tx, params["uuid"])
-        rows, total = holder_profiles.history(tx, row, params["sourceType"], **place)
-        about = holder_profiles.shown(row)
-    meta = {**build_offset_page(total, **place)}
-    who = {"uuid": about["holder_uuid"], **{name: about[name] for name in ("name", "cik", "type")}}
-    return call.success_members({"holder": who, "history": rows, "meta": meta}, meta)
+        row = holder_profiles.get_holder(tx, params["uuid"])
+        filings, total = holder_profiles.list_filings(tx, row, params["sourceType"], limit, offset)
+    listed_holder = holder_profiles.build_listed_holder(row)
+    holder: FilingHolder = {
+        "uuid": listed_holder["holder_uuid"],
+        "name": listed_holder["name"],
+        "cik": listed_holder["cik"],
+        "type": listed_holder["type"],
+    }
+    meta = build_offset_page(total, limit, offset)
+    members: HolderFilingList = {"holder": holder, "history": filings, "meta": meta}
+    return call.success_members(members, meta)
+
+
+class CrossReferencePage(TypedDict):
+    """The position of a page in the lists of all families."""
+
+    limit: int
+    offset: int
+    has_more: bool
+
+
+class CrossReferenceAnswer(CrossReference):
+    """The filings of a holder by family, a page of each."""
+
+    meta: CrossReferencePage
+
+
+CROSS_REFERENCE_SHAPE = Answer[CrossReferenceAnswer]
 
 
 def get_cross_reference(call: Call) -> Response:
-    """What a holder filed, each family of forms by itself."""
-    size, skipped = call.params["limit"], call.params["offset"]
+    """Return a page of a holder's filings of each family, newest first."""
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        row = holder_profiles.found(tx, call.params["holder_uuid"])
-        found = holder_profiles.cross_reference(tx, row, size, skipped)
-    most = max(found["summary"][f"{name}_count"] for name in holder_profiles.SOURCES)  # type: ignore[literal-required]
-    meta = {"limit": size, "offset": skipped, "has_more": skipped + size < most}
-    return call.success_members({**found, "meta": meta}, meta)
+        row = holder_profiles.get_holder(tx, call.params["holder_uuid"])
+        cross_reference = holder_profiles.build_cross_reference(tx, row, limit, offset)
+    summary = cross_reference["summary"]
+    longest_list = max(
+        summary["form_4_count"], summary["form_13f_count"], summary["form_13dg_count"], summary["form_144_count"]
+    )
+    meta: CrossReferencePage = {"limit": limit, "offset": offset, "has_more": offset + limit < longest_list}
+    members: CrossReferenceAnswer = {**cross_reference, "meta": meta}
+    return call.success_members(members, meta)

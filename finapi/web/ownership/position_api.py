@@ -1,147 +1,212 @@
-"""What holders have of an issuer by every form, over HTTP: positions, histories, timelines, concentration."""
+"""Endpoints for positions in an issuer by all forms: of one holder, of all holders, their events and concentration."""
 
 from __future__ import annotations
 
-from finapi.core import records
+from typing import TypedDict
+
 from finapi.core.records import Date, Time
-from finapi.market.ownership import concentration, holder_profiles, issuer_holders
+from finapi.market.ownership import concentration, holder_profiles, issuer_holders, position_events, reported_figures
 from finapi.market.ownership.concentration import OwnershipConcentration
-from finapi.market.ownership.issuer_holders import (
-    LAST,
+from finapi.market.ownership.filing_actions import SOURCES
+from finapi.market.ownership.issuer_holders import HolderPosition, IssuerHolder
+from finapi.market.ownership.position_events import (
+    FIRST_DATE,
+    UNKNOWN_DATE,
     EventFilters,
-    HolderPosition,
     IssuerEvent,
-    IssuerHolder,
     PositionEvent,
-    SharesOutstanding,
 )
+from finapi.market.ownership.reported_figures import LAST_DATE, PercentCalculator, SharesOutstanding
 from finapi.market.reference import companies
-from finapi.web.holdings.fund_holdings import build_offset_page
+from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, offset_param, path_param
-from finapi.web.http.schema import answer, part
-from finapi.web.ownership.holder_api import SOURCE, holder
+from finapi.web.http.schema import Answer
+from finapi.web.ownership.holder_api import SOURCE_HELP, holder_param
 
 _ISSUER = path_param("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
-_SPAN = (
+_EVENT_DAYS = (
     Param("startDate", "date", help="First day of which a form tells.", example="2025-01-01"),
     Param("endDate", "date", help="Last day of which a form tells.", example="2025-12-31"),
 )
-# What is skipped is read.
-_SKIPPED = offset_param(20_000)
+# The events before a page are read, so their number is bounded.
+_EVENT_OFFSET = offset_param(20_000)
 POSITION_PARAMS = (
-    holder("holder_uuid"),
+    holder_param("holder_uuid"),
     _ISSUER,
     Param(
         "asOfDate", "date", help="By figures of days up to this one, whenever they were filed.", example="2025-12-31"
     ),
 )
 POSITION_EVENT_PARAMS = (
-    holder("holder_uuid"),
+    holder_param("holder_uuid"),
     _ISSUER,
-    *_SPAN,
-    Param("sourceType", allowed=holder_profiles.SOURCES, help=SOURCE, example="form_13f"),
+    *_EVENT_DAYS,
+    Param("sourceType", allowed=SOURCES, help=SOURCE_HELP, example="form_13f"),
     limit_param(500, 500),
-    _SKIPPED,
+    _EVENT_OFFSET,
 )
 HOLDER_PARAMS = (_ISSUER, limit_param(100, 500), OFFSET)
 ISSUER_EVENT_PARAMS = (
     _ISSUER,
-    *_SPAN,
-    Param("source", allowed=holder_profiles.SOURCES, help=SOURCE, example="form_13f"),
+    *_EVENT_DAYS,
+    Param("source", allowed=SOURCES, help=SOURCE_HELP, example="form_13f"),
     limit_param(100, 500),
-    _SKIPPED,
+    _EVENT_OFFSET,
 )
 CONCENTRATION_PARAMS = (path_param("cik", "cik", help=_ISSUER.help, example=_ISSUER.example),)
 
-_PAGED = part(total=int, limit=int, offset=int, has_more=bool)
-POSITION_SHAPE = answer(**records.get_members(HolderPosition))
-POSITION_EVENT_SHAPE = answer(holderUuid=str, holderName=str, issuerCik=str, events=list[PositionEvent], meta=_PAGED)
-HOLDER_SHAPE = answer(
-    issuer_cik=str,
-    issuer_ticker=str | None,
-    as_of=Time | None,
-    shares_outstanding=SharesOutstanding,
-    holders=list[IssuerHolder],
-    meta=_PAGED,
-)
-ISSUER_EVENT_SHAPE = answer(
-    issuer_cik=str,
-    issuer_ticker=str | None,
-    events=list[IssuerEvent],
-    meta=part(total=int, limit=int, offset=int, has_more=bool, startDate=Date | None, endDate=Date | None),
-)
-CONCENTRATION_SHAPE = answer(**records.get_members(OwnershipConcentration))
+
+# ---- Positions
+
+POSITION_SHAPE = Answer[HolderPosition]
 
 
 def get_position(call: Call) -> Response:
-    """What a holder has of an issuer."""
+    """Return the shares of an issuer that a holder owns."""
     params = call.params
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        row = holder_profiles.found(tx, params["holder_uuid"])
-        found = issuer_holders.current(tx, row, company, params["asOfDate"] or LAST)
-    return call.success_members({**found}, {})
+        holder = holder_profiles.get_holder(tx, params["holder_uuid"])
+        position = issuer_holders.get_position(tx, holder, company, params["asOfDate"] or LAST_DATE)
+    return call.success_members(position, {})
 
 
-def list_position_events(call: Call) -> Response:
-    """What forms told of a position, the latest day first."""
-    params = call.params
-    asked = _asked(call, params["sourceType"])
-    with call.app.db.read() as tx:
-        company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        row = holder_profiles.found(tx, params["holder_uuid"])
-        rows, total = issuer_holders.history(tx, company.cik, row, asked)
-    meta = {**build_offset_page(total, asked.limit, asked.offset)}
-    who = {"holderUuid": row["id"], "holderName": row["name"], "issuerCik": company.padded_cik}
-    return call.success_members({**who, "events": rows, "meta": meta}, meta)
+class IssuerHolders(TypedDict):
+    """A page of the holders of an issuer."""
+
+    issuer_cik: str
+    issuer_ticker: str | None
+    as_of: Time | None
+    shares_outstanding: SharesOutstanding
+    holders: list[IssuerHolder]
+    meta: OffsetPage
 
 
-def _asked(call: Call, source: str | None) -> EventFilters:
-    """Which events are asked for: a day that is not known is within no span that is given."""
-    first, last, limit, offset = (call.params[name] for name in ("startDate", "endDate", "limit", "offset"))
-    return EventFilters(first or ("0001-01-01" if last else ""), last or LAST, source, limit, offset)
+HOLDER_SHAPE = Answer[IssuerHolders]
 
 
 def list_holders(call: Call) -> Response:
-    """Who has shares of an issuer, the most first."""
-    place = {name: call.params[name] for name in ("limit", "offset")}
+    """Return a page of the holders of an issuer, those with the most shares first."""
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(call.params["issuer_cik"]), "issuer_cik")
-        divider = issuer_holders.Divider(tx, company.cik, company.ticker)
-        rows, total, day = issuer_holders.of_issuer(tx, company.cik, divider, **place)
-    meta = {**build_offset_page(total, **place)}
-    members = {
+        calculator = PercentCalculator(tx, company.cik, company.ticker)
+        rows, total, latest_day = issuer_holders.list_holders(tx, company.cik, calculator, limit, offset)
+    meta = build_offset_page(total, limit, offset)
+    members: IssuerHolders = {
         "issuer_cik": company.padded_cik,
         "issuer_ticker": company.ticker,
-        "as_of": issuer_holders.timed(day),
-        "shares_outstanding": divider.counted,
+        "as_of": reported_figures.format_day(latest_day),
+        "shares_outstanding": calculator.shares_outstanding,
         "holders": rows,
         "meta": meta,
     }
     return call.success_members(members, meta)
 
 
-def list_issuer_events(call: Call) -> Response:
-    """What forms told of an issuer's holders, the latest day first."""
+# ---- Events
+
+
+class PositionEvents(TypedDict):
+    """A page of the events of a position."""
+
+    holderUuid: str
+    holderName: str
+    issuerCik: str
+    events: list[PositionEvent]
+    meta: OffsetPage
+
+
+POSITION_EVENT_SHAPE = Answer[PositionEvents]
+
+
+def list_position_events(call: Call) -> Response:
+    """Return a page of the events of a position, the latest day first."""
     params = call.params
-    asked = _asked(call, params["source"])
+    filters = _build_event_filters(call, params["sourceType"])
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
-        rows, total = issuer_holders.timeline(tx, company.cik, asked)
-    meta = {
-        **build_offset_page(total, asked.limit, asked.offset),
-        "startDate": params["startDate"],
-        "endDate": params["endDate"],
+        holder = holder_profiles.get_holder(tx, params["holder_uuid"])
+        events, total = position_events.list_events_of_holder(tx, company.cik, holder, filters)
+    meta = build_offset_page(total, filters.limit, filters.offset)
+    members: PositionEvents = {
+        "holderUuid": holder["id"],
+        "holderName": holder["name"],
+        "issuerCik": company.padded_cik,
+        "events": events,
+        "meta": meta,
     }
-    members = {"issuer_cik": company.padded_cik, "issuer_ticker": company.ticker, "events": rows, "meta": meta}
     return call.success_members(members, meta)
 
 
+class EventDays(TypedDict):
+    """The days that a list of events is limited to."""
+
+    startDate: Date | None
+    endDate: Date | None
+
+
+class IssuerEventMeta(OffsetPage, EventDays):
+    """The page and the days of a list of events."""
+
+
+class IssuerEvents(TypedDict):
+    """A page of the events of an issuer's holders."""
+
+    issuer_cik: str
+    issuer_ticker: str | None
+    events: list[IssuerEvent]
+    meta: IssuerEventMeta
+
+
+ISSUER_EVENT_SHAPE = Answer[IssuerEvents]
+
+
+def list_issuer_events(call: Call) -> Response:
+    """Return a page of the events of all holders of an issuer, the latest day first."""
+    params = call.params
+    filters = _build_event_filters(call, params["source"])
+    with call.app.db.read() as tx:
+        company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
+        events, total = position_events.list_events_of_issuer(tx, company.cik, filters)
+    meta: IssuerEventMeta = {
+        **build_offset_page(total, filters.limit, filters.offset),
+        "startDate": params["startDate"],
+        "endDate": params["endDate"],
+    }
+    members: IssuerEvents = {
+        "issuer_cik": company.padded_cik,
+        "issuer_ticker": company.ticker,
+        "events": events,
+        "meta": meta,
+    }
+    return call.success_members(members, meta)
+
+
+def _build_event_filters(call: Call, source: str | None) -> EventFilters:
+    """Return the filters of a request. If it limits the days, events of unknown days are left out."""
+    params = call.params
+    is_limited = params["startDate"] is not None or params["endDate"] is not None
+    return EventFilters(
+        first=params["startDate"] or (FIRST_DATE if is_limited else UNKNOWN_DATE),
+        last=params["endDate"] or LAST_DATE,
+        source=source,
+        limit=params["limit"],
+        offset=params["offset"],
+    )
+
+
+# ---- Concentration
+
+CONCENTRATION_SHAPE = Answer[OwnershipConcentration]
+
+
 def get_concentration(call: Call) -> Response:
-    """How the shares of an issuer are distributed."""
+    """Return the distribution of an issuer's shares over its holders."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(call.params["cik"]), "cik")
-        found = concentration.of_issuer(tx, company)
-    return call.success_members({**found}, {})
+        ownership = concentration.compute_concentration(tx, company)
+    return call.success_members(ownership, {})

@@ -1,63 +1,52 @@
-"""Schedules 13D and 13G over HTTP: lists of filings, one filing, and what holders last told."""
+"""Endpoints for filings of Schedules 13D and 13G: lists, one filing, and the query endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Annotated, Literal, TypedDict, cast
 
-from finapi.core import days, records
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import Date, Time
-from finapi.market.ownership import purposes, schedule_filings, stakes
-from finapi.market.ownership.schedule_filings import (
-    FORM_TYPES,
-    ListedSchedule,
-    QueriedSchedule,
-    ScheduleDetail,
-    ScheduleFiling,
-    ScheduleFilters,
-)
-from finapi.market.ownership.stakes import (
-    BeneficialOwner,
-    OwnerGroup,
-    PortfolioStake,
-    ScheduleConversion,
-    ThresholdCrossing,
-)
+from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.edgar.schedules import ALL_FORM_TYPES
+from finapi.market.ownership import purposes, schedule_details, schedule_filings
+from finapi.market.ownership.schedule_details import ListedSchedule, ScheduleDetail
+from finapi.market.ownership.schedule_filings import FORM_TYPES, Holes, ScheduleFiling
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, Field, Param, limit_param, path_param
-from finapi.web.http.schema import answer, part, with_windows
-
-# Pages of the greatest size: what is skipped is read.
-_MOST_PAGES = 10_000
-
-PAGE = Param("page", "integer", default=1, minimum=1, maximum=_MOST_PAGES, help="Page, from 1.", example="1")
-SIZE = Param(
-    "size", "integer", default=50, minimum=1, maximum=500, clamp=True, help="Rows of a page, at most 500.", example="50"
+from finapi.web.http.params import Field, Param, path_param
+from finapi.web.http.schema import Answer
+from finapi.web.ownership.schedule_params import (
+    DATE_FROM,
+    DATE_TO,
+    FILER_NAME,
+    ISSUER_CIK,
+    ISSUER_TICKER,
+    MIN_OWNERSHIP,
+    PAGE,
+    SIZE,
+    ScheduleListMeta,
+    build_filters,
+    build_list_meta,
+    build_query_filters,
+    get_offset,
 )
-_ISSUER = Param("issuerCik", "cik", help="Only about this company.", example="0000320193")
-_TICKER = Param("issuerTicker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL")
-_NAME = Param("filerName", help="Only persons whose names contain words that start with these.", example="berkshire")
-_LEAST = Param("minOwnership", "number", help="Minimum percentage of the class.", example="10")
-_FROM = Param("dateFrom", "date", is_window=True, help="First filing day.", example="2025-01-01")
-_TO = Param("dateTo", "date", is_window=True, help="Last filing day.", example="2025-12-31")
+
 FILING_LIST_PARAMS = (
-    _ISSUER,
-    _TICKER,
+    ISSUER_CIK,
+    ISSUER_TICKER,
     Param("filerCik", "cik", help="Only filings of this person, with its own figures.", example="0001067983"),
-    _NAME,
+    FILER_NAME,
     Param(
         "formType",
         allowed=tuple(FORM_TYPES),
         help="Only this schedule (13D, 13G, 13D/A, 13G/A) or form.",
         example="13D",
     ),
-    _LEAST,
-    _FROM,
-    _TO,
+    MIN_OWNERSHIP,
+    DATE_FROM,
+    DATE_TO,
     Param("isAmendment", "boolean", help="Only amendments (true) or originals (false).", example="false"),
     Param(
         "isConversion",
@@ -78,11 +67,11 @@ FILING_LIST_PARAMS = (
     ),
 )
 ACTIVIST_PARAMS = (
-    _TICKER,
-    _NAME,
-    _LEAST,
-    _FROM,
-    _TO,
+    ISSUER_TICKER,
+    FILER_NAME,
+    MIN_OWNERSHIP,
+    DATE_FROM,
+    DATE_TO,
     Param(
         "purposeCategory",
         allowed=purposes.INTENTS,
@@ -92,20 +81,80 @@ ACTIVIST_PARAMS = (
     PAGE,
     SIZE,
 )
-CONVERSION_PARAMS = (_FROM, PAGE, SIZE)
-GROUP_PARAMS = (
-    _ISSUER,
-    Param(
-        "activeOnly",
-        "boolean",
-        default=True,
-        help="Only groups that still own more than five per cent.",
-        example="true",
-    ),
-    PAGE,
-    SIZE,
+FILING_PARAMS = (
+    path_param("accession", "any_accession", help="With or without dashes.", example="0000000103-25-000001"),
 )
-_FORM = Field("formType", allowed=tuple(FORM_TYPES), help="Only this schedule or form.", example="13D")
+
+
+# ---- Lists
+
+
+class FilingList(TypedDict):
+    """A page of Schedules 13D and 13G."""
+
+    filings: list[ListedSchedule]
+    meta: ScheduleListMeta
+
+
+FILING_LIST_SHAPE = Answer[FilingList]
+
+
+def list_filings(call: Call) -> Response:
+    """Return a page of schedules, newest first by default."""
+    with call.app.db.read() as tx:
+        filters = build_filters(call, tx)
+        rows, total = schedule_filings.list_filings(tx, filters, call.params["size"], get_offset(call))
+        if call.params["include"]:
+            filings = schedule_details.add_positions(tx, rows)
+        else:
+            filings = cast("list[ListedSchedule]", rows)  # Without the positions, which are optional.
+        undated = schedule_filings.count_undated(tx, filters)
+    meta = build_list_meta(call, total, undated)
+    members: FilingList = {"filings": filings, "meta": meta}
+    return call.success_members(members, meta)
+
+
+class ActivistFilingList(TypedDict):
+    """A page of Schedules 13D."""
+
+    activists: list[ScheduleFiling]
+    meta: ScheduleListMeta
+
+
+ACTIVIST_SHAPE = Answer[ActivistFilingList]
+
+
+def list_activist_filings(call: Call) -> Response:
+    """Return a page of Schedules 13D, newest first. Their filers may want to influence the company."""
+    intent = call.params["purposeCategory"]
+    with call.app.db.read() as tx:
+        filters = build_filters(call, tx)._replace(
+            forms=FORM_TYPES["13D"], intent=None if intent is None else purposes.get_bit(intent)
+        )
+        rows, total = schedule_filings.list_filings(tx, filters, call.params["size"], get_offset(call))
+        undated = schedule_filings.count_undated(tx, filters)
+    meta = build_list_meta(call, total, undated)
+    members: ActivistFilingList = {"activists": rows, "meta": meta}
+    return call.success_members(members, meta)
+
+
+# ---- One filing
+
+FILING_SHAPE = Answer[ScheduleDetail]
+
+
+def get_filing(call: Call) -> Response:
+    """Return one schedule with all its persons. Raise ApiError (NOT_FOUND) if it is not stored."""
+    accession = call.params["accession"]
+    with call.app.db.read() as tx:
+        detail = schedule_details.find_detail(tx, accession)
+    if detail is None:
+        raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G {accession}.")
+    return call.success_members(detail, {})
+
+
+# ---- The query endpoint, whose rows have other names
+
 QUERY_BODY = (
     Field(
         "query",
@@ -120,7 +169,7 @@ QUERY_BODY = (
                 "filerName", help="Only persons whose names contain words that start with these.", example="berkshire"
             ),
             Field("minOwnership", "number", help="Minimum percentage of the class.", example=10),
-            _FORM,
+            Field("formType", allowed=tuple(FORM_TYPES), help="Only this schedule or form.", example="13D"),
             Field(
                 "dateRange",
                 "object",
@@ -142,208 +191,114 @@ QUERY_BODY = (
         example="filedAt",
     ),
 )
-CROSSING_PARAMS = (
-    _TICKER,
-    Param("threshold", allowed=stakes.THRESHOLDS, help="Only over this percentage.", example="10"),
-    Param("direction", allowed=("up", "down"), help="Only upwards, or downwards.", example="up"),
-    _FROM,
-    _TO,
-    PAGE,
-    SIZE,
-)
-FILING_PARAMS = (
-    path_param("accession", "any_accession", help="With or without dashes.", example="0000000103-25-000001"),
-)
-OWNER_PARAMS = (path_param("cik", "cik", help="CIK of the company.", example="0001234567"),)
-STAKE_PARAMS = (
-    path_param("cik", "cik", help="CIK of the holder.", example="0000000103"),
-    limit_param(50, 500),
-    OFFSET,
-)
-
-_DAYS: dict[str, Any] = {"dateFrom": Date | None, "dateTo": Date | None}
-_PAGED: dict[str, Any] = {"total": int, "limit": int, "page": int, "size": int, "totalPages": int, "has_more": bool}
-FILING_LIST_SHAPE = answer(filings=list[ListedSchedule], meta=with_windows(**_PAGED, **_DAYS))
-ACTIVIST_SHAPE = answer(activists=list[ScheduleFiling], meta=with_windows(**_PAGED, **_DAYS))
-CONVERSION_SHAPE = answer(conversions=list[ScheduleConversion], meta=with_windows(**_PAGED, dateFrom=Date | None))
-GROUP_SHAPE = answer(data=list[OwnerGroup], meta=part(**_PAGED))
-FILING_SHAPE = answer(**records.get_members(ScheduleDetail))
-QUERY_SHAPE = answer(
-    data=list[QueriedSchedule], meta=part(total=part(value=int, relation=Literal["eq"]), **{"from": int, "size": int})
-)
-CROSSING_SHAPE = answer(crossings=list[ThresholdCrossing], meta=with_windows(**_PAGED, **_DAYS))
-OWNER_SHAPE = answer(
-    issuerCik=str, issuerTicker=str | None, nameOfIssuer=str, asOf=Time | None, beneficialOwners=list[BeneficialOwner]
-)
-STAKE_SHAPE = answer(
-    filerCik=str,
-    filerName=str,
-    positions=list[PortfolioStake],
-    meta=part(total=int, limit=int, offset=int, has_more=bool),
-)
 
 
-def list_filings(call: Call) -> Response:
-    """Schedules 13D and 13G, the newest first unless told."""
-    with call.app.db.read() as tx:
-        narrow = _filters(call, tx)
-        rows, total = schedule_filings.list_filings(tx, narrow, **_place(call))
-        shown = schedule_filings.with_positions(tx, rows) if call.params["include"] else rows
-        windows = call.build_window_meta(schedule_filings.count_undated(tx, narrow))
-    page = _paging(call, total)
-    return call.success_members({"filings": shown, "meta": {**page, **windows}}, {**page, **windows})
+class QueriedIssuer(TypedDict):
+    """A company in a row of the query endpoint."""
+
+    name: str
+    cik: str
+    ticker: str | None
 
 
-def list_activist_filings(call: Call) -> Response:
-    """Schedules 13D, whose filers may want to influence the company."""
-    wanted = call.params["purposeCategory"]
-    with call.app.db.read() as tx:
-        bit = None if wanted is None else 1 << purposes.INTENTS.index(wanted)
-        narrow = _filters(call, tx)._replace(forms=FORM_TYPES["13D"], intent=bit)
-        rows, total = schedule_filings.list_filings(tx, narrow, **_place(call))
-        windows = call.build_window_meta(schedule_filings.count_undated(tx, narrow))
-    page = _paging(call, total)
-    return call.success_members({"activists": rows, "meta": {**page, **windows}}, {**page, **windows})
+class QueriedFiler(TypedDict):
+    """A person in a row of the query endpoint."""
+
+    name: str
+    cik: str | None
+
+
+class QueriedOwnership(TypedDict):
+    """The figures of the person."""
+
+    percentOfClass: Decimal | None
+    sharesOwned: Decimal | None
+    soleVotingPower: Decimal | None
+    sharedVotingPower: Decimal | None
+
+
+class QueriedSchedule(TypedDict):
+    """A row of the query endpoint."""
+
+    accessionNo: str
+    formType: Annotated[str, OneOf(ALL_FORM_TYPES)]
+    filedAt: Time | None
+    issuer: QueriedIssuer
+    filer: QueriedFiler
+    ownership: QueriedOwnership
+    purpose: str | None
+    cusip: str | None
+    dateOfEvent: Date | None
+    isAmendment: bool
+    reportingPersonCount: int
+    holes: Holes
+
+
+class ScheduleTotal(TypedDict):
+    """The number of all rows."""
+
+    value: int
+    relation: Literal["eq"]
+
+
+# The functional form, because "from" is a keyword of Python.
+ScheduleQueryMeta = TypedDict("ScheduleQueryMeta", {"total": ScheduleTotal, "from": int, "size": int})
+
+
+class QueriedSchedules(TypedDict):
+    """A page of the schedules that match a query."""
+
+    data: list[QueriedSchedule]
+    meta: ScheduleQueryMeta
+
+
+QUERY_SHAPE = Answer[QueriedSchedules]
 
 
 def query_filings(call: Call) -> Response:
-    """The Schedules 13D and 13G that a query asks for."""
+    """Return the schedules that match a query."""
     body = call.body
-    asked = {**body.get("query", {})}
-    span = asked.pop("dateRange", {})
-    start, size = body.get("from", 0), body.get("size", 50)
-    sort, descending = body.get("sort", ("filedAt", True))
+    query = body.get("query", {})
+    filing_days = query.get("dateRange", {})
+    offset = body.get("from", 0)
+    size = body.get("size", 50)
+    sort, is_descending = body.get("sort", ("filedAt", True))
+    params = {**query, "dateFrom": filing_days.get("from"), "dateTo": filing_days.get("to")}
     with call.app.db.read() as tx:
-        issuer = _of_ticker(tx, asked.get("ticker"))
-        narrow = _narrowed(tx, {**asked, "dateFrom": span.get("from"), "dateTo": span.get("to")}, issuer)
-        rows, total = schedule_filings.list_filings(tx, narrow._replace(sort=sort, descending=descending), size, start)
-    found = [schedule_filings.queried(row) for row in rows]
-    meta = {"total": {"value": total, "relation": "eq"}, "from": start, "size": size}
-    return call.success_members({"data": found, "meta": meta}, {"total": total, "has_more": start + len(rows) < total})
+        filters = build_query_filters(tx, params, _find_queried_issuer(tx, query.get("ticker")))
+        filters = filters._replace(sort=sort, descending=is_descending)
+        rows, total = schedule_filings.list_filings(tx, filters, size, offset)
+    members: QueriedSchedules = {
+        "data": [_build_queried_schedule(row) for row in rows],
+        "meta": {"total": {"value": total, "relation": "eq"}, "from": offset, "size": size},
+    }
+    return call.success_members(members, {"total": total, "has_more": offset + len(rows) < total})
 
 
-def _of_ticker(tx: Transaction, ticker: str | None) -> int | None:
-    """The company of a ticker in a body: one that nobody has is a wrong parameter there."""
+def _find_queried_issuer(tx: Transaction, ticker: str | None) -> int | None:
+    """Return the CIK of the company of a ticker, or None. Raise ApiError (400) if no company has it."""
+    if ticker is None:
+        return None
     try:
-        return None if ticker is None else companies.resolve(tx, ticker, "ticker").cik
+        return companies.resolve(tx, ticker, "ticker").cik
     except ApiError as error:
         if error.status != 404:
             raise
         raise invalid_param("ticker", error.message, expected="a ticker that finapi knows") from None
 
 
-def list_threshold_crossings(call: Call) -> Response:
-    """Filings by which a person's part of a class passed a threshold."""
-    given = call.params
-    with call.app.db.read() as tx:
-        narrow = _filters(call, tx)
-        over, way, place = given["threshold"], given["direction"], _place(call)
-        rows, total = stakes.crossings(tx, narrow, over, way, **place)
-        undated = stakes.crossings(tx, narrow._replace(since=0, until=0), over, way, limit=1, offset=0)[1]
-        windows = call.build_window_meta(undated if narrow.since else 0)
-    page = _paging(call, total)
-    return call.success_members({"crossings": rows, "meta": {**page, **windows}}, {**page, **windows})
-
-
-def list_conversions(call: Call) -> Response:
-    """Filers who went over to the other schedule."""
-    first = call.params["dateFrom"]
-    with call.app.db.read() as tx:
-        rows, total = stakes.conversions(tx, max(1, days.number(first)) if first else 0, **_place(call))
-        windows = call.build_window_meta(stakes.undated_conversions(tx) if first else 0)
-    page = _paging(call, total)
-    return call.success_members({"conversions": rows, "meta": {**page, **windows}}, {**page, **windows})
-
-
-def list_groups(call: Call) -> Response:
-    """Groups of owners, those that filed last first."""
-    params = call.params
-    with call.app.db.read() as tx:
-        rows, total = stakes.groups(tx, params["issuerCik"], params["activeOnly"], **_place(call))
-    page = _paging(call, total)
-    return call.success_members({"data": rows, "meta": page}, page)
-
-
-def get_filing(call: Call) -> Response:
-    """One Schedule 13D or 13G."""
-    accession = call.params["accession"]
-    with call.app.db.read() as tx:
-        found = schedule_filings.detail(tx, accession)
-    if found is None:
-        raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G {accession}.")
-    return call.success_members({**found}, {})
-
-
-def list_beneficial_owners(call: Call) -> Response:
-    """Everybody who told of owning securities of a company, as last told."""
-    with call.app.db.read() as tx:
-        company = companies.resolve(tx, str(call.params["cik"]), "cik")
-        rows = stakes.of_issuer(tx, company.cik)
-    members = {
-        "issuerCik": company.padded_cik,
-        "issuerTicker": company.ticker,
-        "nameOfIssuer": company.name,
-        "asOf": max((row["latestFiledAt"] for row in rows if row["latestFiledAt"]), default=None),
-        "beneficialOwners": rows,
+def _build_queried_schedule(filing: ScheduleFiling) -> QueriedSchedule:
+    issuer: QueriedIssuer = {
+        "name": filing["nameOfIssuer"],
+        "cik": filing["issuerCik"],
+        "ticker": filing["issuerTicker"],
     }
-    return call.success_members(members, {})
-
-
-def list_stakes_of_holder(call: Call) -> Response:
-    """What a holder told of, as last told."""
-    cik, size, skipped = (call.params[name] for name in ("cik", "limit", "offset"))
-    with call.app.db.read() as tx:
-        name = stakes.name_of(tx, cik)
-        rows, total = stakes.of_holder(tx, cik, size, skipped)
-    if name is None:
-        raise ApiError("NOT_FOUND", f"finapi has no Schedule 13D or 13G of {cik:010}.")
-    meta = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + len(rows) < total}
-    return call.success_members({"filerCik": f"{cik:010}", "filerName": name, "positions": rows, "meta": meta}, meta)
-
-
-# ---- what several take
-
-
-def _place(call: Call) -> dict[str, int]:
-    size = call.params["size"]
-    return {"limit": size, "offset": (call.params["page"] - 1) * size}
-
-
-def _paging(call: Call, total: int) -> dict[str, Any]:
-    size, page = call.params["size"], call.params["page"]
-    pages = -(-total // size)
-    return {"total": total, "limit": size, "page": page, "size": size, "totalPages": pages, "has_more": page < pages}
-
-
-def _filters(call: Call, tx: Transaction) -> ScheduleFilters:
-    ticker = call.params.get("issuerTicker")
-    issuer = companies.resolve(tx, ticker, "issuerTicker").cik if ticker else None
-    given = call.params
-    return _narrowed(tx, given, issuer)._replace(
-        amendment=given.get("isAmendment"),
-        conversion=given.get("isConversion"),
-        sort=given.get("sort") or "filedAt",
-        descending=given.get("order") != "asc",
+    filer: QueriedFiler = {"name": filing["filerName"], "cik": filing["filerCik"]}
+    return build_record(
+        QueriedSchedule,
+        {**filing},
+        accessionNo=filing["accessionNumber"],
+        issuer=issuer,
+        filer=filer,
+        ownership=build_record(QueriedOwnership, {**filing}),
     )
-
-
-def _narrowed(tx: Transaction, given: Mapping[str, Any], issuer: int | None) -> ScheduleFilters:
-    """What parameters, or the members of a query, narrow filings to; ``issuer`` is the company of the ticker."""
-    first, last = given.get("dateFrom"), given.get("dateTo")
-    least, kind = given.get("minOwnership"), given.get("formType")
-    return ScheduleFilters(
-        issuer=_both(given.get("issuerCik"), issuer),
-        holders=schedule_filings.holders_of(tx, given.get("filerCik"), given.get("filerName")),
-        forms=FORM_TYPES[kind] if kind else None,
-        min_percent=None if least is None else float(least),
-        # Day 0 is that of filings whose day is unknown: it is before no day.
-        since=max(1, days.number(first)) if first else 1 if last else 0,
-        until=days.number(last) if last else schedule_filings.LAST_DAY,
-    )
-
-
-def _both(cik: int | None, of_ticker: int | None) -> int | None:
-    """The company that both name; 0, which is none, when they name two."""
-    if cik is not None and of_ticker is not None and cik != of_ticker:
-        return 0
-    return of_ticker if cik is None else cik

@@ -1,19 +1,28 @@
-"""What the Schedules 13D and 13G of a window tell together, over HTTP."""
+"""Endpoints for totals over Schedules 13D and 13G: by company, by sector and by industry."""
 
 from __future__ import annotations
 
-import json
+from decimal import Decimal
+from typing import NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.ownership import schedule_flows
+from finapi.market.ownership.filing_windows import build_window
 from finapi.market.ownership.schedule_filings import FORM_TYPES
-from finapi.market.ownership.schedule_flows import DEFAULT_DAYS, MAX_DAYS, FlowFilters, ScheduleCoverage, ScheduleGroup
+from finapi.market.ownership.schedule_flows import (
+    DEFAULT_DAYS,
+    DIRECTIONS,
+    MAX_DAYS,
+    FlowFilters,
+    ScheduleCoverage,
+    ScheduleGroup,
+)
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
-from finapi.web.http.schema import answer, with_windows
+from finapi.web.http.schema import Answer, WindowMeta
 
 PARAMS = (
     Param(
@@ -50,7 +59,7 @@ PARAMS = (
     Param("maxOwnership", "number", help="Maximum percentage of the class.", example="20"),
     Param(
         "direction",
-        allowed=schedule_flows.DIRECTIONS,
+        allowed=DIRECTIONS,
         aliases=(("up", "increase"), ("down", "decrease")),
         help="Only filings whose percentage rose, fell or stayed since the previous filing.",
         example="increase",
@@ -61,87 +70,127 @@ PARAMS = (
     limit_param(50, 500, "Groups"),
     OFFSET,
 )
-SHAPE = answer(
-    data=list[ScheduleGroup],
-    meta=with_windows(
-        groupBy=str,
-        dateFrom=Date,
-        dateTo=Date,
-        days=int | None,
-        returned=int,
-        totalGroups=int,
-        total=int,
-        limit=int,
-        offset=int,
-        has_more=bool,
-        coverage=ScheduleCoverage,
-    ),
-)
+
+
+class GroupPage(TypedDict):
+    """The window and the page of a list of groups."""
+
+    groupBy: str
+    dateFrom: Date
+    dateTo: Date
+    days: int | None
+    returned: int
+    totalGroups: int
+    total: int
+    limit: int
+    offset: int
+    has_more: bool
+    coverage: ScheduleCoverage
+
+
+class GroupMeta(GroupPage, WindowMeta):
+    """The window, the page and the coverage of a list of groups."""
+
+
+class FlowGroups(TypedDict):
+    """A page of groups."""
+
+    data: list[ScheduleGroup]
+    meta: GroupMeta
+
+
+SHAPE = Answer[FlowGroups]
 
 
 def list_by_ticker(call: Call) -> Response:
-    """Schedules of a window by the company that they are about."""
-    return _grouped(call, "ticker")
+    """Return the totals over the schedules of a window by the company that they are about."""
+    return _list_groups(call, "ticker")
 
 
 def list_by_sector(call: Call) -> Response:
-    """Schedules of a window by the sector of the company that they are about."""
-    return _grouped(call, "sector")
+    """Return the totals over the schedules of a window by the sector of the company."""
+    return _list_groups(call, "sector")
 
 
 def list_by_industry(call: Call) -> Response:
-    """Schedules of a window by the industry of the company that they are about."""
-    return _grouped(call, "industry")
+    """Return the totals over the schedules of a window by the industry of the company."""
+    return _list_groups(call, "industry")
 
 
-def _grouped(call: Call, grouped_by: str) -> Response:
-    params = call.params
-    size, skipped = params["limit"], params["offset"]
+def _list_groups(call: Call, grouped_by: str) -> Response:
+    limit = call.params["limit"]
+    offset = call.params["offset"]
+    window = _find_window(call)
+    filters = _build_filters(call, window)
     with call.app.db.read() as tx:
-        first, last, span = _window(call)
-        rows, total, coverage = schedule_flows.grouped(tx, _filters(call, first, last), grouped_by, size, skipped)
-        undated = schedule_flows.count(tx, _filters(call, None, None))
-    paging = {"total": total, "limit": size, "offset": skipped, "has_more": skipped + size < total}
-    meta = {
+        groups, total, coverage = schedule_flows.list_groups(tx, filters, grouped_by, limit, offset)
+        undated = schedule_flows.count_undated(tx, filters)
+    windows = call.build_window_meta(undated)
+    meta: GroupMeta = {
         "groupBy": grouped_by,
-        **call.build_window_meta(undated),
-        "dateFrom": first,
-        "dateTo": last,
-        "days": span,
-        "returned": len(rows),
+        "dateFrom": window.first,
+        "dateTo": window.last,
+        "days": window.days,
+        "undated_left_out": windows["undated_left_out"],
+        "clamped": windows["clamped"],
+        "returned": len(groups),
         "totalGroups": total,
-        **paging,
+        "total": total,
+        "limit": limit,
+        "offset": offset,
+        "has_more": offset + limit < total,
         "coverage": coverage,
     }
-    return call.success_members({"data": rows, "meta": meta}, meta)
+    members: FlowGroups = {"data": groups, "meta": meta}
+    return call.success_members(members, meta)
 
 
-def _window(call: Call) -> tuple[str, str, int | None]:
-    """First and last day, and the days between them where it is these that choose the first."""
-    first, last, span = (call.params[name] for name in ("dateFrom", "dateTo", "days"))
-    if first is None and last is None and span is None:
-        return days.iso(1), call.now.date().isoformat(), None  # every dated filing of the few that such a host has
+class _DateWindow(NamedTuple):
+    """The first and the last filing day."""
+
+    first: str
+    last: str
+    days: int | None  # The days before the last one, if they determine the first.
+
+
+def _find_window(call: Call) -> _DateWindow:
+    """Return the window of a request. Raise ApiError (400) if it is longer than MAX_DAYS."""
+    first = call.params["dateFrom"]
+    last = call.params["dateTo"]
+    day_count = call.params["days"]
+    today = call.now.date().isoformat()
+    if first is None and last is None and day_count is None:
+        # The route has no default window (``Route.without_default_windows``): all dated filings.
+        return _DateWindow(days.iso(1), today, None)
     if last is None:
-        last = max(call.now.date().isoformat(), first or "")
-    until = days.number(last)
+        last = max(today, first or "")
+    last_number = days.number(last)
     if first is None:
-        # No filing is older than EDGAR; what is before the day of number 1 is its own window.
-        span = span or DEFAULT_DAYS
-        return days.iso(max(until - span, min(until, 1))), last, span
-    if until - days.number(first) > MAX_DAYS:
+        day_count = day_count or DEFAULT_DAYS
+        # Filings are not older than day 1. A window that ends before it is the last day alone.
+        first_number = max(last_number - day_count, min(last_number, 1))
+        return _DateWindow(days.iso(first_number), last, day_count)
+    if last_number - days.number(first) > MAX_DAYS:
         raise invalid_param(
             "dateFrom",
             f"dateFrom must be at most {MAX_DAYS} days before dateTo.",
-            expected=f"a day from {days.iso(until - MAX_DAYS)} on",
+            expected=f"a day from {days.iso(last_number - MAX_DAYS)} on",
         )
-    return first, last, None
+    return _DateWindow(first, last, None)
 
 
-def _filters(call: Call, first: str | None, last: str | None) -> FlowFilters:
-    """What a call counts in a window; without one the filings whose day is not known, which are of day 0."""
-    given = call.params
-    forms = json.dumps(FORM_TYPES[given["formType"]]) if given["formType"] else None
-    names = ("minOwnership", "maxOwnership", "minPercentChange")
-    least, most, change = (None if given[name] is None else float(given[name]) for name in names)
-    since, until = (max(1, days.number(day)) if day else 0 for day in (first, last))
-    return FlowFilters(since, until, forms, least, most, given["direction"], change)
+def _build_filters(call: Call, window: _DateWindow) -> FlowFilters:
+    params = call.params
+    form_type = params["formType"]
+    return FlowFilters(
+        window=build_window(window.first, window.last),
+        forms=FORM_TYPES[form_type] if form_type else None,
+        min_percent=_convert_to_float(params["minOwnership"]),
+        max_percent=_convert_to_float(params["maxOwnership"]),
+        direction=params["direction"],
+        min_change=_convert_to_float(params["minPercentChange"]),
+    )
+
+
+def _convert_to_float(number: Decimal | None) -> float | None:
+    return None if number is None else float(number)

@@ -1,5 +1,5 @@
--- name: filers_together
--- Who stands on one schedule, or one Form 3, 4 or 5, about an issuer, as far as their latest words go.
+-- name: joint_filers
+-- The persons of each latest schedule, and the owners of each Form 3, 4 or 5, that has several of them.
 SELECT filing.id AS id, person.holder
 FROM schedule_persons AS current INDEXED BY schedule_persons_current
 JOIN schedule_filings AS filing ON filing.id = current.filing_id AND filing.is_latest AND filing.person_count > 1

@@ -17,8 +17,8 @@ from finapi.market.documents import packs
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.intake import ingest
-from finapi.market.ownership import sale_notice_store
-from finapi.market.ownership.sale_notice_store import NoticeFilters
+from finapi.market.ownership import sale_notice_lists, sale_notice_store
+from finapi.market.ownership.sale_notice_lists import NoticeFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
 
@@ -33,7 +33,7 @@ def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
 
 def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return [{**row} for row in sale_notice_store.list_notices(tx, NoticeFilters(**narrow), 50, 0)[0]]
+        return [{**row} for row in sale_notice_lists.list_notices(tx, NoticeFilters(**narrow), 50, 0)[0]]
 
 
 def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> None:

@@ -17,8 +17,8 @@ from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.reference import companies
 from tests.client import Client
 from tests.conftest import NOW
+from tests.market.ownership.test_schedule_store import HEADER
 from tests.support import schedule_xml as made
-from tests.test_ownership_store import HEADER
 
 BASE = "/api/v1/ownership/beneficial-ownership"
 CROSSINGS = "/api/v1/ownership/analytics/threshold-crossings"

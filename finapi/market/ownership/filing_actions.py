@@ -1,0 +1,100 @@
+"""The action that a filing about holdings reports, in one word: "buy", "increased", "exit" and so on.
+
+It is found by the filing's own figures and those of the previous filing. For Forms 3, 4 and 5 it depends on the
+transactions, for a 13D or 13G on the change of a person's percentage, for a 13F on the kind of report.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Annotated
+
+from finapi.core.records import OneOf
+from finapi.store.db import Row, Transaction
+
+# The families of forms about holdings: Forms 3, 4 and 5; 13F; Schedules 13D and 13G; Form 144.
+SOURCES = ("form_4", "form_13f", "form_13dg", "form_144")
+Source = Annotated[str, OneOf(SOURCES)]
+
+ACTIONS = (
+    "buy",
+    "sell",
+    "buy_and_sell",
+    "acquired",
+    "disposed",
+    "holding",
+    "report",
+    "notice",
+    "amendment",
+    "new",
+    "increased",
+    "decreased",
+    "unchanged",
+    "closed",
+    "exit",
+    "proposed_sale",
+)
+Action = Annotated[str, OneOf(ACTIONS)] | None
+
+# A source and the id of a filing in the source's table. For form_13dg, it is the id of a person's row.
+FilingKey = tuple[str, int]
+
+
+def find_actions(tx: Transaction, filings: Sequence[FilingKey]) -> dict[FilingKey, str | None]:
+    """Return the action of each filing, or None if it is not known."""
+    actions: dict[FilingKey, str | None] = {}
+    for key in filings:
+        source, _ = key
+        if source == "form_144":
+            actions[key] = "proposed_sale"
+        elif source == "form_4":
+            actions[key] = "holding"  # Unless the form has transactions.
+        else:
+            actions[key] = None
+    for row in tx.list_rows("transaction_flags_of_forms", ids=_list_ids(filings, "form_4")):
+        actions["form_4", row["id"]] = _find_trade_action(row)
+    for row in tx.list_rows("schedule_person_facts", ids=_list_ids(filings, "form_13dg")):
+        actions["form_13dg", row["id"]] = _find_stake_action(row)
+    for row in tx.list_rows("holdings_report_facts", ids=_list_ids(filings, "form_13f")):
+        actions["form_13f", row["id"]] = _find_report_action(row)
+    return actions
+
+
+def _list_ids(filings: Sequence[FilingKey], source: str) -> str:
+    """Return the ids of a source's filings as JSON."""
+    return json.dumps([filing_id for filing_source, filing_id in filings if filing_source == source])
+
+
+def _find_trade_action(row: Row) -> str:
+    """Return the action of a form with transactions. Those in the market count before others."""
+    if row["bought"] and row["sold"]:
+        return "buy_and_sell"
+    if row["bought"]:
+        return "buy"
+    if row["sold"]:
+        return "sell"
+    if row["acquired"]:
+        return "acquired"
+    return "disposed" if row["disposed"] else "holding"
+
+
+def _find_report_action(row: Row) -> str:
+    if row["is_amendment"]:
+        return "amendment"
+    return "notice" if "NOTICE" in (row["report_type"] or "").upper() else "report"
+
+
+def _find_stake_action(row: Row) -> str | None:
+    """Return the action of a person's stake, by its percentage of the class, which no split changes."""
+    if row["is_exit"]:
+        return "exit"
+    if row["prior_percent"] is None and not row["is_amendment"] and not row["has_prior"]:
+        return "new"
+    if row["percent"] is None or row["prior_percent"] is None:
+        return None
+    change = Decimal(row["percent"]) - Decimal(row["prior_percent"])
+    if change > 0:
+        return "increased"
+    return "decreased" if change < 0 else "unchanged"

@@ -1,0 +1,37 @@
+"""Windows of filing days that lists are limited to, as day numbers (days since 1970-01-01)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from finapi.core import days
+
+# Filings whose day is not known are stored with this day. No window contains it, because a window starts at FIRST_DAY
+# or later; without a window, they are listed.
+UNKNOWN_DAY = 0
+FIRST_DAY = 1
+LAST_DAY = 10**9
+
+
+class FilingWindow(NamedTuple):
+    """The first and the last filing day of a list, both included. The default is no limit."""
+
+    since: int = UNKNOWN_DAY
+    until: int = LAST_DAY
+
+    @property
+    def leaves_out_undated(self) -> bool:
+        """Return True if filings whose day is not known are left out."""
+        return self.since > UNKNOWN_DAY
+
+
+UNDATED = FilingWindow(UNKNOWN_DAY, UNKNOWN_DAY)
+
+
+def build_window(first: str | None, last: str | None) -> FilingWindow:
+    """Return the window between two ISO dates; None stands for no limit on that side."""
+    if first is None and last is None:
+        return FilingWindow()
+    since = FIRST_DAY if first is None else max(FIRST_DAY, days.number(first))
+    until = LAST_DAY if last is None else days.number(last)
+    return FilingWindow(since, until)
