@@ -20,7 +20,7 @@ def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, 
         sql = f"EXPLAIN QUERY PLAN {db.named_queries()[query]}"
         values: defaultdict[str, None] = defaultdict(lambda: None)
         plan = [str(row[3]) for row in tx._connection.execute(sql, values)]
-    assert plan[0] == "SEARCH one USING PRIMARY KEY (term=? AND filed_at>? AND filed_at<?)"
+    assert plan[0] == "SEARCH filing_term USING PRIMARY KEY (term=? AND filed_at>? AND filed_at<?)"
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
 

@@ -330,7 +330,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone="financials",
         summary="Row counts and data freshness",
-        shape=coverage("HELD"),
+        shape=coverage("STORED_DATA"),
     ),
     Route(
         "POST",

@@ -1,1 +1,1 @@
-"""Lists of filings into rows, and filings found again."""
+"""Lists of filings, stored and searched."""

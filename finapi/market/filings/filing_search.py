@@ -1,7 +1,13 @@
-"""Filings found: pages of the list, one filing, the filings of a day, forms, companies that file them, counts.
+"""Search of filings: pages of the list, the filings of a day, forms, companies by form, and counts.
 
-Every list walks :file:`filing_terms`, which holds each filing under each term that it can be asked by, in the
-order of days and accession numbers: a page costs its rows, whatever else is stored.
+Every list is read from the index ``filing_terms`` (see ``filing_store`` for its terms), which contains each filing
+under each term that it can be searched by, ordered by day and accession number. A page therefore costs as much as its
+rows, however many filings are stored.
+
+A query is a conjunction of *families* of terms: any of these companies, and any of these forms, and any of these
+items. One family drives the search: the index is read once for each of its terms and the results are merged. The other
+families are checked for each filing that is read. Example: for companies A and B and form 10-K, the filings of
+``cA`` and ``cB`` are merged by day, and those without the term ``f10-K`` are skipped.
 """
 
 from __future__ import annotations
@@ -15,34 +21,40 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
-from finapi.core import suggestions as guesses_of
 from finapi.core.files import get_package_folder
 from finapi.core.records import Date, Time, build_record
+from finapi.core.suggestions import did_you_mean, list_similar
 from finapi.market.documents import metadata
 from finapi.store.db import Row, Transaction
 
-# Totals are exact up to here where they must be counted row by row.
+# Totals are exact up to this number if they must be counted row by row.
 MAX_COUNTED = 20_000
-MAX_FORMS = 60  # that one question names, each of which is a walk of its own
-MAX_WORD_TERMS = 200  # companies, descriptions and items that its words stand for
-SKIP_BATCH_ROWS = 10_000  # rows that are passed over in one step
+MAX_FORMS = 60  # Forms of one query, for each of which the index is read once.
+MAX_WORD_TERMS = 200  # Companies, descriptions and items that the words of one query may match.
+SKIP_BATCH_ROWS = 10_000  # Rows that are skipped with one statement.
+
+_LAST_DAY = "9999-12-31"
 
 
 class FilingPosition(NamedTuple):
-    """Where a filing stands in every list: its day ("" when unknown) and its number."""
+    """The position of a filing in every list: its day ("" if unknown) and its accession number as an integer."""
 
     filed_at: str
     number: int
 
 
-def get_accession(place: FilingPosition) -> str:
-    """The accession number of the filing at a place."""
-    return metadata.accession_from_int(place.number)
+def get_accession(position: FilingPosition) -> str:
+    """Return the accession number of the filing at a position."""
+    return metadata.accession_from_int(position.number)
 
 
 @dataclass(frozen=True, slots=True)
 class FilingQuery:
-    """Which filings: of any of these companies and any of these forms, items and exhibits, between two days."""
+    """A query for filings of any of the companies, and any of the forms, items and exhibits, between two days.
+
+    ``word_terms`` are the terms that the words of the query match, of which a filing must have one; None if the query
+    has no words.
+    """
 
     ciks: tuple[int, ...] | None = None
     forms: tuple[str, ...] = ()
@@ -50,21 +62,34 @@ class FilingQuery:
     exhibits: tuple[str, ...] = ()
     first_day: str | None = None
     last_day: str | None = None
-    # The terms that words stand for, of which a filing has one; None when there are no words.
     word_terms: tuple[str, ...] | None = None
 
     def list_term_families(self) -> list[list[str]]:
-        """The terms asked for, the most selective family first; one of each family must be a filing's."""
-        ciks = None if self.ciks is None else [f"c{cik}" for cik in self.ciks]
-        others = (("e", self.exhibits), ("i", self.items), ("f", self.forms))
-        asked = [[f"{letter}{word}" for word in words] for letter, words in others if words]
-        # Words drive where they are: of their many terms none is asked for each filing of a company.
-        named = [] if self.word_terms is None else [list(self.word_terms)]
-        return named + ([ciks] if ciks is not None else []) + asked
+        """Return the families of terms, the one that drives the search first."""
+        families: list[list[str]] = []
+        if self.word_terms is not None:
+            # Words match many terms, which would be slow to check for each filing of a company: they always drive.
+            families.append(list(self.word_terms))
+        if self.ciks is not None:
+            families.append([f"c{cik}" for cik in self.ciks])
+        for letter, words in (("e", self.exhibits), ("i", self.items), ("f", self.forms)):
+            if words:
+                families.append([f"{letter}{word}" for word in words])
+        return families
+
+    def list_driving_terms(self) -> list[str]:
+        """Return the terms whose filings are read: the first family, or the term of all filings."""
+        families = self.list_term_families()
+        return families[0] if families else [""]
+
+    @property
+    def has_days(self) -> bool:
+        """Return True if the query is limited to days."""
+        return self.first_day is not None or self.last_day is not None
 
 
 class PageRequest(NamedTuple):
-    """Which part of a list: ``limit`` rows after ``skip`` others behind ``after``, from its newest or oldest end."""
+    """A page of a list: ``limit`` rows, after ``skip`` rows that follow the position ``after``."""
 
     limit: int
     newest_first: bool = True
@@ -72,54 +97,70 @@ class PageRequest(NamedTuple):
     skip: int = 0
 
 
-def list_positions(tx: Transaction, question: FilingQuery, page: PageRequest) -> list[FilingPosition]:
-    """The places of a page of the answer, each once."""
-    after, left = page.after, page.skip
-    while left > 0:
-        step = min(left, SKIP_BATCH_ROWS)
-        passed = _places(tx, question, page._replace(limit=step, after=after))
-        if len(passed) < step:
+def list_positions(tx: Transaction, query: FilingQuery, page: PageRequest) -> list[FilingPosition]:
+    """Return the positions of a page of the filings that match a query, each once."""
+    after = page.after
+    skip = page.skip
+    while skip > 0:
+        batch_size = min(skip, SKIP_BATCH_ROWS)
+        skipped = _list_positions_after(tx, query, page._replace(limit=batch_size, after=after))
+        if len(skipped) < batch_size:
             return []
-        after, left = passed[-1], left - step
-    return _places(tx, question, page._replace(after=after))
+        after = skipped[-1]
+        skip -= batch_size
+    return _list_positions_after(tx, query, page._replace(after=after))
 
 
-def _places(tx: Transaction, question: FilingQuery, page: PageRequest) -> list[FilingPosition]:
-    families = question.list_term_families()
-    query = "filings_newest_first" if page.newest_first else "filings_oldest_first"
+def _list_positions_after(tx: Transaction, query: FilingQuery, page: PageRequest) -> list[FilingPosition]:
+    """Return the positions of a page, without its ``skip``."""
+    query_name = "filings_newest_first" if page.newest_first else "filings_oldest_first"
     day, number = page.after or (None, None)
-    values = {**_filters(question), "day": day, "number": number, "limit": page.limit}
-    walks = [
-        [FilingPosition(*row) for row in tx.list_rows(query, values, term=term)]
-        for term in (families[0] if families else [""])
-    ]
-    # A filing of two of the companies stands in two walks.
-    merged = groupby(heapq.merge(*walks, reverse=page.newest_first))
-    return [place for place, _ in islice(merged, page.limit)]
+    params = {**_build_filter_params(query), "day": day, "number": number, "limit": page.limit}
+    lists = []
+    for term in query.list_driving_terms():
+        lists.append([FilingPosition(*row) for row in tx.list_rows(query_name, params, term=term)])
+    # A filing of two of the companies is in two of the lists.
+    groups = groupby(heapq.merge(*lists, reverse=page.newest_first))
+    return [position for position, _ in islice(groups, page.limit)]
 
 
-def count_filings(tx: Transaction, question: FilingQuery) -> tuple[int, bool]:
-    """How many filings answer, and whether that is exact: beyond :data:`MAX_COUNTED` it is a lower bound."""
-    families = question.list_term_families()
-    whole = question.first_day is None and question.last_day is None
-    if whole and (not families or (len(families) == 1 and question.forms)):
-        # A filing has one form: the counts of forms add up.
-        counts = [tx.find_value("term_count", term=term) or 0 for term in (families[0] if families else [""])]
+def count_filings(tx: Transaction, query: FilingQuery) -> tuple[int, bool]:
+    """Return the number of filings that match, and True if it is exact.
+
+    Beyond :data:`MAX_COUNTED` it may be a lower bound.
+    """
+    families = query.list_term_families()
+    only_forms = len(families) == 1 and bool(query.forms)
+    if not query.has_days and (not families or only_forms):
+        # A filing has one form, so the stored counts of forms add up.
+        counts = [tx.find_value("term_count", term=term) or 0 for term in query.list_driving_terms()]
         return sum(counts), True
-    driving = families[0] if families else [""]
-    counted = int(
-        tx.find_value("count_of_filings", _filters(question), terms=json.dumps(driving), most=MAX_COUNTED + 1)
-    )
-    return min(counted, MAX_COUNTED), counted <= MAX_COUNTED
+    count = _count_rows(tx, query, _build_filter_params(query), MAX_COUNTED + 1)
+    return min(count, MAX_COUNTED), count <= MAX_COUNTED
 
 
-def count_undated(tx: Transaction, question: FilingQuery) -> int:
-    """How many filings the days asked for leave out because theirs is not known, up to :data:`MAX_COUNTED`."""
-    if question.first_day is None and question.last_day is None:
+def count_undated(tx: Transaction, query: FilingQuery) -> int:
+    """Return the number of filings without a day that a query's days leave out, up to :data:`MAX_COUNTED`."""
+    if not query.has_days:
         return 0
-    driving = (question.list_term_families() or [[""]])[0]
-    values = {**_filters(question), "first": "", "last": "", "most": MAX_COUNTED}
-    return int(tx.find_value("count_of_filings", values, terms=json.dumps(driving)))
+    params = {**_build_filter_params(query), "first": "", "last": ""}
+    return _count_rows(tx, query, params, MAX_COUNTED)
+
+
+def _count_rows(tx: Transaction, query: FilingQuery, params: dict[str, str], max_count: int) -> int:
+    terms = json.dumps(query.list_driving_terms())
+    return int(tx.find_value("count_of_filings", params, terms=terms, most=max_count))
+
+
+def _build_filter_params(query: FilingQuery) -> dict[str, str]:
+    """Return the SQL parameters for the families that do not drive the search, and for the days."""
+    # A filing without a day has "", which is before every range of days.
+    first = (query.first_day or "0") if query.has_days else ""
+    families = json.dumps(query.list_term_families()[1:])
+    return {"families": families, "first": first, "last": query.last_day or _LAST_DAY}
+
+
+# ---- the filings of a day
 
 
 class FilingOfDay(TypedDict):
@@ -132,18 +173,21 @@ class FilingOfDay(TypedDict):
 
 
 def list_filings_of_day(tx: Transaction, day: str, *, limit: int, offset: int, after: int) -> list[FilingOfDay]:
-    """The filings of a day in the order of their numbers, behind the number ``after``."""
-    values = {"day": day, "after": after, "limit": limit, "offset": offset}
-    return [build_record(FilingOfDay, row) for row in tx.list_rows("filings_of_day", values)]
+    """Return the filings of a day, ordered by accession number, that follow the number ``after``."""
+    params = {"day": day, "after": after, "limit": limit, "offset": offset}
+    return [build_record(FilingOfDay, row) for row in tx.list_rows("filings_of_day", params)]
 
 
 def count_filings_of_day(tx: Transaction, day: str) -> int:
-    """How many filings bear this day."""
+    """Return the number of filings of a day."""
     return int(tx.find_value("filing_count_of_day", day=day))
 
 
+# ---- forms, companies and totals
+
+
 class Form(TypedDict):
-    """A form, what it is for, and how many filings are on it."""
+    """A form with its description and the number of its filings."""
 
     form_type: str
     root_form_type: str
@@ -161,95 +205,115 @@ class Entity(TypedDict):
 
 
 class FormCount(TypedDict):
-    """How many filings are on a form."""
+    """The number of filings on a form."""
 
     form_type: str
     count: int
 
 
 def list_forms(tx: Transaction, text: str | None) -> list[Form]:
-    """Forms that are held or described, those with most filings first; ``text`` must occur in form or description."""
-    held = {row["form"]: row for row in tx.list_rows("form_counts")}
-    found = [_form(name, held.get(name)) for name in held.keys() | get_form_descriptions().keys()]
-    if text is not None:
-        wanted = text.casefold()
-        found = [one for one in found if wanted in f"{one['form_type']} {one['description'] or ''}".casefold()]
-    return sorted(found, key=lambda one: (-one["filing_count"], one["form_type"]))
+    """Return the forms that have filings or a description, those with most filings first.
 
-
-def match_forms(tx: Transaction, words: Sequence[str]) -> tuple[str, ...]:
-    """The forms that words name, with ``*`` for any letters; ValueError for a word that names none, or too many."""
-    if not words:
-        return ()
-    known = {row["form"] for row in tx.list_rows("form_counts")} | get_form_descriptions().keys()
-    found: dict[str, None] = {}
-    for word in words:
-        wanted = word.upper()
-        fits = sorted(fnmatch.filter(known, wanted.replace("[", "[[]"))) if "*" in wanted else [wanted]
-        if not fits or (fits == [wanted] and wanted not in known and get_root_form(wanted) not in known):
-            guesses = guesses_of.list_similar(wanted, sorted(known))
-            raise ValueError(f"{word[:40]!r} is no form that is held{guesses_of.did_you_mean(guesses)}")
-        found.update(dict.fromkeys(fits))
-    if len(found) > MAX_FORMS:
-        raise ValueError(f"they name {len(found)} forms, more than {MAX_FORMS}.")
-    return tuple(found)
-
-
-def match_terms(tx: Transaction, text: str) -> tuple[str, ...]:
-    """The terms of what has every word of a text: companies with filings by their names, also former ones, descriptions
-    of filings, items of an 8-K by number and title, a form; ValueError for more than :data:`MAX_NAMED`.
+    With ``text``, only forms whose name or description contains it.
     """
-    words = sorted(set(text.lower().split()), key=len, reverse=True)
-
-    def fits(told: str) -> bool:
-        return all(word in told.lower() for word in words)
-
-    # LIKE folds ASCII alone; of two words it leaves little for the others to narrow.
-    first, second = ([f"%{_escaped(word)}%" for word in words if word.isascii()] + ["%", "%"])[:2]
-    values = {"first": first, "second": second}
-    found = dict.fromkeys(f"i{item}" for item, title in get_item_titles().items() if item in words or fits(title))
-    if tx.find_value("term_count", term=f"f{text.strip().upper()}"):
-        found[f"f{text.strip().upper()}"] = None
-    for query in ("matching_descriptions", "matching_companies_with_filings"):
-        for row in tx.iter_rows(query, values):
-            if fits(row["told"]):
-                found[row["term"]] = None
-            if len(found) > MAX_WORD_TERMS:
-                raise ValueError(f"its words stand for more than {MAX_WORD_TERMS} names, descriptions and items.")
-    return tuple(found)
-
-
-def _escaped(word: str) -> str:
-    return "".join(f"\\{one}" if one in "\\%_" else one for one in word)
+    rows = {row["form"]: row for row in tx.list_rows("form_counts")}
+    forms = [_build_form(name, rows.get(name)) for name in rows.keys() | get_form_descriptions().keys()]
+    if text is not None:
+        folded_text = text.casefold()
+        forms = [form for form in forms if folded_text in f"{form['form_type']} {form['description'] or ''}".casefold()]
+    return sorted(forms, key=lambda form: (-form["filing_count"], form["form_type"]))
 
 
 def find_form(tx: Transaction, name: str) -> Form | None:
-    """One form, or None when it is neither held nor described."""
+    """Return a form, or None if it has neither filings nor a description."""
     row = tx.find_row("form_count", term=f"f{name}")
-    return _form(name, row) if row is not None or get_root_form(name) in get_form_descriptions() else None
+    is_known = row is not None or get_root_form(name) in get_form_descriptions()
+    return _build_form(name, row) if is_known else None
 
 
-def list_entities(tx: Transaction, wanted: str | None, *, limit: int, offset: int, after: int) -> list[Entity]:
-    """Companies and people by CIK, behind ``after``; of a form, those that are part of a filing of it."""
-    query = "entities" if wanted is None else "entities_of_form"
-    values = {"form": wanted, "after": after, "limit": limit, "offset": offset}
-    return [build_record(Entity, row) for row in tx.list_rows(query, values)]
+def match_forms(tx: Transaction, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the forms that match patterns such as ``10-K`` and ``10-K*``.
+
+    Raise ValueError for a pattern that matches no form, and for more than :data:`MAX_FORMS` forms.
+    """
+    if not patterns:
+        return ()
+    known_forms = {row["form"] for row in tx.list_rows("form_counts")} | get_form_descriptions().keys()
+    matches: dict[str, None] = {}
+    for pattern in patterns:
+        form = pattern.upper()
+        if "*" in form:
+            pattern_matches = sorted(fnmatch.filter(known_forms, form.replace("[", "[[]")))
+        else:
+            is_known = form in known_forms or get_root_form(form) in known_forms
+            pattern_matches = [form] if is_known else []
+        if not pattern_matches:
+            suggestions = list_similar(form, sorted(known_forms))
+            raise ValueError(f"{pattern[:40]!r} is no form that is held{did_you_mean(suggestions)}")
+        matches.update(dict.fromkeys(pattern_matches))
+    if len(matches) > MAX_FORMS:
+        raise ValueError(f"they name {len(matches)} forms, more than {MAX_FORMS}.")
+    return tuple(matches)
+
+
+def match_terms(tx: Transaction, text: str) -> tuple[str, ...]:
+    """Return the terms that contain every word of a text.
+
+    These are companies with filings, by their present and former names, descriptions of filings, items of an 8-K by
+    number and title, and a form. Raise ValueError for more than :data:`MAX_WORD_TERMS`.
+    """
+    words = sorted(set(text.lower().split()), key=len, reverse=True)
+
+    def contains_words(name: str) -> bool:
+        return all(word in name.lower() for word in words)
+
+    matches: dict[str, None] = {}
+    for item, title in get_item_titles().items():
+        if item in words or contains_words(title):
+            matches[f"i{item}"] = None
+    form_term = f"f{text.strip().upper()}"
+    if tx.find_value("term_count", term=form_term):
+        matches[form_term] = None
+    # SQL narrows the names by the two longest words. LIKE ignores the case of ASCII letters only.
+    patterns = [f"%{_escape_like(word)}%" for word in words if word.isascii()]
+    first, second, *_ = [*patterns, "%", "%"]
+    for query_name in ("matching_descriptions", "matching_companies_with_filings"):
+        for row in tx.iter_rows(query_name, {"first": first, "second": second}):
+            if contains_words(row["name"]):
+                matches[row["term"]] = None
+            if len(matches) > MAX_WORD_TERMS:
+                raise ValueError(f"its words stand for more than {MAX_WORD_TERMS} names, descriptions and items.")
+    return tuple(matches)
+
+
+def _escape_like(word: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\%_" else letter for letter in word)
+
+
+def list_entities(tx: Transaction, form: str | None, *, limit: int, offset: int, after: int) -> list[Entity]:
+    """Return companies and people by CIK, after the CIK ``after``.
+
+    With ``form``, only the parties of filings on this form.
+    """
+    query_name = "entities" if form is None else "entities_of_form"
+    params = {"form": form, "after": after, "limit": limit, "offset": offset}
+    return [build_record(Entity, row) for row in tx.list_rows(query_name, params)]
 
 
 def get_total_counts(tx: Transaction) -> Row:
-    """Of all data: how many tickers and insiders, the newest filing's time, the last quarter with holdings."""
+    """Return ``tickers``, ``insiders``, ``last_filing_at`` and ``last_13f_quarter`` of all stored data."""
     row = tx.find_row("total_counts")
     assert row is not None
     return row
 
 
 def count_all_filings(tx: Transaction) -> int:
-    """How many filings there are."""
+    """Return the number of filings."""
     return tx.find_value("term_count", term="") or 0
 
 
 def compute_statistics(tx: Transaction) -> dict[str, Any]:
-    """How many filings there are, of which forms most, and the last day of them."""
+    """Return the number of filings, the forms with most filings, and the day of the newest filing."""
     newest = list_positions(tx, FilingQuery(), PageRequest(1))
     return {
         "total_entries": count_all_filings(tx),
@@ -259,56 +323,50 @@ def compute_statistics(tx: Transaction) -> dict[str, Any]:
 
 
 def get_root_form(name: str) -> str:
-    """The form that an amendment amends: ``10-K`` of ``10-K/A``."""
+    """Return the form that an amendment amends: ``10-K`` for ``10-K/A``."""
     return name.removesuffix("/A")
 
 
 @cache
 def get_form_descriptions() -> dict[str, str]:
-    """What each form is for, in a sentence of our own."""
-    return _table("forms.tsv")
+    """Return a description of each form in one sentence."""
+    return _read_table("forms.tsv")
 
 
 @cache
 def get_item_titles() -> dict[str, str]:
-    """What each item of an 8-K is called."""
-    return _table("items.tsv")
+    """Return the title of each item of an 8-K."""
+    return _read_table("items.tsv")
 
 
 def list_unknown_items(tx: Transaction, numbers: Sequence[str]) -> list[str]:
-    """Those that are no item of a Form 8-K since 2004, and that no filing has. Before, they were 1 to 12."""
-    return [
-        one
-        for one in numbers
-        if "." in one and one not in get_item_titles() and not tx.find_value("term_count", term=f"i{one}")
-    ]
+    """Return the numbers that are neither items of a Form 8-K nor items of any filing.
+
+    Numbers without a point are known: until 2004 the items were 1 to 12.
+    """
+    unknown = []
+    for number in numbers:
+        is_listed = "." not in number or number in get_item_titles()
+        if not is_listed and not tx.find_value("term_count", term=f"i{number}"):
+            unknown.append(number)
+    return unknown
 
 
-def _table(name: str) -> dict[str, str]:
+def _read_table(name: str) -> dict[str, str]:
     text = (get_package_folder("finapi.market.filings") / name).read_text(encoding="utf-8")
     pairs = (line.partition("\t") for line in text.splitlines())
-    return {key: told for key, _, told in pairs}
+    return {key: description for key, _, description in pairs}
 
 
-def _filters(question: FilingQuery) -> dict[str, str]:
-    """What must hold of a filing beside the term that finds it: one of each family of terms, and its day."""
-    # A filing whose day is unknown ("") is between no two days.
-    undated = question.first_day is None and question.last_day is None
-    return {
-        "families": json.dumps(question.list_term_families()[1:]),
-        "first": "" if undated else question.first_day or "0",
-        "last": question.last_day or "9999-12-31",
-    }
-
-
-def _form(name: str, row: Row | None) -> Form:
-    sentence = get_form_descriptions().get(get_root_form(name))
-    if sentence is not None and name != get_root_form(name):
-        sentence = f"Amendment: {sentence[0].lower()}{sentence[1:]}"
+def _build_form(name: str, row: Row | None) -> Form:
+    root_form = get_root_form(name)
+    description = get_form_descriptions().get(root_form)
+    if description is not None and name != root_form:
+        description = f"Amendment: {description[0].lower()}{description[1:]}"
     return {
         "form_type": name,
-        "root_form_type": get_root_form(name),
-        "description": sentence,
+        "root_form_type": root_form,
+        "description": description,
         "filing_count": row["filings"] if row is not None else 0,
         "first_filed": (row["first"] or None) if row is not None else None,
         "last_filed": (row["last"] or None) if row is not None else None,

@@ -1,15 +1,14 @@
-"""Lists of filings and companies into rows: submissions and their older pages, EDGAR's indexes, ticker lists.
+"""Storage of lists of filings and companies: submissions, older pages, indexes, the feed and ticker lists.
 
-Each function stores one document and says whether anything of it was new; a document that tells nothing new
-leaves the data version alone, so that the answers that callers hold stay good.
+Each function stores one document and returns True if anything of it was new. The caller bumps the data version only
+then, so that a list without news leaves cached answers valid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
-from operator import attrgetter
 from typing import TypedDict
 
 from finapi.app import App
@@ -21,15 +20,15 @@ from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
-# Filings of an index that one transaction stores: a quarter has 300,000, and calls wait for the writer.
+# Filings of an index that are stored in one transaction: a quarter has 300,000, and other writers wait.
 BATCH_FILINGS = 1_000
 
-# Of a company's attributes, by where they are from: a filing's header, a submissions document.
-_FROM_HEADER, _FROM_SUBMISSIONS = 1, 2
+# Ranks of the sources of a company's attributes: a filing's header, a submissions document.
+_HEADER_SOURCE = 1
+_SUBMISSIONS_SOURCE = 2
 
-
-# What the feed calls the parties of a filing, in the words of metadata.RANKS.
-_ROLES = {
+# The roles of parties as the feed spells them, and their names in metadata.PARTY_RANKS.
+_FEED_ROLES = {
     "Issuer": "issuer",
     "Subject": "subject",
     "Filer": "filer",
@@ -41,102 +40,106 @@ _ROLES = {
 
 
 def upsert_submissions(tx: Transaction, company: submissions.CompanySubmissions, now: datetime) -> bool:
-    """Store a submissions document: the company's attributes, names, tickers and list of filings."""
+    """Store a submissions document: a company's attributes, names, tickers and list of filings."""
     cik = int(company.cik)
     as_of = max((filing.filed for filing in company.filings), default="")
     changed = companies.upsert_name(tx, cik, company.name, companies.FROM_SUBMISSIONS, as_of)
     attributes = companies.FiledAttributes(
         int(company.sic) if company.sic else None, company.fiscal_year_end, company.state, company.entity_type
     )
-    changed |= companies.update_attributes(tx, cik, attributes, _FROM_SUBMISSIONS, as_of)
-    listed = [(item.ticker, item.exchange) for item in company.listings]
-    changed |= companies.upsert_tickers(tx, cik, listed, companies.FROM_SUBMISSIONS, as_of)
+    changed |= companies.update_attributes(tx, cik, attributes, _SUBMISSIONS_SOURCE, as_of)
+    listings = [(listing.ticker, listing.exchange) for listing in company.listings]
+    changed |= companies.upsert_tickers(tx, cik, listings, companies.FROM_SUBMISSIONS, as_of)
     for former in company.former_names:
         changed |= companies.insert_former_name(tx, cik, former.name, former.first_filed, former.last_filed)
     for page in company.older_pages:
-        changed |= (
-            tx.run(
-                "upsert_submission_page",
-                name=page.name,
-                cik=cik,
-                filings=page.filing_count,
-                first=page.first_filed,
-                last=page.last_filed,
-            )
-            > 0
+        changed_rows = tx.run(
+            "upsert_submission_page",
+            name=page.name,
+            cik=cik,
+            filings=page.filing_count,
+            first=page.first_filed,
+            last=page.last_filed,
         )
-    changed |= _put_filings(tx, cik, company.filings, now)
-    return families.apply_listed_metadata(tx, now, cik) or changed
+        changed |= changed_rows > 0
+    changed |= _upsert_filings(tx, cik, company.filings, now)
+    changed |= families.apply_listed_metadata(tx, now, cik)
+    return changed
 
 
 def upsert_older_page(
-    tx: Transaction, name: str, cik: int, page: Iterable[submissions.ListedFiling], now: datetime
+    tx: Transaction, name: str, cik: int, filings: Iterable[submissions.ListedFiling], now: datetime
 ) -> bool:
     """Store an older page of a company's list; ``name`` is the page's file name."""
     companies.insert_unnamed(tx, cik)
     changed = tx.run("upsert_ingested_page", name=name, cik=cik) > 0
-    changed |= _put_filings(tx, cik, page, now)
-    return families.apply_listed_metadata(tx, now, cik) or changed
+    changed |= _upsert_filings(tx, cik, filings, now)
+    changed |= families.apply_listed_metadata(tx, now, cik)
+    return changed
 
 
 def upsert_index(app: App, rows: Iterable[form_indexes.IndexRow]) -> bool:
-    """Store the filings of an index, a thousand in a transaction; the parties of one filing come together."""
+    """Store the filings of an index in transactions of :data:`BATCH_FILINGS`, and bump the data version."""
     now = app.clock.now()
-    together: dict[str, list[form_indexes.IndexRow]] = {}
-    for row in rows:
-        together.setdefault(row.accession, []).append(row)
-    # The lines of one filing agree, or the greater one stands, as everywhere.
-    told = (
-        FilingMetadata(
-            accession,
-            metadata.INDEX_EVIDENCE,
-            [Party(row.cik, metadata.LISTED_RANK, row.name) for row in parts],
-            form=max(row.form for row in parts),
-            filed_at=max(row.filed for row in parts),
-        )
-        for accession, parts in together.items()
-    )
+    filings = _iter_index_filings(rows)
     changed = False
-    while batch := list(islice(told, BATCH_FILINGS)):
+    while batch := list(islice(filings, BATCH_FILINGS)):
         stopping.check()
         with app.db.write() as tx:
-            fresh = sum(filing_store.upsert(tx, one, now).changed for one in batch) > 0
-            if families.apply_listed_metadata(tx, now) or fresh:
+            changed_count = sum(filing_store.upsert(tx, filing, now).changed for filing in batch)
+            if families.apply_listed_metadata(tx, now) or changed_count > 0:
                 tx.run("bump_data_version")
                 changed = True
     return changed
 
 
-def upsert_company_tickers(tx: Transaction, listed: Iterable[tickers.TickerRow]) -> bool:
-    """Store a list of tickers: today's, of no day that the list would name."""
-    by_company: dict[int, list[tuple[str, str | None]]] = {}
+def _iter_index_filings(rows: Iterable[form_indexes.IndexRow]) -> Iterator[FilingMetadata]:
+    """Yield the filings of an index, which has a row for each party of a filing."""
+    rows_by_accession: dict[str, list[form_indexes.IndexRow]] = {}
+    for row in rows:
+        rows_by_accession.setdefault(row.accession, []).append(row)
+    for accession, filing_rows in rows_by_accession.items():
+        yield FilingMetadata(
+            accession,
+            metadata.INDEX_EVIDENCE,
+            [Party(row.cik, metadata.LISTED_RANK, row.name) for row in filing_rows],
+            # The rows of a filing agree; if they do not, the greater value is stored, as in filing_store.
+            form=max(row.form for row in filing_rows),
+            filed_at=max(row.filed for row in filing_rows),
+        )
+
+
+def upsert_company_tickers(tx: Transaction, rows: Iterable[tickers.TickerRow]) -> bool:
+    """Store the SEC's list of tickers, which is today's and states no day."""
+    listings_by_cik: dict[int, list[tuple[str, str | None]]] = {}
     changed = False
-    for row in listed:
-        changed |= companies.upsert_name(tx, int(row.cik), row.name, companies.FROM_LIST_TITLE, "")
-        by_company.setdefault(int(row.cik), []).append((row.ticker, row.exchange))
-    # The list stands in the order of size, which searches answer in.
-    for place, (cik, theirs) in enumerate(by_company.items()):
-        changed |= companies.upsert_tickers(tx, cik, theirs, companies.FROM_LIST)
-        changed |= tx.run("update_list_place", cik=cik, place=place) > 0
+    for row in rows:
+        cik = int(row.cik)
+        changed |= companies.upsert_name(tx, cik, row.name, companies.FROM_LIST_TITLE, "")
+        listings_by_cik.setdefault(cik, []).append((row.ticker, row.exchange))
+    # The list is ordered by size, which is the order of search results.
+    for position, (cik, listings) in enumerate(listings_by_cik.items()):
+        changed |= companies.upsert_tickers(tx, cik, listings, companies.FROM_LIST)
+        changed |= tx.run("update_list_place", cik=cik, place=position) > 0
     return changed
 
 
 def upsert_party_attributes(tx: Transaction, header: sgml.SubmissionHeader) -> bool:
-    """Store what a filing's header says of its parties beside their names; whether anything was new."""
+    """Store the attributes and former names that a filing's header states of its parties."""
     changed = False
     for party in header.parties:
         cik = int(party.cik)
-        told = companies.FiledAttributes(
+        attributes = companies.FiledAttributes(
             int(party.sic) if party.sic else None, party.fiscal_year_end, party.state, None
         )
-        changed |= companies.update_attributes(tx, cik, told, _FROM_HEADER, header.filed)
+        changed |= companies.update_attributes(tx, cik, attributes, _HEADER_SOURCE, header.filed)
         for former in party.former_names:
             changed |= companies.insert_former_name(tx, cik, former.name, None, former.changed_on)
     return changed
 
 
 class PageNotIngested(TypedDict):
-    """An older page of a company's list of filings that is not held."""
+    """An older page of a company's list of filings that is not stored."""
 
     page: str
     filings: int | None
@@ -145,26 +148,29 @@ class PageNotIngested(TypedDict):
 
 
 def list_missing_pages(tx: Transaction, cik: int) -> list[PageNotIngested]:
-    """The older pages of a company's list that a submissions document names and nobody has ingested."""
+    """Return the older pages that a company's submissions document names and that were not ingested."""
     return [build_record(PageNotIngested, row) for row in tx.list_rows("missing_submission_pages", cik=cik)]
 
 
 def upsert_feed_page(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:
-    """Store the filings that a page of EDGAR's feed tells of."""
-    return (
-        sum(filing_store.upsert(tx, build_feed_metadata(filing), now).changed for filing in reversed(page.filings)) > 0
-    )
+    """Store the filings of a page of EDGAR's feed, the oldest first."""
+    changed = False
+    for filing in reversed(page.filings):
+        changed |= filing_store.upsert(tx, build_feed_metadata(filing), now).changed
+    return changed
 
 
 def build_feed_metadata(filing: getcurrent.FeedFiling) -> FilingMetadata:
-    """What the feed tells of a filing."""
+    """Return the metadata of a filing in the feed."""
+    parties = []
+    for party in filing.parties:
+        role = _FEED_ROLES.get(party.role, "")
+        rank = metadata.PARTY_RANKS.get(role, metadata.OTHER_ROLE_RANK)
+        parties.append(Party(party.cik, rank, party.name))
     return FilingMetadata(
         accession=filing.accession,
         evidence=metadata.INDEX_EVIDENCE,
-        parties=[
-            Party(party.cik, metadata.PARTY_RANKS.get(_ROLES.get(party.role, ""), metadata.OTHER_ROLE_RANK), party.name)
-            for party in filing.parties
-        ],
+        parties=parties,
         form=filing.form,
         filed_at=filing.filed,
         accepted_at=filing.accepted,
@@ -172,6 +178,7 @@ def build_feed_metadata(filing: getcurrent.FeedFiling) -> FilingMetadata:
     )
 
 
-def _put_filings(tx: Transaction, cik: int, listed: Iterable[submissions.ListedFiling], now: datetime) -> bool:
-    # The oldest first: whoever is told of them is told in their order.
-    return filing_store.upsert_listed_filings(tx, cik, sorted(listed, key=attrgetter("filed", "accession")), now)
+def _upsert_filings(tx: Transaction, cik: int, filings: Iterable[submissions.ListedFiling], now: datetime) -> bool:
+    # The oldest first, so that new filings are announced in their order.
+    ordered = sorted(filings, key=lambda filing: (filing.filed, filing.accession))
+    return filing_store.upsert_listed_filings(tx, cik, ordered, now)

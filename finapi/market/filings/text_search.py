@@ -1,4 +1,9 @@
-"""Full text search of the primary documents that are kept, newest filing first, with the place found in each."""
+"""Full text search of the stored primary documents, newest filing first, with a snippet of each match.
+
+A query such as ``"net income" restat* -draft`` becomes an FTS5 expression. FTS5 finds the documents; the offset and
+the snippet are found in each document's plain text (``text_index.find_phrase``), because FTS5 stores no texts here.
+Pages are continued by the index's rowid, which contains the filing day (see ``text_index``).
+"""
 
 from __future__ import annotations
 
@@ -16,18 +21,30 @@ from finapi.market.documents.filing_rows import FilingRow
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
 
-# What bounds the work of one call: each word is a list of documents that is read.
-MAX_WORDS, MAX_PREFIXES, LEAST_PREFIX = 16, 2, 3
-MAX_COUNTED = 250  # more of them would be most of a call's work
+# Bounds of the work for one call: for each word, a list of documents is read.
+MAX_WORDS = 16
+MAX_PREFIXES = 2
+MIN_PREFIX_LETTERS = 3
+MAX_COUNTED = 250  # Counting more matches would take most of a call's time.
 EXPECTED = 'words, "a phrase", begin*, -without'
 
+_FIRST_DAY = "0001-01-01"
 _TERM = re.compile(r'(-?)("[^"]*"\*?|\S+)')
+
+
+class _Term(NamedTuple):
+    """A phrase of a query; ``is_prefix`` if its last word may be the beginning of a word."""
+
+    phrase: tuple[str, ...]
+    is_prefix: bool
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What is looked for: ``match`` in the words of FTS5; ``phrases``, of which each must stand in a document, and
-    which of them are the beginning of a word.
+    """A parsed query.
+
+    ``match`` is the FTS5 expression. ``phrases`` must all appear in a document; ``prefixes`` is True for each phrase
+    whose last word may be the beginning of a word.
     """
 
     match: str
@@ -36,7 +53,7 @@ class TextQuery:
 
 
 class TextScope(NamedTuple):
-    """Whose documents, on which forms, filed between which days; None for any."""
+    """The companies, forms and filing days that a search is limited to; None or empty for any."""
 
     ciks: tuple[int, ...] | None
     forms: tuple[str, ...]
@@ -45,7 +62,7 @@ class TextScope(NamedTuple):
 
 
 class TextMatch(TypedDict):
-    """A document in which the words stand, and the first place of the longest phrase among them."""
+    """A document that matches, and the first match of the longest phrase in it."""
 
     accession_number: str
     cik: str
@@ -62,7 +79,7 @@ class TextMatch(TypedDict):
 
 
 class TextPage(NamedTuple):
-    """Documents found, where the next page begins, and how many answer: exactly, or at least so many."""
+    """A page of matches, the rowid before which the next page starts, and the total, exact or a lower bound."""
 
     rows: list[TextMatch]
     next_before: int | None
@@ -71,7 +88,7 @@ class TextPage(NamedTuple):
 
 
 class TextCounts(NamedTuple):
-    """How many documents are kept, and how many of them full text search finds."""
+    """The number of stored documents, and of those that full text search covers."""
 
     documents: int
     texts: int
@@ -79,110 +96,118 @@ class TextCounts(NamedTuple):
 
 @lru_cache(maxsize=100)
 def parse_query(text: str) -> TextQuery:
-    """A query of words that must all stand in a document, in any order; INVALID_PARAM for one that cannot be read.
+    """Return a parsed query. Raise ApiError INVALID_PARAM if it is invalid.
 
-    ``"net income"`` stands as it is written, ``restat*`` is any word that begins so, ``-draft`` must not be there.
-    Other marks part words: ``10-K`` is the phrase "10 K".
+    All words must appear in a document, in any order. ``"net income"`` is a phrase, ``restat*`` any word that starts
+    like this, ``-draft`` must not appear. Other punctuation separates words: ``10-K`` is the phrase "10 K".
     """
     if text.count('"') % 2:
-        raise _wrong("has a quotation mark without its other half")
-    wanted: list[tuple[tuple[str, ...], bool]] = []
-    without: list[tuple[tuple[str, ...], bool]] = []
-    for minus, term in _TERM.findall(text):
-        phrase, prefix = tuple(text_index.split_words(term)), term.rstrip('"').endswith("*")
-        if prefix and (not phrase or len(phrase[-1]) < LEAST_PREFIX):
-            raise _wrong(f"has a * after fewer than {LEAST_PREFIX} letters")
-        if phrase:
-            (without if minus else wanted).append((phrase, prefix))
-    if not wanted:
-        raise _wrong("has no word that must be there")
-    every = [*wanted, *without]
-    if sum(len(phrase) for phrase, _ in every) > MAX_WORDS:
-        raise _wrong(f"has more than {MAX_WORDS} words")
-    if sum(prefix for _, prefix in every) > MAX_PREFIXES:
-        raise _wrong(f"has a * more than {MAX_PREFIXES} times")
-    match = " AND ".join(map(_fts, wanted))
-    for one in without:
-        match = f"({match}) NOT {_fts(one)}"
-    return TextQuery(match, tuple(phrase for phrase, _ in wanted), tuple(prefix for _, prefix in wanted))
+        raise _build_query_error("has a quotation mark without its other half")
+    required: list[_Term] = []
+    excluded: list[_Term] = []
+    for minus, term_text in _TERM.findall(text):
+        term = _Term(tuple(text_index.split_words(term_text)), term_text.rstrip('"').endswith("*"))
+        if term.is_prefix and (not term.phrase or len(term.phrase[-1]) < MIN_PREFIX_LETTERS):
+            raise _build_query_error(f"has a * after fewer than {MIN_PREFIX_LETTERS} letters")
+        if term.phrase:
+            (excluded if minus else required).append(term)
+    if not required:
+        raise _build_query_error("has no word that must be there")
+    if sum(len(term.phrase) for term in required + excluded) > MAX_WORDS:
+        raise _build_query_error(f"has more than {MAX_WORDS} words")
+    if sum(term.is_prefix for term in required + excluded) > MAX_PREFIXES:
+        raise _build_query_error(f"has a * more than {MAX_PREFIXES} times")
+    match = " AND ".join(map(_render_fts_term, required))
+    for term in excluded:
+        match = f"({match}) NOT {_render_fts_term(term)}"
+    phrases = tuple(term.phrase for term in required)
+    return TextQuery(match, phrases, tuple(term.is_prefix for term in required))
 
 
-def _fts(term: tuple[tuple[str, ...], bool]) -> str:
-    # Words are letters and digits alone: nothing in the quotation marks can end them.
-    return f'"{" ".join(term[0])}"{" *" if term[1] else ""}'
+def _render_fts_term(term: _Term) -> str:
+    # Words consist of letters and digits, so nothing in the quotation marks can end them.
+    phrase = " ".join(term.phrase)
+    return f'"{phrase}" *' if term.is_prefix else f'"{phrase}"'
 
 
-def _wrong(what: str) -> ApiError:
-    return invalid_param("q", f"q {what}.", expected=EXPECTED)
+def _build_query_error(reason: str) -> ApiError:
+    return invalid_param("q", f"q {reason}.", expected=EXPECTED)
 
 
 def search_texts(
     tx: Transaction, query: TextQuery, scope: TextScope, limit: int, before: int | None, skip: int = 0
 ) -> TextPage:
-    """A page of the documents found, ``skip`` others behind the place ``before``. NOT_IMPLEMENTED where SQLite has no
-    FTS5.
+    """Return a page of matches, after ``skip`` others, with rowids less than ``before``.
+
+    Raise ApiError NOT_IMPLEMENTED if SQLite has no FTS5.
     """
-    _check()
-    values = _values(query, scope)
-    before = min(before or values["end"], values["end"])
-    rows = tx.list_rows("text_matches", values, before=before, limit=limit + 1, skip=skip)
-    shown = rows[:limit]
+    _check_full_text()
+    params = _build_params(query, scope)
+    before = min(before or params["end"], params["end"])
+    # One row more than the page shows whether there is a next page.
+    rows = tx.list_rows("text_matches", params, before=before, limit=limit + 1, skip=skip)
+    page_rows = rows[:limit]
     filings = {
-        one["accession_number"]: one for one in filing_rows.list_filings(tx, [row["accession"] for row in shown])
+        filing["accession_number"]: filing
+        for filing in filing_rows.list_filings(tx, [row["accession"] for row in page_rows])
     }
-    found = [_found(filings[row["accession"]], text_index.decompress_text(row["packed"]), query) for row in shown]
-    counted = tx.find_value("text_match_count", values, most=MAX_COUNTED + 1)
-    following = shown[-1]["place"] if len(rows) > limit else None
-    return TextPage(found, following, min(counted, MAX_COUNTED), counted <= MAX_COUNTED)
+    matches = []
+    for row in page_rows:
+        plain_text = text_index.decompress_text(row["packed"])
+        matches.append(_build_match(filings[row["accession"]], plain_text, query))
+    total = tx.find_value("text_match_count", params, most=MAX_COUNTED + 1)
+    next_before = page_rows[-1]["place"] if len(rows) > limit else None
+    return TextPage(matches, next_before, min(total, MAX_COUNTED), total <= MAX_COUNTED)
 
 
 def count_undated_texts(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
-    """How many documents found the days leave out because theirs is not known, up to :data:`MAX_COUNTED`."""
+    """Return the number of matches without a day that the scope's days leave out, up to :data:`MAX_COUNTED`."""
     if scope.first_day is None and scope.last_day is None:
         return 0
-    values = _values(query, scope._replace(first_day=None, last_day=None))
-    return int(
-        tx.find_value(
-            "text_match_count", {**values, "end": text_index.compute_first_rowid("0001-01-01")}, most=MAX_COUNTED
-        )
-    )
+    params = _build_params(query, scope._replace(first_day=None, last_day=None))
+    params["end"] = text_index.compute_first_rowid(_FIRST_DAY)
+    return int(tx.find_value("text_match_count", params, most=MAX_COUNTED))
 
 
 def get_text_counts(tx: Transaction) -> TextCounts:
-    """How many documents are kept and searched."""
+    """Return the numbers of stored and of searched documents."""
     row = tx.find_row("text_counts")
     assert row is not None
-    return TextCounts(*row)
+    return TextCounts(documents=row["documents"], texts=row["texts"])
 
 
-def _check() -> None:
+def _check_full_text() -> None:
     if not has_full_text():
         raise ApiError(
             "NOT_IMPLEMENTED", "Full text search needs FTS5, which the SQLite of this server was built without."
         )
 
 
-def _values(query: TextQuery, scope: TextScope) -> dict[str, Any]:
-    undated = scope.first_day is None and scope.last_day is None
+def _build_params(query: TextQuery, scope: TextScope) -> dict[str, Any]:
+    """Return the SQL parameters of a search."""
+    has_days = scope.first_day is not None or scope.last_day is not None
+    first_rowid = text_index.UNDATED_ROWID
+    if has_days:
+        first_rowid = text_index.compute_first_rowid(scope.first_day or _FIRST_DAY)
     return {
         "match": query.match,
-        "first": text_index.UNDATED_ROWID
-        if undated
-        else text_index.compute_first_rowid(scope.first_day or "0001-01-01"),
+        "first": first_rowid,
         "end": text_index.compute_end_rowid(scope.last_day),
         "ciks": None if scope.ciks is None else json.dumps(scope.ciks),
         "forms": json.dumps(scope.forms) if scope.forms else None,
     }
 
 
-def _found(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
-    place, url, to = text_index.find_phrase(text, query.phrases, query.prefixes), filing["primary_html_url"], None
-    if url is None and not metadata.is_unfiled(filing["accession_number"]):
-        url = f"{filing_rows.ARCHIVES_URL}/{int(filing['cik'])}/{filing['accession_number']}.txt"
-    if place is not None and url is not None:
-        # A text fragment (WICG); its own marks are the hyphen, the comma and the ampersand.
-        words = " ".join(text[place.offset : place.offset + place.length].split())
-        to = f"{url}#:~:text={quote(words, safe='').replace('-', '%2D')}"
+def _build_match(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
+    match = text_index.find_phrase(text, query.phrases, query.prefixes)
+    document_url = filing["primary_html_url"]
+    if document_url is None and not metadata.is_unfiled(filing["accession_number"]):
+        document_url = f"{filing_rows.ARCHIVES_URL}/{int(filing['cik'])}/{filing['accession_number']}.txt"
+    match_url = None
+    if match is not None and document_url is not None:
+        # A text fragment (WICG), in which hyphens, commas and ampersands must be escaped.
+        words = " ".join(text[match.offset : match.offset + match.length].split())
+        match_url = f"{document_url}#:~:text={quote(words, safe='').replace('-', '%2D')}"
     return {
         "accession_number": filing["accession_number"],
         "cik": filing["cik"],
@@ -190,10 +215,10 @@ def _found(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
         "company_name": filing["company_name"],
         "form_type": filing["form_type"],
         "filed_at": filing["filed_at"],
-        "document_url": url,
-        "place_url": to,
-        "snippet": place and place.snippet,
-        "offset": place and place.offset,
-        "length": place and place.length,
+        "document_url": document_url,
+        "place_url": match_url,
+        "snippet": match.snippet if match else None,
+        "offset": match.offset if match else None,
+        "length": match.length if match else None,
         "text_length": len(text),
     }

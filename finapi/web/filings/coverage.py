@@ -1,4 +1,4 @@
-"""What is stored, over HTTP: the sections of a filing, the coverage of a company, and companies by name."""
+"""Handlers of coverage: the amount of stored data, the sections of a filing, a company's coverage, company search."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from finapi.web.http.schema import Envelope
 
 
 class IndexMeta(TypedDict):
-    """How many sections a report has, and how many of them are statements."""
+    """The number of sections of a report, and of those that are statements."""
 
     report_count: int
     assembled_count: int
 
 
 class CompanyCovered(TypedDict):
-    """Which company, or none of all."""
+    """The requested company; all members are None for all companies."""
 
     ticker: str | None
     company_name: str | None
@@ -33,13 +33,13 @@ class CompanyCovered(TypedDict):
 
 
 class CompanyCoverage(CompanyCovered, Coverage):
-    """How much of a company, or of all, is held, and a page of the companies themselves."""
+    """The amount of stored data of one company or of all, and a page of the companies."""
 
     companies: list[CompanyWithFacts]
 
 
 class CoverageMeta(TypedDict):
-    """How many companies that is, and whether more follow on the page."""
+    """The number of companies, and the position of the page in their list."""
 
     companies: int
     limit: int
@@ -48,14 +48,14 @@ class CoverageMeta(TypedDict):
 
 
 class SearchMeta(TypedDict):
-    """What was searched for, and how many were found."""
+    """The searched text, and the number of companies found."""
 
     count: int
     query: str
 
 
-class RowsHeld(TypedDict):
-    """How many rows of each kind are held."""
+class RowCounts(TypedDict):
+    """The number of stored rows of each kind."""
 
     companies: int
     filings: int
@@ -65,23 +65,23 @@ class RowsHeld(TypedDict):
     prices: int
 
 
-class Held(TypedDict):
-    """How much is held, and how fresh it is."""
+class StoredData(TypedDict):
+    """The amount of stored data and its freshness."""
 
-    counts: RowsHeld
+    counts: RowCounts
     last_filing_at: Time | None
     last_xbrl_run_at: Time | None
     data_version: int
 
 
 class NoMeta(TypedDict):
-    """Nothing more to say."""
+    """No metadata."""
 
 
 INDEX = Envelope[ReportIndex, IndexMeta]
 COVERAGE = Envelope[CompanyCoverage, CoverageMeta]
 SEARCH = Envelope[list[CompanyMatch], SearchMeta]
-HELD = Envelope[Held, NoMeta]
+STORED_DATA = Envelope[StoredData, NoMeta]
 
 INDEX_PARAMS = (ACCESSION,)
 COVERAGE_PARAMS = (
@@ -97,7 +97,7 @@ SEARCH_PARAMS = (
 
 
 def get_stored_counts(call: Call) -> Response:
-    """How much is held by kind, and when the last of it came in."""
+    """Return the number of stored rows by kind, and the times when the last of them arrived."""
     with call.app.db.read() as tx:
         times = heartbeats.get_freshness(tx)
         counts = heartbeats.get_stored_counts(tx)
@@ -113,7 +113,10 @@ def get_stored_counts(call: Call) -> Response:
 
 
 def get_filing_sections(call: Call) -> Response:
-    """The sections of a filing's XBRL, and which of them are statements that can be asked for."""
+    """Return the sections of a filing's XBRL, and those that are statements which can be requested.
+
+    Raise ApiError NOT_FOUND if no XBRL of the filing is stored.
+    """
     accession = call.params["accession"]
     with call.app.db.read() as tx:
         report = filed_statements.find_report_by_accession(tx, accession)
@@ -125,25 +128,33 @@ def get_filing_sections(call: Call) -> Response:
 
 
 def get_coverage(call: Call) -> Response:
-    """How much of a company is held: filings with figures, and from when to when."""
-    place = {name: call.params[name] for name in ("limit", "offset")}
-    named: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}
+    """Return the filings with figures that are stored of a company or of all, and their first and last days."""
+    limit = call.params["limit"]
+    offset = call.params["offset"]
+    company_meta: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}
     with call.app.db.read() as tx:
         if call.params["ticker"] is None:
-            held, count = company_coverage.get_total_coverage(tx)
-            listed = company_coverage.list_covered_companies(tx, None, **place)
+            cik = None
+            coverage, company_count = company_coverage.get_total_coverage(tx)
         else:
             company = companies.resolve(tx, call.params["ticker"])
-            held, count = company_coverage.get_coverage(tx, company.cik), 1
-            listed = company_coverage.list_covered_companies(tx, company.cik, **place)
-            named = {"ticker": company.ticker, "company_name": company.name, "cik": company.padded_cik}
-    more = place["offset"] + place["limit"] < count
-    return call.success({**named, **held, "companies": listed}, {"companies": count, **place, "has_more": more})
+            cik = company.cik
+            coverage = company_coverage.get_coverage(tx, cik)
+            company_count = 1
+            company_meta = {"ticker": company.ticker, "company_name": company.name, "cik": company.padded_cik}
+        covered_companies = company_coverage.list_covered_companies(tx, cik, limit=limit, offset=offset)
+    meta: CoverageMeta = {
+        "companies": company_count,
+        "limit": limit,
+        "offset": offset,
+        "has_more": offset + limit < company_count,
+    }
+    return call.success({**company_meta, **coverage, "companies": covered_companies}, meta)
 
 
 def search_companies(call: Call) -> Response:
-    """Companies by ticker, name or CIK, the likeliest first."""
+    """Return the companies that match a ticker, name or CIK, the best matches first."""
     text = call.params["q"]
     with call.app.db.read() as tx:
-        found = company_coverage.search_companies(tx, text, call.params["limit"], call.params["offset"])
-    return call.success_rows(found, {"count": len(found), "query": text})
+        matches = company_coverage.search_companies(tx, text, call.params["limit"], call.params["offset"])
+    return call.success_rows(matches, {"count": len(matches), "query": text})

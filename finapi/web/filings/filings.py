@@ -1,4 +1,4 @@
-"""Filings over HTTP: the list, one filing and its text, the filings of a day (DECISIONS 8)."""
+"""Handlers of filings: the list, one filing and its text, the filings of a day (DECISIONS 8)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from finapi.web.http.schema import Envelope, WindowMeta
 
 
 class FilingsPage(TypedDict):
-    """Which part of the list of filings an answer is."""
+    """The position of a page in the list of filings."""
 
     total: int | None
     total_exact: bool | None
@@ -32,7 +32,7 @@ class FilingsPage(TypedDict):
 
 
 class CompanyOfFilings(TypedDict):
-    """Whose filings were asked for; of several companies only what is not held of their lists."""
+    """The company whose filings were requested; for several companies, only the missing pages of their lists."""
 
     requested_ticker: str | None
     primary_ticker: str | None
@@ -44,7 +44,7 @@ class CompanyOfFilings(TypedDict):
 
 
 class FilingsPaging(TypedDict):
-    """The same in the members that tables and older clients read."""
+    """The position of a page, also in the members that tables and older clients read."""
 
     pagination: FilingsPage
     has_more: bool
@@ -52,14 +52,14 @@ class FilingsPaging(TypedDict):
 
 
 class FilingDays(WindowMeta):
-    """The days that a list of filings is narrowed to."""
+    """The days that a list of filings is limited to."""
 
     from_date: Date | None
     to_date: Date | None
 
 
 class FilingsMeta(FilingsPaging, CompanyOfFilings, FilingDays):
-    """What is said of a page of filings."""
+    """The metadata of a page of filings."""
 
 
 class FilingLink(TypedDict):
@@ -74,7 +74,7 @@ class FilingLink(TypedDict):
 
 
 class LinksPage(TypedDict):
-    """Which part of that list an answer is."""
+    """The position of a page in the list without an envelope."""
 
     next_cursor: str | None
     total: int
@@ -82,7 +82,7 @@ class LinksPage(TypedDict):
 
 
 class FilingLinks(TypedDict):
-    """The list without an envelope."""
+    """A page of the list without an envelope."""
 
     filings: list[FilingLink]
     pagination: LinksPage
@@ -166,122 +166,135 @@ DAY_PARAMS = (
     cursor_param("32019325000057", "[0-9]{1,18}"),
 )
 
-# Nothing of a filed document may run, load or send anything from our address (CSP 3; sandbox without a token
-# also gives it an origin of its own). Pictures it carries itself, and its own styles, may show.
-INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
+# A filed document must not run, load or send anything from finapi's address (CSP 3; sandbox without a token also gives
+# it an origin of its own). Embedded pictures and its own styles are allowed.
+INERT_POLICY = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 def list_filings(call: Call) -> Response:
-    """The filings that the parameters ask for, a page at a time."""
+    """Return a page of the filings that match the parameters, with an envelope."""
     params = call.params
     with call.app.db.read() as tx:
-        asked = _companies(tx, call)
-        question = _question(tx, call, asked)
-        rows, following = _page(tx, call, question)
-        total, exact = filing_search.count_filings(tx, question) if params["include_total"] else (None, None)
-        paging: FilingsPage = {
+        requested = _find_requested_companies(tx, call)
+        query = _build_query(tx, call, requested)
+        filings, next_cursor = _list_page(tx, call, query)
+        total: int | None = None
+        is_exact: bool | None = None
+        if params["include_total"]:
+            total, is_exact = filing_search.count_filings(tx, query)
+        pagination: FilingsPage = {
             "total": total,
-            "total_exact": exact,
+            "total_exact": is_exact,
             "limit": params["limit"],
             "offset": params["offset"],
-            "has_more": following is not None,
-            "next_cursor": following,
+            "has_more": next_cursor is not None,
+            "next_cursor": next_cursor,
         }
         meta: FilingsMeta = {
-            "pagination": paging,
-            "has_more": following is not None,
-            "next_cursor": following,
-            **_asked_for(tx, call, asked),
-            **call.build_window_meta(filing_search.count_undated(tx, question)),  # type: ignore[typeddict-item]
+            "pagination": pagination,
+            "has_more": next_cursor is not None,
+            "next_cursor": next_cursor,
+            **_build_company_meta(tx, call, requested),
+            **call.build_window_meta(filing_search.count_undated(tx, query)),  # type: ignore[typeddict-item]
         }
-    return call.success_rows(rows, meta)
+    return call.success_rows(filings, meta)
 
 
 def get_filing(call: Call) -> Response:
-    """One filing."""
+    """Return one filing. Raise ApiError NOT_FOUND if it is not stored."""
     with call.app.db.read() as tx:
-        found = filing_rows.find_filing(tx, call.params["accession_number"])
-    if found is None:
+        filing = filing_rows.find_filing(tx, call.params["accession_number"])
+    if filing is None:
         raise ApiError("NOT_FOUND", "finapi has no filing with this accession number.")
-    return call.success(found, {})
+    return call.success(filing, {})
 
 
 def get_filing_text(call: Call) -> Response:
-    """The primary document of a filing, inert: nothing in it runs or loads anything."""
+    """Return the text of a filing's primary document, or a part of it, as an inert page or as plain text.
+
+    Raise ApiError NOT_FOUND if the text is not stored.
+    """
+    params = call.params
     with call.app.db.read() as tx:
-        found = submission_documents.find_primary_text(tx, call.params["accession_number"])
-    if found is None:
+        primary_text = submission_documents.find_primary_text(tx, params["accession_number"])
+    if primary_text is None:
         raise ApiError("NOT_FOUND", "finapi does not have the text of this filing.")
-    plain = call.params["plain"] is True
-    whole = found.to_plain_text() if plain else found.body.decode()
-    first, length = call.params["offset"], call.params["length"]
-    part = whole[first : None if length is None else first + length].encode()
-    if call.params["max_bytes"] is not None:
-        part = part[: call.params["max_bytes"]].decode(errors="ignore").encode()
-    return Response(
-        200,
-        part,
-        f"text/{'html' if found.media == 'html' and not plain else 'plain'}; charset=utf-8",
-        {"Content-Security-Policy": INERT, "X-Total-Characters": str(len(whole)), "Referrer-Policy": "no-referrer"},
-    )
+    is_plain = params["plain"] is True
+    text = primary_text.to_plain_text() if is_plain else primary_text.body.decode()
+    start = params["offset"]
+    end = None if params["length"] is None else start + params["length"]
+    part = text[start:end].encode()
+    if params["max_bytes"] is not None:
+        # Dropping undecodable bytes removes a character that was cut in half.
+        part = part[: params["max_bytes"]].decode(errors="ignore").encode()
+    media = "html" if primary_text.media == "html" and not is_plain else "plain"
+    headers = {
+        "Content-Security-Policy": INERT_POLICY,
+        "X-Total-Characters": str(len(text)),
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(200, part, f"text/{media}; charset=utf-8", headers)
 
 
 def list_filing_links(call: Call) -> Response:
-    """The filings without their envelope, by cursor."""
+    """Return a page of the filings that match the parameters, without an envelope."""
     with call.app.db.read() as tx:
-        question = build_query(tx, call)
-        rows, following = _page(tx, call, question)
-        total, exact = filing_search.count_filings(tx, question)
-        windows = call.build_window_meta(filing_search.count_undated(tx, question))
-    shown: list[FilingLink] = [
+        query = build_query(tx, call)
+        filings, next_cursor = _list_page(tx, call, query)
+        total, is_exact = filing_search.count_filings(tx, query)
+        window_meta = call.build_window_meta(filing_search.count_undated(tx, query))
+    links: list[FilingLink] = [
         {
-            "accession_number": row["accession_number"],
-            "cik": row["cik"],
-            "ticker": row["ticker"],
-            "form_type": row["form_type"],
-            "filed_date": row["filed_date"],
-            "filing_url": row["primary_link"],
+            "accession_number": filing["accession_number"],
+            "cik": filing["cik"],
+            "ticker": filing["ticker"],
+            "form_type": filing["form_type"],
+            "filed_date": filing["filed_date"],
+            "filing_url": filing["primary_link"],
         }
-        for row in rows
+        for filing in filings
     ]
-    paging: LinksPage = {"next_cursor": following, "total": total, "total_exact": exact}
-    table = call.render_requested_table(shown, {"pagination": paging, **windows})
-    return table or call.bare_object({"filings": shown, "pagination": paging, "meta": windows})
+    pagination: LinksPage = {"next_cursor": next_cursor, "total": total, "total_exact": is_exact}
+    table = call.render_requested_table(links, {"pagination": pagination, **window_meta})
+    return table or call.bare_object({"filings": links, "pagination": pagination, "meta": window_meta})
 
 
 def list_filings_of_day(call: Call) -> Response:
-    """The accession numbers of a day."""
-    day, most, after = call.params["date"], call.params["limit"], int(call.params["cursor"] or 0)
+    """Return a page of the accession numbers of a day."""
+    day = call.params["date"]
+    limit = call.params["limit"]
+    after = int(call.params["cursor"] or 0)
     with call.app.db.read() as tx:
-        found = filing_search.list_filings_of_day(tx, day, limit=most + 1, offset=call.params["offset"], after=after)
+        # One row more than the page shows whether there is a next page.
+        filings = filing_search.list_filings_of_day(tx, day, limit=limit + 1, offset=call.params["offset"], after=after)
         count = filing_search.count_filings_of_day(tx, day)
-    more, shown = len(found) > most, found[:most]
-    last = shown[-1]["accession_number"].replace("-", "").lstrip("0") if more else None
-    paging = {"has_more": more, "next_cursor": last}
-    return call.render_requested_table(shown, paging) or call.bare_object(
-        {"date": day, "accessions": shown, "count": count, **paging}
-    )
+    page = filings[:limit]
+    has_more = len(filings) > limit
+    next_cursor = page[-1]["accession_number"].replace("-", "").lstrip("0") if has_more else None
+    paging = {"has_more": has_more, "next_cursor": next_cursor}
+    table = call.render_requested_table(page, paging)
+    return table or call.bare_object({"date": day, "accessions": page, "count": count, **paging})
 
 
 def build_query(tx: Transaction, call: Call) -> FilingQuery:
-    """Which filings the parameters ask for."""
-    return _question(tx, call, _companies(tx, call))
+    """Return the query for the filings that the parameters request. Raise ApiError INVALID_PARAM if it is invalid."""
+    return _build_query(tx, call, _find_requested_companies(tx, call))
 
 
-def _companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
-    """The companies that ``ticker`` and ``cik`` both name; None when neither is given."""
-    by_ticker, by_cik = call.params["ticker"], call.params["cik"]
-    found = [
-        {company.cik: company for company in (companies.resolve(tx, str(word)) for word in words)}
-        for words in (by_ticker, by_cik)
-        if words is not None
-    ]
-    if not found:
+def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
+    """Return the companies that ``ticker`` and ``cik`` both contain, or None if neither is given."""
+    requested: list[dict[int, companies.Company]] = []
+    for words in (call.params["ticker"], call.params["cik"]):
+        if words is not None:
+            resolved = [companies.resolve(tx, str(word)) for word in words]
+            requested.append({company.cik: company for company in resolved})
+    if not requested:
         return None
-    return [company for cik, company in found[0].items() if all(cik in one for one in found)]
+    first, *others = requested
+    return [company for cik, company in first.items() if all(cik in ciks for ciks in others)]
 
 
-def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> FilingQuery:
+def _build_query(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> FilingQuery:
     params = call.params
     try:
         forms = filing_search.match_forms(tx, params["form_type"] or ())
@@ -289,52 +302,80 @@ def _question(tx: Transaction, call: Call, asked: list[companies.Company] | None
         raise invalid_param(
             "form_type", f"form_type: {error}", expected="forms that are held, * for any letters"
         ) from None
-    if wrong := filing_search.list_unknown_items(tx, params.get("items") or ()):
-        raise invalid_param("items", f"There is no item {wrong[0]} of a Form 8-K.", expected="2.02,9.01")
+    items = tuple(params.get("items") or ())
+    unknown_items = filing_search.list_unknown_items(tx, items)
+    if unknown_items:
+        raise invalid_param("items", f"There is no item {unknown_items[0]} of a Form 8-K.", expected="2.02,9.01")
+    exhibits = [f"EX-{exhibit.upper().removeprefix('EX-')}" for exhibit in params.get("exhibits") or ()]
     return FilingQuery(
-        None if asked is None else tuple(company.cik for company in asked),
-        forms,
-        tuple(params.get("items") or ()),
-        tuple(f"EX-{one.upper().removeprefix('EX-')}" for one in params.get("exhibits") or ()),
-        params["from_date"],
-        params["to_date"],
-        _named(tx, params.get("q")),
+        ciks=None if requested is None else tuple(company.cik for company in requested),
+        forms=forms,
+        items=items,
+        exhibits=tuple(exhibits),
+        first_day=params["from_date"],
+        last_day=params["to_date"],
+        word_terms=_match_words(tx, params.get("q")),
     )
 
 
-def _named(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
+def _match_words(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
+    """Return the terms that match the words of ``q``, or None if it is not given."""
+    if text is None:
+        return None
     try:
-        return None if text is None else filing_search.match_terms(tx, text)
+        return filing_search.match_terms(tx, text)
     except ValueError as error:
         raise invalid_param("q", f"q: {error}", expected="words that narrow it, or cik, ticker and form_type") from None
 
 
-def _page(tx: Transaction, call: Call, question: FilingQuery) -> tuple[list[FilingRow], str | None]:
-    """The rows of the page that is asked for, and the cursor of the next one."""
+def _list_page(tx: Transaction, call: Call, query: FilingQuery) -> tuple[list[FilingRow], str | None]:
+    """Return the filings of the requested page, and the cursor of the next page or None."""
     params = call.params
-    limit, after = params["limit"], None
+    limit = params["limit"]
+    after = None
     if params["cursor"]:
         day, _, number = params["cursor"].partition("_")
         after = FilingPosition(day, int(number))
-    oldest_first = params.get("sort", "").endswith("asc")
-    page = PageRequest(limit + 1, not oldest_first, after, params.get("offset", 0))
-    places = filing_search.list_positions(tx, question, page)
-    rows = filing_rows.list_filings(tx, [filing_search.get_accession(place) for place in places[:limit]])
-    last = places[limit - 1] if len(places) > limit else None
-    return rows, None if last is None else f"{last.filed_at}_{last.number}"
+    page = PageRequest(
+        limit=limit + 1,
+        newest_first=not params.get("sort", "").endswith("asc"),
+        after=after,
+        skip=params.get("offset", 0),
+    )
+    positions = filing_search.list_positions(tx, query, page)
+    accessions = [filing_search.get_accession(position) for position in positions[:limit]]
+    filings = filing_rows.list_filings(tx, accessions)
+    if len(positions) <= limit:
+        return filings, None
+    last = positions[limit - 1]
+    return filings, f"{last.filed_at}_{last.number}"
 
 
-def _asked_for(tx: Transaction, call: Call, asked: list[companies.Company] | None) -> CompanyOfFilings:
+def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> CompanyOfFilings:
+    """Return the metadata of the requested company, and the missing pages of all requested companies."""
     words = call.params["ticker"]
-    company = asked[0] if asked and len(asked) == 1 else None
-    holders = companies.list_ticker_holders(tx, words[0]) if company and words and not words[0].isdigit() else []
-    return {
+    missing_pages = []
+    for requested_company in requested or ():
+        missing_pages += lists.list_missing_pages(tx, requested_company.cik)
+    meta: CompanyOfFilings = {
         "requested_ticker": ",".join(words) if words else None,
-        "primary_ticker": companies.get_by_cik(tx, company.cik).ticker if company else None,
-        "cik": company.padded_cik if company else None,
-        "company": company.name if company else None,
-        "former_names": companies.list_former_names(tx, company.cik) if company else [],
-        # Of a ticker that others bear or bore too: who, and who bears it today.
-        "ticker_history": holders if len(holders) > 1 else [],
-        "not_ingested": [page for one in asked or () for page in lists.list_missing_pages(tx, one.cik)],
+        "primary_ticker": None,
+        "cik": None,
+        "company": None,
+        "former_names": [],
+        "ticker_history": [],
+        "not_ingested": missing_pages,
     }
+    if not requested or len(requested) > 1:
+        return meta
+    company = requested[0]
+    meta["primary_ticker"] = companies.get_by_cik(tx, company.cik).ticker
+    meta["cik"] = company.padded_cik
+    meta["company"] = company.name
+    meta["former_names"] = companies.list_former_names(tx, company.cik)
+    if words and not words[0].isdigit():
+        holders = companies.list_ticker_holders(tx, words[0])
+        if len(holders) > 1:
+            # Other companies have or had this ticker.
+            meta["ticker_history"] = holders
+    return meta

@@ -1,4 +1,4 @@
-"""Forms, the companies that file them, and how much is held, over HTTP (DECISIONS 8)."""
+"""Handlers of forms, the companies that file them, and totals (DECISIONS 8)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from finapi.web.http.schema import Envelope
 
 
 class FormsMeta(TypedDict):
-    """How many forms an answer lists, and whether there are more."""
+    """The number of forms on the page, and whether there are more."""
 
     count: int
     limit: int
@@ -26,13 +26,13 @@ class FormsMeta(TypedDict):
 
 
 class EntitiesMeta(FormsMeta):
-    """The same of companies and people, page by page."""
+    """The number of companies and people on the page, with the cursor of the next page."""
 
     next_cursor: str | None
 
 
 class FilingStatistics(TypedDict):
-    """How many filings there are, of which forms."""
+    """The number of filings, and of those on the most frequent forms."""
 
     total_entries: int
     top_form_types: list[FormCount]
@@ -41,7 +41,7 @@ class FilingStatistics(TypedDict):
 
 
 class Totals(TypedDict):
-    """How much is held of everything."""
+    """The numbers of all stored data."""
 
     total_filings: int
     total_insiders: int
@@ -74,55 +74,67 @@ ENTITIES_PARAMS = (
 
 
 def list_forms(call: Call) -> Response:
-    """The forms, those with most filings first."""
-    limit, offset = call.params["limit"], call.params["offset"]
+    """Return a page of the forms, those with most filings first."""
+    limit = call.params["limit"]
+    offset = call.params["offset"]
     with call.app.db.read() as tx:
-        found = filing_search.list_forms(tx, call.params["q"])[offset:]
-    shown = found[:limit]
-    return call.success_rows(shown, {"count": len(shown), "limit": limit, "has_more": len(found) > limit})
+        forms = filing_search.list_forms(tx, call.params["q"])
+    page = forms[offset : offset + limit]
+    meta: FormsMeta = {"count": len(page), "limit": limit, "has_more": len(forms) > offset + limit}
+    return call.success_rows(page, meta)
 
 
 def get_form(call: Call) -> Response:
-    """One form."""
+    """Return one form. Raise ApiError NOT_FOUND if it is unknown."""
     with call.app.db.read() as tx:
-        found = filing_search.find_form(tx, call.params["form_type"].strip().upper())
-    if found is None:
+        form = filing_search.find_form(tx, call.params["form_type"].strip().upper())
+    if form is None:
         raise ApiError("NOT_FOUND", "finapi knows no form with this name.")
-    return call.success(found, {})
+    return call.success(form, {})
 
 
 def list_entities(call: Call) -> Response:
-    """Companies and people, by CIK."""
-    wanted, limit = (call.params["form_type"] or "").strip().upper() or None, call.params["limit"]
-    place = {"limit": limit + 1, "offset": call.params["offset"], "after": int(call.params["cursor"] or 0)}
+    """Return a page of companies and people, ordered by CIK. Raise ApiError INVALID_PARAM for an unknown form."""
+    limit = call.params["limit"]
+    form = (call.params["form_type"] or "").strip().upper() or None
     with call.app.db.read() as tx:
-        if wanted is not None and filing_search.find_form(tx, wanted) is None:
+        if form is not None and filing_search.find_form(tx, form) is None:
             raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
-        found = filing_search.list_entities(tx, wanted, **place)
-    shown, more = found[:limit], len(found) > limit
-    meta = {"count": len(shown), "limit": limit, "has_more": more, "next_cursor": shown[-1]["cik"] if more else None}
-    return call.success_rows(shown, meta)
+        # One row more than the page shows whether there is a next page.
+        entities = filing_search.list_entities(
+            tx, form, limit=limit + 1, offset=call.params["offset"], after=int(call.params["cursor"] or 0)
+        )
+    page = entities[:limit]
+    has_more = len(entities) > limit
+    meta: EntitiesMeta = {
+        "count": len(page),
+        "limit": limit,
+        "has_more": has_more,
+        "next_cursor": page[-1]["cik"] if has_more else None,
+    }
+    return call.success_rows(page, meta)
 
 
 def get_statistics(call: Call) -> Response:
-    """How many filings there are, of which forms."""
+    """Return the number of filings, and of those on the most frequent forms."""
     with call.app.db.read() as tx:
-        found = filing_search.compute_statistics(tx)
-    return call.success({**found, "timestamp": iso(call.now)}, {})
+        statistics = filing_search.compute_statistics(tx)
+    return call.success({**statistics, "timestamp": iso(call.now)}, {})
 
 
 def get_totals(call: Call) -> Response:
-    """How much is held of everything."""
+    """Return the numbers of all stored data, without an envelope."""
     with call.app.db.read() as tx:
-        held = heartbeats.get_stored_counts(tx)
+        row_counts = heartbeats.get_stored_counts(tx)
         counts = filing_search.get_total_counts(tx)
-        found = {
+        totals = {
             "total_filings": filing_search.count_all_filings(tx),
             "total_insiders": counts["insiders"],
-            "total_holdings_13f": held["holdings"],
+            "total_holdings_13f": row_counts["holdings"],
             "total_tickers": counts["tickers"],
             "total_endpoints_documented": sum(not route.page for route in call.routes),
             "last_filing_at": counts["last_filing_at"],
             "last_13f_quarter": counts["last_13f_quarter"],
         }
-    return Response(200, dumps(found)[:-1], suffix=call.envelope_suffix)
+    # The suffix replaces the closing brace: it adds request_id and timestamp, and is not part of the cached body.
+    return Response(200, dumps(totals)[:-1], suffix=call.envelope_suffix)

@@ -1,4 +1,4 @@
-"""Full text search of the documents that are kept, over HTTP."""
+"""The handler of full text search in the stored documents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from finapi.web.http.schema import Envelope, WindowMeta
 
 
 class TextDays(WindowMeta):
-    """The days that a search is narrowed to."""
+    """The days that a search is limited to."""
 
     from_date: Date | None
     to_date: Date | None
 
 
 class TextsMeta(TextDays):
-    """What was searched, how many documents answer, and where the next page begins."""
+    """The query, the number of matching documents, and the position of the page."""
 
     query: str
     documents_kept: int
@@ -50,26 +50,26 @@ SEARCH_PARAMS = (
 
 
 def search_texts(call: Call) -> Response:
-    """The kept documents in which words stand, the newest filing first, and where they stand."""
+    """Return a page of the stored documents that match a query, newest filing first, each with its first match."""
     params = call.params
-    query = text_search.parse_query(params["q"])
+    text_query = text_search.parse_query(params["q"])
     with call.app.db.read() as tx:
-        asked = filings.build_query(tx, call)
-        scope = TextScope(asked.ciks, asked.forms, asked.first_day, asked.last_day)
+        filing_query = filings.build_query(tx, call)
+        scope = TextScope(filing_query.ciks, filing_query.forms, filing_query.first_day, filing_query.last_day)
         before = int(params["cursor"]) if params["cursor"] else None
-        found = text_search.search_texts(tx, query, scope, params["limit"], before, params["offset"])
-        held, undated = text_search.get_text_counts(tx), text_search.count_undated_texts(tx, query, scope)
-    more = found.next_before is not None
+        page = text_search.search_texts(tx, text_query, scope, params["limit"], before, params["offset"])
+        counts = text_search.get_text_counts(tx)
+        undated_count = text_search.count_undated_texts(tx, text_query, scope)
     meta: TextsMeta = {
         "query": params["q"],
-        "documents_kept": held.documents,
-        "documents_searched": held.texts,
-        "total": found.total,
-        "total_exact": found.is_exact,
+        "documents_kept": counts.documents,
+        "documents_searched": counts.texts,
+        "total": page.total,
+        "total_exact": page.is_exact,
         "limit": params["limit"],
         "offset": params["offset"],
-        "has_more": more,
-        "next_cursor": str(found.next_before) if more else None,
-        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+        "has_more": page.next_before is not None,
+        "next_cursor": None if page.next_before is None else str(page.next_before),
+        **call.build_window_meta(undated_count),  # type: ignore[typeddict-item]
     }
-    return call.success_rows(found.rows, meta)
+    return call.success_rows(page.rows, meta)

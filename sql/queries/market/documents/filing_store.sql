@@ -44,7 +44,7 @@ INSERT INTO filing_parties (filing_id, cik, rank) VALUES (?, ?, ?)
 ON CONFLICT (filing_id, cik) DO UPDATE SET rank = excluded.rank WHERE excluded.rank < rank
 
 -- name: insert_parties_of_listed_filings
--- Of the filings that a list has just brought, whose numbers are the last.
+-- The new filings of a list were inserted just before, so their ids start at :first.
 INSERT INTO filing_parties (filing_id, cik, rank) SELECT id, cik, :rank FROM filings WHERE id >= :first
 
 -- name: insert_terms
@@ -83,8 +83,8 @@ INSERT INTO filing_documents (filing_id, seq, type, filename, description, size)
 INSERT OR IGNORE INTO filings (accession, cik, form, period_of_report) VALUES (:accession, :cik, :form, :period)
 
 -- name: filings_of_form_and_period
--- Filings that the SEC told of (the first digit is the evidence of the form): what another XBRL document claimed
--- is no evidence.
+-- Only filings whose form is stated by the SEC or the operator (the first digit of the evidence is the form's), and not
+-- just by another XBRL document.
 SELECT filings.accession, filings.filed_at
 FROM filing_parties
 JOIN filings ON filings.id = filing_parties.filing_id

@@ -1,38 +1,38 @@
 -- part: with_terms
-one.filed_at >= :first AND one.filed_at <= :last
+filing_term.filed_at >= :first AND filing_term.filed_at <= :last
     AND (:families = '[]' OR NOT EXISTS (
         SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
             SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
-            ON other.term = term.value AND other.filed_at = one.filed_at AND other.number = one.number)))
+            ON other.term = term.value AND other.filed_at = filing_term.filed_at AND other.number = filing_term.number)))
 
 -- name: filings_newest_first
--- The bound on the day lets the index begin at the cursor; the pair of day and number is the cursor itself.
-SELECT one.filed_at, one.number
-FROM filing_terms AS one
-WHERE one.term = :term
+-- The cursor is the pair of day and number. The condition on the day alone lets the index scan start at the cursor.
+SELECT filing_term.filed_at, filing_term.number
+FROM filing_terms AS filing_term
+WHERE filing_term.term = :term
     AND {with_terms}
-    AND one.filed_at <= coalesce(:day, '9999-12-31')
-    AND (:day IS NULL OR (one.filed_at, one.number) < (:day, :number))
-ORDER BY one.filed_at DESC, one.number DESC
+    AND filing_term.filed_at <= coalesce(:day, '9999-12-31')
+    AND (:day IS NULL OR (filing_term.filed_at, filing_term.number) < (:day, :number))
+ORDER BY filing_term.filed_at DESC, filing_term.number DESC
 LIMIT :limit
 
 -- name: filings_oldest_first
-SELECT one.filed_at, one.number
-FROM filing_terms AS one
-WHERE one.term = :term
+SELECT filing_term.filed_at, filing_term.number
+FROM filing_terms AS filing_term
+WHERE filing_term.term = :term
     AND {with_terms}
-    AND one.filed_at >= coalesce(:day, '')
-    AND (:day IS NULL OR (one.filed_at, one.number) > (:day, :number))
-ORDER BY one.filed_at, one.number
+    AND filing_term.filed_at >= coalesce(:day, '')
+    AND (:day IS NULL OR (filing_term.filed_at, filing_term.number) > (:day, :number))
+ORDER BY filing_term.filed_at, filing_term.number
 LIMIT :limit
 
 -- name: count_of_filings
--- Each filing once, though it may bear several of the terms.
+-- A filing that has several of the terms is counted once.
 SELECT count(*) FROM (
-    SELECT DISTINCT one.filed_at, one.number
+    SELECT DISTINCT filing_term.filed_at, filing_term.number
     FROM json_each(:terms)
-    CROSS JOIN filing_terms AS one
-    WHERE one.term = json_each.value
+    CROSS JOIN filing_terms AS filing_term
+    WHERE filing_term.term = json_each.value
     AND {with_terms}
     LIMIT :most
 )
@@ -43,11 +43,11 @@ SELECT filings FROM term_counts WHERE term = :term
 -- name: filings_of_day
 SELECT filings.accession AS accession_number, printf('%010d', filings.cik) AS cik, filings.form AS form_type,
     filings.accepted_at
-FROM filing_terms AS one
+FROM filing_terms AS filing_term
 JOIN filings ON filings.accession = printf('%010d-%02d-%06d',
-    one.number / 100000000, one.number / 1000000 % 100, one.number % 1000000)
-WHERE one.term = '' AND one.filed_at = :day AND one.number > :after
-ORDER BY one.number
+    filing_term.number / 100000000, filing_term.number / 1000000 % 100, filing_term.number % 1000000)
+WHERE filing_term.term = '' AND filing_term.filed_at = :day AND filing_term.number > :after
+ORDER BY filing_term.number
 LIMIT :limit OFFSET :offset
 
 -- name: filing_count_of_day
@@ -55,18 +55,18 @@ SELECT count(*) FROM filing_terms WHERE term = '' AND filed_at = :day
 
 -- name: form_counts
 SELECT substr(term, 2) AS form, filings,
-    (SELECT filed_at FROM filing_terms AS one WHERE one.term = term_counts.term AND filed_at > ''
+    (SELECT filed_at FROM filing_terms AS filing_term WHERE filing_term.term = term_counts.term AND filed_at > ''
         ORDER BY filed_at LIMIT 1) AS first,
-    (SELECT filed_at FROM filing_terms AS one WHERE one.term = term_counts.term
+    (SELECT filed_at FROM filing_terms AS filing_term WHERE filing_term.term = term_counts.term
         ORDER BY filed_at DESC LIMIT 1) AS last
 FROM term_counts
 WHERE term >= 'f' AND term < 'g'
 
 -- name: form_count
 SELECT filings,
-    (SELECT filed_at FROM filing_terms AS one WHERE one.term = term_counts.term AND filed_at > ''
+    (SELECT filed_at FROM filing_terms AS filing_term WHERE filing_term.term = term_counts.term AND filed_at > ''
         ORDER BY filed_at LIMIT 1) AS first,
-    (SELECT filed_at FROM filing_terms AS one WHERE one.term = term_counts.term
+    (SELECT filed_at FROM filing_terms AS filing_term WHERE filing_term.term = term_counts.term
         ORDER BY filed_at DESC LIMIT 1) AS last
 FROM term_counts
 WHERE term = :term
@@ -90,31 +90,31 @@ ORDER BY form_entities.cik
 LIMIT :limit OFFSET :offset
 
 -- name: total_counts
--- A filing was accepted at the beginning of its day when only the day is known.
+-- If only its day is known, a filing counts as accepted at the beginning of the day.
 SELECT (SELECT number FROM held_counts WHERE name = 'tickers') AS tickers,
     (SELECT number FROM held_counts WHERE name = 'insiders') AS insiders,
     (SELECT max(period) FROM fund_quarters) AS last_13f_quarter,
     (
         SELECT coalesce(filings.accepted_at, filings.filed_at || 'T00:00:00.000Z')
-        FROM filing_terms AS one
+        FROM filing_terms AS filing_term
         JOIN filings ON filings.accession = printf('%010d-%02d-%06d',
-            one.number / 100000000, one.number / 1000000 % 100, one.number % 1000000)
-        WHERE one.term = ''
-        ORDER BY one.filed_at DESC, one.number DESC
+            filing_term.number / 100000000, filing_term.number / 1000000 % 100, filing_term.number % 1000000)
+        WHERE filing_term.term = ''
+        ORDER BY filing_term.filed_at DESC, filing_term.number DESC
         LIMIT 1
     ) AS last_filing_at
 
 -- name: matching_descriptions
-SELECT term, substr(term, 2) AS told
+SELECT term, substr(term, 2) AS name
 FROM term_counts
-WHERE term >= 'd' AND term < 'e' AND told LIKE :first ESCAPE '\' AND told LIKE :second ESCAPE '\'
+WHERE term >= 'd' AND term < 'e' AND name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
 
 -- name: matching_companies_with_filings
--- Of ten thousand names this takes a millisecond; most companies of the SEC's list have no filing here.
-SELECT DISTINCT 'c' || found.cik AS term, found.name AS told
+-- Most companies of the SEC's list have no stored filing. Scanning ten thousand names takes a millisecond.
+SELECT DISTINCT 'c' || names.cik AS term, names.name AS name
 FROM (
     SELECT cik, name FROM companies WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
     UNION ALL
     SELECT cik, name FROM former_names WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
-) AS found
-WHERE EXISTS (SELECT 1 FROM filing_terms WHERE filing_terms.term = 'c' || found.cik)
+) AS names
+WHERE EXISTS (SELECT 1 FROM filing_terms WHERE filing_terms.term = 'c' || names.cik)

@@ -61,7 +61,7 @@ SET tries = tries + 1, due_at = :due_at, reason = :reason
 WHERE accession = :accession AND state = 'due'
 
 -- name: failed_documents
--- What was given up, then what was put off, the last first.
+-- Documents that were given up, then postponed ones, the latest first.
 SELECT accession, printf('%010d', cik) AS cik, form, CASE state WHEN 'refused' THEN 'given_up' ELSE 'put_off' END AS state, tries, reason,
     done_at AS given_up_at, due_at AS next_try_at
 FROM wanted_documents
