@@ -1,4 +1,4 @@
-"""What the watchdog asks of its own server: a page is good, or there is a reason; whatever answers."""
+"""The watchdog's probes of pages: a good response, and the reason for any other."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Le
 
 
 @contextmanager
-def answering(said: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that says this to each request, and the requests that it got."""
-    asked: list[bytes] = []
+def run_server(response: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[bytes]]]:
+    """Run a server that sends a response to each request. Yield its URL and the requests it received."""
+    requests: list[bytes] = []
     over = threading.Event()
 
     def serve() -> None:
@@ -27,36 +27,36 @@ def answering(said: bytes, *, closes: bool = True) -> Iterator[tuple[str, list[b
             while True:
                 connection, _ = listener.accept()
                 with connection:
-                    asked.append(connection.recv(4096))
+                    requests.append(connection.recv(4096))
                     with suppress(OSError):
-                        connection.sendall(said)
+                        connection.sendall(response)
                     if not closes:
                         over.wait(10)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}", asked
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", requests
         over.set()
         listener.shutdown(socket.SHUT_RDWR)
     thread.join()
 
 
-def trouble(url: str, seconds: float = 5.0) -> tuple[str, str]:
+def get_probe_error(url: str, seconds: float = 5.0) -> tuple[str, str]:
     with pytest.raises(ProbeError) as caught:
         probe_page(Outbound(OPERATOR_TARGETS), f"{url}/", "text/html", seconds, "m")
     return caught.value.outcome, caught.value.reason
 
 
 def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
-    with answering(GOOD) as (url, asked):
+    with run_server(GOOD) as (url, requests):
         probe_page(Outbound(OPERATOR_TARGETS), f"{url}/livez", "text/html", 5.0, "the mark")
-    head, _, body = asked[0].partition(b"\r\n\r\n")
-    place = url.removeprefix("http://").encode()
+    head, _, body = requests[0].partition(b"\r\n\r\n")
+    host = url.removeprefix("http://").encode()
     assert body == b""
     assert head.split(b"\r\n") == [
         b"GET /livez HTTP/1.1",
-        b"Host: " + place,
+        b"Host: " + host,
         b"Accept-Encoding: identity",
         b"Connection: close",
         b"User-Agent: finapi-watchdog",
@@ -65,7 +65,7 @@ def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome", "reason"),
+    ("response", "outcome", "reason"),
     [
         (GOOD.replace(b"200 OK", b"503 Service Unavailable"), "failing", "answered 503"),
         (GOOD.replace(b"200 OK", b"404 Not Found"), "wrong", "answered 404"),
@@ -78,36 +78,36 @@ def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
         (b"HTTP/1.1 200 OK\r\n" + b"\xff\x00: \xe9\r\n" * 9, "wrong", "answered with something that is not text/html"),
     ],
 )
-def test_a_probe_reports_why_a_response_is_wrong(said: bytes, outcome: str, reason: str) -> None:
-    with answering(said) as (url, _):
-        assert trouble(url) == (outcome, reason)
+def test_a_probe_reports_why_a_response_is_wrong(response: bytes, outcome: str, reason: str) -> None:
+    with run_server(response) as (url, _):
+        assert get_probe_error(url) == (outcome, reason)
 
 
 def test_a_probe_times_out_at_its_deadline() -> None:
-    with answering(b"HTTP/1.1 200 OK\r\nContent-", closes=False) as (url, _):
-        assert trouble(url, 0.05) == ("timeout", "no reply within 0.05 s")
+    with run_server(b"HTTP/1.1 200 OK\r\nContent-", closes=False) as (url, _):
+        assert get_probe_error(url, 0.05) == ("timeout", "no reply within 0.05 s")
 
 
 def test_a_probe_reports_a_refused_connection() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        port = one.getsockname()[1]
-    assert trouble(f"http://127.0.0.1:{port}") == ("refused", "cannot be reached: Connection refused")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert get_probe_error(f"http://127.0.0.1:{port}") == ("refused", "cannot be reached: Connection refused")
 
 
 def test_closing_ends_a_probe_that_waits() -> None:
-    with answering(b"HTTP/1.1 2", closes=False) as (url, asked):
-        own, found = Outbound(OPERATOR_TARGETS), list[str]()
+    with run_server(b"HTTP/1.1 2", closes=False) as (url, requests):
+        outbound, reasons = Outbound(OPERATOR_TARGETS), list[str]()
 
         def check() -> None:
             try:
-                probe_page(own, url, "text/html", 10.0, "m")
-            except ProbeError as told:
-                found.append(told.reason)
+                probe_page(outbound, url, "text/html", 10.0, "m")
+            except ProbeError as error:
+                reasons.append(error.reason)
 
         thread = threading.Thread(target=check)
         thread.start()
-        while not asked:
+        while not requests:
             thread.join(0.005)
-        own.close()
+        outbound.close()
         thread.join(5)
-        assert found == ["finapi is stopping"]
+        assert reasons == ["finapi is stopping"]

@@ -81,7 +81,7 @@ def render_number_cell(number: Number | None, format_content: Callable[[Number],
 
 
 def render_link_header(content: Child, url: str) -> Html:
-    """Return the header cell of a row, linked to the page of what the row is about."""
+    """Return the header cell of a row, linked to the page of the row's subject."""
     return h.th(h.a(content, href=url), scope="row")
 
 

@@ -1,4 +1,4 @@
-"""Sanitising of filed HTML: a document is written anew from the few elements and attributes that are harmless.
+"""Sanitising of filed HTML: a document is rebuilt from the few elements and attributes that are harmless.
 
 Only listed elements and attributes are copied, so the result does not depend on how a browser would have parsed the
 original. No tag of the original is copied literally, and the texts between tags contain no "<". Every pattern is

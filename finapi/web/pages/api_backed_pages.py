@@ -1,7 +1,7 @@
 """Pages that show the answers of API calls.
 
 A page of data does not read the database. It runs the handlers of the API in this process, with the same parameters as
-a client would send, and renders their answers as HTML. So a page shows what the API returns; the note under its table
+a client would send, and renders their answers as HTML. So a page shows the API's answers; the note under its table
 lists the calls with their cost and links to the same rows as CSV.
 """
 

@@ -11,13 +11,13 @@ from finapi.web.html import charts, number_formats
 
 
 def test_bars_start_at_zero_in_both_directions() -> None:
-    drawn = charts.render_bar_chart(
+    chart = charts.render_bar_chart(
         "T", ["1", "2"], [charts.ChartSeries("A", [Decimal(10), Decimal(-10)], number_formats.format_short)]
     )
-    found = re.findall(r'<rect class="c1" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"><title>([^<]+)', drawn)
-    assert [said for *_, said in found] == ["A, 1: 10", "A, 2: (10)"]
-    (top, high, _), (under, _, _) = found
-    assert float(top) + float(high) == float(under)
+    bars = re.findall(r'<rect class="c1" x="[^"]+" y="([^"]+)" width="[^"]+" height="([^"]+)"><title>([^<]+)', chart)
+    assert [tooltip for *_, tooltip in bars] == ["A, 1: 10", "A, 2: (10)"]
+    (top, height, _), (base, _, _) = bars
+    assert float(top) + float(height) == float(base)
 
 
 @pytest.mark.parametrize("values", [[], [None, None], [Decimal(1)]])

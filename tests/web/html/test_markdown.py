@@ -9,7 +9,7 @@ from tests.support.html_pages import parse_rows
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected_html"),
     [
         ("# A `b`", "<h1>A <code>b</code></h1>"),
         ("## Two words", '<h2 id="two-words">Two words</h2>'),
@@ -20,8 +20,8 @@ from tests.support.html_pages import parse_rows
         ("<img src=x onerror=y>", "<p>&lt;img src=x onerror=y&gt;</p>"),
     ],
 )
-def test_supported_markdown_becomes_html(text: str, shown: str) -> None:
-    assert render_markdown(text) == shown
+def test_supported_markdown_becomes_html(text: str, expected_html: str) -> None:
+    assert render_markdown(text) == expected_html
 
 
 def test_markdown_tables_keep_escaped_bars() -> None:

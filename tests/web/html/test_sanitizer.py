@@ -10,9 +10,9 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "sanitised"),
     [
-        # What is shown.
+        # Harmless markup.
         (
             "<table border=1><tr><td colspan='2'>1</td></tr></table>",
             '<table border="1"><tr><td colspan="2">1</td></tr></table>',
@@ -26,7 +26,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         ("<br/><hr />", "<br><hr>"),
         ('<p title="a>b" align=left>', '<p title="a&gt;b" align="left">'),
         ("<p title='\"'>", '<p title="&quot;">'),
-        # What runs.
+        # Markup that runs something.
         ("a<script src=x>b</script >c", "ac"),
         ("<SCRIPT>x", ""),
         ("<scr<script>ipt>alert(1)</script>", "ipt>alert(1)"),
@@ -44,7 +44,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         ("<a href='javascript:x()'><a href=' jAvAscript:x()'><a href='&#106;avascript:x()'>", "<a><a><a>"),
         ("<a href='data:text/html,x'><a href=https://evil.example/><a href=//evil.example>", "<a><a><a>"),
         ("<a href=/account/do/rotate ping=//evil.example target=_top>", "<a>"),
-        # What loads.
+        # Markup that loads something.
         ("<img src=https://evil.example/x.png><img src=//evil.example><img src=/logout>", ""),
         ("<img src='data:image/svg+xml;base64,AA=='><img src='data:text/html;base64,AA=='>", ""),
         (f"<img srcset='//evil.example 2x' src={PICTURE}>", f'<img src="{PICTURE}">'),
@@ -56,7 +56,7 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         ("<td background=//evil.example><video src=x poster=x><audio src=x><source src=x><embed src=x>", "<td>"),
         ("<form action=/login><input name=password><button formaction=//x>1</button></form>", "1"),
         ("<iframe src=x></iframe><object data=x></object><applet code=x></applet><frame src=x>", ""),
-        # What is broken.
+        # Broken markup.
         ("<p", ""),
         ('<p title="x', ""),
         ("1<!-- <b> -->2<!---->3<!-- 4", "123"),
@@ -65,33 +65,33 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         ("<p title=1 title=2 =3 \x00x=4>", '<p title="1">'),
     ],
 )
-def test_sanitised_html_neither_runs_nor_loads_anything(text: str, left: str) -> None:
-    assert sanitizer.sanitize_part(text) == left
-    # What is written is written the same again: a browser reads it as it was meant.
-    assert sanitizer.sanitize_part(left) == left
+def test_sanitised_html_neither_runs_nor_loads_anything(text: str, sanitised: str) -> None:
+    assert sanitizer.sanitize_part(text) == sanitised
+    # The output does not change when it is sanitised again: a browser reads it as the sanitizer meant it.
+    assert sanitizer.sanitize_part(sanitised) == sanitised
 
 
 @pytest.mark.parametrize(
     "broken", ['<a b="', "<a b='\" ", "<script>", "<!--", "<", "<a ", "<a\t", " a=b", "<p style='a;", "<object>", "</"]
 )
 def test_a_hostile_document_is_sanitised_in_linear_time(broken: str) -> None:
-    short, long = (_steps(broken * (length // len(broken))) for length in (20_000, 40_000))
+    short, long = (_count_examined_characters(broken * (length // len(broken))) for length in (20_000, 40_000))
     assert long <= short * 2.2 + 100
 
 
-def _steps(text: str) -> int:
-    """How many characters were looked at: what is searched, and from where on."""
-    looked = 0
+def _count_examined_characters(text: str) -> int:
+    """Return the number of characters that searches in the document examine."""
+    examined_count = 0
 
     class Counted(str):
-        def find(self, sub: str, start: int = 0, *more: int) -> int:  # type: ignore[override]
-            nonlocal looked
-            found = str.find(self, sub, start, *more)
-            looked += (found if found >= 0 else len(self)) - start + 1
-            return found
+        def find(self, sub: str, start: int = 0, *end: int) -> int:  # type: ignore[override]
+            nonlocal examined_count
+            position = str.find(self, sub, start, *end)
+            examined_count += (position if position >= 0 else len(self)) - start + 1
+            return position
 
     sanitizer._sanitize(Counted(text))
-    return looked
+    return examined_count
 
 
 def test_parts_of_a_long_document_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +101,5 @@ def test_parts_of_a_long_document_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch
     parts = [sanitizer.sanitize_part(text, n) for n in range(1, 6)]
     assert "".join(parts) == text
     assert all(part.startswith(("<p>", "</p>")) and len(part) <= 112 for part in parts)
-    # Without a tag it is cut all the same.
+    # A text without a tag is cut too.
     assert [len(sanitizer.sanitize_part("x" * 250, n)) for n in (1, 2, 3)] == [100, 100, 50]

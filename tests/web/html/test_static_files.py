@@ -41,12 +41,12 @@ def test_other_files_are_not_served_as_static_files(public: Client, name: str) -
 
 
 def test_scripts_are_small() -> None:
-    scripts = [one for name, one in static_files.load_static_files().items() if name.endswith(".js")]
-    assert sum(len(one.body) for one in scripts) <= 20 * 1024
+    scripts = [file for name, file in static_files.load_static_files().items() if name.endswith(".js")]
+    assert sum(len(file.body) for file in scripts) <= 20 * 1024
 
 
 def test_pages_link_static_files_by_fingerprint(public: Client) -> None:
-    named = re.findall(r'(?:href|src)="(/static/[^"]+)"', public.get("/").body.decode())
-    assert named == [
+    urls = re.findall(r'(?:href|src)="(/static/[^"]+)"', public.get("/").body.decode())
+    assert urls == [
         static_files.get_static_url(name) for name in ("style.css", "favicon.svg", "search.js", "copy.js", "live.js")
     ]

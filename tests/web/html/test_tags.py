@@ -1,4 +1,4 @@
-"""HTML from values: what is escaped, what is left out, and what is refused."""
+"""HTML elements: escaping, omitted attributes and children, refused values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from finapi.web.html.tags import Html, build_element, h, join_html
 
 
 @pytest.mark.parametrize(
-    ("made", "text"),
+    ("rendered", "expected_html"),
     [
         (h.p("a < b & c"), "<p>a &lt; b &amp; c</p>"),
         (h.p('"quoted"'), '<p>"quoted"</p>'),
@@ -27,14 +27,14 @@ from finapi.web.html.tags import Html, build_element, h, join_html
         (build_element("time", "x", datetime="2026"), '<time datetime="2026">x</time>'),
     ],
 )
-def test_elements_are_rendered_as_html(made: Html, text: str) -> None:
-    assert made == text
-    assert isinstance(made, Html)
+def test_elements_are_rendered_as_html(rendered: Html, expected_html: str) -> None:
+    assert rendered == expected_html
+    assert isinstance(rendered, Html)
 
 
 def test_html_is_not_escaped_twice_but_concatenated_text_is() -> None:
     assert join_html(join_html("<")) == "&lt;"
-    # A text that was put together is a text again.
+    # The sum of Html and str is a str.
     assert join_html(h.b("x") + "<i>") == "&lt;b&gt;x&lt;/b&gt;&lt;i&gt;"
 
 

@@ -123,7 +123,7 @@ def test_forms_of_visitors_lead_to_the_login_page(app: App, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("to", "leads"),
+    ("next_url", "location"),
     [
         ("/company/AAPL?as_of=2024-01-01", "/company/AAPL?as_of=2024-01-01"),
         ("//evil.example", "/account"),
@@ -133,20 +133,20 @@ def test_forms_of_visitors_lead_to_the_login_page(app: App, path: str) -> None:
         ("", "/account"),
     ],
 )
-def test_a_login_redirects_only_to_this_host(app: App, to: str, leads: str) -> None:
+def test_a_login_redirects_only_to_this_host(app: App, next_url: str, location: str) -> None:
     sign_up(Client(app))
-    assert Visitor(app).sign_in(next=to).headers["location"] == leads
+    assert Visitor(app).sign_in(next=next_url).headers["location"] == location
 
 
 def test_wrong_passwords_end_in_a_lockout_with_a_wait(app: App) -> None:
     sign_up(Client(app))
     visitor = Visitor(app)
-    told = [visitor.send("/login", email=EMAIL, password="wrong password") for _ in range(5)]
-    assert [answer.status for answer in told] == [401] * 4 + [429]
-    assert get_message(told[0]) == "Invalid email or password"
-    assert 'value="ann@example.com"' in told[0].body.decode()
-    assert get_message(told[4]) == "Too many failed login attempts. Try again later. Wait 60 seconds."
-    assert told[4].headers["retry-after"] == "60"
+    answers = [visitor.send("/login", email=EMAIL, password="wrong password") for _ in range(5)]
+    assert [answer.status for answer in answers] == [401] * 4 + [429]
+    assert get_message(answers[0]) == "Invalid email or password"
+    assert 'value="ann@example.com"' in answers[0].body.decode()
+    assert get_message(answers[4]) == "Too many failed login attempts. Try again later. Wait 60 seconds."
+    assert answers[4].headers["retry-after"] == "60"
 
 
 @pytest.mark.parametrize("fields", [{}, {"email": EMAIL}, {"email": '"><script>', "password": "x" * 2000}])
@@ -205,8 +205,8 @@ def test_an_invalid_registration_returns_its_error(app: App, fields: dict[str, s
 def test_a_reset_request_does_not_reveal_accounts(app: App) -> None:
     sign_up(Client(app))
     bodies = {
-        re.sub(rb"<input.*?>", b"", Visitor(app).send("/forgot", email=one).body)
-        for one in (EMAIL, "no@example.com", "")
+        re.sub(rb"<input.*?>", b"", Visitor(app).send("/forgot", email=email).body)
+        for email in (EMAIL, "no@example.com", "")
     }
     assert len(bodies) == 1
     recovery.run_mail_step(app)
@@ -237,14 +237,14 @@ def test_usage_grows_with_each_call(app: App, member: Visitor) -> None:
 
 
 def test_a_new_key_replaces_the_old_one(app: App, member: Visitor) -> None:
-    old = get_api_key(app)
+    old_key = get_api_key(app)
     answer = member.submit("/account/do/rotate-key")
     assert (answer.status, answer.headers["location"]) == (303, "/account?done=rotate-key")
     assert "The key has been replaced." in member.get("/account?done=rotate-key").body.decode()
-    found = re.search(r"<code>([0-9a-f]{32})</code>", member.get("/account").body.decode())
-    assert found is not None
-    assert found[1] != old
-    assert [Client(app, one).get("/api/v1/account/balance").status for one in (old, found[1])] == [401, 200]
+    match = re.search(r"<code>([0-9a-f]{32})</code>", member.get("/account").body.decode())
+    assert match is not None
+    assert match[1] != old_key
+    assert [Client(app, key).get("/api/v1/account/balance").status for key in (old_key, match[1])] == [401, 200]
 
 
 def test_an_account_exports_its_own_data(app: App, member: Visitor) -> None:
@@ -295,8 +295,8 @@ def test_an_unknown_action_returns_404(member: Visitor, name: str) -> None:
 
 
 def test_settings_are_validated_as_by_the_api(app: App, member: Visitor) -> None:
-    sent = {"webhook_url": "https://example.com/h", "topic-13f.holdings.updated": "on", "notify_email": "on"}
-    assert member.submit("/account/do/settings", **sent).status == 303
+    fields = {"webhook_url": "https://example.com/h", "topic-13f.holdings.updated": "on", "notify_email": "on"}
+    assert member.submit("/account/do/settings", **fields).status == 303
     body = member.get("/account/webhooks").body.decode()
     assert 'value="https://example.com/h"' in body
     assert '<input type="checkbox" name="topic-13f.holdings.updated" checked>' in body
@@ -312,9 +312,9 @@ def test_a_test_event_is_listed_and_can_be_redelivered(member: Visitor) -> None:
     assert member.submit("/account/do/test").status == 303
     body = member.get("/account/webhooks").body.decode()
     assert find_row(body, "finapi.test")[1:3] == ["pending", "https://example.com/h"]
-    found = re.search(r'name="delivery_id" value="([^"]+)"', body)
-    assert found is not None
-    assert member.submit("/account/do/redeliver", delivery_id=found[1]).status in (303, 409)
+    match = re.search(r'name="delivery_id" value="([^"]+)"', body)
+    assert match is not None
+    assert member.submit("/account/do/redeliver", delivery_id=match[1]).status in (303, 409)
     assert member.submit("/account/do/redeliver", delivery_id="dlv_none").status == 404
 
 
@@ -322,18 +322,18 @@ def test_the_response_of_a_receiver_is_escaped(app: App, member: Visitor, monkey
     from finapi.web.pages.member import account_pages
 
     attempt = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 5, "status_code": 500, "error": None}
-    one: Any = {"attempt_count": 1, "attempts": [{**attempt, "response_body": "<script>x</script>"}]}
-    made = account_pages._render_attempts(one)
-    assert "&lt;script&gt;x" in made
-    assert find_row(made, "2026-01-31 12:00")[:2] == ["5", "500"]
+    delivery: Any = {"attempt_count": 1, "attempts": [{**attempt, "response_body": "<script>x</script>"}]}
+    table = account_pages._render_attempts(delivery)
+    assert "&lt;script&gt;x" in table
+    assert find_row(table, "2026-01-31 12:00")[:2] == ["5", "500"]
 
 
 def test_the_signing_secret_can_be_replaced(member: Visitor) -> None:
     secrets = []
     for _ in range(2):
-        found = re.search(r"<code>(whsec_[^<]+)</code>", member.get("/account/webhooks").body.decode())
-        assert found is not None
-        secrets.append(found[1])
+        match = re.search(r"<code>(whsec_[^<]+)</code>", member.get("/account/webhooks").body.decode())
+        assert match is not None
+        secrets.append(match[1])
         assert member.submit("/account/do/rotate-secret").status == 303
     assert secrets[0] != secrets[1]
 
@@ -341,13 +341,13 @@ def test_the_signing_secret_can_be_replaced(member: Visitor) -> None:
 def test_a_target_is_added_and_stopped(app: App, member: Visitor) -> None:
     data.load(app)
     assert member.submit("/account/do/settings", webhook_url="https://example.com/h").status == 303
-    sent = {"ticker": "AAPL", "duration_minutes": "30", "form_types": "8-K, 10-Q"}
-    assert member.submit("/account/do/add-target", **sent).status == 303
+    fields = {"ticker": "AAPL", "duration_minutes": "30", "form_types": "8-K, 10-Q"}
+    assert member.submit("/account/do/add-target", **fields).status == 303
     body = member.get("/account/webhooks").body.decode()
     assert find_row(body, "AAPL")[:3] == ["active", "2026-01-31 12:30", "8-K, 10-Q"]
-    found = re.search(r'name="target_id" value="([^"]+)"', body)
-    assert found is not None
-    assert member.submit("/account/do/stop-target", target_id=found[1]).status == 303
+    match = re.search(r'name="target_id" value="([^"]+)"', body)
+    assert match is not None
+    assert member.submit("/account/do/stop-target", target_id=match[1]).status == 303
     assert find_row(member.get("/account/webhooks").body.decode(), "AAPL")[0] != "ACTIVE"
     for wrong in ({"ticker": "ZZZZ"}, {"ticker": ""}, {"ticker": "AAPL", "duration_minutes": "x"}):
         answer = member.submit("/account/do/add-target", **wrong)
@@ -361,9 +361,9 @@ def test_a_member_pays_for_a_page_but_not_for_missing_data(app: App, member: Vis
     data.load(app)
 
     def balance() -> int:
-        found = re.search(r"Tokens left</dt><dd>([\d,]+)", member.get("/account").body.decode())
-        assert found is not None
-        return int(found[1].replace(",", ""))
+        match = re.search(r"Tokens left</dt><dd>([\d,]+)", member.get("/account").body.decode())
+        assert match is not None
+        return int(match[1].replace(",", ""))
 
     assert member.get("/company/AAPL/financials").status == 200
     assert balance() == 1_990
@@ -386,10 +386,10 @@ def test_pages_that_members_pay_for_are_not_live(member: Visitor) -> None:
 
 
 def test_a_form_token_depends_on_session_and_newest_secret() -> None:
-    one = credentials.derive_form_token([b"a" * 32], b"session")
-    assert re.fullmatch(r"[\w-]{43}", one)
-    assert one != credentials.derive_form_token([b"a" * 32], b"other")
-    assert one != credentials.derive_form_token([b"b" * 32, b"a" * 32], b"session")
+    form_token = credentials.derive_form_token([b"a" * 32], b"session")
+    assert re.fullmatch(r"[\w-]{43}", form_token)
+    assert form_token != credentials.derive_form_token([b"a" * 32], b"other")
+    assert form_token != credentials.derive_form_token([b"b" * 32, b"a" * 32], b"session")
 
 
 # ---- what pages of data cost
@@ -421,5 +421,5 @@ def test_a_page_that_times_out_is_refunded(app: App, member: Visitor) -> None:
     late = {"finapi.deadline": app.clock.monotonic() - 1}
     answer = member.client.get("/filings", headers={**HTML, "Cookie": member.cookie}, environ=late)
     assert answer.status == 504
-    ((cost, reason), (back, given)) = list_charges(app)
-    assert (cost < 0, reason, back, given) == (True, "debit", -cost, "5xx_refund")
+    ((cost, reason), (refund, refund_reason)) = list_charges(app)
+    assert (cost < 0, reason, refund, refund_reason) == (True, "debit", -cost, "5xx_refund")

@@ -1,4 +1,4 @@
-"""The pages of operators: who sees them, what they show, what their forms do, and the log of it."""
+"""The pages of operators: access, contents, the actions of forms, and the audit log."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ MakeApp = Callable[..., App]
 
 
 class Admin(Visitor):
-    """An admin's browser: it fills in the forms of the pages that it is shown."""
+    """An admin's browser. It sends the forms of the pages that it gets."""
 
-    def sign_in(self, **more: str) -> Answer:
-        return self.send("/login", email=ADMIN, password=PASSWORD, **more)
+    def sign_in(self, **fields: str) -> Answer:
+        return self.send("/login", email=ADMIN, password=PASSWORD, **fields)
 
     def get_form_fields(self, page: str, action: str) -> dict[str, str]:
-        """The hidden fields of the form of an action."""
+        """Return the hidden fields of the form of an action."""
         body = self.get(page).body.decode()
-        found = re.search(rf'action="/admin/do/{action}"[^>]*>(.*?)</form>', body, re.DOTALL)
-        assert found is not None, body
-        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', found[1])
+        match = re.search(rf'action="/admin/do/{action}"[^>]*>(.*?)</form>', body, re.DOTALL)
+        assert match is not None, body
+        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', match[1])
         return {name: unescape(value) for name, value in hidden}
 
     def perform(self, page: str, action: str, password: str = PASSWORD, **fields: str) -> Answer:
-        told = {**self.get_form_fields(page, action), **fields}
-        return self.send(f"/admin/do/{action}", password=password, **told)
+        all_fields = {**self.get_form_fields(page, action), **fields}
+        return self.send(f"/admin/do/{action}", password=password, **all_fields)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def get_account_path(app: App, email: str = EMAIL) -> str:
 
 
 def list_log(app: App) -> list[tuple[str, str, str | None, str, str]]:
-    """Who, what, whose, detail and from where, oldest first."""
+    """Return actor, action, account, detail and origin of all entries, oldest first."""
     with app.db.read() as tx:
         rows = audit.list_actions(tx, 100)
     return [(row["who"], row["action"], row["account"], row["detail"], row["place"]) for row in reversed(rows)]
@@ -159,10 +159,10 @@ def test_a_locked_admin_is_signed_out(app: App, admin: Admin) -> None:
 
 
 def test_an_admin_locked_during_an_action_cannot_finish_it(app: App) -> None:
-    by = Actor(users.get_id(app, ADMIN), ADDRESS, "1")
+    actor = Actor(users.get_id(app, ADMIN), ADDRESS, "1")
     users.set_locked(app, ADMIN, True, app.clock.now())
     with pytest.raises(ApiError) as caught:
-        users.add_credit(app, EMAIL, 100, app.clock.now(), by)
+        users.add_credit(app, EMAIL, 100, app.clock.now(), actor)
     assert (caught.value.code, get_account(app)["credit_balance"]) == ("FORBIDDEN", 0.0)
 
 
@@ -173,7 +173,7 @@ def test_admin_pages_are_not_cached(admin: Admin, path: str) -> None:
 
 
 def test_only_the_account_of_an_admin_links_to_admin_pages(admin: Admin, member: Visitor) -> None:
-    assert [b'href="/admin"' in one.get("/account").body for one in (admin, member)] == [True, False]
+    assert [b'href="/admin"' in visitor.get("/account").body for visitor in (admin, member)] == [True, False]
 
 
 # ---- accounts
@@ -299,8 +299,8 @@ def test_actions_need_the_admins_password(app: App, admin: Admin, action: str) -
 
 def test_wrong_passwords_in_admin_forms_end_in_a_lockout(app: App, admin: Admin) -> None:
     page = get_account_path(app)
-    told = [admin.perform(page, "lock", f"guess {number}") for number in range(6)]
-    assert [answer.status for answer in told] == [403] * 4 + [429] * 2
+    answers = [admin.perform(page, "lock", f"guess {number}") for number in range(6)]
+    assert [answer.status for answer in answers] == [403] * 4 + [429] * 2
     assert admin.perform(page, "lock").status == 429
     assert get_account(app)["state"] == "active"
 

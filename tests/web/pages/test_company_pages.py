@@ -1,4 +1,4 @@
-"""The pages of a company over the demo's data: exact figures, their proofs, CSV, what is missing, hostile names."""
+"""The pages of a company over the demo's data: figures, proofs, CSV, missing data, hostile names."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_a_company_is_found_in_any_spelling(browser: Client, spelling: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "value"),
+    ("label", "value"),
     [("Revenue", "435,617"), ("Net income", "117,777"), ("Free cash flow", "123,324"), ("Gross margin", "47.3 %")],
 )
-def test_a_key_figure_links_to_its_proof_and_its_filing(browser: Client, said: str, value: str) -> None:
+def test_a_key_figure_links_to_its_proof_and_its_filing(browser: Client, label: str, value: str) -> None:
     body = get_page(browser, "/company/AAPL")
-    cells = find_row(body, said)
+    cells = find_row(body, label)
     assert [cells[0], *cells[2:]] == [value, "", "0000320193-26-000006"]
-    line = body[body.index(f'<th scope="row">{said}<') :]
-    found = re.search(r'<a href="(/company/AAPL/proof/[^"]+)"', line)
-    assert found is not None
-    assert "0000320193-26-000006" in get_page(browser, found[1])
+    line = body[body.index(f'<th scope="row">{label}<') :]
+    match = re.search(r'<a href="(/company/AAPL/proof/[^"]+)"', line)
+    assert match is not None
+    assert "0000320193-26-000006" in get_page(browser, match[1])
 
 
 def test_a_figure_missing_for_twelve_months_is_shown_by_year(browser: Client) -> None:
@@ -55,11 +55,11 @@ def test_a_figure_missing_for_twelve_months_is_shown_by_year(browser: Client) ->
 
 def test_reports_without_statements_have_a_load_hint(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/statements")
-    told = re.search(r"Not loaded: (.*?)</p>", body)
-    assert told is not None
-    assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in told[1]
-    assert "0000320193-24-000123" not in told[1]
-    assert "<code>finapi load AAPL</code>" in told[1]
+    match = re.search(r"Not loaded: (.*?)</p>", body)
+    assert match is not None
+    assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in match[1]
+    assert "0000320193-24-000123" not in match[1]
+    assert "<code>finapi load AAPL</code>" in match[1]
 
 
 def test_overlapping_segment_members_are_not_stacked(browser: Client) -> None:
@@ -95,7 +95,7 @@ def test_synthetic_prices_are_marked(browser: Client) -> None:
 # ---- statements as filed
 
 
-def test_a_balance_sheet_is_shown_as_filed(browser: Client) -> None:
+def test_a_balance_sheet_is_shown_as_build_answer(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/statements?statement=balance&period=Q")
     assert "Balance sheet as filed. Millions of USD, unless a line gives another unit." in body
     assert find_row(body, "Cash and cash equivalents") == ["28,162", "29,943"]
@@ -125,8 +125,10 @@ def test_a_filed_figure_links_to_all_filings_with_the_fact(browser: Client) -> N
     assert get_page(browser, "/company/AAPL/fact/us-gaap:Nothing", 404)
 
 
-def _filed(accession: str, columns: list[tuple[str, str]], rows: list[tuple[str, list[str | None]]]) -> dict[str, Any]:
-    made = [
+def _build_answer(
+    accession: str, columns: list[tuple[str, str]], rows: list[tuple[str, list[str | None]]]
+) -> dict[str, Any]:
+    lines = [
         {
             "concept": concept,
             "label": concept,
@@ -140,33 +142,33 @@ def _filed(accession: str, columns: list[tuple[str, str]], rows: list[tuple[str,
         }
         for concept, values in rows
     ]
-    shown = [{"start_date": start, "end_date": end} for start, end in columns]
+    periods = [{"start_date": start, "end_date": end} for start, end in columns]
     return {
         "meta": {"accession": accession, "form_type": "10-K"},
-        "data": {"statements": {"income": {"columns": shown, "rows": made}}},
+        "data": {"statements": {"income": {"columns": periods, "rows": lines}}},
     }
 
 
 def test_statements_of_several_reports_are_joined() -> None:
     year = [("2024-01-01", "2024-12-31"), ("2023-01-01", "2023-12-31"), ("2022-01-01", "2022-12-31")]
-    older = _filed("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
-    newer = _filed("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
+    older = _build_answer("old", year[1:], [("A", ["5", "6"]), ("B", ["7", "8"]), ("C", ["4", "4"])])
+    newer = _build_answer("new", year[:2], [("A", ["1", "2"]), ("C", ["3", None])])
     columns, lines = join_statements([newer, older], "latest")
-    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+    assert [(column.last_day[:4], column.accession_number) for column in columns] == [
         ("2024", "new"),
         ("2023", "new"),
         ("2022", "old"),
     ]
-    # A line that only the older report has stands where it stood there.
+    # A line that only the older report has is inserted after the line that it follows there.
     assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
-    told = [[line.values.get((one.report_index, one.column_index)) for one in columns] for line in lines]
-    assert told == [
+    figures = [[line.values.get((column.report_index, column.column_index)) for column in columns] for line in lines]
+    assert figures == [
         [("1", None), ("2", None), ("6", None)],
         [None, None, ("8", None)],
         [("3", None), (None, "reported_nil"), ("4", None)],
     ]
     columns, _ = join_statements([newer, older], "original")
-    assert [(one.last_day[:4], one.accession_number) for one in columns] == [
+    assert [(column.last_day[:4], column.accession_number) for column in columns] == [
         ("2024", "new"),
         ("2023", "old"),
         ("2022", "old"),
@@ -174,9 +176,9 @@ def test_statements_of_several_reports_are_joined() -> None:
 
 
 def test_the_shortest_of_columns_with_the_same_end_is_shown() -> None:
-    both = [("2024-10-01", "2024-12-31"), ("2024-07-01", "2024-12-31"), ("2023-10-01", "2023-12-31")]
-    columns, _ = join_statements([_filed("new", both, [("A", ["1", "2", "3"])])], "latest")
-    assert [one[:2] for one in columns] == [both[0], both[2]]
+    periods = [("2024-10-01", "2024-12-31"), ("2024-07-01", "2024-12-31"), ("2023-10-01", "2023-12-31")]
+    columns, _ = join_statements([_build_answer("new", periods, [("A", ["1", "2", "3"])])], "latest")
+    assert [column[:2] for column in columns] == [periods[0], periods[2]]
 
 
 # ---- standardised series
@@ -189,7 +191,7 @@ def test_a_template_has_the_figures_of_each_year(browser: Client) -> None:
     assert find_row(body, "Diluted earnings per share") == ["7.46", "6.08", "6.13", "6.11", "5.61", "3.28", "2.97"]
     assert '<tr class="total"><th scope="row">Gross profit</th>' in body
     assert "The totals add up." in body
-    # No year tells it: the line is left out.
+    # A line without a figure in any year is left out.
     assert "Preferred dividends" not in body
 
 
@@ -206,7 +208,7 @@ def test_links_keep_as_of_and_basis(browser: Client) -> None:
     assert 'href="proof/revenue/A2023FY?as_of=2024-01-01&amp;basis=original"' in body
     assert 'href="/company/AAPL/statements?as_of=2024-01-01&amp;basis=original"' in body
     assert 'value="2024-01-01"' in body
-    # An empty field of the form is none.
+    # An empty field of the form counts as not given.
     assert "391,035" in get_page(browser, "/company/AAPL/financials?as_of=&basis=latest")
 
 
@@ -223,8 +225,8 @@ def test_a_proof_lists_formula_facts_signs_and_filings(browser: Client) -> None:
     assert '<strong>46.2 %</strong> <span class="quiet">0.462063498152 ratio</span>' in body
     assert "<code>gross_profit / revenue</code>" in body
     assert find_row(body, "Gross profit") == ["FY 2024", "180,683,000,000", "USD"]
-    told = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
-    assert told in [row[:6] for row in parse_rows(body)]
+    fact = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
+    assert fact in [row[:6] for row in parse_rows(body)]
     assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000079/' in body
     assert "Rules in order of preference" in get_page(browser, "/company/AAPL/proof/revenue/A2024FY")
 
@@ -266,7 +268,7 @@ def test_filings_are_filtered_by_form_item_and_date(browser: Client) -> None:
 
 def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/insiders?standard_type=sale")
-    told = [
+    sale = [
         "2022-05-04",
         "Adams Katherine L.",
         "SVP, GC and Secretary",
@@ -276,7 +278,7 @@ def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> No
         "380,357",
         "452,334",
     ]
-    assert told in [row[:8] for row in parse_rows(body)]
+    assert sale in [row[:8] for row in parse_rows(body)]
     assert "<dt>Sales</dt><dd>7 for 4 m USD</dd>" in body
     assert "Adams Katherine L., 2022-05-04: sale" in body
     assert '<a href="/insider/0001462356">' in body
@@ -284,8 +286,8 @@ def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> No
 
 def test_holders_are_funds_with_their_positions(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/holders")
-    told = ["692,000", "175,622,680", "0.07 %", "–", "no report for the previous quarter", "0001193125-26-226661"]
-    assert find_row(body, "Berkshire Hathaway Inc") == told
+    cells = ["692,000", "175,622,680", "0.07 %", "–", "no report for the previous quarter", "0001193125-26-226661"]
+    assert find_row(body, "Berkshire Hathaway Inc") == cells
     assert '<a href="/fund/0001067983">' in body
 
 
@@ -293,11 +295,11 @@ def test_a_balance_is_drawn_only_if_all_parts_are_known() -> None:
     names = ("total_current_liabilities", "total_liabilities", "total_equity")
     years = ((2021, (None, None, 9)), (2022, (1, 3, 5)))
     rows: list[Any] = [
-        {"fiscal_year": year, "fiscal_period": "FY", "metrics": dict(zip(names, map(_decimal, told), strict=True))}
-        for year, told in years
+        {"fiscal_year": year, "fiscal_period": "FY", "metrics": dict(zip(names, map(_decimal, figures), strict=True))}
+        for year, figures in years
     ]
-    (drawn,) = [one for one in charts_page.render_charts(rows, "USD") if one]
-    titles = re.findall("<title>([^<]+)</title>", drawn)
+    (balance_chart,) = [chart for chart in charts_page.render_charts(rows, "USD") if chart]
+    titles = re.findall("<title>([^<]+)</title>", balance_chart)
     assert titles == ["Current liabilities, 2022: 1", "Other liabilities, 2022: 2", "Equity, 2022: 5"]
 
 
@@ -329,9 +331,9 @@ def test_every_tab_has_content_and_names_its_cost(browser: Client, tab: str) -> 
 @pytest.mark.parametrize("tab", TABS)
 def test_every_tab_can_be_downloaded_as_csv(browser: Client, tab: str) -> None:
     body = get_page(browser, f"/company/AAPL{tab}")
-    found = re.search(r'<a href="([^"]+)" rel="nofollow" class="csv">CSV</a>', body)
-    assert found is not None
-    answer = browser.get(found[1].replace("&amp;", "&"), headers=HTML)
+    match = re.search(r'<a href="([^"]+)" rel="nofollow" class="csv">CSV</a>', body)
+    assert match is not None
+    answer = browser.get(match[1].replace("&amp;", "&"), headers=HTML)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.headers["content-disposition"].startswith('attachment; filename="')
     names, *rows = csv.reader(io.StringIO(answer.body.decode()))
@@ -341,18 +343,18 @@ def test_every_tab_can_be_downloaded_as_csv(browser: Client, tab: str) -> None:
 
 
 def test_the_csv_of_a_list_equals_the_apis(browser: Client) -> None:
-    shown = browser.get("/company/AAPL/filings?format=csv&form_type=8-K").body
+    csv_body = browser.get("/company/AAPL/filings?format=csv&form_type=8-K").body
     user = users.create(browser.app, "csv@example.com", "pro", NOW)
     headers = {"X-API-Key": user.api_key, "Accept": "text/csv"}
-    assert shown == browser.get("/api/v1/sec/filings?ticker=AAPL&form_type=8-K&limit=50", headers=headers).body
+    assert csv_body == browser.get("/api/v1/sec/filings?ticker=AAPL&form_type=8-K&limit=50", headers=headers).body
 
 
 def test_hostile_names_are_escaped_on_every_tab() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     with app.db.write() as tx:
-        for place in ("companies SET name", "lines SET label", "insiders SET name"):
-            tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
+        for column in ("companies SET name", "lines SET label", "insiders SET name"):
+            tx._connection.execute(f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
         tx.run("bump_data_version")
     for tab in TABS:
         body = get_page(Client(app), f"/company/320193{tab}")

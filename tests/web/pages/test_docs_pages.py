@@ -1,4 +1,4 @@
-"""The documentation pages: every call has its reference, what they show works when pasted, guides, search, models."""
+"""The documentation: the index, guides, the reference of every call, examples that work, llms.txt."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.support.html_pages import HTML, NOW, get_page, parse_rows
 
-# Calls whose example finds nothing in the demo's data, and what they answer.
-NOTHING = {
-    "/api/v1/auth/verifyEmail": 400,  # no such link was mailed
+# Calls whose example finds nothing in the demo's data, with the status of the response.
+EXPECTED_FAILURES = {
+    "/api/v1/auth/verifyEmail": 400,  # The example's token was not mailed.
     "/api/v1/sec/filings/{accession_number}/html": 404,
-    "/api/v1/status": 503,  # nothing watches here
-    # None of the documents at hand is a schedule.
+    "/api/v1/status": 503,  # No watchdog runs in tests.
+    # The demo has no schedules 13D or 13G.
     "/api/v1/ownership/beneficial-ownership/filers/{cik}/portfolio": 404,
     "/api/v1/ownership/beneficial-ownership/filings/{accession}": 404,
     "/api/v1/ownership/beneficial-ownership/issuers/{cik}/summary": 404,
@@ -35,19 +35,19 @@ def document(demo: App) -> Any:
 
 @pytest.fixture(scope="module")
 def calls(demo: App, document: Any) -> list[api_reference.Operation]:
-    class Asked:
+    class CallWithRoutes:
         routes = ROUTES
 
-    return [*api_reference.index_operations(Asked(), document).values()]  # type: ignore[arg-type]
+    return [*api_reference.index_operations(CallWithRoutes(), document).values()]  # type: ignore[arg-type]
 
 
 def test_the_index_lists_every_call(browser: Client, calls: list[api_reference.Operation]) -> None:
     body = get_page(browser, "/docs")
-    assert {one.path for one in calls} == {route.path for route in ROUTES if not route.page}
-    for one in calls:
-        assert f'<a href="/docs/api/{one.id}">{one.definition["summary"]}'.replace("'", "&#x27;")[:40] in body.replace(
-            "'", "&#x27;"
-        )
+    assert {operation.path for operation in calls} == {route.path for route in ROUTES if not route.page}
+    for operation in calls:
+        assert f'<a href="/docs/api/{operation.id}">{operation.definition["summary"]}'.replace("'", "&#x27;")[
+            :40
+        ] in body.replace("'", "&#x27;")
     assert len(body) < 33_000
 
 
@@ -65,16 +65,16 @@ def test_the_reference_lists_parameters_cost_and_errors(browser: Client) -> None
 
 def test_the_examples_of_all_calls_work_on_the_demo(browser: Client, calls: list[api_reference.Operation]) -> None:
     user = users.create(browser.app, "docs@example.com", "pro", NOW)
-    wrong = {}
-    for one in calls:
-        keyed = any("key" in choice for choice in one.definition["security"])
-        if one.method == "GET" and (keyed or not one.definition["security"]):
-            target, _ = api_reference.build_example_call(one)
-            browser.app.limiters["app"].restore({})  # a minute has room for fewer calls than there are
+    failures = {}
+    for operation in calls:
+        needs_key = any("key" in choice for choice in operation.definition["security"])
+        if operation.method == "GET" and (needs_key or not operation.definition["security"]):
+            target, _ = api_reference.build_example_call(operation)
+            browser.app.limiters["app"].restore({})  # There are more calls than the limit of a minute.
             status = browser.get(target, headers={"X-API-Key": user.api_key}).status
             if status not in (200, 302):
-                wrong[one.path] = status
-    assert wrong == NOTHING
+                failures[operation.path] = status
+    assert failures == EXPECTED_FAILURES
 
 
 def test_snippets_are_valid_shell_python_and_javascript(browser: Client) -> None:
@@ -107,9 +107,9 @@ def test_every_guide_is_a_page_and_markdown(browser: Client, name: str) -> None:
     assert f"<h1>{title}</h1>" in body
     assert "http://127.0.0.1:8000" not in body
     assert "```" not in body
-    # What a guide leads to is there.
-    for to in re.findall(r"\]\((/[^)#]*)", text):
-        assert browser.get(to, headers=HTML).status == 200, to
+    # The links of a guide work.
+    for path in re.findall(r"\]\((/[^)#]*)", text):
+        assert browser.get(path, headers=HTML).status == 200, path
     for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL):
         json.loads(block)
 

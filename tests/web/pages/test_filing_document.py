@@ -17,8 +17,8 @@ from tests.test_filings import FULL
 
 
 @pytest.fixture
-def kept(make_app: Callable[..., App]) -> Client:
-    """A client of a store that holds a filing with a hostile document."""
+def client(make_app: Callable[..., App]) -> Client:
+    """A client of a store with a filing that has a hostile document."""
     app = make_app(pages="public")
     html = (
         "<html><head><base href=//evil.example></head><body onload=x><p>Caf\u00e9</p><script>x</script></body></html>"
@@ -38,8 +38,8 @@ def kept(make_app: Callable[..., App]) -> Client:
 NUMBER = "0000001750-98-000077"
 
 
-def test_a_stored_document_is_served_in_a_sandbox(kept: Client) -> None:
-    answer = kept.get(f"/filing/{NUMBER}/document", headers=HTML)
+def test_a_stored_document_is_served_in_a_sandbox(client: Client) -> None:
+    answer = client.get(f"/filing/{NUMBER}/document", headers=HTML)
     assert answer.headers["content-security-policy"] == (
         "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
     )
@@ -48,11 +48,11 @@ def test_a_stored_document_is_served_in_a_sandbox(kept: Client) -> None:
         f'<html lang="en"><head><meta charset="utf-8"><title>{NUMBER}</title></head><body>'
         "<p>Caf\u00e9</p></body></html>\n"
     )
-    assert "has 1 part." in get_page(kept, f"/filing/{NUMBER}/document?part=2", 404)
+    assert "has 1 part." in get_page(client, f"/filing/{NUMBER}/document?part=2", 404)
 
 
-def test_a_filing_links_to_its_documents_here_and_at_the_sec(kept: Client) -> None:
-    body = get_page(kept, f"/filing/{NUMBER}")
+def test_a_filing_links_to_its_documents_here_and_at_the_sec(client: Client) -> None:
+    body = get_page(client, f"/filing/{NUMBER}")
     assert f'<a href="/filing/{NUMBER}/document?part=1">the document</a>' in body
     assert re.search(
         r'href="https://www.sec.gov/Archives/edgar/data/1750/000000175098000077/[^"]+" rel="noreferrer"', body
@@ -60,8 +60,8 @@ def test_a_filing_links_to_its_documents_here_and_at_the_sec(kept: Client) -> No
     assert "2 documents" in body
 
 
-def test_a_filing_links_to_the_parts_of_its_document(kept: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filing_links_to_the_parts_of_its_document(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 60)
-    body = get_page(kept, f"/filing/{NUMBER}")
+    body = get_page(client, f"/filing/{NUMBER}")
     assert f'<a href="/filing/{NUMBER}/document?part=2">part 2</a>' in body
-    assert "<p>Part 2 of 2.</p>" in get_page(kept, f"/filing/{NUMBER}/document?part=2")
+    assert "<p>Part 2 of 2.</p>" in get_page(client, f"/filing/{NUMBER}/document?part=2")

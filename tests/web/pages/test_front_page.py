@@ -1,4 +1,4 @@
-"""The front browser, the search and the page of a company, over the demo's data."""
+"""The front page and the search, over the demo's data."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from tests.support.html_pages import NOW, get_page, parse_rows
 
 
 def test_the_front_page_shows_stored_counts(browser: Client) -> None:
-    held = re.findall("<dt>([^<]+)</dt><dd>([^<]+)</dd>", get_page(browser, "/"))
+    counts_on_page = re.findall("<dt>([^<]+)</dt><dd>([^<]+)</dd>", get_page(browser, "/"))
     counts = browser.get("/api/v1/financials/status").json["data"]["counts"]
-    assert [int(number.replace(",", "")) for _, number in held] == list(counts.values())
-    assert [said for said, _ in held][:3] == ["companies", "filings", "figures"]
+    assert [int(number.replace(",", "")) for _, number in counts_on_page] == list(counts.values())
+    assert [label for label, _ in counts_on_page][:3] == ["companies", "filings", "figures"]
     assert "Last filing ingested on 2026-01-31 12:00 UTC." in get_page(browser, "/")
 
 
 def test_newest_filings_are_the_same_on_the_page_and_as_json(browser: Client) -> None:
     filings = browser.get("/newest.json").json["filings"]
     assert len(filings) == front_page.MAX_NEWEST
-    assert [one["filed"] for one in filings] == sorted((one["filed"] for one in filings), reverse=True)
-    shown = re.findall(
+    assert [filing["filed"] for filing in filings] == sorted((filing["filed"] for filing in filings), reverse=True)
+    rows = re.findall(
         r'<tr><td><time datetime="([^"]+)">.*?</time></td><td><a href="([^"]+)">([^<]*)</a>', get_page(browser, "/")
     )
-    assert shown == [(one["filed"], one["page"], one["form"]) for one in filings]
+    assert rows == [(filing["filed"], filing["page"], filing["form"]) for filing in filings]
 
 
 def test_newest_filings_return_304_until_the_data_change(browser: Client) -> None:
@@ -69,23 +69,23 @@ def test_member_pages_hide_filings_and_key_from_visitors(demo: App) -> None:
 
 
 def test_the_largest_of_similar_companies_comes_first(browser: Client) -> None:
-    listed = [
+    ticker_rows = [
         TickerRow("0000320193", "AAPL", "Apple Inc.", None),
         TickerRow("0001418121", "APLE", "Apple Hospitality", None),
     ]
     try:
         with browser.app.db.write() as tx:
-            lists.upsert_company_tickers(tx, listed)
+            lists.upsert_company_tickers(tx, ticker_rows)
             companies.upsert_name(tx, 7, "Apple Farms", companies.FROM_COVER, "")
             companies.insert_former_name(tx, 1065280, "Apple Discs", None, None)
             tx.run("bump_data_version")
-            # The same list again changes nothing.
-            assert lists.upsert_company_tickers(tx, listed) is False
-        found = [one["company"] for one in browser.get("/search.json?q=apple").json["companies"]]
-        # By its former name last of all.
-        assert found == ["Apple Inc.", "Apple Hospitality", "Apple Farms", "Netflix, Inc."]
-        found = [one["ticker"] for one in browser.get("/search.json?q=aple").json["companies"]]
-        assert found == ["APLE"]
+            # Storing the same list again changes nothing.
+            assert lists.upsert_company_tickers(tx, ticker_rows) is False
+        names = [company["company"] for company in browser.get("/search.json?q=apple").json["companies"]]
+        # A match by a former name comes last.
+        assert names == ["Apple Inc.", "Apple Hospitality", "Apple Farms", "Netflix, Inc."]
+        tickers = [company["ticker"] for company in browser.get("/search.json?q=aple").json["companies"]]
+        assert tickers == ["APLE"]
     finally:
         with browser.app.db.write() as tx:
             tx._connection.execute("UPDATE companies SET list_place = NULL")

@@ -27,18 +27,18 @@ PAGES = ("/fund/1067983", "/insider/1462356", f"/filing/{APPLE}", "/screen?ratio
 def test_a_fund_shows_its_positions(browser: Client) -> None:
     body = get_page(browser, "/fund/1067983")
     assert "<h1>Berkshire Hathaway Inc</h1>" in body
-    told = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", "", "0001193125-26-226661"]
-    assert find_row(body, "APPLE INC") == told
+    cells = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", "", "0001193125-26-226661"]
+    assert find_row(body, "APPLE INC") == cells
     assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
     assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are held</dd>" in body
     assert '<option value="2026-03-31" selected>' in body
     assert "<dt>Positions</dt><dd>not known: quarter incomplete</dd>" in body
-    assert 'name="status"' not in body  # nothing to choose among
+    assert 'name="status"' not in body  # There are no changes to choose from.
 
 
 @pytest.fixture
 def lamp(make_app: Callable[..., App], tmp_path: Path) -> Client:
-    """A client of a store that holds two quarters of a fund."""
+    """A client of a store with two quarters of a fund."""
     app = make_app(pages="public")
     holdings.take(app, tmp_path, holdings.june(), holdings.september())
     return Client(app)
@@ -159,7 +159,7 @@ def test_the_atom_feed_has_the_filters_of_the_page(browser: Client) -> None:
 def test_companies_are_screened_by_ratios(browser: Client) -> None:
     body = get_page(browser, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
     assert find_row(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
-    # A ratio leads to its proof, by the last day of its year.
+    # A ratio links to its proof by the last day of the fiscal year.
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
     assert "<strong>171.4 %</strong>" in get_page(browser, "/company/0000320193/proof/roe/A2025-09-27")
     assert get_page(browser, "/company/0000320193/proof/roe/A2025-09-31", 400)
@@ -179,15 +179,15 @@ def test_hostile_names_are_escaped_on_every_page() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
     data.load(app)
     with app.db.write() as tx:
-        for place in ("companies SET name", "insiders SET name", "funds SET name"):
-            tx._connection.execute(f"UPDATE {place} = ?", ("<script>x</script>\"'&",))
+        for column in ("companies SET name", "insiders SET name", "funds SET name"):
+            tx._connection.execute(f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
         tx.run("bump_data_version")
     for path in (*PAGES[:3], PAGES[4]):
         body = get_page(Client(app), path)
         assert "<script>x" not in body
         assert "&lt;script&gt;x" in body
     feed = Client(app).get("/filings.atom").body
-    assert "<script>" not in {one.tag for one in ElementTree.fromstring(feed).iter()}
+    assert "<script>" not in {element.tag for element in ElementTree.fromstring(feed).iter()}
     app.db.close()
 
 

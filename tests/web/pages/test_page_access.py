@@ -9,7 +9,7 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.web.pages import search_page
+from finapi.market.statements import company_coverage
 from tests.client import Client
 from tests.support.html_pages import HTML
 
@@ -46,25 +46,27 @@ def test_an_unchanged_page_returns_304(public: Client) -> None:
 
 
 def test_a_public_page_is_cached_until_the_data_change(public: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[Any] = []
+    search_companies = company_coverage.search_companies
 
-    made: list[Any] = []
-    found = search_page.company_coverage.search_companies
-    monkeypatch.setattr(
-        search_page.company_coverage, "search_companies", lambda *args: made.append(args) or found(*args)
-    )
+    def count_search(*args: Any) -> Any:
+        searches.append(args)
+        return search_companies(*args)
+
+    monkeypatch.setattr(company_coverage, "search_companies", count_search)
     for _ in range(2):
         assert public.get("/search?q=apple").status == 200
-    assert len(made) == 1
+    assert len(searches) == 1
     with public.app.db.write() as tx:
         tx.run("bump_data_version")
     public.get("/search?q=apple")
-    assert len(made) == 2
+    assert len(searches) == 2
 
 
 def test_pages_have_their_own_rate_limit(make_app: MakeApp) -> None:
     client = Client(make_app(pages="public", pages_per_minute=2))
     answers = [client.get("/plans", headers=HTML) for _ in range(3)]
-    assert [one.status for one in answers] == [200, 200, 429]
+    assert [answer.status for answer in answers] == [200, 200, 429]
     assert b"<h1>Too many requests</h1>" in answers[2].body
     assert answers[2].headers["retry-after"] == "30"
     # Neither the calls of the API nor what pages load are counted with them.

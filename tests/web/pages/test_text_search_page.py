@@ -1,10 +1,12 @@
-"""The page that searches the words of kept documents."""
+"""The page of the full text search."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
+from html import unescape
 
 import pytest
 
@@ -45,15 +47,17 @@ def test_searched_words_are_marked_in_passages(lamps: App) -> None:
 
 @needs_fts5
 def test_next_links_keep_the_filters_of_the_search(lamps: App) -> None:
-    every = {keep(lamps, LAMP, n, f"<p>Lamp {n}</p>", f"2025-01-{n:02}") for n in range(1, 26)}
-    client, path, seen = Client(lamps), f"{PATH}?q=lamp&form_type=8-K&to_date=2025-02-01&from_date=", list[str]()
+    stored_numbers = {keep(lamps, LAMP, n, f"<p>Lamp {n}</p>", f"2025-01-{n:02}") for n in range(1, 26)}
+    client = Client(lamps)
+    path = f"{PATH}?q=lamp&form_type=8-K&to_date=2025-02-01&from_date="
+    accession_numbers: list[str] = []
     while path:
         body = get_page(client, path)
-        seen += [part.partition('"')[0] for part in body.split('href="/filing/')[1:]]
-        _, there, rest = body.partition(f'<a href="{PATH}')
-        path = f"{PATH}{rest.partition(chr(34))[0]}".replace("&amp;", "&") if there and 'rel="next"' in body else ""
-    assert len(seen) == 25
-    assert set(seen) == every
+        accession_numbers += re.findall(r'href="/filing/([^"]+)"', body)
+        next_link = re.search(r'<a href="([^"]+)" rel="next"', body)
+        path = unescape(next_link[1]) if next_link else ""
+    assert len(accession_numbers) == 25
+    assert set(accession_numbers) == stored_numbers
     assert "0 documents found" in get_page(client, f"{PATH}?q=lamp&form_type=10-K")
 
 
@@ -66,7 +70,7 @@ def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
 
 @needs_fts5
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("q=%22", "quotation mark"),
         ("q=-", "no word that must be there"),
@@ -76,13 +80,13 @@ def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
         ("format=csv", None),
     ],
 )
-def test_an_invalid_search_returns_400(lamps: App, query: str, said: str | None) -> None:
-    if said is None:
+def test_an_invalid_search_returns_400(lamps: App, query: str, message: str | None) -> None:
+    if message is None:
         assert "Find" in get_page(Client(lamps), f"{PATH}?{query}")
         return
     body = get_page(Client(lamps), f"{PATH}?{query}", 400)
     assert 'role="alert"' in body
-    assert said in body
+    assert message in body
 
 
 def test_a_search_without_words_shows_only_the_form(lamps: App) -> None:

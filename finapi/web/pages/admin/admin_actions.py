@@ -1,6 +1,6 @@
 """The actions of an operator: forms that lock accounts, change plans, create invites, and so on.
 
-A form asks for the operator's password again where the action is delicate. Each form has an id, so that it is executed
+A form of a delicate action needs the operator's password again. Each form has an id, so that it is executed
 once even if it is sent twice, and every action is recorded in the audit log.
 """
 
@@ -39,7 +39,7 @@ Handler = Callable[[Call], Response]
 
 
 class AdminAction(NamedTuple):
-    """What a form does, the path of its page, and the message when it is done."""
+    """An action of a form, with the path of its page and the message when it is done."""
 
     run: Callable[[Call, Fields, Actor], None]
     page_path: str

@@ -162,7 +162,7 @@ def _render_curl(request: ExampleRequest) -> str:
     options = [f"-H '{name}: {text}'" for name, text in request.headers.items()]
     if request.body is not None:
         options.append(f"-d {shlex.quote(json.dumps(request.body))}")
-    # curl sends GET, or POST if there is a body, unless it is told otherwise.
+    # curl sends GET, or POST if there is a body, unless -X names another method.
     is_default_method = request.method == "GET" or (request.method == "POST" and request.body)
     if not is_default_method:
         options.append(f"-X {request.method}")

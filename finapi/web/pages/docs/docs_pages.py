@@ -136,9 +136,11 @@ def _render_index(call: Call) -> Response:
         for tag in ordered_tags
     ]
     no_results = not (matches or guides) and h.p("No results for all of these words.", role="status")
-    more = h.p(h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet")
+    machine_links = h.p(
+        h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet"
+    )
     return page_layout.render_page(
-        call, "Documentation", _render_search_form(call), no_results, _render_guides(guides), sections, more
+        call, "Documentation", _render_search_form(call), no_results, _render_guides(guides), sections, machine_links
     )
 
 
