@@ -27,6 +27,7 @@ SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
 ACCOUNT, METERING = "tests/api/test_account.py", "tests/api/test_metering.py"
 SERIES = "tests/test_series.py tests/test_derivations.py tests/api/test_timeseries_api.py"
+HOLDINGS = "tests/market/holdings"
 
 # Each module and the tests that are to notice.
 TESTS = {
@@ -38,8 +39,9 @@ TESTS = {
     "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
     "market/financials/periods": f"tests/test_periods.py {SERIES}",
     "market/financials/fact_book": f"tests/test_fact_book.py tests/test_faces.py {SERIES}",
-    "market/holdings/value_units": "tests/test_value_units.py tests/test_holdings.py",
-    "market/holdings/fund_positions": "tests/test_positions.py tests/test_holdings.py tests/api/test_form13f_api.py",
+    "market/holdings/value_units": f"{HOLDINGS}/test_value_units.py {HOLDINGS}/test_holdings_store.py",
+    "market/holdings/fund_positions": f"{HOLDINGS}/test_fund_positions.py {HOLDINGS}/test_holdings_store.py "
+    "tests/web/holdings/test_form13f_api.py",
     "market/insiders/form_positions": "tests/market/insiders/test_rules.py tests/web/insiders/test_insiders_api.py",
     "edgar/thirteenf": "tests/edgar/test_thirteenf.py",
     "edgar/ownership_forms": "tests/edgar/test_ownership_forms.py",

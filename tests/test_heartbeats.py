@@ -17,9 +17,8 @@ from finapi.market.statements import xbrl_intake
 from finapi.store import heartbeats
 from finapi.store.db import ConstraintError
 from finapi.store.heartbeats import Heartbeat
-from tests import holdings
 from tests.conftest import NOW
-from tests.support import ownership_xml
+from tests.support import fund_filings, ownership_xml
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 AT_NOON = "2026-01-31T12:00:00.000Z"
@@ -102,7 +101,7 @@ def test_an_ingested_filing_is_an_arrival_and_the_same_again_is_none(app: App, c
 # What a document of each kind brings, and what of it counts as fresh.
 BROUGHT: dict[str, tuple[bytes, set[str]]] = {
     "form4.xml": (ownership_xml.form(ownership_xml.transaction()), {"filing"}),
-    "report.txt": (holdings.june(), {"filing", "13f_batch"}),
+    "report.txt": (fund_filings.june(), {"filing", "13f_batch"}),
     "AAPL.csv": (b"Date,Open,High,Low,Close,Volume\n2026-01-30,1,2,1,2,100\n", set()),
 }
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from finapi.app import App
-from tests import holdings
-from tests.holdings import take
-from tests.support import ownership_xml, schedule_xml
+from tests.support import fund_filings, ownership_xml, schedule_xml
+from tests.support.fund_filings import take
 
 ACCESSION = "0000000101-25-000042"
 # What an ingest writes down of itself: which files were refused and how long it took.
@@ -71,8 +70,8 @@ INSTANCE = (
         submitted("10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")),
         submitted("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
         submitted("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
-        holdings.june().replace(b"<value>2500", b"<value>x", 1),
-        holdings.june().replace(b"</informationTable>", b""),
+        fund_filings.june().replace(b"<value>2500", b"<value>x", 1),
+        fund_filings.june().replace(b"</informationTable>", b""),
     ],
     ids=["4-element", "4-cut", "13D", "144", "XBRL", "cut", "day", "13F-value", "13F-cut"],
 )

@@ -16,13 +16,13 @@ from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.filings import lists
 from finapi.market.insiders import insider_store
 from finapi.market.prices import price_csv, price_store
-from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.holdings import submission, take
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
 from tests.support.insider_market import build_filing_list
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
+from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")
 CALLS = re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)

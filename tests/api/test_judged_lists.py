@@ -21,12 +21,12 @@ from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
-from tests import holdings as ours
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
-from tests.holdings import submission, take
+from tests.support import fund_filings as ours
 from tests.support import ownership_xml, schedule_xml, thirteenf_xml
+from tests.support.fund_filings import submission, take
 
 API = "/api/v1"
 Known = dict[str, Any]

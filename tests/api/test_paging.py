@@ -29,8 +29,8 @@ from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
-from tests.holdings import june, others, september, submission, take
 from tests.support import schedule_xml
+from tests.support.fund_filings import june, others, september, submission, take
 from tests.support.insider_market import store_market
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 

@@ -18,15 +18,14 @@ from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller, build_document_path
 from finapi.market.reference import companies
 from finapi.web.accounts.webhook_bodies import EVENTS
-from tests import holdings
 from tests.client import Client
 from tests.conftest import NOW
 from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission, ownership_submission
 from tests.receiver import Receiver, receiver
-from tests.support import ownership_xml, schedule_xml, thirteenf_xml
+from tests.support import fund_filings, ownership_xml, schedule_xml, thirteenf_xml
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
-EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", holdings.accession(9)
+EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", fund_filings.accession(9)
 STAKE, NOTICE = "0000000103-26-000001", "0000000101-26-000002"
 
 
@@ -66,7 +65,7 @@ def lists_everything(edgar: FakeEdgar) -> None:
         period="2026-01-29",
         footnotes={"F1": "No price."},
     )
-    report = holdings.submission(9, ("12-31-2025", "2026-01-31", [(thirteenf_xml.APPLE, 2_500, 10)]))
+    report = fund_filings.submission(9, ("12-31-2025", "2026-01-31", [(thirteenf_xml.APPLE, 2_500, 10)]))
     stake = schedule_xml.submission(STAKE, schedule_xml.d(), "SCHEDULE 13D", subject=ISSUER, filer=103)
     notice = schedule_xml.submission(NOTICE, schedule_xml.notice(), "144", subject=ISSUER, filer=OWNER)
     edgar.feed[0] = Page(

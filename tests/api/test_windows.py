@@ -24,7 +24,7 @@ from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
-from tests.holdings import june, take
+from tests.support.fund_filings import june, take
 from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
 

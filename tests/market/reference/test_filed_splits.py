@@ -14,12 +14,12 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.market.reference.share_splits import FROM_PRICES, HoldingValue, LikelySplit
 from finapi.web.financials import screen
-from tests import holdings as ours
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.figures import document
-from tests.holdings import submission, take
+from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
 
 TICKERS = b'{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."}}'
 FIRST, LAST, AMENDMENT = "0000320193-25-000073", "0000320193-25-000079", "0000320193-25-000081"

@@ -21,10 +21,10 @@ from finapi.ops import proof
 from tests import figures
 from tests.client import Client
 from tests.conftest import NOW
-from tests.holdings import june, others, september, take
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml as made
 from tests.support import thirteenf_xml
+from tests.support.fund_filings import june, others, september, take
 
 BASE = "/api/v1/ownership"
 APPLE = ("0000320193", "Apple Inc.", thirteenf_xml.APPLE)

@@ -15,8 +15,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import data
-from tests import holdings
 from tests.client import Client
+from tests.support import fund_filings
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -40,12 +40,12 @@ def test_a_fund_shows_its_positions(browser: Client) -> None:
 def lamp(make_app: Callable[..., App], tmp_path: Path) -> Client:
     """A client of a store with two quarters of a fund."""
     app = make_app(pages="public")
-    holdings.take(app, tmp_path, holdings.june(), holdings.september())
+    fund_filings.take(app, tmp_path, fund_filings.june(), fund_filings.september())
     return Client(app)
 
 
 def test_a_fund_shows_changes_and_reports_by_quarter(lamp: Client) -> None:
-    body = get_page(lamp, f"/fund/{holdings.FUND}")
+    body = get_page(lamp, f"/fund/{fund_filings.FUND}")
     assert "<dt>Change since the previous quarter</dt><dd>(1.6 k) dollars</dd>" in body
     assert "<dt>Positions</dt><dd>1 increased, 1 decreased, 1 closed</dd>" in body
     assert "2 positions at 2025-09-30, in dollars. Change since 2025-06-30." in body
@@ -55,14 +55,14 @@ def test_a_fund_shows_changes_and_reports_by_quarter(lamp: Client) -> None:
         "2025-06-30": ["2025-08-14", "13F-HR", "7,900", "3", "–", "–", "–"],
     }
     assert "Value by quarter, dollars" in body
-    assert holdings.accession(2) in body
+    assert fund_filings.accession(2) in body
 
 
 def test_positions_of_a_fund_are_filtered_by_change(lamp: Client) -> None:
-    body = get_page(lamp, f"/fund/{holdings.FUND}?status=closed")
+    body = get_page(lamp, f"/fund/{fund_filings.FUND}?status=closed")
     assert "1 position at 2025-09-30" in body
-    assert "No positions with this change." in get_page(lamp, f"/fund/{holdings.FUND}?status=new")
-    assert 'role="alert"' in get_page(lamp, f"/fund/{holdings.FUND}?status=new&period=2025-06-30", 400)
+    assert "No positions with this change." in get_page(lamp, f"/fund/{fund_filings.FUND}?status=new")
+    assert 'role="alert"' in get_page(lamp, f"/fund/{fund_filings.FUND}?status=new&period=2025-06-30", 400)
 
 
 def test_an_insider_has_roles_holdings_and_trades(browser: Client) -> None:

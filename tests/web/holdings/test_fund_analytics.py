@@ -18,12 +18,12 @@ from finapi.market.holdings import cost_basis, fund_returns
 from finapi.market.holdings.signals import MIN_SIGNAL_RATIO
 from finapi.market.insiders import insider_store
 from finapi.web.routes import ROUTES
-from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.holdings import submission, take
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
+from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 API = "/api/v1/form-13f"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}

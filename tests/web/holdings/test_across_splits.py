@@ -13,9 +13,9 @@ from finapi.app import App
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
-from tests.holdings import submission, take
+from tests.market.holdings.test_holdings_store import TICKERS
 from tests.support import thirteenf_xml as made
-from tests.test_holdings import TICKERS
+from tests.support.fund_filings import submission, take
 
 # Ten Apple shares become a hundred; the other fund sells half, a third one leaves.
 SPLIT = b"ticker,date,close,stock splits\nAAPL,2025-08-19,2500,\nAAPL,2025-08-20,250,10:1\n"

@@ -18,10 +18,10 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.holdings import funds
 from finapi.market.intake import ingest
 from finapi.market.reference import companies, cusip_map, issuer_names, securities
-from tests import holdings as ours
 from tests.conftest import SHARED, needs_shared
-from tests.holdings import FUND, accession, stored, submission, take
+from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import FUND, accession, stored, submission, take
 
 FOLDER = SHARED / "edgar" / "thirteenf"
 

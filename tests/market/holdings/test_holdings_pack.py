@@ -14,9 +14,9 @@ from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.demo import data as demo
 from finapi.market.documents import packs
 from finapi.market.holdings import funds
-from tests import holdings as ours
-from tests.holdings import stored, submission, take
+from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import stored, submission, take
 
 MAGIC = b"finapi-pack 2 holdings\n"
 

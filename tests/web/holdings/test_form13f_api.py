@@ -20,11 +20,11 @@ from finapi.core.config import Config
 from finapi.market.holdings import fund_baskets, holdings_query
 from finapi.web.holdings import fund_holdings
 from finapi.web.routes import ROUTES
-from tests import holdings as ours
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.holdings import submission, take
+from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
 
 API = "/api/v1"
 FUND = API + "/form-13f/fund/1234567"

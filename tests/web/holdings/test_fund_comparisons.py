@@ -12,12 +12,12 @@ from jsonschema import Draft202012Validator
 from finapi.accounts import users
 from finapi.app import App
 from finapi.web.routes import ROUTES
-from tests import holdings as ours
-from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.holdings import submission, take
+from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
+from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 API = "/api/v1/form-13f"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}

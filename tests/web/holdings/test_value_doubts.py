@@ -14,11 +14,11 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.market.holdings import holdings_store, value_doubts
 from finapi.ops import proof
-from tests.api.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.holdings import submission, take
 from tests.support import thirteenf_xml as made
+from tests.support.fund_filings import submission, take
+from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 FUND = "/api/v1/form-13f/fund/1234567"
 HIGH, LOW = "thousand_times_other_managers", "thousandth_of_other_managers"
