@@ -115,8 +115,8 @@ class Bridge:
             return self._connection.execute(query, values)
         if "strftime" in query or "printf" in query or "sqlite_" in query:
             pytest.skip("of the file itself")
-        with self.home.accounts._within() as tx:  # type: ignore[attr-defined]
-            cursor = tx._send(psycopg.ClientCursor(tx._to).mogrify(postgres.translated(query), values))
+        with self.home.accounts._open_transaction() as tx:  # type: ignore[attr-defined]
+            cursor = tx._send(psycopg.ClientCursor(tx._to).mogrify(postgres.translate_query(query), values))
             return cursor if cursor.description else Done(cursor)
 
     def executemany(self, query: str, rows: Any) -> Any:
@@ -141,7 +141,7 @@ class Bridged(db.Transaction):
         bridge: Any = self._connection
         if not bridge.is_elsewhere(self._queries[query]):
             return super().insert_row(query, values, **more)
-        with bridge.home.accounts._within() as tx:
+        with bridge.home.accounts._open_transaction() as tx:
             return int(tx.insert_row(query, values, **more))
 
     insert_last = insert_row

@@ -188,7 +188,7 @@ def deafened(app: App) -> Iterator[threading.Event]:
 
     changes._connect = connect_when_allowed
     listeners = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query IN ('LISTEN finapi', 'SELECT 1')"
-    with app.accounts._lent() as connection:  # type: ignore[attr-defined]
+    with app.accounts._borrow_connection() as connection:  # type: ignore[attr-defined]
         connection.execute(f"{listeners} AND datname = current_database() AND pid <> pg_backend_pid()")
     eventually(lambda: not listening(app))
     try:

@@ -175,7 +175,7 @@ def test_a_copy_that_does_not_add_up_is_no_backup(app: App, config: Config, shel
 def test_a_full_disk_is_found_out_before_anything_is_copied(
     app: App, config: Config, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup, "SPARE", 1 << 60)
+    monkeypatch.setattr(backup, "MIN_FREE_BYTES", 1 << 60)
     with pytest.raises(UsageError, match=f"a copy needs [0-9,]+ bytes and {shelf} has [0-9,]+"):
         made(config, shelf)
     assert names(shelf) == []
@@ -665,5 +665,5 @@ def test_a_database_whose_making_was_killed_is_rolled_back_and_made(tmp_path: Pa
         making.executemany("INSERT INTO a VALUES (?)", (("x" * 4000,) for _ in range(50)))
         for name in ("finapi.db", "finapi.db-journal"):
             shutil.copy(tmp_path / name, tmp_path / "killed" / name)
-    assert backup.version_of(tmp_path / "killed" / "finapi.db") == 1
+    assert backup.read_version(tmp_path / "killed" / "finapi.db") == 1
     assert not (tmp_path / "killed" / "finapi.db-journal").exists()

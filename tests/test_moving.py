@@ -230,7 +230,7 @@ def test_two_moves_at_once_are_one_move(
     config: Config, there: Config, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statuses: list[tuple[int, str, str]] = []
-    take = postgres.Postgres.take
+    take = postgres.Postgres.copy_from_file
 
     def take_beside_another(store: postgres.Postgres, *values: Any) -> None:
         statuses.append(run(there, "move", "--to", there.accounts_url))
@@ -709,7 +709,7 @@ def test_a_failure_in_a_move_says_how_to_go_on(
     config: Config, there: Config, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*values: Any) -> None:
-        raise postgres.Away("server closed the connection unexpectedly")
+        raise postgres.PostgresUnreachableError("server closed the connection unexpectedly")
 
     with monkeypatch.context() as patched:
         patched.setattr(postgres.Postgres, "take", fail)
@@ -795,10 +795,10 @@ def test_a_node_answers_503_while_its_accounts_are_elsewhere(there: Config, node
     with api.accounts.read() as tx:
         assert tx.find_value("any_user_or_invite") == 1
     # Its connections break, and the operator takes it for stopped.
-    api.accounts._idle.pop().close()  # type: ignore[attr-defined]
+    api.accounts._idle_connections.pop().close()  # type: ignore[attr-defined]
     kill_after(there, moving.move_to_file, "leaving")
     with (
-        pytest.raises(postgres.Away, match=r"accounts from there to .* is not decided"),
+        pytest.raises(postgres.PostgresUnreachableError, match=r"accounts from there to .* is not decided"),
         api.accounts.read(),
     ):
         pass

@@ -81,9 +81,9 @@ def test_every_query_of_accounts_compiles_in_postgresql_too(url: str) -> None:
         if name in OF_THE_FILE:
             continue
         values: Any = (None,) * query.count("?") if "?" in query else defaultdict(lambda: None)
-        with store._lent() as connection:
+        with store._borrow_connection() as connection:
             try:
-                text = psycopg.ClientCursor(connection).mogrify(postgres.translated(query), values)
+                text = psycopg.ClientCursor(connection).mogrify(postgres.translate_query(query), values)
                 connection.execute(f"EXPLAIN {text}")
             except psycopg.Error as error:
                 wrong[name] = str(error)

@@ -355,7 +355,7 @@ def test_an_upgrade_without_room_for_a_copy_says_how_much_it_needs(
     config: Config, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
-    monkeypatch.setattr(backup, "SPARE", 1 << 60)
+    monkeypatch.setattr(backup, "MIN_FREE_BYTES", 1 << 60)
     with pytest.raises(UsageError, match=r"a copy needs [\d,]+ bytes and .* has [\d,]+; make room, or upgrade without"):
         start(config)
     assert version(path) == 1

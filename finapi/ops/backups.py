@@ -65,7 +65,7 @@ def get_database_path(config: Config) -> Path:
     path = config.data_dir / DATABASE
     if not path.exists():
         raise UsageError(f"there is no database in {config.data_dir}")
-    backup.version_of(path)  # Raises UsageError for a file that is not finapi's, before it is copied.
+    backup.read_version(path)  # Raises UsageError for a file that is not finapi's, before it is copied.
     return path
 
 
@@ -220,7 +220,7 @@ def restore(
     path = config.data_dir / DATABASE
     now = clock.now()
     try:
-        version = backup.version_of(file)
+        version = backup.read_version(file)
     except DevelopmentDatabaseError:
         raise
     except UsageError:  # Its message is about a data directory.
@@ -247,7 +247,7 @@ def restore(
             new_secrets = [secret for secret in backup_secrets if secret not in present_secrets]
             master_secrets.write_file(config, [*present_secrets, *new_secrets])
         previous_path = path.with_name(f"{path.name}.before-{_compact_time(now)}") if path.exists() else None
-        backup.swap(path, copy, previous_path or path)
+        backup.replace_database(path, copy, previous_path or path)
     return RestoreResult(previous_path, report, refunds)
 
 

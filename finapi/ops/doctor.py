@@ -130,7 +130,7 @@ def _find_existing_directory(config: Config) -> Path:
 
 def _check_database(config: Config, clock: Clock) -> Observations:
     file, newest = config.data_dir / datadir.DATABASE, newest_version()
-    version = backup.version_of(file)
+    version = backup.read_version(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
     yield version <= newest, text, "a newer finapi wrote it: install that one"
     advice = "a Python whose SQLite is built with FTS5, as Debian's and python.org's are"
@@ -145,7 +145,7 @@ def _check_accounts(config: Config, clock: Clock) -> Observations:
     account_moves.check_decided(config.data_dir)
     file = config.data_dir / datadir.DATABASE
     database = None
-    if file.exists() and backup.version_of(file) == newest_version():
+    if file.exists() and backup.read_version(file) == newest_version():
         with closing(Database(file, reads_only=True)) as db:
             database = account_moves.find_database(db, config.data_dir)
     if config.accounts_url:

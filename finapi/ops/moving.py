@@ -210,7 +210,7 @@ def _move_to_postgres(ends: _Ends, move: Move | None) -> MoveResult:
         account_moves.begin_move(data_dir, move)
     with _reporting_interruption(move):
         try:
-            ends.store.take(app.db, MoveMark("arriving", move.id, ends.directory_name))
+            ends.store.copy_from_file(app.db, MoveMark("arriving", move.id, ends.directory_name))
             with ends.using_store():
                 if _prove_balances(app) != tokens:
                     raise UsageError("the balances there are others; the accounts in the data directory stay in force")
@@ -242,7 +242,7 @@ def _move_to_file(ends: _Ends, move: Move | None) -> MoveResult:
         ends.set_mark("leaving", move)
         account_moves.begin_move(app.config.data_dir, move)
         try:
-            ends.store.give(app.db)
+            ends.store.copy_to_file(app.db)
             if _prove_balances(app) != tokens:
                 raise UsageError("the balances in the file are others; the accounts in PostgreSQL stay in force")
             result = _build_result(app, "moved", None, tokens)

@@ -3,7 +3,7 @@
 A thread with a connection of its own listens from the start of a process and calls back for each change. Every
 :data:`PING_SECONDS` it sends a statement. The answer proves that no earlier change was missed, also where a network
 drops packets without closing anything. Without such a proof for :data:`MAX_SILENCE_SECONDS` the listener counts as
-deaf, whatever became of its thread, and nothing that depends on accounts may be cached any longer.
+deaf, even if its thread still runs, and nothing that depends on accounts may be cached any longer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from finapi.store.db import DatabaseError
 log = logging.getLogger("finapi.store")
 
 CHANNEL = "finapi"
-WORKS = 0x66696E62  # The key of the advisory lock of the one process that works
+WORKER_LOCK = 0x66696E62  # The key of the advisory lock of the active worker.
 
 PING_SECONDS = 0.4
 # The most that a revocation can go unnoticed while nothing can be heard.
@@ -131,7 +131,7 @@ class ChangeListener:
         poll.register(connection.fileno(), select.POLLIN)
         with closing(connection):
             connection.execute(f"LISTEN {CHANNEL}")
-            # What was committed before that, nobody has told this process.
+            # Earlier commits were not notified to this process.
             self._on_change(None)
             if self._failing:
                 self._failing = False
@@ -157,7 +157,7 @@ class ChangeListener:
                 poll.poll(max(0.0, due_at - time.monotonic()) * 1000)
 
     def _try_to_work(self, connection: Any) -> bool:
-        works = bool(connection.execute(f"SELECT pg_try_advisory_lock({WORKS})").fetchone()[0])
+        works = bool(connection.execute(f"SELECT pg_try_advisory_lock({WORKER_LOCK})").fetchone()[0])
         if works:
             self._elected.set()
         return works

@@ -50,7 +50,7 @@ class Move:
     started_at: str
 
     def describe(self) -> str:
-        """Return what is undecided, and how to finish or undo it."""
+        """Return a sentence about the undecided move, and how to finish or undo it."""
         if self.target is None:
             return DAMAGED
         other_place = f"finapi move --to postgresql://... (of {self.database})"
@@ -58,8 +58,8 @@ class Move:
             route, finish, undo = f"to {self.database}", other_place, "finapi move --to file"
         else:
             route, finish, undo = f"from {self.database} to the data directory", "finapi move --to file", other_place
-        begun = f"the move of accounts {route}, begun {self.started_at}, is not decided"
-        return f"{begun}; finish it: {finish}; undo it: {undo}"
+        description = f"the move of accounts {route}, begun {self.started_at}, is not decided"
+        return f"{description}; finish it: {finish}; undo it: {undo}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class MoveMark:
         direction = "there from" if self.state == "arriving" else "from there to"
         return f"the move of accounts {direction} {self.place} is not decided; finish or undo it there: finapi move"
 
-    def is_of(self, move: Move | None, place: str) -> bool:
+    def is_of(self, move: Move | None, directory_name: str) -> bool:
         """Return True if the mark is of this move, or of an earlier one of the same data directory."""
-        return self.place == place or (move is not None and self.move_id == move.id)
+        return self.place == directory_name or (move is not None and self.move_id == move.id)
 
 
 def describe_place(data_dir: Path) -> str:

@@ -1,4 +1,4 @@
-"""Copies of a database: made while it is written, with or without the master secrets, and put in its place."""
+"""Copies of a database that is in use, with or without the master secrets, and its replacement by a copy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from finapi.store import schema
 from finapi.store.connections import build_unusable_error, is_damage
 from finapi.store.db import DatabaseDamagedError
 
-STEP_PAGES = 256  # copied at once, 1 MiB: others read and write between two steps
-SPARE = 1 << 20  # bytes that a copy must leave free
+STEP_PAGES = 256  # Copied in one step (1 MiB). Other threads read and write between two steps.
+MIN_FREE_BYTES = 1 << 20  # On the disk after a copy.
 
 
-def version_of(path: Path) -> int:
+def read_version(path: Path) -> int:
     """Return the schema version of a file, or 0 if there is none. Raise UsageError if it is not finapi's database."""
     if not path.exists():
         return 0
     try:
-        with closing(_reading(path)) as connection:
+        with closing(_connect_for_reading(path)) as connection:
             return schema.read_version(connection, path)
     except sqlite3.DatabaseError as error:
         raise build_unusable_error(path, error) from None
@@ -36,36 +36,39 @@ def temporary_copy(
     source: Path,
     directory: Path,
     purpose: Purpose,
-    tell: Callable[[int, int], None] = lambda done, pages: None,
+    report_progress: Callable[[int, int], None] = lambda done, pages: None,
 ) -> Iterator[Path]:
-    """Copy what is committed at this moment. The copy is removed at the end of the block unless it was moved away.
+    """Copy the committed state of a database. The copy is deleted at the end of the block unless it was moved away.
 
-    It is a file (mode 0600) without a WAL, in a temporary folder in ``directory``. ``tell`` is called with the numbers
-    of copied pages and of all pages. Raise UsageError if there is no room for it. What killed commands left in
-    ``directory`` is removed first. A stop is seen after each step.
+    It is a file (mode 0600) without a WAL, in a temporary folder in ``directory``. Folders of killed commands are
+    deleted there first. ``report_progress`` is called with the numbers of copied pages and of all pages. A stop is
+    noticed after each step. Raise UsageError if the disk has too little room.
     """
     import shutil
 
     sweep(directory)
     needed = sum(part.stat().st_size for part in (source, source.with_name(f"{source.name}-wal")) if part.exists())
     free = shutil.disk_usage(directory).free
-    if needed + SPARE > free:
+    if needed + MIN_FREE_BYTES > free:
         raise UsageError(f"a copy needs {needed:,} bytes and {directory} has {free:,}")
     with TemporaryFolder(purpose, directory) as folder:
         target = folder / "copy.db"
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        _copy(source, target, tell)
+        _copy(source, target, report_progress)
         yield target
 
 
-def _copy(source: Path, target: Path, tell: Callable[[int, int], None]) -> None:
-    def see_step(status: int, left: int, pages: int) -> None:
+def _copy(source: Path, target: Path, report_progress: Callable[[int, int], None]) -> None:
+    def see_step(status: int, remaining_pages: int, pages: int) -> None:
         stopping.check()
-        tell(pages - left, pages)
+        report_progress(pages - remaining_pages, pages)
 
     try:
-        with closing(_reading(source)) as reading, closing(sqlite3.connect(target, isolation_level=None)) as writing:
-            # One read transaction around all steps: without it every write of the server begins the copy anew.
+        with (
+            closing(_connect_for_reading(source)) as reading,
+            closing(sqlite3.connect(target, isolation_level=None)) as writing,
+        ):
+            # One read transaction around all steps. Without it, every write of the server restarts the copy.
             reading.execute("BEGIN")
             reading.execute("SELECT 1 FROM sqlite_schema").fetchone()
             reading.backup(writing, pages=STEP_PAGES, progress=see_step)
@@ -77,42 +80,42 @@ def _copy(source: Path, target: Path, tell: Callable[[int, int], None]) -> None:
 
 
 def put_secrets(path: Path, secrets: Sequence[bytes]) -> None:
-    """Put master secrets into a copy."""
+    """Insert master secrets into a copy."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE backup_secrets (place INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT")
-        connection.executemany("INSERT INTO backup_secrets (secret) VALUES (?)", [(one,) for one in secrets])
+        connection.executemany("INSERT INTO backup_secrets (secret) VALUES (?)", [(secret,) for secret in secrets])
 
 
 def take_secrets(path: Path) -> list[bytes]:
-    """Take the master secrets out of a copy, so that no trace of them is left in it; none when it has none."""
+    """Return the master secrets of a copy, if it has any, and delete them from it without a trace."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'backup_secrets'").fetchone():
             return []
-        found = [bytes(row[0]) for row in connection.execute("SELECT secret FROM backup_secrets ORDER BY place")]
+        secrets = [bytes(row[0]) for row in connection.execute("SELECT secret FROM backup_secrets ORDER BY place")]
         connection.execute("PRAGMA secure_delete=ON")
         connection.execute("DROP TABLE backup_secrets")
-    return found
+    return secrets
 
 
-def swap(path: Path, made: Path, kept: Path) -> None:
-    """Put ``made`` in the place of the database ``path``, which goes on under the name ``kept``.
+def replace_database(path: Path, replacement: Path, previous_path: Path) -> None:
+    """Rename the database ``path`` to ``previous_path`` and ``replacement`` to ``path``.
 
-    Nobody may have either open. A crash leaves the one or the other in place, whole.
+    Neither file may be open. After a crash ``path`` is either of the two, complete.
     """
     if path.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-            # The log goes into the file, so that one name is all that has to change.
+            # With the WAL written back to the file, one rename is enough.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        os.link(path, kept)
-        for ending in ("-wal", "-shm"):
-            beside = path.with_name(path.name + ending)
-            if beside.exists():
-                os.replace(beside, kept.with_name(kept.name + ending))
-    os.replace(made, path)
+        os.link(path, previous_path)
+        for suffix in ("-wal", "-shm"):
+            extra_file = path.with_name(path.name + suffix)
+            if extra_file.exists():
+                os.replace(extra_file, previous_path.with_name(previous_path.name + suffix))
+    os.replace(replacement, path)
     sync_directory(path.parent)
 
 
-def _reading(path: Path) -> sqlite3.Connection:
-    # Of a database that was killed while it was made SQLite has a journal to roll back, which a reader may not.
+def _connect_for_reading(path: Path) -> sqlite3.Connection:
+    # If a database was killed while it was created, SQLite has to roll back its journal, for which it must write.
     mode = "rw" if path.with_name(path.name + "-journal").exists() else "ro"
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)

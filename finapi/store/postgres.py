@@ -1,6 +1,8 @@
-"""Accounts in PostgreSQL: the same queries as in SQLite, with what its SQL has no word for made by ``sql/postgres``.
+"""Accounts in PostgreSQL, with the same queries as in SQLite.
 
-Loaded where ``accounts_url`` names a database, and nowhere else: psycopg comes with ``finapi[postgres]``.
+``sql/postgres/schema.sql`` defines functions that SQLite has built in. Statements of a transaction wait until a result
+is needed and are then sent together, so that a billed call takes two round trips. This module is imported only if
+``accounts_url`` is set, as psycopg is an optional dependency (``finapi[postgres]``).
 """
 
 from __future__ import annotations
@@ -47,35 +49,39 @@ log = logging.getLogger("finapi.store")
 Result = TypeVar("Result")
 
 CONNECT_SECONDS = 3
-# For the connections of a process that has just ended to be taken from it, and between two looks whether they were.
-ALONE_SECONDS, LOOK_SECONDS = 5.0, 0.2
-# A node that stands still in a transaction keeps the others from writing for so long.
-IDLE_SECONDS, STATEMENT_SECONDS, LOCK_SECONDS = 10, 60, 5
-CANCEL_SECONDS = 0.5  # that a statement has to end once it is cancelled, before its connection is cut
-# Statements take less than it takes to compile one, 0.2 s, which it does for a table of which it knows nothing yet.
+# How long a move waits until PostgreSQL has closed the connections of a process that has just ended.
+EXCLUSIVE_USE_SECONDS = 5.0
+EXCLUSIVE_USE_POLL_SECONDS = 0.2
+# PostgreSQL's limits. A node that stops in the middle of a transaction keeps the others from writing for IDLE_SECONDS.
+IDLE_SECONDS = 10
+STATEMENT_SECONDS = 60
+LOCK_SECONDS = 5
+CANCEL_SECONDS = 0.5  # After a statement was cancelled, until its connection is cut.
+# JIT compilation takes 0.2 s, more than any statement, and PostgreSQL uses it for tables without statistics.
 OPTIONS = (
     f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s "
     f"-c idle_in_transaction_session_timeout={IDLE_SECONDS}s -c timezone=UTC -c client_encoding=UTF8 -c jit=off"
 )
 
-# Keys of advisory locks. WRITES is held for a transaction. Every connection shares USES for as long as it stands,
-# except that of a move, which has USES to itself: while accounts move no other process can open them.
-WRITES, USES = 0x66696E61, 0x66696E63
+# Keys of advisory locks. WRITE_LOCK is held during a transaction. USE_LOCK is shared by all connections while they are
+# open. A move holds it exclusively, so that no other process can open the accounts meanwhile.
+WRITE_LOCK = 0x66696E61
+USE_LOCK = 0x66696E63
 
 # A transaction that reads before it writes has the accounts to itself, as in SQLite. :meth:`write_batched` runs single
 # statements that cannot disturb one another, and only keeps such transactions out.
-ALONE = f"SELECT pg_advisory_xact_lock({WRITES})"
-TOGETHER = f"SELECT pg_advisory_xact_lock_shared({WRITES})"
+LOCK_EXCLUSIVE = f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
+LOCK_SHARED = f"SELECT pg_advisory_xact_lock_shared({WRITE_LOCK})"
 
 
-class Away(StoreUnwritableError):
-    """The database cannot be reached, or takes too long."""
+class PostgresUnreachableError(StoreUnwritableError):
+    """PostgreSQL cannot be reached, or takes too long."""
 
     public_message = "Accounts cannot be reached at the moment."
 
 
 class Row(tuple[Any, ...]):
-    """A row whose values are found by number and by name, as one of ``sqlite3``."""
+    """A row with access by index and by column name, like ``sqlite3.Row``."""
 
     names: ClassVar[Mapping[str, int]] = {}
 
@@ -83,22 +89,22 @@ class Row(tuple[Any, ...]):
         return tuple.__getitem__(self, self.names[key] if isinstance(key, str) else key)
 
     def keys(self) -> list[str]:
-        """The names of the columns."""
+        """Return the names of the columns."""
         return list(self.names)
 
 
 @cache
-def _row_of(names: tuple[str, ...]) -> type[Row]:
+def _build_row_class(names: tuple[str, ...]) -> type[Row]:
     return type("Row", (Row,), {"names": {name: number for number, name in enumerate(names)}})
 
 
-def _rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
-    return _row_of(tuple(column.name for column in cursor.description or ()))
+def _build_row_factory(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Any]:
+    return _build_row_class(tuple(column.name for column in cursor.description or ()))
 
 
 @cache
-def translated(query: str) -> str:
-    """A query in psycopg's style: ``%(name)s`` and ``%s``, a limit of -1 none."""
+def translate_query(query: str) -> str:
+    """Return a query with psycopg's parameters (``%(name)s``, ``%s``). ``LIMIT -1`` means no limit, as in SQLite."""
     parts = re.split(r"('[^']*')", re.sub(r"--[^\n]*", "", query).replace("%", "%%"))
     for number in range(0, len(parts), 2):
         text = re.sub(r"LIMIT (:[a-z_]\w*)", r"LIMIT nullif(\1, -1)", parts[number])
@@ -107,8 +113,8 @@ def translated(query: str) -> str:
     return "".join(parts).strip()
 
 
-class _Truth(Dumper):
-    """True and False are 1 and 0, as the columns of SQLite have them."""
+class _BoolDumper(Dumper):
+    """Sends True and False as 1 and 0, as they are stored in SQLite."""
 
     def dump(self, obj: Any) -> bytes:
         return b"1" if obj else b"0"
@@ -117,23 +123,23 @@ class _Truth(Dumper):
         return self.dump(obj)
 
 
-class _Text(StrDumper):
-    """A text; the character NUL, which PostgreSQL's cannot hold, as the one for what cannot be shown."""
+class _TextDumper(StrDumper):
+    """Sends a text. The character NUL, which PostgreSQL cannot store, becomes U+FFFD."""
 
     def dump(self, obj: str) -> bytes:
         return bytes(super().dump(obj.replace("\0", "\ufffd")) or b"")
 
 
-class _Number(Loader):
-    """What a sum or a division gives: whole, or with a fraction."""
+class _NumericLoader(Loader):
+    """Loads the result of a sum or a division as int, or as float if it has a fraction."""
 
     def load(self, data: Any) -> Any:
         text = bytes(data)
         return float(text) if b"." in text else int(text)
 
 
-class _Whether(Loader):
-    """A truth as 1 or 0."""
+class _BoolLoader(Loader):
+    """Loads a boolean as 1 or 0."""
 
     def load(self, data: Any) -> Any:
         return int(bytes(data) == b"t")
@@ -151,85 +157,85 @@ def _describe_refusal(error: psycopg.IntegrityError) -> str:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """Errors of PostgreSQL as those of the store."""
+def _translating_errors() -> Iterator[None]:
+    """Raise errors of PostgreSQL in the block as errors of the store."""
     try:
         yield
     except psycopg.IntegrityError as error:
         raise ConstraintError(_describe_refusal(error)) from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise Away(" ".join(str(error).split())) from error
+        raise PostgresUnreachableError(" ".join(str(error).split())) from error
     except psycopg.Error as error:
         raise DatabaseError(str(error)) from error
 
 
 class PostgresTransaction(Transaction):
-    """A transaction whose statements wait until a result is wanted, and then go out together in one round trip."""
+    """A transaction whose statements wait until a result is needed, and are then sent in one round trip."""
 
-    __slots__ = ("_to", "_waiting", "begun", "commit_lost", "ended")
+    __slots__ = ("_pg_connection", "_waiting_statements", "commit_lost", "has_sent", "is_ended")
 
     def __init__(self, connection: Any, queries: dict[str, str], *first: str) -> None:
         super().__init__(connection, queries)
-        self._to = connection
-        self._waiting = list(first)
-        self.begun = False
-        self.ended = False
-        # Whether the connection broke before the answer to the COMMIT.
+        self._pg_connection = connection
+        self._waiting_statements = list(first)
+        self.has_sent = False
+        self.is_ended = False
+        # True if the connection broke before the response to COMMIT, so that the outcome is unknown.
         self.commit_lost = False
 
-    def insert_row(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
-        """Execute an INSERT; the id that it made."""
-        row = self._send(self._text(query, {**values, **more}) + " RETURNING id").fetchone()
+    def insert_row(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
+        """Execute an INSERT. Return the id of the new row."""
+        row = self._send(self._text(query, {**values, **parameters}) + " RETURNING id").fetchone()
         return row[0] if row else 0
 
-    def insert_last(self, query: str, values: Values = NO_VALUES, /, **more: Any) -> int:
-        """An INSERT that ends the transaction, in the same round trip; the id that it made."""
-        self.ended = True
-        return self.insert_row(query, values, **more)
+    def insert_last(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
+        """Execute an INSERT and commit in the same round trip. Return the id of the new row."""
+        self.is_ended = True
+        return self.insert_row(query, values, **parameters)
 
     def insert_rows(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
-        """Execute a statement once for each row, with whatever comes next; -1, as nobody knows yet how many rows."""
-        self._waiting += [self._text(query, tuple(row)) for row in rows]
+        """Add a statement for each row to the next round trip. Return -1, as the number of rows is not known."""
+        self._waiting_statements += [self._text(query, tuple(row)) for row in rows]
         return -1
 
     def end(self, *last: str) -> None:
-        """Send what waits and how it ends; nothing where nothing was asked for."""
-        if self.begun or len(self._waiting) > 2:
-            self._waiting += last[:-1]
+        """Send the waiting statements and ``last`` (COMMIT), or nothing if the transaction has no statements."""
+        if self.has_sent or len(self._waiting_statements) > 2:
+            self._waiting_statements += last[:-1]
             self._send(last[-1])
 
-    def _execute(self, query: str, values: Values, more: dict[str, Any]) -> Any:
-        return self._send(self._text(query, {**values, **more}))
+    def _execute(self, query: str, values: Values, parameters: dict[str, Any]) -> Any:
+        return self._send(self._text(query, {**values, **parameters}))
 
     def _text(self, query: str, values: Any) -> str:
-        with _said():
-            text: str = psycopg.ClientCursor(self._to).mogrify(translated(self._queries[query]), values)
+        with _translating_errors():
+            text: str = psycopg.ClientCursor(self._pg_connection).mogrify(translate_query(self._queries[query]), values)
             return text
 
     def _send(self, statement: str) -> Any:
-        statements = [*self._waiting, statement]
-        if self.ended:
+        statements = [*self._waiting_statements, statement]
+        if self.is_ended:
             statements.append("COMMIT")
-        results_before = len(self._waiting)
-        self.begun, self._waiting = True, []
-        cursor = psycopg.ClientCursor(self._to, row_factory=_rows)
+        results_before = len(self._waiting_statements)
+        self.has_sent, self._waiting_statements = True, []
+        cursor = psycopg.ClientCursor(self._pg_connection, row_factory=_build_row_factory)
         try:
-            with _said():
+            with _translating_errors():
                 # Without parameters it goes by the protocol that takes several statements in one message.
                 cursor.execute(";\n".join(statements))
                 for _ in range(results_before):
                     cursor.nextset()
-        except Away:
-            self.commit_lost = statements[-1] == "COMMIT" and self._to.closed
+        except PostgresUnreachableError:
+            self.commit_lost = statements[-1] == "COMMIT" and self._pg_connection.closed
             raise
         return cursor
 
 
 class Postgres(Database):
-    """Accounts in a PostgreSQL database, which any number of processes may share.
+    """Accounts in a PostgreSQL database, which any number of processes can share.
 
-    ``write`` holds a lock against every other writer of every process, as SQLite's one writer does; what ``share`` runs
-    goes on beside its like. A transaction has a connection of its own; those that nobody uses wait for the next.
+    ``write`` excludes every other writer of every process, as in SQLite. ``write_batched`` runs in parallel with others
+    of its kind. Each transaction borrows a connection from a pool.
     """
 
     def __init__(
@@ -246,18 +252,20 @@ class Postgres(Database):
         self._opened = False
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
         if alone:
-            # A move decides by what is on the disk.
+            # A move must be on the disk before it is decided.
             self._options += " -c synchronous_commit=on"
-        self._idle: deque[Any] = deque()
-        self._lent_to: dict[int, Any] = {}  # connections in use, by the thread that uses them
+        self._idle_connections: deque[Any] = deque()
+        self._connection_by_thread: dict[int, Any] = {}  # Connections in use, by thread id.
         self._cancelled_at: WeakKeyDictionary[Any, float] = WeakKeyDictionary()
-        self._mark = uuid4().hex
+        self._process_id = uuid4().hex
         self._monotonic = monotonic
-        self._changes = ChangeListener(self._connect, self._mark, self._note_changes, self._note_deafness, monotonic)
+        self._changes = ChangeListener(
+            self._connect, self._process_id, self._note_changes, self._note_deafness, monotonic
+        )
         self._write_count_lock = threading.Lock()
         self._raised_at = monotonic()
         try:
-            with _said(), self._lent() as connection:
+            with _translating_errors(), self._borrow_connection() as connection:
                 prepare(connection)
                 self._check_mark(connection)
             self._opened = True
@@ -268,7 +276,7 @@ class Postgres(Database):
     def _connect(self) -> Any:
         if self.closed:
             raise sqlite3.ProgrammingError("the database is closed")
-        with _said():
+        with _translating_errors():
             connection = psycopg.connect(
                 self._url,
                 autocommit=True,
@@ -277,28 +285,28 @@ class Postgres(Database):
                 tcp_user_timeout=1000 * IDLE_SECONDS,
                 application_name="finapi",
             )
-        connection.adapters.register_dumper(bool, _Truth)
-        connection.adapters.register_dumper(str, _Text)
-        connection.adapters.register_loader("numeric", _Number)
-        connection.adapters.register_loader("bool", _Whether)
+        connection.adapters.register_dumper(bool, _BoolDumper)
+        connection.adapters.register_dumper(str, _TextDumper)
+        connection.adapters.register_loader("numeric", _NumericLoader)
+        connection.adapters.register_loader("bool", _BoolLoader)
         try:
-            with _said():
-                self._enter(connection)
+            with _translating_errors():
+                self._take_use_lock(connection)
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _enter(self, connection: Any) -> None:
-        """Take a share of the lock against moves, or all of it for a move; and look whether accounts are in force."""
+    def _take_use_lock(self, connection: Any) -> None:
+        """Take the lock against moves, shared or for a move exclusively. Raise if the accounts are not in force."""
         if self._alone:
-            until = time.monotonic() + ALONE_SECONDS
-            while not connection.execute(f"SELECT pg_try_advisory_lock({USES})").fetchone()[0]:
-                if time.monotonic() >= until:
+            deadline = time.monotonic() + EXCLUSIVE_USE_SECONDS
+            while not connection.execute(f"SELECT pg_try_advisory_lock({USE_LOCK})").fetchone()[0]:
+                if time.monotonic() >= deadline:
                     raise UsageError("another finapi uses the accounts in PostgreSQL; stop every node first")
-                threading.Event().wait(LOOK_SECONDS)
+                threading.Event().wait(EXCLUSIVE_USE_POLL_SECONDS)
             return
-        if not connection.execute(f"SELECT pg_try_advisory_lock_shared({USES})").fetchone()[0]:
+        if not connection.execute(f"SELECT pg_try_advisory_lock_shared({USE_LOCK})").fetchone()[0]:
             self._refuse("the accounts there are being moved by finapi move", UndecidedMoveError)
         if self._opened:
             self._check_mark(connection)
@@ -310,38 +318,38 @@ class Postgres(Database):
 
     def _refuse(self, message: str, error: type[UsageError]) -> NoReturn:
         """Raise ``error`` at a start. A process that runs answers 503 until its accounts are in force again."""
-        raise Away(message) if self._opened else error(message)
+        raise PostgresUnreachableError(message) if self._opened else error(message)
 
     @contextmanager
-    def _lent(self) -> Iterator[Any]:
+    def _borrow_connection(self) -> Iterator[Any]:
         try:
-            connection = self._idle.pop()
+            connection = self._idle_connections.pop()
         except IndexError:
             connection = self._connect()
         thread_id = threading.get_ident()
-        before = self._lent_to.get(thread_id)
-        self._lent_to[thread_id] = connection
+        before = self._connection_by_thread.get(thread_id)
+        self._connection_by_thread[thread_id] = connection
         try:
             yield connection
-        except Away:
-            # Those that wait lead where this one led.
-            while self._idle:
-                self._idle.pop().close()
+        except PostgresUnreachableError:
+            # Idle connections lead to the same unreachable server.
+            while self._idle_connections:
+                self._idle_connections.pop().close()
             raise
         finally:
             if before is None:
-                del self._lent_to[thread_id]
+                del self._connection_by_thread[thread_id]
             else:
-                self._lent_to[thread_id] = before
+                self._connection_by_thread[thread_id] = before
             if self.closed or connection.info.transaction_status != TransactionStatus.IDLE:
                 connection.close()
             else:
-                self._idle.append(connection)
+                self._idle_connections.append(connection)
 
     @contextmanager
-    def _within(self, *first: str) -> Iterator[PostgresTransaction]:
-        """A transaction on a connection of its own, undone when the block raises."""
-        with self._judged(), self._lent() as connection:
+    def _open_transaction(self, *first: str) -> Iterator[PostgresTransaction]:
+        """Yield a transaction on a borrowed connection. It is rolled back if the block raises."""
+        with self._tracking_reachability(), self._borrow_connection() as connection:
             tx = PostgresTransaction(connection, self._queries, *first)
             try:
                 yield tx
@@ -352,10 +360,10 @@ class Postgres(Database):
                 raise
 
     @contextmanager
-    def _judged(self) -> Iterator[None]:
+    def _tracking_reachability(self) -> Iterator[None]:
         try:
             yield
-        except Away as error:
+        except PostgresUnreachableError as error:
             self._log_trouble("accounts cannot be reached: %s", error)
             self.trouble = str(error)
             raise
@@ -369,11 +377,11 @@ class Postgres(Database):
             raise RuntimeError("a write transaction inside another")
         self._local.writes = True
         try:
-            with self._within("BEGIN", TOGETHER if shared else ALONE) as tx:
+            with self._open_transaction("BEGIN", LOCK_SHARED if shared else LOCK_EXCLUSIVE) as tx:
                 try:
                     yield tx
-                    if not tx.ended:
-                        tx.end(*self._told(tx, shared), "COMMIT")
+                    if not tx.is_ended:
+                        tx.end(*self._build_notification(tx, shared), "COMMIT")
                 except BaseException:
                     for put_back in reversed(tx.undo):
                         put_back()
@@ -387,29 +395,29 @@ class Postgres(Database):
             self._raise_write_count()
         self._notify_listeners(tx)
 
-    def _told(self, tx: Transaction, shared: bool) -> Sequence[str]:
-        """What the other processes are told of a transaction: that there was one, and its topics."""
-        words = " ".join((self._mark, *sorted(tx.topics)))
-        return () if shared and not tx.topics else (f"NOTIFY {CHANNEL}, '{words}'",)
+    def _build_notification(self, tx: Transaction, shared: bool) -> Sequence[str]:
+        """Return the NOTIFY statement with the topics, or nothing for a batched write without topics."""
+        message = " ".join((self._process_id, *sorted(tx.topics)))
+        return () if shared and not tx.topics else (f"NOTIFY {CHANNEL}, '{message}'",)
 
     def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
-        """What ``work`` gives, in a transaction beside others of this kind; ``alone``: beside none.
+        """Run ``work`` in a transaction in parallel with others of this kind, or ``alone``. Return its result.
 
-        Nobody waits here for a commit of others: PostgreSQL puts them together.
+        The work of several threads is not combined here, as PostgreSQL groups commits itself.
         """
         with self._transaction(shared=True) as tx:
             if alone:
-                tx._waiting[1] = ALONE  # type: ignore[attr-defined]
+                tx._waiting_statements[1] = LOCK_EXCLUSIVE  # type: ignore[attr-defined]
             return work(tx)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A read transaction: everything read in the block is of one moment. One inside another is refused."""
+        """Yield a read transaction: all its queries see the same moment. It cannot be nested."""
         if getattr(self._local, "reads", False):
             raise RuntimeError("a read transaction inside another")
         self._local.reads = True
         try:
-            with self._within("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as tx:
+            with self._open_transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as tx:
                 yield tx
                 tx.end("COMMIT")
         finally:
@@ -417,8 +425,8 @@ class Postgres(Database):
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
-        """For one query that answers everything: what :meth:`read` gives, without a transaction around it."""
-        with self._within() as tx:
+        """Yield a transaction for a single query, without BEGIN and COMMIT around it."""
+        with self._open_transaction() as tx:
             yield tx
 
     def listen(self, topic: str, listener: Callable[[], None]) -> None:
@@ -427,14 +435,14 @@ class Postgres(Database):
         self.follow_changes()
 
     def follow_changes(self) -> None:
-        """Begin to hear of what other processes commit."""
+        """Start to listen for commits of other processes."""
         self._changes.start()
 
     @property
     def write_count(self) -> int:
-        """A number that rises with every change of any process that is heard of.
+        """Return a number that rises with every known change of any process.
 
-        While nothing can be heard it rises once a second, so that nothing cached outlives a revocation by more.
+        While the listener does not work it rises once a second, so that cached callers are valid for a second at most.
         """
         if self._changes.is_listening():
             return self._write_count
@@ -447,10 +455,10 @@ class Postgres(Database):
             return self._write_count
 
     def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
-        """Return True if this process becomes the one that works within ``seconds``.
+        """Return True if this process becomes the active worker within ``seconds``.
 
-        It holds a lock on the connection by which it hears of changes. ``deposed`` is called when another works in its
-        place, after a time in which PostgreSQL could not be reached.
+        It holds a lock on the connection of its listener. ``deposed`` is called if another process has become the
+        worker while PostgreSQL could not be reached.
         """
         return self._changes.elect(seconds, deposed)
 
@@ -460,45 +468,42 @@ class Postgres(Database):
             self._raised_at = self._monotonic()
 
     def _note_changes(self, topics: Collection[str] | None) -> None:
-        """Drop what is cached and call the listeners of the topics, or of all topics for None."""
+        """Invalidate cached accounts and call the listeners of the topics, or of all topics for None."""
         self._raise_write_count()
         for topic in list(self._listeners) if topics is None else topics:
             for listener in list(self._listeners.get(topic, ())):
                 listener()
 
     def _note_deafness(self) -> None:
-        """Let listeners look for what they were not told of, unless accounts are known to be out of reach."""
+        """Call all listeners, as notifications may have been missed, unless PostgreSQL is known to be unreachable."""
         if self.trouble is None:
             self._note_changes(None)
 
-    def take(self, file: Database, mark: MoveMark) -> None:
-        """Copy the accounts of a file into the place of those here, row by row, and set ``mark`` with them.
+    def copy_from_file(self, file: Database, mark: MoveMark) -> None:
+        """Replace the accounts here by those of a file, and set ``mark`` in the same transaction.
 
-        Raise UsageError if others are in force here or the copy differs; nothing has changed then.
+        Raise UsageError if other accounts are in force here or the copy differs. Then nothing has changed.
         """
-        with self._moving() as connection, file.read() as tx:
+        with self._open_copy_transaction() as connection, file.read() as tx:
             source = tx._connection
-            sent = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            sent_digests = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
             if _read_mark(connection) is None:
                 present = self._digests(connection)
-                if any(present[table][0] for table in ("users", "invites")) and present != sent:
+                if any(present[table][0] for table in ("users", "invites")) and present != sent_digests:
                     raise UsageError("other accounts are there already")
             connection.execute(f"TRUNCATE {', '.join(ACCOUNTS)} RESTART IDENTITY")
             copy_rows(source, connection)
-            if self._digests(connection) != sent:
+            if self._digests(connection) != sent_digests:
                 raise UsageError("what arrived is not what was sent; nothing has changed")
             _write_mark(connection, mark)
 
-    def give(self, file: Database) -> None:
-        """Copy the accounts here into a file, in the place of those that it holds.
-
-        Raise UsageError if the copy differs; nothing has changed then.
-        """
-        with self._moving() as connection, file.write() as tx:
-            target, sent = tx._connection, self._digests(connection)
+    def copy_to_file(self, file: Database) -> None:
+        """Replace the accounts of a file by those here. Raise UsageError, with nothing changed, if the copy differs."""
+        with self._open_copy_transaction() as connection, file.write() as tx:
+            target, sent_digests = tx._connection, self._digests(connection)
             target.execute("PRAGMA defer_foreign_keys=ON")
             for table in ACCOUNTS:
-                # The audit log is not changed: what it has stays, and is in what comes.
+                # Rows of the audit log cannot be deleted. Those here include them.
                 if table != "audit":
                     target.execute(f"DELETE FROM {table}")  # nosec B608
             for table in ACCOUNTS:
@@ -512,53 +517,53 @@ class Postgres(Database):
                 if table in ACCOUNTS:
                     last = connection.execute(f"SELECT last_value FROM {table}_id_seq").fetchone()[0]  # nosec B608
                     target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
-            arrived = {table: digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
-            if arrived != sent:
+            arrived_digests = {table: digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            if arrived_digests != sent_digests:
                 raise UsageError("what arrived is not what was sent; nothing has changed")
 
     def find_mark(self) -> MoveMark | None:
         """Return the mark of a move that keeps the accounts here from being opened, or None."""
-        with self._lent() as connection, _said():
+        with self._borrow_connection() as connection, _translating_errors():
             return _read_mark(connection)
 
     def set_mark(self, mark: MoveMark | None) -> None:
         """Set the mark of a move, or with None put the accounts here in force."""
-        with self._lent() as connection, _said():
+        with self._borrow_connection() as connection, _translating_errors():
             _write_mark(connection, mark)
 
     @contextmanager
-    def _moving(self) -> Iterator[Any]:
-        """A connection with a transaction beside which no other writes, however long it takes."""
-        with self._lent() as connection, _said(), connection.transaction():
+    def _open_copy_transaction(self) -> Iterator[Any]:
+        """Yield a connection in an exclusive transaction without time limits."""
+        with self._borrow_connection() as connection, _translating_errors(), connection.transaction():
             for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                 connection.execute(f"SET LOCAL {limit} = 0")
-            connection.execute(ALONE)
+            connection.execute(LOCK_EXCLUSIVE)
             yield connection
 
     def _digests(self, connection: Any) -> dict[str, tuple[int, int]]:
-        found = {}
+        digests = {}
         for table in ACCOUNTS:
             with connection.cursor(f"digest_{table}") as rows:
                 rows.execute(f"SELECT * FROM {table}")  # nosec B608
-                found[table] = digest(rows)
-        return found
+                digests[table] = digest(rows)
+        return digests
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of the database; PostgreSQL's own of them are no concern of finapi's."""
-        with self._lent() as connection, _said():
+        """Return the bytes of the database by part. There is one part, ``pages``."""
+        with self._borrow_connection() as connection, _translating_errors():
             return {"pages": connection.execute("SELECT pg_database_size(current_database())").fetchone()[0]}
 
     def list_integrity_errors(self) -> list[str]:
-        """Nothing: PostgreSQL looks after its pages and its references itself."""
+        """Return an empty list, as PostgreSQL verifies pages and references itself."""
         return []
 
     def break_off(self, thread_id: int) -> None:
-        """Break off what a thread waits for: PostgreSQL is asked to cancel the statement, once, and has a little time.
+        """Cancel the statement that a thread waits for. After CANCEL_SECONDS cut its connection.
 
-        Then the connection is cut, in case the database cannot be reached. Without the request it would go on with the
-        statement, and hold its locks against a finapi that starts next.
+        Only cutting the connection is not enough: PostgreSQL would continue the statement and hold its locks, which the
+        next start needs.
         """
-        connection = self._lent_to.get(thread_id)
+        connection = self._connection_by_thread.get(thread_id)
         if connection is None:
             return
         cancelled_at = self._cancelled_at.get(connection)
@@ -571,15 +576,15 @@ class Postgres(Database):
                 handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close every connection that waits; one in use is closed by who uses it."""
+        """Close the idle connections. One in use is closed by its thread."""
         self.closed = True
-        while self._idle:
-            self._idle.pop().close()
+        while self._idle_connections:
+            self._idle_connections.pop().close()
         self._changes.stop()
 
 
 def _cancel(connection: Any) -> None:
-    """Ask PostgreSQL to cancel what a connection runs. A connection that has ended runs nothing."""
+    """Cancel the statement of a connection. A closed connection has none."""
     with suppress(psycopg.Error):
         connection.cancel()
 
@@ -609,14 +614,14 @@ def name_database(url: str) -> str:
 
 
 class AccountsState(NamedTuple):
-    """Whether the accounts of a database can be opened, and a sentence that says so."""
+    """The state of the accounts in a database: if they can be opened, and a sentence about it."""
 
     can_be_opened: bool
     text: str
 
 
 def inspect(url: str) -> AccountsState:
-    """Look at the accounts of a database without changing anything there."""
+    """Return the state of the accounts in a database. Nothing is changed."""
     name = name_database(url)
     try:
         with closing(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)) as connection:
@@ -638,7 +643,7 @@ def prepare(connection: Any) -> None:
     newest = schema.newest_version()
     with connection.transaction():
         connection.execute("SET LOCAL statement_timeout = 0")
-        connection.execute(ALONE)
+        connection.execute(LOCK_EXCLUSIVE)
         if not _has_table(connection, "finapi_schema"):
             if _has_table(connection, "schema_version"):
                 raise UsageError(
@@ -660,8 +665,10 @@ def prepare(connection: Any) -> None:
 
 
 def _read_mark(connection: Any) -> MoveMark | None:
-    state, move_id, place = connection.execute("SELECT move_state, move_id, move_place FROM finapi_schema").fetchone()
-    return None if state is None else MoveMark(state, move_id, place)
+    state, move_id, directory_name = connection.execute(
+        "SELECT move_state, move_id, move_place FROM finapi_schema"
+    ).fetchone()
+    return None if state is None else MoveMark(state, move_id, directory_name)
 
 
 def _write_mark(connection: Any, mark: MoveMark | None) -> None:
@@ -674,12 +681,12 @@ def _has_table(connection: Any, name: str) -> bool:
 
 
 def copy_rows(source: sqlite3.Connection, target: Any) -> None:
-    """Copy what SQLite holds of accounts into tables that hold nothing else, and let new numbers follow on."""
+    """Copy the accounts of SQLite into empty tables. New ids continue after the highest one of SQLite."""
     highest = dict(source.execute("SELECT name, seq FROM sqlite_sequence").fetchall())
     for table in ACCOUNTS:
         rows = source.execute(f"SELECT * FROM {table}")  # nosec B608
         columns = [column[0] for column in rows.description]
-        # What the schema begins with, and what a trigger has counted of a row that was copied before.
+        # Rows that the schema inserts, or that a trigger has written for rows copied before.
         if table in REPLACED:
             target.execute(f"DELETE FROM {table}")  # nosec B608
         with target.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
@@ -687,12 +694,12 @@ def copy_rows(source: sqlite3.Connection, target: Any) -> None:
                 copy.write_row(tuple(row))
         if "id" in columns:
             last = f"nullif(greatest((SELECT max(id) FROM {table}), {highest.get(table, 0)}), 0)"  # nosec B608
-            place = f"pg_get_serial_sequence('{table}', 'id')"
-            target.execute(f"SELECT setval({place}, coalesce({last}, 1), {last} IS NOT NULL)")  # nosec B608
+            sequence = f"pg_get_serial_sequence('{table}', 'id')"
+            target.execute(f"SELECT setval({sequence}, coalesce({last}, 1), {last} IS NOT NULL)")  # nosec B608
 
 
 def digest(rows: Iterable[Sequence[Any]]) -> tuple[int, int]:
-    """How many rows there are, and a number that they have whatever their order."""
+    """Return the number of rows and a hash of them that does not depend on their order."""
     count = total = 0
     for row in rows:
         count += 1

@@ -26,7 +26,7 @@ def copy_before_upgrade(path: Path) -> None:
 
     Raise UsageError if the copy cannot be written.
     """
-    version = backup.version_of(path)
+    version = backup.read_version(path)
     if not 0 < version < schema.newest_version():
         return
     target = path.with_name(f"{path.name}.schema-{version:04}")
