@@ -26,8 +26,11 @@ NEEDED = 0.9
 SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
 ACCOUNT, METERING = "tests/api/test_account.py", "tests/api/test_metering.py"
-SERIES = "tests/test_series.py tests/test_derivations.py tests/api/test_timeseries_api.py"
 HOLDINGS = "tests/market/holdings"
+FINANCIALS = "tests/market/financials"
+SERIES = (
+    f"{FINANCIALS}/test_metric_series.py {FINANCIALS}/test_derived_figures.py tests/web/financials/test_timeseries.py"
+)
 
 # Each module and the tests that are to notice.
 TESTS = {
@@ -37,8 +40,8 @@ TESTS = {
     "accounts/plans": "tests/test_plans.py tests/test_own_accounts.py " + ACCOUNT,
     "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
     "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
-    "market/financials/periods": f"tests/test_periods.py {SERIES}",
-    "market/financials/fact_book": f"tests/test_fact_book.py tests/test_faces.py {SERIES}",
+    "market/financials/periods": f"{FINANCIALS}/test_periods.py {SERIES}",
+    "market/financials/fact_book": f"{FINANCIALS}/test_fact_book.py {FINANCIALS}/test_faces.py {SERIES}",
     "market/holdings/value_units": f"{HOLDINGS}/test_value_units.py {HOLDINGS}/test_holdings_store.py",
     "market/holdings/fund_positions": f"{HOLDINGS}/test_fund_positions.py {HOLDINGS}/test_holdings_store.py "
     "tests/web/holdings/test_form13f_api.py",

@@ -19,9 +19,9 @@ from finapi.ops.app_opening import open_app
 from finapi.testing import FinapiServer
 from finapi.verbs import terminal_tables
 from finapi.web.financials import screen
-from tests.api.test_figures_api import year
 from tests.conftest import NOW
-from tests.figures import document, store
+from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.web.financials.test_figures import year
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +290,7 @@ def test_a_screen_of_a_data_directory_makes_first_what_a_server_would_have_made(
     monkeypatch.delenv("FINAPI_URL")
     monkeypatch.setattr(screen, "MAX_YEARS_DUE", 0)
     with open_app(Config(data_dir=tmp_path)) as app:
-        store(app, document(77, "Seventy-Seven plc", year(77, 2023, 10)))
+        store_companyfacts(app, build_companyfacts(77, "Seventy-Seven plc", year(77, 2023, 10)))
         key = users.create(app, "ann@example.com", "pro", NOW).api_key
     assert cli.main([*words, "--key", key, "--data-dir", str(tmp_path)]) == 0
     assert [row["cik"] for row in json.loads(capsys.readouterr().out)["data"]] == ["0000000077"]

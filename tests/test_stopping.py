@@ -42,7 +42,7 @@ from finapi.store import backup, datadir, portions
 from finapi.store.db import Database
 from tests import process
 from tests.conftest import NOW
-from tests.figures import document, store
+from tests.support.figures import build_companyfacts, store_companyfacts
 
 PATIENCE = 30.0  # seconds after which a step that does not end has failed the test
 SNOWFLAKE = 1640147  # of the demo's companies: 2,482 facts
@@ -144,7 +144,7 @@ def latest_years(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     row |= {"form": "10-K", "filed": "2025-02-01"}
     for cik in range(1, 61):
         named = {**row, "accn": f"{cik:010}-25-000001"}
-        store(app, document(cik, f"Company {cik}", [("us-gaap:Revenues", "USD", named)]))
+        store_companyfacts(app, build_companyfacts(cik, f"Company {cik}", [("us-gaap:Revenues", "USD", named)]))
     query = "latest_years WHERE made_of IS NOT stamp"
     return Backlog(worker_step(app, "latest-years"), lambda: count(app, query))
 

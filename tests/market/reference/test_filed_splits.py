@@ -16,9 +16,9 @@ from finapi.market.reference.share_splits import FROM_PRICES, HoldingValue, Like
 from finapi.web.financials import screen
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.figures import document
 from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.figures import build_companyfacts
 from tests.support.fund_filings import submission, take
 
 TICKERS = b'{"0":{"cik_str":320193,"ticker":"AAPL","title":"Apple Inc."}}'
@@ -47,7 +47,7 @@ def facts(*told: tuple[int, float], day: str | None = None) -> bytes:
     if day:
         tag = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
         rows.append((tag, "pure", {"end": day, **of, "val": 10}))
-    return document(320193, "Apple Inc.", rows)
+    return build_companyfacts(320193, "Apple Inc.", rows)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The endpoints of figures and of what is held: rows, pages, filters, tables, sums, refusals."""
+"""The endpoints of facts and of coverage: rows, pages, filters, tables, sums, refusals."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def row(filing: tuple[str, str, str], val: Any, end: str, start: str | None = No
 
 
 def document(cik: int, name: str, **concepts: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    of = {concept: {"units": units} for concept, units in concepts.items()}
-    return {"cik": cik, "entityName": name, "facts": {"us-gaap": of}}
+    tags = {concept: {"units": units} for concept, units in concepts.items()}
+    return {"cik": cik, "entityName": name, "facts": {"us-gaap": tags}}
 
 
 YEAR = ("2009-09-26", "2008-09-28")
@@ -71,10 +71,10 @@ DOCUMENTS = (
 )
 
 
-def take(app: App, *paths: Path, given: IngestOptions | None = None) -> None:
+def ingest_files(app: App, *paths: Path, options: IngestOptions | None = None) -> None:
     outcomes: list[Outcome] = []
-    ingest.run(app, paths, given or IngestOptions(), outcomes.append)
-    assert {one.outcome for one in outcomes} <= {"ingested", "skipped"}, outcomes
+    ingest.run(app, paths, options or IngestOptions(), outcomes.append)
+    assert {outcome.outcome for outcome in outcomes} <= {"ingested", "skipped"}, outcomes
 
 
 Ask = Callable[..., Answer]
@@ -82,20 +82,20 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documents as files."""
-    place = tmp_path_factory.mktemp("documents")
-    for number, one in enumerate(DOCUMENTS):
-        (place / f"{number}.json").write_text(json.dumps(one))
-    zipped(place / "q.zip", tables())
-    return place
+    """Return a directory with the documents as files."""
+    directory = tmp_path_factory.mktemp("documents")
+    for number, content in enumerate(DOCUMENTS):
+        (directory / f"{number}.json").write_text(json.dumps(content))
+    zipped(directory / "q.zip", tables())
+    return directory
 
 
 @pytest.fixture(scope="module")
 def stored(make_stored: Callable[..., App], folder: Path) -> App:
     app = make_stored()
-    take(app, *(folder / f"{place}.json" for place in range(len(DOCUMENTS))))
-    take(app, folder / "q.zip")
-    take(app, FILING, given=IngestOptions(NFLX, "2010-10-27"))
+    ingest_files(app, *(folder / f"{number}.json" for number in range(len(DOCUMENTS))))
+    ingest_files(app, folder / "q.zip")
+    ingest_files(app, FILING, options=IngestOptions(NFLX, "2010-10-27"))
     with app.db.write() as tx:
         companies.upsert_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
         companies.update_attributes(tx, APPLE, companies.FiledAttributes(3571), 1, "")
@@ -109,7 +109,7 @@ def app(copied: Callable[..., App], stored: App) -> App:
 
 @pytest.fixture
 def ask(client: Client, user: NewUser) -> Ask:
-    """Asks for a path under /api/v1; what it answers is held against the shape that is published."""
+    """Return a function that calls a path under /api/v1 and checks the answer against its published schema."""
     client.key = user.api_key
 
     def asked(path: str, method: str = "GET", **options: Any) -> Answer:
@@ -130,7 +130,7 @@ def ask(client: Client, user: NewUser) -> Ask:
 # ---- /xbrl/facts
 
 
-def test_facts_of_a_filing_have_their_parts(ask: Ask) -> None:
+def test_facts_of_a_filing_have_all_members(ask: Ask) -> None:
     answer = ask("/xbrl/facts", query={"accession": ANNUAL[0], "tag": "EarningsPerShareDiluted"})
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "10")
     assert answer.json["data"] == [
@@ -156,66 +156,66 @@ def test_facts_of_a_filing_have_their_parts(ask: Ask) -> None:
 
 def test_facts_of_a_company_are_the_last_filed_first(ask: Ask) -> None:
     answer = ask("/xbrl/facts", query={"cik": "320193", "tag": "us-gaap:NetIncomeLoss"})
-    assert [(one["value"], one["form_type"]) for one in answer.json["data"]] == [
+    assert [(fact["value"], fact["form_type"]) for fact in answer.json["data"]] == [
         (8200000000, "DEF 14A"),
         (8235000000, "10-K/A"),
         (5704000000, "10-K"),
     ]
 
 
-def test_facts_are_hidden_from_a_day_before_they_were_filed(ask: Ask) -> None:
+def test_facts_filed_after_as_of_are_hidden(ask: Ask) -> None:
     query = {"cik": "320193", "tag": "Assets"}
-    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000, 53851000000]
+    assert [fact["value"] for fact in ask("/xbrl/facts", query=query).json["data"]] == [47501000000, 53851000000]
     before = ask("/xbrl/facts", query=query | {"as_of": "2010-01-24"})
-    assert [one["value"] for one in before.json["data"]] == [53851000000]
+    assert [fact["value"] for fact in before.json["data"]] == [53851000000]
 
 
-def test_pages_follow_each_other_and_say_exactly_whether_there_are_more(ask: Ask) -> None:
-    whole = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
-    assert len(whole) > 4
-    seen = []
-    for offset in range(0, len(whole), 4):
+def test_pages_of_facts_state_if_there_are_more(ask: Ask) -> None:
+    all_facts = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
+    assert len(all_facts) > 4
+    paged_facts = []
+    for offset in range(0, len(all_facts), 4):
         page = ask("/xbrl/facts", query={"accession": NFLX, "limit": "4", "offset": str(offset)}).json
-        seen += page["data"]
-        assert page["meta"]["pagination"]["has_more"] == (offset + 4 < len(whole))
-    assert seen == whole
+        paged_facts += page["data"]
+        assert page["meta"]["pagination"]["has_more"] == (offset + 4 < len(all_facts))
+    assert paged_facts == all_facts
 
 
 def test_facts_with_dimensions_are_found_by_axis_and_member(ask: Ask) -> None:
     everything = ask("/xbrl/facts", query={"accession": ADSH}).json["data"]
-    whole = ask("/xbrl/facts", query={"accession": ADSH, "consolidated_only": "true"}).json["data"]
-    assert [one["dimensions"] for one in everything if one not in whole] == [
+    consolidated = ask("/xbrl/facts", query={"accession": ADSH, "consolidated_only": "true"}).json["data"]
+    assert [fact["dimensions"] for fact in everything if fact not in consolidated] == [
         [{"axis": "BusinessSegments", "member": "Trading"}]
     ]
     for dims, count in (("BusinessSegments", 1), ("BusinessSegments=Trading", 1), ("BusinessSegments=No", 0)):
         assert len(ask("/xbrl/facts", query={"accession": ADSH, "dims": dims}).json["data"]) == count
 
 
-def test_own_elements_are_marked_and_nil_is_null_with_its_reason(ask: Ask) -> None:
-    (own,) = ask("/xbrl/facts", query={"accession": ADSH, "tag": "OwnThing"}).json["data"]
-    assert (own["taxonomy"], own["value"], own["is_extension"]) == ("ext", None, True)
-    assert own["mark"] == {"status": "nil", "reason": "reported_nil"}
+def test_custom_tags_are_marked_and_nil_is_null(ask: Ask) -> None:
+    (custom_fact,) = ask("/xbrl/facts", query={"accession": ADSH, "tag": "OwnThing"}).json["data"]
+    assert (custom_fact["taxonomy"], custom_fact["value"], custom_fact["is_extension"]) == ("ext", None, True)
+    assert custom_fact["mark"] == {"status": "nil", "reason": "reported_nil"}
 
 
 def test_decimals_are_those_of_the_documents(ask: Ask) -> None:
-    found = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
-    assert {one["decimals"] for one in found} >= {-3}
-    assert {one["source"] for one in found} == {"xbrl"}
+    facts = ask("/xbrl/facts", query={"accession": NFLX}).json["data"]
+    assert {fact["decimals"] for fact in facts} >= {-3}
+    assert {fact["source"] for fact in facts} == {"xbrl"}
 
 
-def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app: App, ask: Ask) -> None:
+def test_replaced_reports_are_left_out_unless_requested(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
         for accession in (ANNUAL[0], AMENDED[0]):
             parties = (metadata.Party(APPLE, metadata.LISTED_RANK),)
-            told = metadata.FilingMetadata(
+            amendment = metadata.FilingMetadata(
                 accession, metadata.SUBMISSIONS_EVIDENCE, parties, period_of_report="2009-09-26"
             )
-            filing_store.upsert(tx, told, NOW)
+            filing_store.upsert(tx, amendment, NOW)
         tx.run("bump_data_version")
     query = {"cik": "320193", "tag": "Assets"}
-    assert [one["value"] for one in ask("/xbrl/facts", query=query).json["data"]] == [47501000000]
+    assert [fact["value"] for fact in ask("/xbrl/facts", query=query).json["data"]] == [47501000000]
     both = ask("/xbrl/facts", query=query | {"amendments": "all"}).json["data"]
-    assert [one["value"] for one in both] == [47501000000, 53851000000]
+    assert [fact["value"] for fact in both] == [47501000000, 53851000000]
 
 
 @pytest.mark.parametrize(
@@ -232,14 +232,14 @@ def test_report_that_a_later_one_replaces_is_left_out_unless_all_are_wanted(app:
         ({"accession": "0000000000-00-000000"}, 404, "NOT_FOUND"),
     ],
 )
-def test_questions_that_cannot_be_answered_are_refused_free(
+def test_invalid_queries_for_facts_are_refused_for_free(
     ask: Ask, query: dict[str, str], status: int, code: str
 ) -> None:
     answer = ask("/xbrl/facts", query=query)
     assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (status, code, "0")
 
 
-def test_facts_come_as_a_table_too(ask: Ask) -> None:
+def test_facts_are_served_as_a_table(ask: Ask) -> None:
     answer = ask("/xbrl/facts", query={"cik": "320193", "tag": "Assets", "limit": "1"}, headers={"Accept": "text/csv"})
     (only,) = csv.DictReader(io.StringIO(answer.body.decode()))
     assert (only["concept"], only["value"], only["accession_no"]) == ("Assets", "47501000000", AMENDED[0])
@@ -283,23 +283,23 @@ def test_figures_of_a_company_are_counted_and_paged(ask: Ask) -> None:
         ("/xbrl/facts", {"tag": "NetIncomeLoss"}),
     ],
 )
-def test_a_page_far_down_makes_no_facts_of_the_filings_before_it(
+def test_a_later_page_only_counts_the_filings_before_it(
     ask: Ask, monkeypatch: pytest.MonkeyPatch, path: str, query: dict[str, str]
 ) -> None:
     company = {"ticker": "AAPL"} if path == "/facts" else {"cik": "320193"}
-    whole = ask(path, query=company | query).json["data"]
-    read, of_sets = [], filed_facts.iter_facts_by_set
+    all_facts = ask(path, query=company | query).json["data"]
+    read_sets, of_sets = [], filed_facts.iter_facts_by_set
 
     def seen(tx: Any, sets: Any, **options: Any) -> Any:
-        read.extend(sets)
+        read_sets.extend(sets)
         return of_sets(tx, sets, **options)
 
     monkeypatch.setattr(filed_facts, "iter_facts_by_set", seen)
-    last = ask(path, query=company | query | {"offset": str(len(whole) - 1)}).json
-    assert last["data"] == whole[-1:]
-    assert len(read) == 1
-    assert ask(path, query=company | query | {"offset": str(len(whole))}).json["data"] == []
-    assert len(read) == 1
+    last = ask(path, query=company | query | {"offset": str(len(all_facts) - 1)}).json
+    assert last["data"] == all_facts[-1:]
+    assert len(read_sets) == 1
+    assert ask(path, query=company | query | {"offset": str(len(all_facts))}).json["data"] == []
+    assert len(read_sets) == 1
 
 
 @pytest.mark.parametrize(
@@ -312,11 +312,11 @@ def test_a_page_far_down_makes_no_facts_of_the_filings_before_it(
         ({"accession_number": ANNUAL[0].replace("-", "")}, 3),
     ],
 )
-def test_figures_are_narrowed(ask: Ask, query: dict[str, str], count: int) -> None:
+def test_facts_are_filtered(ask: Ask, query: dict[str, str], count: int) -> None:
     assert ask("/facts", query={"ticker": "AAPL"} | query).json["meta"]["total"] == count
 
 
-def test_figures_of_nobody_in_particular_are_refused(ask: Ask) -> None:
+def test_facts_without_a_company_or_filing_are_refused(ask: Ask) -> None:
     assert ask("/facts").json["details"]["param"] == "ticker"
     assert ask("/facts", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
 
@@ -327,7 +327,7 @@ def test_figures_of_nobody_in_particular_are_refused(ask: Ask) -> None:
 def test_concept_over_all_companies_is_the_latest_period_first(ask: Ask) -> None:
     answer = ask("/facts/by-concept", query={"concept": "NetIncomeLoss"})
     assert answer.json["concept"] == "us-gaap:NetIncomeLoss"
-    assert [(one["cik"], one["ticker"], one["value"]) for one in answer.json["facts"]] == [
+    assert [(fact["cik"], fact["ticker"], fact["value"]) for fact in answer.json["facts"]] == [
         ("0000051143", None, 7),
         ("0000320193", "AAPL", 5704000000),
         ("0000320193", "AAPL", 8235000000),
@@ -338,39 +338,39 @@ def test_concept_over_all_companies_is_the_latest_period_first(ask: Ask) -> None
     assert answer.json["meta"].items() >= page.items()
 
 
-def test_limit_keeps_the_first_and_the_total_counts_all(ask: Ask) -> None:
-    whole = ask("/facts/by-concept", query={"concept": "NetIncomeLoss"}).json["facts"]
+def test_the_limit_does_not_change_the_total(ask: Ask) -> None:
+    all_facts = ask("/facts/by-concept", query={"concept": "NetIncomeLoss"}).json["facts"]
     for limit in range(1, 6):
         answer = ask("/facts/by-concept", query={"concept": "NetIncomeLoss", "limit": str(limit)})
-        assert answer.json["facts"] == whole[:limit]
+        assert answer.json["facts"] == all_facts[:limit]
         assert answer.json["meta"]["total"] == 5
 
 
 @pytest.mark.parametrize("ticker", [{}, {"ticker": "AAPL"}])
 def test_the_figures_of_a_concept_are_paged_to_their_end(ask: Ask, ticker: dict[str, str]) -> None:
     query = {"concept": "NetIncomeLoss", **ticker}
-    whole = ask("/facts/by-concept", query=query).json["facts"]
+    all_facts = ask("/facts/by-concept", query=query).json["facts"]
     for limit in (1, 2, 3, 5):
         rows: list[Any] = []
-        more = True
-        while more:
+        has_more = True
+        while has_more:
             answer = ask("/facts/by-concept", query={**query, "limit": str(limit), "offset": str(len(rows))}).json
             rows += answer["facts"]
-            more = answer["meta"]["has_more"]
-        assert rows == whole
+            has_more = answer["meta"]["has_more"]
+        assert rows == all_facts
     beyond = ask("/facts/by-concept", query={**query, "offset": "99"}).json
-    assert (beyond["facts"], beyond["meta"]["has_more"], beyond["meta"]["total"]) == ([], False, len(whole))
+    assert (beyond["facts"], beyond["meta"]["has_more"], beyond["meta"]["total"]) == ([], False, len(all_facts))
 
 
 def test_concept_of_a_company_between_two_days(ask: Ask) -> None:
     query = {"concept": "us-gaap:Assets", "ticker": "AAPL"}
-    assert [one["value"] for one in ask("/facts/by-concept", query=query).json["facts"]] == [53851000000, 47501000000]
+    assert [fact["value"] for fact in ask("/facts/by-concept", query=query).json["facts"]] == [53851000000, 47501000000]
     assert ask("/facts/by-concept", query=query | {"date_to": "2009-01-01"}).json["meta"]["total"] == 0
     everyone = {"concept": "us-gaap:Assets", "date_from": "2009-07-01"}
     assert ask("/facts/by-concept", query=everyone).json["meta"]["total"] == 2
 
 
-def test_concept_that_nobody_reports_is_not_found(ask: Ask) -> None:
+def test_a_concept_without_facts_is_not_found(ask: Ask) -> None:
     assert ask("/facts/by-concept", query={"concept": "us-gaap:Nothing"}).json["code"] == "NOT_FOUND"
     assert ask("/facts/by-concept").json["code"] == "INVALID_PARAM"
 
@@ -378,13 +378,13 @@ def test_concept_that_nobody_reports_is_not_found(ask: Ask) -> None:
 # ---- /facts/aggregate
 
 
-def total(ask: Ask, **body: Any) -> Answer:
+def get_sum(ask: Ask, **body: Any) -> Answer:
     return ask("/facts/aggregate", "POST", json={"concept": "NetIncomeLoss", "period": "2009", **body})
 
 
-def test_one_figure_of_each_company_is_added_up_in_the_unit_of_most(ask: Ask) -> None:
-    """Apple's is that of the last periodic report and not of the proxy statement; euros are another sum."""
-    answer = total(ask)
+def test_a_sum_uses_the_unit_of_most_companies(ask: Ask) -> None:
+    """Apple's figure is that of the last periodic report and not of the proxy statement; euros are another sum."""
+    answer = get_sum(ask)
     assert answer.json["aggregates"] == {
         "sum": 8235000000,
         "avg": 8235000000,
@@ -402,21 +402,21 @@ def test_one_figure_of_each_company_is_added_up_in_the_unit_of_most(ask: Ask) ->
     }
 
 
-def test_a_year_may_stand_as_a_number(ask: Ask) -> None:
-    assert total(ask, period=2009).json["aggregates"] == total(ask).json["aggregates"]
+def test_a_year_may_be_a_number(ask: Ask) -> None:
+    assert get_sum(ask, period=2009).json["aggregates"] == get_sum(ask).json["aggregates"]
 
 
 def test_sums_of_balances_take_the_nearest_quarter(ask: Ask) -> None:
-    answer = total(ask, concept="Assets", period="2009Q2")
+    answer = get_sum(ask, concept="Assets", period="2009Q2")
     assert (answer.json["aggregates"]["count"], answer.json["aggregates"]["sum"]) == (2, 889544077888)
-    assert total(ask, concept="Assets", period="CY2009-Q3").json["aggregates"]["sum"] == 47501000000
+    assert get_sum(ask, concept="Assets", period="CY2009-Q3").json["aggregates"]["sum"] == 47501000000
 
 
-def test_sums_are_narrowed_by_tickers_and_sector(ask: Ask) -> None:
-    assert total(ask, tickers=["AAPL"]).json["aggregates"]["sum"] == 8235000000
-    assert total(ask, sector="Manufacturing").json["meta"]["sector"] == "Manufacturing"
-    assert total(ask, sector="Manufacturing").json["aggregates"]["count"] == 1
-    assert total(ask, sector="A").json["aggregates"] == {
+def test_sums_are_filtered_by_tickers_and_sector(ask: Ask) -> None:
+    assert get_sum(ask, tickers=["AAPL"]).json["aggregates"]["sum"] == 8235000000
+    assert get_sum(ask, sector="Manufacturing").json["meta"]["sector"] == "Manufacturing"
+    assert get_sum(ask, sector="Manufacturing").json["aggregates"]["count"] == 1
+    assert get_sum(ask, sector="A").json["aggregates"] == {
         "sum": None,
         "avg": None,
         "median": None,
@@ -439,8 +439,8 @@ def test_sums_are_narrowed_by_tickers_and_sector(ask: Ask) -> None:
         {"concept": ""},
     ],
 )
-def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> None:
-    answer = total(ask, **body)
+def test_invalid_sums_are_refused(ask: Ask, body: dict[str, Any]) -> None:
+    answer = get_sum(ask, **body)
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
 
 
@@ -452,12 +452,14 @@ def test_sums_that_mean_nothing_are_refused(ask: Ask, body: dict[str, Any]) -> N
         (2023, 4, "2023-11-15", "2024-02-14"),
     ],
 )
-def test_a_period_belongs_where_its_middle_lies(year: int, quarter: int | None, first: str, last: str) -> None:
+def test_the_middle_of_a_period_decides_its_calendar_period(
+    year: int, quarter: int | None, first: str, last: str
+) -> None:
     begin, end = filed_facts.compute_end_days(year, quarter)
     assert (days.iso(begin), days.iso(end)) == (first, last)
 
 
-# ---- what is held
+# ---- coverage
 
 
 def test_index_lists_the_sections_of_a_filing(ask: Ask) -> None:
@@ -474,20 +476,20 @@ def test_index_lists_the_sections_of_a_filing(ask: Ask) -> None:
         "report_count": len(data["reports"]),
         "assembled_count": len(data["assembled_statements"]),
     }
-    slots = {one["slot"] for one in data["assembled_statements"]}
+    slots = {section["slot"] for section in data["assembled_statements"]}
     assert slots >= {"StatementsOfIncome"} or slots >= {"StatementsOfFinancialPosition"}
-    assert {one["menu_category"] for one in data["reports"] if one["statement_slot"]} == {"Statements"}
+    assert {section["menu_category"] for section in data["reports"] if section["statement_slot"]} == {"Statements"}
 
 
 def test_index_of_a_filing_of_the_data_sets_has_no_roles(ask: Ask) -> None:
     data = ask(f"/xbrl/filing/{ADSH.replace('-', '')}/index").json["data"]
     assert data["packaging"] == "fsds"
-    assert [one["slot"] for one in data["assembled_statements"]] == [
+    assert [section["slot"] for section in data["assembled_statements"]] == [
         "StatementsOfFinancialPosition",
         "StatementsOfIncome",
         "StatementsOfCashFlows",
     ]
-    assert {one["role_uri"] for one in data["reports"]} == {None}
+    assert {section["role_uri"] for section in data["reports"]} == {None}
 
 
 def test_index_of_an_unknown_filing_is_not_found(ask: Ask) -> None:
@@ -495,7 +497,7 @@ def test_index_of_an_unknown_filing_is_not_found(ask: Ask) -> None:
     assert ask("/xbrl/filing/nonsense/index").json["code"] == "INVALID_PARAM"
 
 
-def test_coverage_says_what_is_held_of_a_company(ask: Ask) -> None:
+def test_coverage_lists_the_documents_of_a_company(ask: Ask) -> None:
     answer = ask("/xbrl/coverage", query={"ticker": "AAPL"})
     assert answer.headers["x-tokens-charged"] == "1"
     assert answer.json["data"] == {
@@ -521,7 +523,7 @@ def test_coverage_of_a_company_without_figures_is_listed(app: App, ask: Ask) -> 
     assert ask("/xbrl/coverage", query={"ticker": "NOPE"}).json["code"] == "UNKNOWN_TICKER"
 
 
-def test_the_status_of_the_data_counts_what_is_held_without_a_key(app: App, ask: Ask) -> None:
+def test_the_status_of_the_data_needs_no_key(app: App, ask: Ask) -> None:
     answer = Client(app).get("/api/v1/financials/status", headers={})
     assert answer.json["data"] == {
         "counts": {"companies": 5, "filings": 7, "facts": 45, "insider_transactions": 0, "holdings": 0, "prices": 0},
@@ -533,7 +535,7 @@ def test_the_status_of_the_data_counts_what_is_held_without_a_key(app: App, ask:
     assert "x-tokens-charged" not in answer.headers
 
 
-def test_the_status_of_an_empty_store_says_so(make_app: Callable[..., App]) -> None:
+def test_the_status_of_an_empty_database_is_empty(make_app: Callable[..., App]) -> None:
     data = Client(make_app()).get("/api/v1/financials/status").json["data"]
     assert set(data["counts"].values()) == {0}
     assert (data["last_filing_at"], data["last_xbrl_run_at"]) == (None, None)
@@ -550,7 +552,7 @@ def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("aapl", ["Apple Inc."]),
         ("apple", ["Apple Inc."]),
@@ -564,23 +566,23 @@ def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
         ("' OR 1=1 --", []),
     ],
 )
-def test_companies_are_found_by_ticker_name_and_cik(ask: Ask, text: str, found: list[str]) -> None:
+def test_companies_are_found_by_ticker_name_and_cik(ask: Ask, text: str, expected: list[str]) -> None:
     answer = ask("/xbrl/search", query={"q": text})
-    assert [one["company"] for one in answer.json["data"]] == found
-    assert answer.json["meta"] == {"count": len(found), "query": text}
+    assert [match["company"] for match in answer.json["data"]] == expected
+    assert answer.json["meta"] == {"count": len(expected), "query": text}
 
 
 def test_a_company_with_several_tickers_is_found_once(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
         companies.upsert_tickers(tx, APPLE, [("AAPL", None), ("AAPL-B", None)], companies.FROM_LIST)
-    assert [one["ticker"] for one in ask("/xbrl/search", query={"q": "aapl"}).json["data"]] == ["AAPL"]
+    assert [match["ticker"] for match in ask("/xbrl/search", query={"q": "aapl"}).json["data"]] == ["AAPL"]
 
 
 def test_a_company_with_figures_comes_before_one_without(app: App, ask: Ask) -> None:
     with app.db.write() as tx:
         companies.upsert_name(tx, 1418121, "Apple Hospitality REIT", companies.FROM_COVER, "")
-    found = ask("/xbrl/search", query={"q": "apple"}).json["data"]
-    assert [one["company"] for one in found] == ["Apple Inc.", "Apple Hospitality REIT"]
+    matches = ask("/xbrl/search", query={"q": "apple"}).json["data"]
+    assert [match["company"] for match in matches] == ["Apple Inc.", "Apple Hospitality REIT"]
 
 
 def test_search_without_words_is_refused(ask: Ask) -> None:
@@ -590,29 +592,29 @@ def test_search_without_words_is_refused(ask: Ask) -> None:
 # ---- order, and answers that stand
 
 
-def test_answers_are_the_same_in_any_order_of_ingest(make_app: Callable[..., App], tmp_path: Path) -> None:
-    for place, one in enumerate(DOCUMENTS):
-        (tmp_path / f"{place}.json").write_text(json.dumps(one))
-    paths = [*(tmp_path / f"{place}.json" for place in range(3)), zipped(tmp_path / "q.zip", tables())]
-    found = []
+def test_the_order_of_ingest_does_not_change_answers(make_app: Callable[..., App], tmp_path: Path) -> None:
+    for number, content in enumerate(DOCUMENTS):
+        (tmp_path / f"{number}.json").write_text(json.dumps(content))
+    paths = [*(tmp_path / f"{number}.json" for number in range(3)), zipped(tmp_path / "q.zip", tables())]
+    answers = []
     for order in (paths, paths[::-1], paths[2:] + paths[:2]):
         app = make_app()
-        take(app, *order)
+        ingest_files(app, *order)
         with app.db.read() as tx:
             concept, _ = filed_facts.get_concept(tx, "NetIncomeLoss")
             across = filed_facts.list_concept_facts(tx, concept, first=None, last=None, limit=10)
             sums = filed_facts.aggregate_concept(tx, concept, (2009, None), (), None)
-            held = [company_coverage.get_coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
+            coverages = [company_coverage.get_coverage(tx, cik) for cik in (APPLE, OTHER, THIRD)]
             sets = filed_facts.list_fact_sets(tx, accession=None, cik=APPLE, as_of=None, amendments="current")
             page = filed_facts.list_fact_page(tx, sets, filed_facts.FactFilters(dimensioned=True), limit=10, offset=0)
-            found.append((across, sums, held, page, company_coverage.search_companies(tx, "co", 5, 0)))
-    assert found[0] == found[1] == found[2]
+            answers.append((across, sums, coverages, page, company_coverage.search_companies(tx, "co", 5, 0)))
+    assert answers[0] == answers[1] == answers[2]
 
 
-def test_an_answer_stands_until_something_is_ingested(app: App, ask: Ask, folder: Path) -> None:
+def test_an_answer_is_cached_until_something_is_ingested(app: App, ask: Ask, folder: Path) -> None:
     first = ask("/xbrl/coverage", query={"ticker": "AAPL"})
     take_again: list[Outcome] = []
     ingest.run(app, [folder / "0.json", folder / "q.zip"], IngestOptions(), take_again.append)
-    assert {one.outcome for one in take_again} == {"unchanged"}
+    assert {outcome.outcome for outcome in take_again} == {"unchanged"}
     again = ask("/xbrl/coverage", query={"ticker": "AAPL"}, headers={"If-None-Match": first.headers["etag"]})
     assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")

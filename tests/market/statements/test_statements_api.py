@@ -1,4 +1,4 @@
-"""Statements over HTTP: the exact JSON of a report, which report a question resolves to, and its errors."""
+"""Statements over HTTP: the exact JSON of a report, the report that the parameters select, and errors."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ YEAR_2023 = {"context_seq": 2, "period_type": "D", "start_date": "2023-01-01", "
 
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
-    """A caller with a key, and one annual report in the store."""
+    """Return a client with a key; the database has one annual report."""
     put(app, report())
     return Client(app, user.api_key)
 
 
-def ok(answer: Answer) -> Any:
+def get_body(answer: Answer) -> Any:
     assert answer.status == 200, answer.body
     return answer.json
 
 
-def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
-    """The details of an error, which cost nothing."""
+def get_error_details(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    """Return the details of an error that was free of charge."""
     assert answer.status == status, answer.body
     body = answer.json
     assert (body["status"], body["error"], body["code"]) == ("error", code, code)
@@ -61,7 +61,7 @@ def refused(answer: Answer, status: int, code: str) -> dict[str, Any]:
 def row(
     concept: str, label: str, values: list[str | None], marks: list[Any] | None = None, **changes: Any
 ) -> dict[str, Any]:
-    """A row of figures in dollars to the thousand, with these changes."""
+    """Return a row of figures in dollars to the thousand, with these changes."""
     return {
         "concept": f"us-gaap:{concept}",
         "label": label,
@@ -82,15 +82,15 @@ def heading(concept: str, label: str, depth: int) -> dict[str, Any]:
     return row(concept, label, [], [], abstract=True, unit=None, decimals=None, depth=depth)
 
 
-def revenue_of(answer: Answer) -> Any:
-    return ok(answer)["data"]["statements"]["income"]["rows"][1]["values"][0]
+def get_revenue(answer: Answer) -> Any:
+    return get_body(answer)["data"]["statements"]["income"]["rows"][1]["values"][0]
 
 
 # ---- the JSON
 
 
-def test_the_envelope_and_meta_say_which_filing_answered(client: Client) -> None:
-    body = ok(client.get(COMPANY))
+def test_the_meta_names_the_filing_of_the_statements(client: Client) -> None:
+    body = get_body(client.get(COMPANY))
     assert list(body) == ["status", "data", "meta", "request_id", "timestamp"]
     assert body["status"] == "success"
     assert body["timestamp"] == STAMP
@@ -116,8 +116,8 @@ def test_the_envelope_and_meta_say_which_filing_answered(client: Client) -> None
     }
 
 
-def test_the_data_names_the_company_and_holds_its_statements_in_the_filings_order(client: Client) -> None:
-    data = ok(client.get(COMPANY))["data"]
+def test_statements_come_in_the_order_of_the_filing(client: Client) -> None:
+    data = get_body(client.get(COMPANY))["data"]
     assert {name: value for name, value in data.items() if name != "statements"} == {
         "kind": "as_filed",
         "ticker": "BRK-B",
@@ -128,7 +128,7 @@ def test_the_data_names_the_company_and_holds_its_statements_in_the_filings_orde
 
 
 def test_an_income_statement_is_as_filed(client: Client) -> None:
-    statement = ok(client.get(COMPANY))["data"]["statements"]["income"]
+    statement = get_body(client.get(COMPANY))["data"]["statements"]["income"]
     assert statement == {
         "slot": "StatementsOfIncome",
         "role_uri": ROLE + "Income",
@@ -163,7 +163,7 @@ def test_an_income_statement_is_as_filed(client: Client) -> None:
 
 
 def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
-    statement = ok(client.get(COMPANY))["data"]["statements"]["balance"]
+    statement = get_body(client.get(COMPANY))["data"]["statements"]["balance"]
     assert statement == {
         "slot": "StatementsOfFinancialPosition",
         "role_uri": ROLE + "Balance",
@@ -180,8 +180,8 @@ def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
     }
 
 
-def test_cash_stands_in_the_column_that_it_opens_and_in_the_one_that_it_closes(client: Client) -> None:
-    statement = ok(client.get(COMPANY))["data"]["statements"]["cash-flow"]
+def test_cash_is_in_its_opening_and_its_closing_column(client: Client) -> None:
+    statement = get_body(client.get(COMPANY))["data"]["statements"]["cash-flow"]
     assert statement == {
         "slot": "StatementsOfCashFlows",
         "role_uri": ROLE + "CashFlow",
@@ -201,8 +201,8 @@ def test_cash_stands_in_the_column_that_it_opens_and_in_the_one_that_it_closes(c
     }
 
 
-def test_dimensioned_columns_follow_when_asked_for(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"consolidated_only": "false"}))
+def test_dimensioned_columns_follow_on_request(client: Client) -> None:
+    body = get_body(client.get(COMPANY, query={"consolidated_only": "false"}))
     assert (body["meta"]["view"], body["meta"]["statement_count"]) == ("all", 4)
     income = body["data"]["statements"]["income"]
     lamps = {**YEAR_2024, "context_seq": 3, "dims": {"srt:ProductOrServiceAxis": "brk:LampsMember"}}
@@ -215,8 +215,8 @@ def test_dimensioned_columns_follow_when_asked_for(client: Client) -> None:
     assert income["rows"][4]["marks"] == [NIL, None, ABSENT, ABSENT]
 
 
-def test_a_statement_of_dimensioned_figures_is_there_when_asked_for(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"consolidated_only": "false", "statement": "equity"}))
+def test_a_dimensioned_statement_is_served_on_request(client: Client) -> None:
+    body = get_body(client.get(COMPANY, query={"consolidated_only": "false", "statement": "equity"}))
     assert body["data"]["statements"] == {
         "equity": {
             "slot": "StatementsOfStockholdersEquity",
@@ -229,32 +229,32 @@ def test_a_statement_of_dimensioned_figures_is_there_when_asked_for(client: Clie
     assert body["meta"]["absent"] == []
 
 
-def test_every_row_has_a_value_and_a_mark_for_each_column_or_is_a_heading(client: Client) -> None:
-    statements = ok(client.get(COMPANY, query={"consolidated_only": "false"}))["data"]["statements"]
+def test_each_row_has_a_value_for_each_column_or_is_a_heading(client: Client) -> None:
+    statements = get_body(client.get(COMPANY, query={"consolidated_only": "false"}))["data"]["statements"]
     for statement in statements.values():
-        for one in statement["rows"]:
-            width = 0 if one["abstract"] else len(statement["columns"])
-            assert (len(one["values"]), len(one["marks"])) == (width, width)
-            for value, mark in zip(one["values"], one["marks"], strict=True):
+        for statement_row in statement["rows"]:
+            width = 0 if statement_row["abstract"] else len(statement["columns"])
+            assert (len(statement_row["values"]), len(statement_row["marks"])) == (width, width)
+            for value, mark in zip(statement_row["values"], statement_row["marks"], strict=True):
                 assert (value is None) == (mark is not None)
 
 
 def test_a_line_in_two_units_is_two_rows(app: App, client: Client) -> None:
-    made = report(documents=9)
-    euros = made.facts[0]._replace(unit="EUR", value="910000")
-    put(app, replace(made, facts=[*made.facts, euros]))
-    rows = ok(client.get(COMPANY, query={"statement": "income"}))["data"]["statements"]["income"]["rows"]
-    assert sorted((one["unit"], *one["values"]) for one in rows if one["concept"] == "us-gaap:Revenues") == [
+    filed_report = report(documents=9)
+    euros = filed_report.facts[0]._replace(unit="EUR", value="910000")
+    put(app, replace(filed_report, facts=[*filed_report.facts, euros]))
+    rows = get_body(client.get(COMPANY, query={"statement": "income"}))["data"]["statements"]["income"]["rows"]
+    assert sorted((line["unit"], *line["values"]) for line in rows if line["concept"] == "us-gaap:Revenues") == [
         ("EUR", "910000", None),
         ("USD", "1000000", "900000"),
     ]
 
 
 def test_a_second_statement_of_a_kind_has_a_number(app: App, client: Client) -> None:
-    made = report(documents=9)
+    filed_report = report(documents=9)
     parent = INCOME._replace(role_uri=ROLE + "ParentIncome", lines=[item("us-gaap:NetIncomeLoss", 0, "Net")])
-    put(app, replace(made, sections=[*made.sections, parent]))
-    body = ok(client.get(COMPANY, query={"statement": "income"}))
+    put(app, replace(filed_report, sections=[*filed_report.sections, parent]))
+    body = get_body(client.get(COMPANY, query={"statement": "income"}))
     assert list(body["data"]["statements"]) == ["income", "income-2"]
     assert body["data"]["statements"]["income-2"]["role_uri"] == ROLE + "ParentIncome"
     assert body["meta"]["statement_count"] == 2
@@ -263,26 +263,26 @@ def test_a_second_statement_of_a_kind_has_a_number(app: App, client: Client) -> 
 # ---- which statements
 
 
-def test_only_the_statements_that_were_asked_for_are_given(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"statement": ["cash-flow", "income"]}))
+def test_only_the_requested_statements_are_served(client: Client) -> None:
+    body = get_body(client.get(COMPANY, query={"statement": ["cash-flow", "income"]}))
     assert list(body["data"]["statements"]) == ["income", "cash-flow"]
     assert (body["meta"]["statement_count"], body["meta"]["absent"]) == (2, [])
 
 
 def test_a_statement_that_the_filing_lacks_is_absent_with_a_reason(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"statement": ["income", "comprehensive-income"]}))
+    body = get_body(client.get(COMPANY, query={"statement": ["income", "comprehensive-income"]}))
     assert list(body["data"]["statements"]) == ["income"]
     assert body["meta"]["absent"] == [
         {"statement": "comprehensive-income", "status": "absent", "reason": "not_in_filing"}
     ]
 
 
-def test_a_statement_whose_figures_all_have_dimensions_is_absent_for_that_reason(client: Client) -> None:
-    body = ok(client.get(COMPANY, query={"statement": ["equity", "income"]}))
+def test_a_statement_with_only_dimensions_is_absent(client: Client) -> None:
+    body = get_body(client.get(COMPANY, query={"statement": ["equity", "income"]}))
     assert body["meta"]["absent"] == [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}]
 
 
-def test_an_answer_without_a_statement_is_not_found(client: Client) -> None:
+def test_a_report_without_the_statement_is_not_covered(client: Client) -> None:
     answer = client.get(COMPANY, query={"statement": "equity"})
     assert (answer.status, answer.json["error"]) == (404, "NOT_COVERED")
     assert answer.json["details"] == {
@@ -293,10 +293,8 @@ def test_an_answer_without_a_statement_is_not_found(client: Client) -> None:
 
 
 @pytest.mark.parametrize("consolidated_only", ["true", "false"])
-def test_a_statement_without_any_figure_is_absent_for_that_reason(
-    app: App, client: Client, consolidated_only: str
-) -> None:
-    made = report(documents=9)
+def test_a_statement_without_figures_is_absent(app: App, client: Client, consolidated_only: str) -> None:
+    filed_report = report(documents=9)
     empty = Section(
         ROLE + "Empty",
         "0000006 - Statement - COMPREHENSIVE INCOME",
@@ -305,22 +303,22 @@ def test_a_statement_without_any_figure_is_absent_for_that_reason(
         (),
         (),
     )
-    put(app, replace(made, sections=[*made.sections, empty]))
+    put(app, replace(filed_report, sections=[*filed_report.sections, empty]))
     query = {"statement": ["comprehensive-income", "income"], "consolidated_only": consolidated_only}
-    body = ok(client.get(COMPANY, query=query))
+    body = get_body(client.get(COMPANY, query=query))
     assert body["meta"]["absent"] == [
         {"statement": "comprehensive-income", "status": "absent", "reason": "no_figures_in_filing"}
     ]
 
 
-def test_a_statement_that_is_given_is_not_called_absent(app: App, client: Client) -> None:
-    made = report(documents=9)
+def test_a_served_statement_is_not_listed_as_absent(app: App, client: Client) -> None:
+    filed_report = report(documents=9)
     # A second income statement, of the parent alone: every figure of it has a dimension.
     parent = INCOME._replace(role_uri=ROLE + "ParentIncome", columns=INCOME.columns[2:])
-    put(app, replace(made, sections=[*made.sections, parent]))
-    body = ok(client.get(COMPANY, query={"statement": "income"}))
+    put(app, replace(filed_report, sections=[*filed_report.sections, parent]))
+    body = get_body(client.get(COMPANY, query={"statement": "income"}))
     assert list(body["data"]["statements"]) == ["income"]
-    assert "income" not in [one["statement"] for one in body["meta"]["absent"]]
+    assert "income" not in [absent["statement"] for absent in body["meta"]["absent"]]
 
 
 # ---- which company
@@ -330,7 +328,7 @@ def test_a_statement_that_is_given_is_not_called_absent(app: App, client: Client
     "spelled", ["BRK-B", "brk-b", "brk.b", "BRK.B", "BRK%2FB", "brk%2fb", "brk%20b", "BRK-A", "1234567", "0001234567"]
 )
 def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> None:
-    meta = ok(client.get(f"/api/v1/xbrl/companies/{spelled}/statements"))["meta"]
+    meta = get_body(client.get(f"/api/v1/xbrl/companies/{spelled}/statements"))["meta"]
     assert (meta["cik"], meta["company_name"]) == ("0001234567", "Brook Lamps Inc.")
     assert meta["ticker"] == ("BRK-A" if spelled == "BRK-A" else "BRK-B")
 
@@ -338,23 +336,23 @@ def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> Non
 @pytest.mark.parametrize("unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"])
 def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
-    assert refused(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
-    assert [one[:2] for one in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert get_error_details(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
+    assert [entry_row[:2] for entry_row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
 @pytest.mark.parametrize("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])
-def test_what_is_no_ticker_is_a_wrong_parameter(client: Client, ticker: str) -> None:
+def test_an_invalid_ticker_is_an_invalid_parameter(client: Client, ticker: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{ticker}/statements")
-    assert refused(answer, 400, "INVALID_PARAM")["param"] == "ticker"
+    assert get_error_details(answer, 400, "INVALID_PARAM")["param"] == "ticker"
 
 
-def test_a_ticker_that_moved_is_the_company_that_has_it_now(app: App, client: Client) -> None:
+def test_a_ticker_that_moved_selects_its_present_company(app: App, client: Client) -> None:
     with app.db.write() as tx:
         companies.upsert_name(tx, 7654321, "River Lamps Inc.", companies.FROM_LIST_TITLE, "")
         companies.upsert_tickers(tx, 7654321, [("BRK-A", "NYSE")], companies.FROM_LIST)
-    details = refused(client.get("/api/v1/xbrl/companies/BRK-A/statements"), 404, "NOT_COVERED")
+    details = get_error_details(client.get("/api/v1/xbrl/companies/BRK-A/statements"), 404, "NOT_COVERED")
     assert details == {"cik": "0007654321", "covered_periods": []}
-    assert ok(client.get(COMPANY))["meta"]["cik"] == "0001234567"
+    assert get_body(client.get(COMPANY))["meta"]["cik"] == "0001234567"
 
 
 # ---- which filing
@@ -362,49 +360,49 @@ def test_a_ticker_that_moved_is_the_company_that_has_it_now(app: App, client: Cl
 AMENDMENT = "0001234567-25-000009"
 
 
-def put_amendment(app: App) -> None:
+def store_amendment(app: App) -> None:
     put(app, report(form="10-K/A", revenue="1100000"), AMENDMENT, "2025-06-01")
 
 
-def put_year(app: App, year: int, revenue: str) -> None:
-    made = report(period_of_report=f"{year}-12-31", fiscal_year=year, revenue=revenue)
-    put(app, made, f"0001234567-{year - 1999:02}-000001", f"{year + 1}-02-01")
+def store_year(app: App, year: int, revenue: str) -> None:
+    filed_report = report(period_of_report=f"{year}-12-31", fiscal_year=year, revenue=revenue)
+    put(app, filed_report, f"0001234567-{year - 1999:02}-000001", f"{year + 1}-02-01")
 
 
-def resolved(answer: Answer) -> tuple[str, str, str]:
-    meta = ok(answer)["meta"]
-    return meta["resolved_accession"], meta["form_type"], revenue_of(answer)
+def get_accession(answer: Answer) -> tuple[str, str, str]:
+    meta = get_body(answer)["meta"]
+    return meta["resolved_accession"], meta["form_type"], get_revenue(answer)
 
 
-def test_the_latest_period_answers(app: App, client: Client) -> None:
-    put_year(app, 2023, "900000")
-    put_year(app, 2022, "800000")
-    assert resolved(client.get(COMPANY)) == (ACCESSION, "10-K", "1000000")
+def test_the_latest_period_is_served(app: App, client: Client) -> None:
+    store_year(app, 2023, "900000")
+    store_year(app, 2022, "800000")
+    assert get_accession(client.get(COMPANY)) == (ACCESSION, "10-K", "1000000")
 
 
 @pytest.mark.parametrize(("year", "revenue"), [(2022, "800000"), (2023, "900000"), (2024, "1000000")])
 def test_a_year_selects_its_report(app: App, client: Client, year: int, revenue: str) -> None:
-    put_year(app, 2023, "900000")
-    put_year(app, 2022, "800000")
-    assert revenue_of(client.get(COMPANY, query={"year": year})) == revenue
+    store_year(app, 2023, "900000")
+    store_year(app, 2022, "800000")
+    assert get_revenue(client.get(COMPANY, query={"year": year})) == revenue
 
 
 def test_a_year_is_the_fiscal_year_as_the_company_names_it(app: App, client: Client) -> None:
     put(app, report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"), "0001234567-26-000001", "2026-03-01")
-    assert revenue_of(client.get(COMPANY, query={"year": 2025})) == "7"
-    refused(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
+    assert get_revenue(client.get(COMPANY, query={"year": 2025})) == "7"
+    get_error_details(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
 
 
 def test_a_report_that_names_no_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
     put(app, report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"), "0001234567-21-000001", "2021-02-01")
-    assert revenue_of(client.get(COMPANY, query={"year": 2020})) == "7"
+    assert get_revenue(client.get(COMPANY, query={"year": 2020})) == "7"
 
 
-def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(app: App, client: Client) -> None:
-    put_amendment(app)
-    assert resolved(client.get(COMPANY)) == (AMENDMENT, "10-K/A", "1100000")
-    assert resolved(client.get(COMPANY, query={"basis": "latest"})) == (AMENDMENT, "10-K/A", "1100000")
-    assert resolved(client.get(COMPANY, query={"basis": "original"})) == (ACCESSION, "10-K", "1000000")
+def test_the_basis_selects_the_latest_or_the_original_filing(app: App, client: Client) -> None:
+    store_amendment(app)
+    assert get_accession(client.get(COMPANY)) == (AMENDMENT, "10-K/A", "1100000")
+    assert get_accession(client.get(COMPANY, query={"basis": "latest"})) == (AMENDMENT, "10-K/A", "1100000")
+    assert get_accession(client.get(COMPANY, query={"basis": "original"})) == (ACCESSION, "10-K", "1000000")
 
 
 @pytest.mark.parametrize(
@@ -412,16 +410,16 @@ def test_the_latest_filing_of_a_period_answers_and_the_original_when_asked_for(a
     [("2025-02-01", ACCESSION), ("2025-05-31", ACCESSION), ("2025-06-01", AMENDMENT), ("2030-01-01", AMENDMENT)],
 )
 def test_as_of_hides_what_was_filed_later(app: App, client: Client, as_of: str, accession: str) -> None:
-    put_amendment(app)
-    assert resolved(client.get(COMPANY, query={"as_of": as_of}))[0] == accession
+    store_amendment(app)
+    assert get_accession(client.get(COMPANY, query={"as_of": as_of}))[0] == accession
 
 
 def test_as_of_before_the_first_filing_is_not_covered(app: App, client: Client) -> None:
-    put_amendment(app)
+    store_amendment(app)
     answer = client.get(COMPANY, query={"as_of": "2025-01-31"})
-    details = refused(answer, 404, "NOT_COVERED")
+    details = get_error_details(answer, 404, "NOT_COVERED")
     assert details["cik"] == "0001234567"
-    assert sorted(tuple(one.values()) for one in details["covered_periods"]) == [
+    assert sorted(tuple(period.values()) for period in details["covered_periods"]) == [
         ("10-K", "2024-12-31"),
         ("10-K/A", "2024-12-31"),
     ]
@@ -429,61 +427,61 @@ def test_as_of_before_the_first_filing_is_not_covered(app: App, client: Client) 
 
 
 def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) -> None:
-    put_amendment(app)
+    store_amendment(app)
     for form, accession in (("10-K", ACCESSION), ("10-k", ACCESSION), ("10-K/A", AMENDMENT)):
-        assert resolved(client.get(COMPANY, query={"form_type": form}))[0] == accession
+        assert get_accession(client.get(COMPANY, query={"form_type": form}))[0] == accession
 
 
 def test_an_unfiled_report_comes_after_a_filed_one_of_its_period(app: App, client: Client) -> None:
     put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
     for basis in ("latest", "original"):
-        assert resolved(client.get(COMPANY, query={"basis": basis}))[0] == ACCESSION
+        assert get_accession(client.get(COMPANY, query={"basis": basis}))[0] == ACCESSION
 
 
-def test_an_unfiled_report_of_a_later_period_answers_but_not_as_of_any_day(app: App, client: Client) -> None:
+def test_a_later_unfiled_report_is_not_served_with_as_of(app: App, client: Client) -> None:
     put(app, report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"), "unfiled-0123456789abcdef", None)
     answer = client.get(COMPANY)
-    assert resolved(answer) == ("unfiled-0123456789abcdef", "10-K", "7")
+    assert get_accession(answer) == ("unfiled-0123456789abcdef", "10-K", "7")
     assert answer.json["meta"]["filed_at"] is None
-    assert resolved(client.get(COMPANY, query={"as_of": "2100-01-01"}))[0] == ACCESSION
+    assert get_accession(client.get(COMPANY, query={"as_of": "2100-01-01"}))[0] == ACCESSION
 
 
 @pytest.mark.parametrize("form", ["10-K", "10-KT", "10-K405", "20-F", "40-F", "20-F/A", "40-F/A", "10-KT/A"])
 def test_an_annual_report_is_of_any_annual_form(app: App, client: Client, form: str) -> None:
     put(app, report(form=form, period_of_report="2025-12-31", revenue="7"), "0001234567-26-000001", "2026-01-20")
-    assert resolved(client.get(COMPANY, query={"period": "A"})) == ("0001234567-26-000001", form, "7")
+    assert get_accession(client.get(COMPANY, query={"period": "A"})) == ("0001234567-26-000001", form, "7")
 
 
 @pytest.mark.parametrize("form", ["10-Q", "10-Q/A", "10-QT", "10-QT/A"])
 def test_a_quarterly_report_is_of_any_quarterly_form(app: App, client: Client, form: str) -> None:
     put(app, report(form=form, period_of_report="2025-03-31", revenue="7"), "0001234567-25-000005", "2025-05-01")
-    assert resolved(client.get(COMPANY, query={"period": "Q"})) == ("0001234567-25-000005", form, "7")
-    assert resolved(client.get(COMPANY))[0] == ACCESSION
+    assert get_accession(client.get(COMPANY, query={"period": "Q"})) == ("0001234567-25-000005", form, "7")
+    assert get_accession(client.get(COMPANY))[0] == ACCESSION
 
 
 def test_a_report_of_another_form_is_neither_annual_nor_quarterly(app: App, client: Client) -> None:
     put(app, report(form="8-K", period_of_report="2025-05-31"), "0001234567-25-000006", "2025-06-01")
-    assert resolved(client.get(COMPANY))[0] == ACCESSION
-    refused(client.get(COMPANY, query={"period": "Q"}), 404, "NOT_COVERED")
+    assert get_accession(client.get(COMPANY))[0] == ACCESSION
+    get_error_details(client.get(COMPANY, query={"period": "Q"}), 404, "NOT_COVERED")
 
 
 def test_an_amendment_without_statements_does_not_hide_the_original(app: App, client: Client) -> None:
     put(app, replace(report(form="10-K/A"), sections=()), AMENDMENT, "2025-06-01")
-    assert resolved(client.get(COMPANY))[0] == ACCESSION
+    assert get_accession(client.get(COMPANY))[0] == ACCESSION
 
 
 @pytest.mark.parametrize("first", [1, 9])
-def test_of_one_filing_stored_twice_the_fuller_set_of_documents_answers(app: App, client: Client, first: int) -> None:
+def test_of_a_filing_stored_twice_the_fuller_set_is_served(app: App, client: Client, first: int) -> None:
     for documents in (first, 10 - first):
         put(app, report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT)
-    assert revenue_of(client.get(COMPANY)) == "9"
-    assert revenue_of(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
+    assert get_revenue(client.get(COMPANY)) == "9"
+    assert get_revenue(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
 
 
-def test_the_rounded_period_of_a_data_set_is_not_another_one_held(app: App, client: Client) -> None:
+def test_a_rounded_data_set_period_is_not_another_period(app: App, client: Client) -> None:
     rounded = replace(report(period_of_report="2025-01-31"), source="fsds")
     put(app, rounded)
-    details = refused(client.get(COMPANY, query={"year": 1990}), 404, "NOT_COVERED")
+    details = get_error_details(client.get(COMPANY, query={"year": 1990}), 404, "NOT_COVERED")
     assert details["covered_periods"] == [{"form_type": "10-K", "period_of_report": "2024-12-31"}]
 
 
@@ -495,10 +493,10 @@ def test_the_same_documents_stored_again_change_nothing(app: App, client: Client
     assert client.get(COMPANY).headers["etag"] != tag
 
 
-def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> None:
-    put_year(app, 2023, "900000")
+def test_not_covered_lists_the_covered_periods(app: App, client: Client) -> None:
+    store_year(app, 2023, "900000")
     answer = client.get(COMPANY, query={"period": "Q", "year": 2021, "form_type": "10-Q"})
-    assert refused(answer, 404, "NOT_COVERED") == {
+    assert get_error_details(answer, 404, "NOT_COVERED") == {
         "cik": "0001234567",
         "covered_periods": [
             {"form_type": "10-K", "period_of_report": "2024-12-31"},
@@ -535,34 +533,36 @@ def test_what_is_not_covered_is_said_with_what_is(app: App, client: Client) -> N
         (f"form_type={'1' * 1001}", {"param": "form_type", "expected": "text"}),
     ],
 )
-def test_a_wrong_parameter_is_named_with_what_it_expects(client: Client, query: str, details: dict[str, Any]) -> None:
-    assert refused(client.get(f"{COMPANY}?{query}"), 400, "INVALID_PARAM") == details
+def test_an_invalid_parameter_is_named_with_the_expected_value(
+    client: Client, query: str, details: dict[str, Any]
+) -> None:
+    assert get_error_details(client.get(f"{COMPANY}?{query}"), 400, "INVALID_PARAM") == details
 
 
 @pytest.mark.parametrize("path", [COMPANY, FILING])
 @pytest.mark.parametrize("value", ["incomes", "balance,incomes", "income-2", "Sheets"])
-def test_a_statement_that_is_no_kind_is_refused_with_the_kinds(client: Client, path: str, value: str) -> None:
-    details = refused(client.get(path, query={"statement": ["income", value]}), 400, "INVALID_PARAM")
+def test_an_unknown_statement_kind_is_refused_with_the_kinds(client: Client, path: str, value: str) -> None:
+    details = get_error_details(client.get(path, query={"statement": ["income", value]}), 400, "INVALID_PARAM")
     assert details["param"] == "statement"
     assert details["allowed"][:5] == ["income", "balance", "cash-flow", "comprehensive-income", "equity"]
     assert "balance-parenthetical" in details["allowed"]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "statement",
     ["StatementsOfIncome,BalanceSheets", "Income,statementsoffinancialposition", "IncomeStatement,BALANCE_SHEET"],
 )
-def test_statements_are_named_by_slot_and_in_any_case(client: Client, asked: str) -> None:
-    assert list(client.get(f"{COMPANY}?statement={asked}").json["data"]["statements"]) == ["income", "balance"]
+def test_statements_are_named_by_slot_and_in_any_case(client: Client, statement: str) -> None:
+    assert list(client.get(f"{COMPANY}?statement={statement}").json["data"]["statements"]) == ["income", "balance"]
 
 
-@pytest.mark.parametrize("asked", ["statement=income,balance", "statement=income&statement=balance"])
-def test_statements_are_listed_with_commas_or_one_by_one(client: Client, asked: str) -> None:
-    assert list(client.get(f"{COMPANY}?{asked}").json["data"]["statements"]) == ["income", "balance"]
+@pytest.mark.parametrize("query", ["statement=income,balance", "statement=income&statement=balance"])
+def test_statements_are_listed_with_commas_or_one_by_one(client: Client, query: str) -> None:
+    assert list(client.get(f"{COMPANY}?{query}").json["data"]["statements"]) == ["income", "balance"]
 
 
 def test_unknown_query_names_are_ignored(client: Client) -> None:
-    assert resolved(client.get(COMPANY, query={"colour": "red", "Period": "Q"}))[0] == ACCESSION
+    assert get_accession(client.get(COMPANY, query={"colour": "red", "Period": "Q"}))[0] == ACCESSION
 
 
 # ---- one filing
@@ -570,48 +570,48 @@ def test_unknown_query_names_are_ignored(client: Client) -> None:
 
 @pytest.mark.parametrize("spelled", [ACCESSION, "000123456725000001"])
 def test_a_filing_is_found_with_dashes_and_without(client: Client, spelled: str) -> None:
-    meta = ok(client.get(f"/api/v1/xbrl/filing/{spelled}/statements"))["meta"]
+    meta = get_body(client.get(f"/api/v1/xbrl/filing/{spelled}/statements"))["meta"]
     assert (meta["accession"], meta["resolved_accession"]) == (ACCESSION, ACCESSION)
 
 
-def test_a_filing_answers_as_its_company_does(client: Client) -> None:
-    of_filing, of_company = ok(client.get(FILING)), ok(client.get(COMPANY))
+def test_a_filing_has_the_same_answer_as_its_company(client: Client) -> None:
+    of_filing, of_company = get_body(client.get(FILING)), get_body(client.get(COMPANY))
     assert of_filing["data"] == of_company["data"]
     assert of_filing["meta"] == of_company["meta"]
 
 
-def test_a_filing_takes_the_same_choice_of_statements(client: Client) -> None:
-    body = ok(client.get(FILING, query={"statement": "equity", "consolidated_only": "false"}))
+def test_statements_of_a_filing_can_be_selected(client: Client) -> None:
+    body = get_body(client.get(FILING, query={"statement": "equity", "consolidated_only": "false"}))
     assert list(body["data"]["statements"]) == ["equity"]
 
 
-def test_an_older_filing_answers_though_a_later_one_is_held(app: App, client: Client) -> None:
-    put_amendment(app)
-    assert resolved(client.get(FILING)) == (ACCESSION, "10-K", "1000000")
+def test_an_older_filing_is_served_by_its_accession(app: App, client: Client) -> None:
+    store_amendment(app)
+    assert get_accession(client.get(FILING)) == (ACCESSION, "10-K", "1000000")
 
 
 def test_an_unfiled_report_is_found_by_its_name(app: App, client: Client) -> None:
     put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
     answer = client.get("/api/v1/xbrl/filing/unfiled-0123456789abcdef/statements")
-    assert resolved(answer)[0] == "unfiled-0123456789abcdef"
+    assert get_accession(answer)[0] == "unfiled-0123456789abcdef"
 
 
 @pytest.mark.parametrize("accession", ["0001234567-25-000002", "000000000000000000", "unfiled-0000000000000000"])
-def test_a_filing_that_is_not_held_is_404(app: App, client: Client, accession: str) -> None:
+def test_an_unknown_filing_is_404(app: App, client: Client, accession: str) -> None:
     answer = client.get(f"/api/v1/xbrl/filing/{accession}/statements")
-    assert refused(answer, 404, "NOT_FOUND") == {}
-    assert [one[:2] for one in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert get_error_details(answer, 404, "NOT_FOUND") == {}
+    assert [entry_row[:2] for entry_row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
 @pytest.mark.parametrize(
     "accession", ["", "12", "0001234567-25-00001", "0001234567-25-0000011", "0001234567_25_000001", "%00", "%E2%91%A0"]
 )
-def test_what_is_no_accession_number_is_a_wrong_parameter(client: Client, accession: str) -> None:
-    details = refused(client.get(f"/api/v1/xbrl/filing/{accession}/statements"), 400, "INVALID_PARAM")
+def test_an_invalid_accession_number_is_an_invalid_parameter(client: Client, accession: str) -> None:
+    details = get_error_details(client.get(f"/api/v1/xbrl/filing/{accession}/statements"), 400, "INVALID_PARAM")
     assert details["param"] == "accession"
 
 
-def test_the_company_behind_a_filing_is_the_one_that_filed_it(app: App, client: Client) -> None:
+def test_the_company_of_a_filing_is_its_filer(app: App, client: Client) -> None:
     put(app, report(cik=7654321, name="River Lamps Inc.", tickers=(), revenue="7"), "0007654321-25-000001")
-    data = ok(client.get("/api/v1/xbrl/filing/0007654321-25-000001/statements"))["data"]
+    data = get_body(client.get("/api/v1/xbrl/filing/0007654321-25-000001/statements"))["data"]
     assert (data["cik"], data["company_name"], data["ticker"]) == ("0007654321", "River Lamps Inc.", None)

@@ -18,12 +18,11 @@ from finapi.market.ownership import holder_ids, sale_notice_store, schedule_stor
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.ops import proof
-from tests import figures
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support import figures, thirteenf_xml
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml as made
-from tests.support import thirteenf_xml
 from tests.support.fund_filings import june, others, september, take
 
 BASE = "/api/v1/ownership"
@@ -55,8 +54,9 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
         companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
     mapping = b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n"
     take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), others())
-    figures.store(
-        app, figures.document(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)])
+    figures.store_companyfacts(
+        app,
+        figures.build_companyfacts(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)]),
     )
     manager = (thirteenf_xml.LAMP_FUND, "Lamp Capital")
     group = (
@@ -457,7 +457,7 @@ def counted(app: App, shares: int, end: str) -> None:
     """Another report's cover page."""
     cover = COVER | {"end": end, "val": shares, "accn": f"0000320193-{end[2:4]}-000090", "filed": end}
     concept = "dei:EntityCommonStockSharesOutstanding"
-    figures.store(app, figures.document(320193, "Apple Inc.", [(concept, "shares", cover)]))
+    figures.store_companyfacts(app, figures.build_companyfacts(320193, "Apple Inc.", [(concept, "shares", cover)]))
 
 
 def test_what_is_left_is_not_told_where_forms_tell_more_than_there_is(client: Client, app: App) -> None:

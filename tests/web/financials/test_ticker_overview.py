@@ -1,4 +1,4 @@
-"""A company at a glance: ``/tickers/{ticker}/overview``."""
+"""The overview of a company: ``/tickers/{ticker}/overview``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from finapi.market.reference import companies
 from finapi.market.reference.companies import FROM_LIST
 from finapi.web.financials import ticker_overview
 from finapi.web.http.schema import build_schema
-from tests.api.test_figures_api import year
 from tests.client import Client
-from tests.figures import document, store
+from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.web.financials.test_figures import year
 
 SHAPE = build_schema(ticker_overview.SHAPE)
 
@@ -23,7 +23,7 @@ PATH = "/api/v1/tickers/seven/overview"
 
 @pytest.fixture
 def caller(app: App, user: users.NewUser) -> Client:
-    store(app, document(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
         companies.update_attributes(tx, 77, companies.FiledAttributes(sic=3571), 2, "2024-01-01")
@@ -31,14 +31,14 @@ def caller(app: App, user: users.NewUser) -> Client:
     return Client(app, user.api_key)
 
 
-def priced(app: App, text: str) -> None:
+def store_prices(app: App, text: str) -> None:
     data = text.encode()
     with app.db.write() as tx:
         price_store.upsert(tx, price_csv.parse(data, "seven.csv", "seven.csv"), data, "SEVEN")
 
 
 def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> None:
-    priced(app, "Date,Close\n2023-12-28,6\n2023-12-29,8\n")
+    store_prices(app, "Date,Close\n2023-12-28,6\n2023-12-29,8\n")
     answer = caller.get(PATH).json
     jsonschema.Draft202012Validator(SHAPE).validate(answer)
     data = answer["data"]
@@ -64,7 +64,7 @@ def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> N
     }
 
 
-def test_twelve_months_that_no_filing_tells_whole_have_their_three_operands(caller: Client, app: App) -> None:
+def test_computed_twelve_months_list_their_three_operands(caller: Client, app: App) -> None:
     halves = [("2023-01-01", "2023-06-30", 450), ("2024-01-01", "2024-06-30", 600), ("2024-04-01", "2024-06-30", 310)]
     filed = {"accn": "0000000077-24-000002", "form": "10-Q", "filed": "2024-08-01", "fy": 2024, "fp": "Q2"}
     facts = [
@@ -72,25 +72,25 @@ def test_twelve_months_that_no_filing_tells_whole_have_their_three_operands(call
         for tag in ("Revenues", "NetIncomeLoss")
         for start, end, value in halves
     ]
-    whole = [*year(77, 2022, 800), *year(77, 2023, 1000)]
-    store(app, document(77, "Seventy-Seven Corp", [*whole, *facts]))
+    full_years = [*year(77, 2022, 800), *year(77, 2023, 1000)]
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [*full_years, *facts]))
     body = caller.get(PATH).json
     jsonschema.Draft202012Validator(SHAPE).validate(body)
     assert (body["meta"]["period"], body["meta"]["period_end"]) == ("TTM", "2024-06-30")
-    told = body["data"]["operands"]["revenue"]
+    operands = body["data"]["operands"]["revenue"]
     assert body["data"]["revenue"] == 1150
-    assert [(one["sign"], one["value"], one["end_date"]) for one in told] == [
+    assert [(operand["sign"], operand["value"], operand["end_date"]) for operand in operands] == [
         (1, 1000, "2023-12-31"),
         (1, 600, "2024-06-30"),
         (-1, 450, "2023-06-30"),
     ]
 
 
-def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
+def test_an_unknown_figure_is_null_with_its_reason(caller: Client) -> None:
     data = caller.get(PATH).json["data"]
-    told = ("market_cap", "total_cash", "float_shares", "first_trade_date", "short_ratio")
-    assert [data[name] for name in told] == [None] * 5
-    assert [data["holes"][name]["reason_code"] for name in told] == [
+    names = ("market_cap", "total_cash", "float_shares", "first_trade_date", "short_ratio")
+    assert [data[name] for name in names] == [None] * 5
+    assert [data["holes"][name]["reason_code"] for name in names] == [
         "no_price",
         "not_reported",
         "not_filed",
@@ -106,19 +106,19 @@ def test_what_is_not_known_is_null_with_its_reason(caller: Client) -> None:
     assert all((data[name] is None) == (name in data["holes"]) for name in figures)
 
 
-def test_a_price_that_is_too_old_is_said_with_its_date(caller: Client, app: App) -> None:
-    priced(app, "Date,Close\n2023-12-19,6\n2023-12-20,8\n2024-01-02,9\n")
+def test_a_stale_price_is_reported_with_its_date(caller: Client, app: App) -> None:
+    store_prices(app, "Date,Close\n2023-12-19,6\n2023-12-20,8\n2024-01-02,9\n")
     answer = caller.get(PATH).json
     assert (answer["data"]["market_cap"], answer["data"]["enterprise_value"]) == (None, None)
     assert answer["data"]["holes"]["market_cap"] == {"status": "hole", "reason_code": "stale_price"}
     assert (answer["meta"]["price_date"], answer["meta"]["price_source"]) == ("2023-12-20", "csv")
     # Ten days before the day that is needed a price is not yet stale.
-    priced(app, "Date,Close\n2023-12-21,7\n")
+    store_prices(app, "Date,Close\n2023-12-21,7\n")
     answer = caller.get(PATH).json
     assert (answer["data"]["market_cap"], answer["meta"]["price_date"]) == (3500, "2023-12-21")
 
 
-def test_a_company_without_figures_and_one_that_is_unknown_say_so(caller: Client, app: App) -> None:
+def test_unknown_companies_and_those_without_figures_are_404(caller: Client, app: App) -> None:
     with app.db.write() as tx:
         companies.upsert_name(tx, 99, "No Figures Inc", FROM_LIST, "")
         companies.upsert_tickers(tx, 99, [("NONE", None)], FROM_LIST)

@@ -1,4 +1,4 @@
-"""GET /xbrl/timeseries over the interface: parameters, paging, refusals, tables, caching."""
+"""``/xbrl/timeseries`` over HTTP: parameters, paging, refusals, tables, caching."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from tests.client import Client
-from tests.figures import document, store
+from tests.support.figures import build_companyfacts, store_companyfacts
 
 URL = "/api/v1/xbrl/timeseries"
 
 
-def rows_of(years: range) -> list[tuple[str, str, dict[str, Any]]]:
-    made: list[tuple[str, str, dict[str, Any]]] = []
+def build_rows(years: range) -> list[tuple[str, str, dict[str, Any]]]:
+    facts: list[tuple[str, str, dict[str, Any]]] = []
     for year in years:
         filed = {"accn": f"0000000077-{(year + 1) % 100:02}-000001", "form": "10-K", "filed": f"{year + 1}-02-20"}
         lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
         instant = {"end": f"{year}-12-31", "fy": year, "fp": "FY", **filed}
-        made += [
+        facts += [
             ("us-gaap:Revenues", "USD", {**lasting, "val": year * 1000}),
             ("us-gaap:NetIncomeLoss", "USD", {**lasting, "val": year}),
             ("us-gaap:EarningsPerShareDiluted", "USD/shares", {**lasting, "val": 1.25}),
             ("us-gaap:Assets", "USD", {**instant, "val": year * 5}),
         ]
-    return made
+    return facts
 
 
 @pytest.fixture
 def caller(app: App, user: users.NewUser) -> Client:
-    store(app, document(77, "Seventy-Seven Corp", rows_of(range(2018, 2024))))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", build_rows(range(2018, 2024))))
     return Client(app, user.api_key)
 
 
-def test_a_series_is_answered_newest_first_with_the_names_of_the_company(caller: Client) -> None:
+def test_a_series_is_newest_first_and_names_its_company(caller: Client) -> None:
     answer = caller.get(URL, query={"cik": "77", "metrics": "revenue,eps_diluted,inventory"})
     assert answer.status == 200
     assert answer.headers["x-tokens-charged"] == "10"
@@ -76,24 +76,24 @@ def test_a_cell_names_its_filing(caller: Client) -> None:
     }
 
 
-def test_pages_follow_one_another_by_the_cursor(caller: Client) -> None:
-    seen: list[int] = []
+def test_the_cursor_leads_to_the_next_page(caller: Client) -> None:
+    fiscal_years: list[int] = []
     query: dict[str, str] = {"cik": "77", "limit": "4", "metrics": "revenue"}
     for _ in range(2):
         answer = caller.get(URL, query=query).json
-        seen += [row["fiscal_year"] for row in answer["data"]["rows"]]
+        fiscal_years += [row["fiscal_year"] for row in answer["data"]["rows"]]
         query["cursor"] = answer["meta"]["pagination"]["next_cursor"]
-    assert seen == [2023, 2022, 2021, 2020, 2019, 2018]
+    assert fiscal_years == [2023, 2022, 2021, 2020, 2019, 2018]
     assert query["cursor"] is None
 
 
-def test_a_period_offset_chooses_one_row(caller: Client) -> None:
+def test_a_period_offset_selects_one_row(caller: Client) -> None:
     for offset in ("2", "-2"):
         rows = caller.get(URL, query={"cik": "77", "period_offset": offset}).json["data"]["rows"]
         assert [row["fiscal_year"] for row in rows] == [2021]
 
 
-def test_a_series_as_csv_is_a_row_a_period(caller: Client) -> None:
+def test_a_series_as_csv_has_one_row_for_each_period(caller: Client) -> None:
     answer = caller.get(URL, query={"cik": "77", "metrics": "revenue,inventory"}, headers={"Accept": "text/csv"})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     table = list(csv.reader(io.StringIO(answer.body.decode())))
@@ -107,7 +107,7 @@ def test_a_series_as_csv_is_a_row_a_period(caller: Client) -> None:
     assert json.loads(caller.get(URL, query=query).body.splitlines()[0])["holes"] == json.loads(hole)
 
 
-def test_a_long_table_is_a_row_a_figure_with_its_filing(caller: Client) -> None:
+def test_a_long_table_has_one_row_for_each_figure(caller: Client) -> None:
     query = {"cik": "77", "metrics": "revenue,inventory", "years": "1", "layout": "long", "format": "csv"}
     figure, hole = csv.DictReader(io.StringIO(caller.get(URL, query=query).body.decode()))
     assert (figure["metric"], figure["value"], figure["unit"]) == ("revenue", "2023000", "USD")
@@ -120,17 +120,19 @@ def test_a_long_table_is_a_row_a_figure_with_its_filing(caller: Client) -> None:
     )
 
 
-def test_a_template_has_no_room_in_a_table_and_is_refused_by_name(caller: Client) -> None:
+def test_a_template_is_refused_for_a_table(caller: Client) -> None:
     answer = caller.get(URL, query={"cik": "77", "format": "csv", "template": "true"})
     assert (answer.status, answer.json["details"]["param"]) == (400, "template")
     assert answer.headers["x-tokens-charged"] == "0"
 
 
-@pytest.mark.parametrize(("provenance", "more"), [("summary", []), ("full", ["revenue.filed_at", "revenue.decimals"])])
-def test_a_wide_table_has_columns_for_the_provenance(caller: Client, provenance: str, more: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("provenance", "added_columns"), [("summary", []), ("full", ["revenue.filed_at", "revenue.decimals"])]
+)
+def test_a_wide_table_has_columns_for_the_provenance(caller: Client, provenance: str, added_columns: list[str]) -> None:
     query = {"cik": "77", "metrics": "revenue", "years": "1", "format": "csv", "provenance": provenance}
     (row,) = csv.DictReader(io.StringIO(caller.get(URL, query=query).body.decode()))
-    names = ["revenue", "revenue.unit", "revenue.concept", "revenue.method", "revenue.accession", *more]
+    names = ["revenue", "revenue.unit", "revenue.concept", "revenue.method", "revenue.accession", *added_columns]
     assert [name for name in row if name.startswith("revenue")] == names
     assert [row[name] for name in names[:5]] == [
         "2023000",
@@ -141,26 +143,26 @@ def test_a_wide_table_has_columns_for_the_provenance(caller: Client, provenance:
     ]
 
 
-def test_a_new_document_is_seen_at_once(app: App, caller: Client) -> None:
+def test_a_new_document_changes_the_next_answer(app: App, caller: Client) -> None:
     query = {"cik": "77", "metrics": "revenue", "years": "1"}
     assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2023
     assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2023
-    store(app, document(77, "Seventy-Seven Corp", rows_of(range(2024, 2025))))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", build_rows(range(2024, 2025))))
     assert caller.get(URL, query=query).json["data"]["rows"][0]["fiscal_year"] == 2024
 
 
-def test_what_is_ingested_of_others_leaves_a_book_where_it_is(app: App, caller: Client) -> None:
+def test_documents_of_other_companies_keep_a_book_cached(app: App, caller: Client) -> None:
     query = {"cik": "77", "metrics": "revenue", "years": "1"}
     before = caller.get(URL, query=query).json["data"]
-    store(app, document(78, "Seventy-Eight Corp", rows_of(range(2018, 2024))))
+    store_companyfacts(app, build_companyfacts(78, "Seventy-Eight Corp", build_rows(range(2018, 2024))))
     assert caller.get(URL, query=query).json["data"] == before
     assert len(app.fact_book_cache) == 1
 
 
-def test_books_are_kept_by_what_they_take_in_memory(app: App, caller: Client) -> None:
+def test_cached_books_are_weighed_by_their_memory(app: App, caller: Client) -> None:
     caller.get(URL, query={"cik": "77", "metrics": "revenue"})
-    ((held, weight),) = app.fact_book_cache._entries.values()
-    assert weight == 900 * len(held)
+    ((company_book, weight),) = app.fact_book_cache._entries.values()
+    assert weight == 900 * len(company_book)
     assert app.fact_book_cache._capacity == 24 * 2**20
 
 
@@ -174,7 +176,7 @@ def test_books_are_kept_by_what_they_take_in_memory(app: App, caller: Client) ->
     ],
     ids=["nothing", "industry", "filing day", "form"],
 )
-def test_what_a_book_depends_on_makes_another(
+def test_changed_inputs_of_a_book_make_a_new_one(
     app: App, caller: Client, change: str, revenue: int, industry: str | None
 ) -> None:
     query = {"cik": "77", "metrics": "revenue", "years": "1"}
@@ -188,12 +190,14 @@ def test_what_a_book_depends_on_makes_another(
     assert len(app.fact_book_cache) == (2 if change else 1)
 
 
-def test_a_figure_that_is_told_otherwise_makes_another_book(app: App, caller: Client) -> None:
+def test_a_changed_figure_makes_a_new_book(app: App, caller: Client) -> None:
     query = {"cik": "77", "metrics": "revenue", "years": "1"}
     caller.get(URL, query=query)
     # The same filing in a later copy, less rounded.
-    told = [(name, unit, {**row, "val": row["val"] + 0.5}) for name, unit, row in rows_of(range(2023, 2024))]
-    store(app, document(77, "Seventy-Seven Corp", told))
+    changed_facts = [
+        (name, unit, {**row, "val": row["val"] + 0.5}) for name, unit, row in build_rows(range(2023, 2024))
+    ]
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", changed_facts))
     assert caller.get(URL, query=query).json["data"]["rows"][0]["metrics"]["revenue"] == 2023000.5
 
 
@@ -205,13 +209,13 @@ def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     assert answer.headers["x-tokens-charged"] == "0"
 
 
-def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(app: App, caller: Client) -> None:
+def test_an_unreported_currency_is_refused_not_converted(app: App, caller: Client) -> None:
     query = {"cik": "77", "currency": "eur", "metrics": "revenue"}
     assert caller.get(URL, query=query).verdict[:2] == (404, "NOT_COVERED")
-    told = {"accn": "0000000077-20-000001", "form": "10-K", "filed": "2020-02-20", "fy": 2019, "fp": "FY"}
-    shares = {"start": "2019-01-01", "end": "2019-12-31", "val": 500, **told}
+    filed = {"accn": "0000000077-20-000001", "form": "10-K", "filed": "2020-02-20", "fy": 2019, "fp": "FY"}
+    shares = {"start": "2019-01-01", "end": "2019-12-31", "val": 500, **filed}
     name = "us-gaap:WeightedAverageNumberOfDilutedSharesOutstanding"
-    store(app, document(77, "Seventy-Seven Corp", [(name, "shares", shares)]))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [(name, "shares", shares)]))
     answer = caller.get(URL, query=query)
     assert answer.verdict[:2] == (404, "NOT_COVERED")
     assert "in EUR" in answer.json["message"]
@@ -234,7 +238,9 @@ def test_a_currency_that_is_not_reported_is_told_of_and_nothing_is_converted(app
         ({"cik": "77", "as_of": "20200101"}, "INVALID_PARAM", "as_of"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_by_name(caller: Client, query: dict[str, str], code: str, param: str) -> None:
+def test_an_invalid_parameter_of_a_series_is_named(
+    caller: Client, query: dict[str, str], code: str, param: str
+) -> None:
     answer = caller.get(URL, query=query)
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, code, param)
 
@@ -243,21 +249,21 @@ def test_an_unknown_company_is_404(caller: Client) -> None:
     assert caller.get(URL, query={"ticker": "NOPE"}).verdict[:2] == (404, "UNKNOWN_TICKER")
 
 
-def test_an_estimate_of_a_last_quarter_is_proved_when_it_is_asked_for(app: App, user: users.NewUser) -> None:
+def test_an_estimate_of_a_last_quarter_can_be_proved(app: App, user: users.NewUser) -> None:
     rows: list[tuple[str, str, dict[str, Any]]] = []
     spans = [("01-01", "12-31", 1000, 400), ("01-01", "03-31", 1020, 90), ("04-01", "06-30", 1000, 90)]
     for start, end, shares, income in [*spans, ("07-01", "09-30", 980, 90)]:
-        one = {"start": f"2023-{start}", "end": f"2023-{end}", "accn": "0000000077-24-000001", "form": "10-K"}
-        one |= {"filed": "2024-02-20", "fy": 2023, "fp": "FY"}
-        rows.append(("us-gaap:NetIncomeLoss", "USD", {**one, "val": income}))
-        rows.append(("us-gaap:WeightedAverageNumberOfDilutedSharesOutstanding", "shares", {**one, "val": shares}))
-        rows.append(("us-gaap:EarningsPerShareDiluted", "USD/shares", {**one, "val": round(income / shares, 2)}))
-    store(app, document(77, "Seventy-Seven Corp", rows))
+        filed = {"start": f"2023-{start}", "end": f"2023-{end}", "accn": "0000000077-24-000001", "form": "10-K"}
+        filed |= {"filed": "2024-02-20", "fy": 2023, "fp": "FY"}
+        rows.append(("us-gaap:NetIncomeLoss", "USD", {**filed, "val": income}))
+        rows.append(("us-gaap:WeightedAverageNumberOfDilutedSharesOutstanding", "shares", {**filed, "val": shares}))
+        rows.append(("us-gaap:EarningsPerShareDiluted", "USD/shares", {**filed, "val": round(income / shares, 2)}))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", rows))
     caller = Client(app, user.api_key)
-    asked = {"cik": "77", "metric": "eps_diluted", "period": "Q", "fiscal_year": "2023", "fiscal_period": "Q4"}
-    cell = caller.get("/api/v1/xbrl/proof", query=asked).json["data"]["cell"]
+    query = {"cik": "77", "metric": "eps_diluted", "period": "Q", "fiscal_year": "2023", "fiscal_period": "Q4"}
+    cell = caller.get("/api/v1/xbrl/proof", query=query).json["data"]["cell"]
     assert (cell["value"], cell["reason_code"]) == (None, "not_additive")
-    data = caller.get("/api/v1/xbrl/proof", query={**asked, "q4": "estimated"}).json["data"]
+    data = caller.get("/api/v1/xbrl/proof", query={**query, "q4": "estimated"}).json["data"]
     assert (data["cell"]["value"], data["cell"]["estimated"], data["cell"]["confidence"]) == (0.13, True, 40)
     assert data["formula"] == "income of the quarter over the estimated average of shares"
     table = caller.get(URL, query={"cik": "77", "period": "Q", "q4": "estimated", "format": "csv"})

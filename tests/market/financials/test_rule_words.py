@@ -1,4 +1,4 @@
-"""The rules of the mapping in words: each has some, and they name what the rule reads."""
+"""The descriptions of the mapping's rules: each rule has one, and it names the tags that the rule reads."""
 
 from __future__ import annotations
 
@@ -14,33 +14,35 @@ EVERY = list(metric_mapping.get_mapping().metrics.values())
 PLAIN = {"A", "Minus", "Of", "The", "IFRS"}
 
 
-def named(rule: Rule) -> set[str]:
-    """The local names of the tags that a rule reads."""
+def list_tag_names(rule: Rule) -> set[str]:
+    """Return the local names of the tags that a rule reads."""
     names = (*rule.tags, *(name for term in rule.terms for name in term.names))
     return {name.partition(":")[2] for name in names if not name.startswith(FACE_PREFIX)}
 
 
-@pytest.mark.parametrize("metric", EVERY, ids=lambda one: one.key)
-def test_the_words_of_a_rule_name_all_that_it_reads_and_nothing_else(metric: Metric) -> None:
+@pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric.key)
+def test_a_rule_description_names_exactly_its_tags(metric: Metric) -> None:
     every = rule_words.describe_rules(metric)
     for industry in INDUSTRIES:
-        for one in metric.rules[industry]:
-            words = rule_words.describe_rule(one, metric)
-            assert any(told.endswith(words) for told in every), words
+        for rule in metric.rules[industry]:
+            words = rule_words.describe_rule(rule, metric)
+            assert any(sentence.endswith(words) for sentence in every), words
             plain = words
-            for pattern in one.custom_patterns:
+            for pattern in rule.custom_patterns:
                 assert f"custom tag matching {pattern.pattern}" in words
                 plain = plain.replace(pattern.pattern, "")
-            assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == named(one)
+            assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == list_tag_names(rule)
 
 
-def test_the_dictionary_has_a_sentence_for_every_rule_of_every_metric() -> None:
-    told = {entry["key"]: entry["rules"] for entry in metric_dictionary.list_entries("primitive")}
-    assert list(told) == [metric.key for metric in EVERY]
+def test_the_dictionary_describes_every_rule() -> None:
+    rules_by_key = {entry["key"]: entry["rules"] for entry in metric_dictionary.list_entries("primitive")}
+    assert list(rules_by_key) == [metric.key for metric in EVERY]
     for metric in EVERY:
-        rules = {one.text for industry in INDUSTRIES for one in metric.rules[industry]}
-        assert len(told[metric.key]) >= len(rules), metric.key
-        assert all(one[0].isupper() and one.endswith(".") for one in told[metric.key]), metric.key
+        rules = {rule.text for industry in INDUSTRIES for rule in metric.rules[industry]}
+        assert len(rules_by_key[metric.key]) >= len(rules), metric.key
+        assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in rules_by_key[metric.key]), (
+            metric.key
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Figures that filers got wrong in scale or sign: which are doubted and by what, and which are only unusual."""
+"""Doubted figures: wrong scales and signs that a check finds, and unusual figures that no check doubts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from finapi.market.financials.ratios import get_catalogue
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
-from tests.figures import Fact, filing, held, named
 from tests.measure import accuracy
+from tests.support.figures import Fact, build_company_book, build_filing, find_period
 
-FILINGS = [filing(f"k{year}", "10-K", f"20{year + 1}-02-01", fiscal_year=2000 + year) for year in (20, 21, 22)]
+FILINGS = [build_filing(f"k{year}", "10-K", f"20{year + 1}-02-01", fiscal_year=2000 + year) for year in (20, 21, 22)]
 TAGS = {
     "eps": "EarningsPerShareBasic",
     "diluted": "EarningsPerShareDiluted",
@@ -44,25 +44,28 @@ RIGHT = {"eps": "2.10", "shares": "1000000", "income": "2100011", "revenue": "90
 TAXED = {"pretax": "3000007", "tax": "899996"}
 
 
-def company(*years: dict[str, str]) -> CompanyBook:
-    """A company that reports these figures in one year after another."""
+def build_company(*years: dict[str, str]) -> CompanyBook:
+    """Return a company that reports these figures in consecutive years."""
     facts: list[Fact] = []
-    for place, figures in enumerate(years):
-        year = 2020 + place
+    for index, figures in enumerate(years):
+        year = 2020 + index
         for name, value in figures.items():
             start = None if name in INSTANTS else f"{year}-01-01"
-            facts.append((TAGS[name], start, f"{year}-12-31", value, f"k{20 + place}"))
-    return held(FILINGS[: len(years)], facts)
+            facts.append((TAGS[name], start, f"{year}-12-31", value, f"k{20 + index}"))
+    return build_company_book(FILINGS[: len(years)], facts)
 
 
-def doubted(one: CompanyBook, year: int = 2020) -> dict[str, tuple[str, Decimal | None]]:
-    rows = FigureSeries(one, "A", "latest")
-    found = figure_doubts.list_failed_checks(rows.get_row(named(rows.periods, f"{year} FY")))
-    return {key: (check["rule"], check["implied"]) for key, check in found.items()}
+def find_doubts(company_book: CompanyBook, year: int = 2020) -> dict[str, tuple[str, Decimal | None]]:
+    rows = FigureSeries(company_book, "A", "latest")
+    failed_checks = figure_doubts.list_failed_checks(rows.get_row(find_period(rows.periods, f"{year} FY")))
+    return {key: (check["rule"], check["implied"]) for key, check in failed_checks.items()}
 
 
 def test_figures_that_fit_are_not_doubted() -> None:
-    assert doubted(company(RIGHT | TAXED | {"held": "1020000", "diluted": "2.05", "diluted_shares": "1024000"})) == {}
+    assert (
+        find_doubts(build_company(RIGHT | TAXED | {"held": "1020000", "diluted": "2.05", "diluted_shares": "1024000"}))
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_figures_that_fit_are_not_doubted() -> None:
         ({"shares": "1000"}, "weighted_average_shares_basic", 1_000_000),
         ({"shares": "1"}, "weighted_average_shares_basic", 1_000_000),
         ({"shares": "1000000000"}, "weighted_average_shares_basic", 1_000_000),
-        # Two classes that share in the income differently, and preferred dividends that no line tells.
+        # Two classes that share in the income differently, and preferred dividends that no line reports.
         ({"shares": "1000", "eps": "1.60"}, "weighted_average_shares_basic", 1_000_000),
         ({"eps": "2100"}, "eps_basic", Decimal("2.1")),
         ({"eps": "0.0021"}, "eps_basic", Decimal("2.1")),
@@ -82,10 +85,8 @@ def test_figures_that_fit_are_not_doubted() -> None:
         ({"income": "2101", "held": "1000000"}, "net_income", 2_101_000),
     ],
 )
-def test_earnings_of_a_share_times_shares_show_which_figure_is_wrong(
-    wrong: dict[str, str], key: str, implied: Decimal
-) -> None:
-    assert doubted(company(RIGHT | wrong)) == {key: ("eps_times_shares", implied)}
+def test_eps_times_shares_shows_which_figure_is_wrong(wrong: dict[str, str], key: str, implied: Decimal) -> None:
+    assert find_doubts(build_company(RIGHT | wrong)) == {key: ("eps_times_shares", implied)}
 
 
 @pytest.mark.parametrize(
@@ -102,17 +103,17 @@ def test_earnings_of_a_share_times_shares_show_which_figure_is_wrong(
         {"held": "3500000"},
     ],
     ids=[
-        *("preferred dividends that no line tells", "two classes", "a loss to common", "preferred dividends"),
+        *("unreported preferred dividends", "two classes", "a loss to common", "preferred dividends"),
         *("less than a cent", "two cents", "nothing earned", "no shares", "shares issued since"),
     ],
 )
-def test_what_is_only_unusual_is_not_doubted(unusual: dict[str, str]) -> None:
-    assert doubted(company(RIGHT | unusual)) == {}
+def test_unusual_figures_are_not_doubted(unusual: dict[str, str]) -> None:
+    assert find_doubts(build_company(RIGHT | unusual)) == {}
 
 
-def test_all_counts_of_a_filing_in_thousands_are_doubted() -> None:
-    found = doubted(company(RIGHT | {"shares": "1000", "held": "1010"}))
-    assert {key: implied for key, (_, implied) in found.items()} == {
+def test_share_counts_in_thousands_are_all_doubted() -> None:
+    doubts = find_doubts(build_company(RIGHT | {"shares": "1000", "held": "1010"}))
+    assert {key: implied for key, (_, implied) in doubts.items()} == {
         "weighted_average_shares_basic": 1_000_000,
         "shares_outstanding": 1_010_000,
     }
@@ -127,8 +128,8 @@ def test_all_counts_of_a_filing_in_thousands_are_doubted() -> None:
         ({"discontinued": "-500001", "income": "2600012", "eps": "2.60"}, "discontinued_operations", 500_001),
     ],
 )
-def test_a_sum_that_adds_up_but_for_one_error_shows_it(wrong: dict[str, str], key: str, implied: int) -> None:
-    assert doubted(company(RIGHT | TAXED | wrong)) == {key: ("sum", implied)}
+def test_a_sum_with_one_error_shows_the_wrong_figure(wrong: dict[str, str], key: str, implied: int) -> None:
+    assert find_doubts(build_company(RIGHT | TAXED | wrong)) == {key: ("sum", implied)}
 
 
 @pytest.mark.parametrize(
@@ -141,50 +142,54 @@ def test_a_sum_that_adds_up_but_for_one_error_shows_it(wrong: dict[str, str], ke
     ],
     ids=["rounding", "a small difference", "a tax that came back", "a line that is missing"],
 )
-def test_a_sum_that_no_single_error_explains_doubts_nothing(unusual: dict[str, str]) -> None:
-    assert doubted(company(RIGHT | TAXED | unusual)) == {}
+def test_a_sum_without_a_single_error_doubts_nothing(unusual: dict[str, str]) -> None:
+    assert find_doubts(build_company(RIGHT | TAXED | unusual)) == {}
 
 
-def test_a_figure_a_thousand_times_as_much_as_before_and_after_is_doubted() -> None:
+def test_a_figure_far_from_both_neighbours_is_doubted() -> None:
     years = [{"income": "1", "assets": value, "revenue": "5"} for value in ("40000", "42000000", "45000")]
-    assert doubted(company(*years), 2021) == {"total_assets": ("neighbours", 42_000)}
-    assert doubted(company(*years), 2020) == doubted(company(*years), 2022) == {}
+    assert find_doubts(build_company(*years), 2021) == {"total_assets": ("neighbours", 42_000)}
+    assert find_doubts(build_company(*years), 2020) == find_doubts(build_company(*years), 2022) == {}
 
 
 @pytest.mark.parametrize(
     "values", [("40", "42000", "45000"), ("40", "42000", "9"), ("40", "0", "45"), ("-4", "4000", "-4")]
 )
-def test_growth_is_no_error_of_scale(values: tuple[str, ...]) -> None:
+def test_growth_is_not_taken_for_a_wrong_scale(values: tuple[str, ...]) -> None:
     years = [{"income": "1", "assets": value, "revenue": "5"} for value in values]
-    assert doubted(company(*years), 2021) == {}
+    assert find_doubts(build_company(*years), 2021) == {}
 
 
-def test_counts_that_earnings_bear_out_are_right_though_those_beside_them_are_in_thousands() -> None:
+def test_share_counts_confirmed_by_eps_are_not_doubted() -> None:
     years = [RIGHT | {"shares": "1000"}, RIGHT, RIGHT | {"shares": "1000"}]
-    assert doubted(company(*years), 2021) == {}
+    assert find_doubts(build_company(*years), 2021) == {}
 
 
-def cells(one: CompanyBook, *keys: str) -> dict[str, Any]:
+def build_cells(company_book: CompanyBook, *keys: str) -> dict[str, Any]:
     question = series_query.SeriesQuery(metrics=keys, provenance="summary", years="2020")
-    (row,) = metric_series.build_series(one, question)[0]["rows"]
+    (row,) = metric_series.build_series(company_book, question)[0]["rows"]
     return dict(row["metrics"])
 
 
-def test_a_doubted_figure_stays_as_tagged_and_says_by_which_check() -> None:
-    cell = cells(company(RIGHT | TAXED | {"tax": "-899996"}), "income_tax")["income_tax"]
+def test_a_doubted_figure_is_served_with_its_failed_check() -> None:
+    cell = build_cells(build_company(RIGHT | TAXED | {"tax": "-899996"}), "income_tax")["income_tax"]
     assert (cell["value"], cell["calc_status"], cell["confidence"]) == (-899_996, "inconsistent", 20)
     assert cell["check"] == {"rule": "sum", "keys": ["net_income", "pretax_income"], "implied": 899_996}
 
 
-def test_ratios_made_of_a_doubted_figure_say_so() -> None:
-    found = cells(company(RIGHT | {"shares": "1000", "held": "1000"}), "book_value_per_share", "net_margin", "revenue")
-    found |= cells(company(RIGHT | {"income": "2100", "held": "1000000"}), "net_margin", "roa", "fcf_to_ni")
-    margin = found["net_margin"]
+def test_a_ratio_of_a_doubted_figure_is_doubted() -> None:
+    records = build_cells(
+        build_company(RIGHT | {"shares": "1000", "held": "1000"}), "book_value_per_share", "net_margin", "revenue"
+    )
+    records |= build_cells(
+        build_company(RIGHT | {"income": "2100", "held": "1000000"}), "net_margin", "roa", "fcf_to_ni"
+    )
+    margin = records["net_margin"]
     assert (margin["calc_status"], margin["confidence"]) == ("inconsistent", 20)
     assert margin["check"] == {"rule": "input", "keys": ["net_income"], "implied": None}
-    # What is missing anyway, and what is made of other figures, says nothing.
-    assert "check" not in found["fcf_to_ni"]
-    assert "check" not in found["revenue"]
+    # Missing ratios, and figures computed from others, have no check.
+    assert "check" not in records["fcf_to_ni"]
+    assert "check" not in records["revenue"]
 
 
 # Whose figures of 2009q3 are doubted, each judged by hand: counts of shares tagged in thousands or millions or with
@@ -200,7 +205,7 @@ JUDGED = {
 
 @pytest.fixture(scope="module")
 def quarter() -> Iterator[dict[str, CompanyBook]]:
-    """The books of every filer of 2009q3."""
+    """Yield the books of every filer of 2009q3."""
     app = apps.create_in_memory(Config(), SystemClock())
     try:
         ingest.run(app, [SHARED / "edgar" / "fsds" / "2009q3.zip"], IngestOptions(), lambda outcome: None)
@@ -212,23 +217,23 @@ def quarter() -> Iterator[dict[str, CompanyBook]]:
 
 @needs_shared
 @pytest.mark.slow
-def test_of_a_quarter_of_all_filers_only_errors_are_doubted(quarter: dict[str, CompanyBook]) -> None:
-    found = accuracy.doubted(quarter.items())
+def test_only_errors_are_doubted_among_all_filers_of_2009q3(quarter: dict[str, CompanyBook]) -> None:
+    report = accuracy.doubted(quarter.items())
     # At most one in a thousand may be a false alarm; none of these is.
-    assert {int(one.split()[0]) for one in found["doubted"]} <= JUDGED
-    assert (found["cells"] > 55_000, len(found["doubted"]) > 150) == (True, True)
+    assert {int(line.split()[0]) for line in report["doubted"]} <= JUDGED
+    assert (report["cells"] > 55_000, len(report["doubted"]) > 150) == (True, True)
 
 
 @needs_shared
 @pytest.mark.slow
-def test_every_cell_of_a_quarter_is_what_its_operands_make(quarter: dict[str, CompanyBook]) -> None:
-    found = accuracy.reproduced(quarter.items())
-    assert (found["wrong"], found["cells"] > 60_000) == ([], True)
+def test_operands_add_up_to_every_cell_of_2009q3(quarter: dict[str, CompanyBook]) -> None:
+    report = accuracy.reproduced(quarter.items())
+    assert (report["wrong"], report["cells"] > 60_000) == ([], True)
 
 
 @needs_shared
 @pytest.mark.slow
-def test_no_derived_cell_of_a_quarter_is_worth_more_than_its_weakest_input(quarter: dict[str, CompanyBook]) -> None:
+def test_confidence_is_bounded_by_inputs_in_2009q3(quarter: dict[str, CompanyBook]) -> None:
     keys = [*get_mapping().derived, *get_catalogue().ratios]
     over = []
     for cik, book in quarter.items():
@@ -236,9 +241,9 @@ def test_no_derived_cell_of_a_quarter_is_worth_more_than_its_weakest_input(quart
         for row in map(rows.get_row, rows.periods):
             for key in keys:
                 inputs = [
-                    provenance.compute_confidence(one.row, one.key, one.cell)
-                    for one in row.list_inputs(key)
-                    if isinstance(one.cell, Figure)
+                    provenance.compute_confidence(formula_input.row, formula_input.key, formula_input.cell)
+                    for formula_input in row.list_inputs(key)
+                    if isinstance(formula_input.cell, Figure)
                 ]
                 cell = row.get_cell(key)
                 if isinstance(cell, Figure) and provenance.compute_confidence(row, key, cell) > min([100, *inputs]):

@@ -1,4 +1,4 @@
-"""What stands beside the time series: dictionary, proof, batch, segments, share classes, screen, valuation."""
+"""The dictionary, proofs, batches, segments, share classes, screens and valuations over HTTP."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from finapi.market.reference import companies
 from finapi.market.statements import fact_sets
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
-from tests.figures import document, store
+from tests.support.figures import build_companyfacts, store_companyfacts
 
 XBRL = "/api/v1/xbrl/"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
 
 
 def year(cik: int, year: int, revenue: int, *, fiscal_year: int | None = None) -> list[tuple[str, str, dict[str, Any]]]:
-    """An annual report of a company with debt, cash flow and shares."""
+    """Return an annual report of a company with debt, cash flow and shares."""
     filed = {"accn": f"{cik:010}-{(year + 1) % 100:02}-000001", "form": "10-K", "filed": f"{year + 1}-02-20"}
-    told = {"fy": fiscal_year or year, "fp": "FY", **filed}
-    lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", **told}
-    instant = {"end": f"{year}-12-31", **told}
+    filed_year = {"fy": fiscal_year or year, "fp": "FY", **filed}
+    lasting = {"start": f"{year}-01-01", "end": f"{year}-12-31", **filed_year}
+    instant = {"end": f"{year}-12-31", **filed_year}
     return [
         ("us-gaap:Revenues", "USD", {**lasting, "val": revenue}),
         ("us-gaap:CostOfRevenue", "USD", {**lasting, "val": revenue // 2}),
         ("us-gaap:NetIncomeLoss", "USD", {**lasting, "val": revenue // 10}),
         ("us-gaap:Assets", "USD", {**instant, "val": revenue * 2}),
         ("us-gaap:StockholdersEquity", "USD", {**instant, "val": revenue}),
-        ("dei:EntityCommonStockSharesOutstanding", "shares", {**told, "end": f"{year + 1}-02-01", "val": 500}),
+        ("dei:EntityCommonStockSharesOutstanding", "shares", {**filed_year, "end": f"{year + 1}-02-01", "val": 500}),
     ]
 
 
 @pytest.fixture
 def caller(app: App, user: users.NewUser) -> Client:
     for cik, name, revenue in ((77, "Seventy-Seven Corp", 1000), (88, "Eighty-Eight Inc", 3000)):
-        facts = [fact for one in range(2020, 2024) for fact in year(cik, one, revenue + one)]
-        store(app, document(cik, name, facts))
+        facts = [fact for fiscal_year in range(2020, 2024) for fact in year(cik, fiscal_year, revenue + fiscal_year)]
+        store_companyfacts(app, build_companyfacts(cik, name, facts))
     return Client(app, user.api_key)
 
 
-def asked(caller: Client, path: str, query: dict[str, str] | None = None) -> Any:
+def get_json(caller: Client, path: str, query: dict[str, str] | None = None) -> Any:
     answer = caller.get(XBRL + path, query=query or {})
     assert answer.status == 200, answer.body
-    return shaped(answer, path)
+    return check_shape(answer, path)
 
 
-def shaped(answer: Answer, path: str) -> Any:
+def check_shape(answer: Answer, path: str) -> Any:
     template = path if "companies" not in path else "companies/{id}/valuation"
     jsonschema.Draft202012Validator(SHAPES[f"/api/v1/xbrl/{template}"]).validate(answer.json)
     return answer.json
@@ -62,17 +62,17 @@ def shaped(answer: Answer, path: str) -> Any:
 # ---- dictionary
 
 
-def test_every_reason_that_a_hole_can_have_is_in_the_dictionary(caller: Client) -> None:
-    codes = {entry["key"] for entry in asked(caller, "dictionary", {"kind": "reason"})["data"]}
-    holes = asked(caller, "timeseries", {"cik": "77", "ratios": "true", "period": "TTM"})["data"]["rows"]
-    holes += asked(caller, "timeseries", {"cik": "77", "ratios": "true"})["data"]["rows"]
+def test_the_dictionary_lists_every_reason_of_a_hole(caller: Client) -> None:
+    codes = {entry["key"] for entry in get_json(caller, "dictionary", {"kind": "reason"})["data"]}
+    holes = get_json(caller, "timeseries", {"cik": "77", "ratios": "true", "period": "TTM"})["data"]["rows"]
+    holes += get_json(caller, "timeseries", {"cik": "77", "ratios": "true"})["data"]["rows"]
     met = {hole["reason_code"] for row in holes for hole in row["holes"].values()}
     assert met <= codes
     assert {"not_reported", "input_missing", "no_price"} - codes == set()
 
 
 def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
-    entry = asked(caller, "dictionary", {"metric": "goodwill"})
+    entry = get_json(caller, "dictionary", {"metric": "goodwill"})
     assert entry["data"] == [
         {
             "key": "goodwill",
@@ -116,46 +116,49 @@ def test_the_proof_of_a_cell_names_its_facts_and_every_vintage(app: App, caller:
         for concept, unit, row in year(77, 2023, 1)
         if concept == "us-gaap:Revenues"
     ]
-    store(app, document(77, "Seventy-Seven Corp", later))
-    data = asked(caller, "proof", {"cik": "77", "metric": "revenue", "fiscal_year": "2023"})["data"]
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", later))
+    data = get_json(caller, "proof", {"cik": "77", "metric": "revenue", "fiscal_year": "2023"})["data"]
     assert (data["fiscal_period"], data["period_end"], data["cell"]["value"]) == ("FY", "2023-12-31", 9999)
-    assert [(one["value"], one["filed_at"]) for one in data["vintages"]] == [(3023, "2024-02-20"), (9999, "2025-02-20")]
+    assert [(vintage["value"], vintage["filed_at"]) for vintage in data["vintages"]] == [
+        (3023, "2024-02-20"),
+        (9999, "2025-02-20"),
+    ]
     original = {"cik": "77", "metric": "revenue", "fiscal_year": "2023", "basis": "original"}
-    assert asked(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
+    assert get_json(caller, "proof", original)["data"]["cell"]["accession"] == "0000000077-24-000001"
 
 
-def test_vintages_are_of_the_period_that_a_cell_is_told_for(app: App, caller: Client) -> None:
+def test_a_proof_lists_the_vintages_of_the_cells_period(app: App, caller: Client) -> None:
     name = "us-gaap:CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents"
     cash = [
         (name, "USD", {**row, "val": number})
-        for number, one in enumerate((2022, 2023), 700)
-        for concept, _, row in year(77, one, 1)
+        for number, fiscal_year in enumerate((2022, 2023), 700)
+        for concept, _, row in year(77, fiscal_year, 1)
         if concept == "us-gaap:Assets"
     ]
-    store(app, document(77, "Seventy-Seven Corp", cash))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", cash))
     query = {"cik": "77", "metric": "cash_at_beginning_of_period", "fiscal_year": "2023"}
-    data = asked(caller, "proof", query)["data"]
+    data = get_json(caller, "proof", query)["data"]
     assert data["cell"]["value"] == 700
-    assert [(one["value"], one["end_date"]) for one in data["vintages"]] == [(700, "2022-12-31")]
+    assert [(vintage["value"], vintage["end_date"]) for vintage in data["vintages"]] == [(700, "2022-12-31")]
 
 
-def test_the_proof_of_a_total_says_whether_it_adds_up(app: App, caller: Client) -> None:
+def test_the_proof_of_a_total_states_if_it_adds_up(app: App, caller: Client) -> None:
     stated = [
         (concept, unit, {**row, "val": value})
         for concept, unit, row in year(77, 2023, 1)
         for value in {"us-gaap:Revenues": [3023], "us-gaap:CostOfRevenue": [1511]}.get(concept, [])
     ]
     profit = ("us-gaap:GrossProfit", "USD", {**stated[0][2], "val": 1512})
-    store(app, document(77, "Seventy-Seven Corp", [*stated, profit]))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [*stated, profit]))
     query = {"cik": "77", "fiscal_year": "2023"}
-    total = asked(caller, "proof", {**query, "metric": "gross_profit"})["data"]["cell"]
-    margin = asked(caller, "proof", {**query, "metric": "gross_margin"})["data"]["inputs"]
-    assert [one["calc_status"] for one in (total, *margin)] == ["consistent", "consistent", "unchecked"]
+    total = get_json(caller, "proof", {**query, "metric": "gross_profit"})["data"]["cell"]
+    margin = get_json(caller, "proof", {**query, "metric": "gross_margin"})["data"]["inputs"]
+    assert [cell["calc_status"] for cell in (total, *margin)] == ["consistent", "consistent", "unchecked"]
 
 
 def test_the_proof_of_a_formula_shows_signs(caller: Client) -> None:
-    data = asked(caller, "proof", {"cik": "77", "metric": "gross_profit"})["data"]
-    assert [(one["sign"], one["concept"], one["value"]) for one in data["cell"]["operands"]] == [
+    data = get_json(caller, "proof", {"cik": "77", "metric": "gross_profit"})["data"]
+    assert [(operand["sign"], operand["concept"], operand["value"]) for operand in data["cell"]["operands"]] == [
         (1, "us-gaap:Revenues", 3023),
         (-1, "us-gaap:CostOfRevenue", 1511),
     ]
@@ -163,20 +166,23 @@ def test_the_proof_of_a_formula_shows_signs(caller: Client) -> None:
 
 
 def test_the_proof_of_a_ratio_names_its_inputs(caller: Client) -> None:
-    data = asked(caller, "proof", {"cik": "77", "metric": "roe"})["data"]
+    data = get_json(caller, "proof", {"cik": "77", "metric": "roe"})["data"]
     assert data["formula"] == "year(net_income) / avg(total_equity)"
-    inputs = [(one["metric"], one["fiscal_year"], one["value"]) for one in data["inputs"]]
+    inputs = [(record["metric"], record["fiscal_year"], record["value"]) for record in data["inputs"]]
     assert inputs == [("net_income", 2023, 302), ("total_equity", 2023, 3023), ("total_equity", 2022, 3022)]
     assert data["cell"]["value"] == pytest.approx(302 / 3022.5)
-    told = [(one["value"], one["end_date"]) for one in data["cell"]["operands"]]
-    assert told == [(302, "2023-12-31"), (3023, "2023-12-31"), (3022, "2022-12-31")]
+    operands = [(record["value"], record["end_date"]) for record in data["cell"]["operands"]]
+    assert operands == [(302, "2023-12-31"), (3023, "2023-12-31"), (3022, "2022-12-31")]
 
 
-def test_a_cell_of_another_currency_is_proved_in_it(app: App, caller: Client) -> None:
+def test_a_cell_in_another_currency_can_be_proved(app: App, caller: Client) -> None:
     in_euro = [(concept, "EUR", row) for concept, unit, row in year(77, 2023, 500) if unit == "USD"]
-    store(app, document(77, "Seventy-Seven Corp", in_euro))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", in_euro))
     query = {"cik": "77", "metric": "revenue", "fiscal_year": "2023"}
-    values = [asked(caller, "proof", {**query, "currency": one})["data"]["cell"]["value"] for one in ("eur", "usd")]
+    values = [
+        get_json(caller, "proof", {**query, "currency": currency})["data"]["cell"]["value"]
+        for currency in ("eur", "usd")
+    ]
     assert values == [500, 3023]
 
 
@@ -190,20 +196,18 @@ def test_a_cell_of_another_currency_is_proved_in_it(app: App, caller: Client) ->
         ({"cik": "99", "metric": "revenue"}, (404, "UNKNOWN_TICKER")),
     ],
 )
-def test_a_proof_that_cannot_be_given_is_refused(
-    caller: Client, query: dict[str, str], verdict: tuple[int, str]
-) -> None:
+def test_an_impossible_proof_is_refused(caller: Client, query: dict[str, str], verdict: tuple[int, str]) -> None:
     assert caller.get(XBRL + "proof", query=query).verdict[:2] == verdict
 
 
 # ---- several companies
 
 
-def test_a_batch_answers_each_company_and_says_which_is_unknown(caller: Client) -> None:
+def test_a_batch_has_a_result_or_an_error_for_each_company(caller: Client) -> None:
     body = {"ciks": ["77", "88", "99"], "metrics": ["revenue"], "years": "1"}
-    answer = shaped(caller.post(XBRL + "timeseries/batch", body), "timeseries/batch")
-    assert [one["status"] for one in answer["data"]["results"]] == ["success", "success", "error"]
-    values = [one["data"]["rows"][0]["metrics"]["revenue"] for one in answer["data"]["results"][:2]]
+    answer = check_shape(caller.post(XBRL + "timeseries/batch", body), "timeseries/batch")
+    assert [result["status"] for result in answer["data"]["results"]] == ["success", "success", "error"]
+    values = [result["data"]["rows"][0]["metrics"]["revenue"] for result in answer["data"]["results"][:2]]
     assert values == [3023, 5023]
     assert answer["data"]["results"][2]["error"]["code"] == "UNKNOWN_TICKER"
     assert (answer["meta"]["requested"], answer["meta"]["resolved"], answer["meta"]["errors"]) == (3, 2, 1)
@@ -221,15 +225,15 @@ def test_a_batch_answers_each_company_and_says_which_is_unknown(caller: Client) 
         {"ciks": "77"},
     ],
 )
-def test_a_batch_that_cannot_be_asked_is_refused(caller: Client, body: dict[str, Any]) -> None:
+def test_an_invalid_batch_is_refused(caller: Client, body: dict[str, Any]) -> None:
     assert caller.post(XBRL + "timeseries/batch", body).verdict[:2] == (400, "INVALID_PARAM")
 
 
 # ---- segments and classes
 
 
-def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
-    """A figure of two regions in a report of the store, as its documents would say it."""
+def store_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> None:
+    """Store a figure of two regions in a stored report, as its documents would contain it."""
     with app.db.write() as tx:
         sets = tx.list_rows("fact_sets_of_company", cik=77, source=fact_sets.COMPANYFACTS)
         number = max(row["id"] for row in sets)
@@ -247,28 +251,30 @@ def with_segments(app: App, name: str = "us-gaap:Revenues", days: int = 365) -> 
 
 
 def test_segments_are_series_by_member(app: App, caller: Client) -> None:
-    with_segments(app)
-    answer = asked(caller, "segments", {"cik": "77", "metric": "revenue"})
+    store_segments(app)
+    answer = get_json(caller, "segments", {"cik": "77", "metric": "revenue"})
     assert answer["data"]["axis"] == "srt:StatementGeographicalAxis"
-    points = {one["member"]: [point["value"] for point in one["points"]] for one in answer["data"]["series"]}
+    points = {
+        segment["member"]: [point["value"] for point in segment["points"]] for segment in answer["data"]["series"]
+    }
     assert points == {"country:US": [2000], "country:CN": [1023]}
     assert answer["meta"]["concepts_resolved"] == ["us-gaap:Revenues"]
-    other = asked(caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"})
+    other = get_json(caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"})
     assert (other["data"]["series"], other["data"]["covered"]) == ([], False)
 
 
-def test_a_figure_that_stands_only_with_dimensions_is_a_hole_and_not_a_sum(app: App, caller: Client) -> None:
-    with_segments(app, "us-gaap:Goodwill", days=0)
+def test_a_figure_with_only_dimensions_is_a_hole(app: App, caller: Client) -> None:
+    store_segments(app, "us-gaap:Goodwill", days=0)
     query = {"cik": "77", "metrics": "goodwill", "years": "1"}
-    row = asked(caller, "timeseries", query)["data"]["rows"][0]
+    row = get_json(caller, "timeseries", query)["data"]["rows"][0]
     assert row["metrics"]["goodwill"] is None
     assert row["holes"]["goodwill"]["reason_code"] == "not_reported"
-    series = asked(caller, "segments", {"cik": "77", "metric": "goodwill"})["data"]["series"]
-    assert [one["points"][0]["value"] for one in series] == [1023, 2000]
+    series = get_json(caller, "segments", {"cik": "77", "metric": "goodwill"})["data"]["series"]
+    assert [segment["points"][0]["value"] for segment in series] == [1023, 2000]
 
 
-def test_segments_are_of_a_concept_or_a_metric_and_of_revenue_without_either(caller: Client) -> None:
-    assert asked(caller, "segments", {"cik": "77"})["data"]["concept_or_metric"] == "revenue"
+def test_segments_are_of_revenue_by_default(caller: Client) -> None:
+    assert get_json(caller, "segments", {"cik": "77"})["data"]["concept_or_metric"] == "revenue"
     for wrong in ({"concept": "Revenues", "metric": "revenue"}, {"metric": "revenues"}):
         refused = caller.get(XBRL + "segments", query={"cik": "77", **wrong})
         assert refused.verdict[:2] == (400, "INVALID_PARAM")
@@ -276,7 +282,7 @@ def test_segments_are_of_a_concept_or_a_metric_and_of_revenue_without_either(cal
 
 
 def test_the_shares_of_a_company_with_one_class(caller: Client) -> None:
-    data = asked(caller, "share-classes", {"cik": "77"})["data"]
+    data = get_json(caller, "share-classes", {"cik": "77"})["data"]
     assert data["filing"]["accession_no"] == "0000000077-24-000001"
     assert data["classes"] == [
         {
@@ -287,13 +293,13 @@ def test_the_shares_of_a_company_with_one_class(caller: Client) -> None:
             "unit": "shares",
         }
     ]
-    earlier = asked(caller, "share-classes", {"cik": "77", "as_of": "2022-12-31"})["data"]
+    earlier = get_json(caller, "share-classes", {"cik": "77", "as_of": "2022-12-31"})["data"]
     assert earlier["filing"]["accession_no"] == "0000000077-22-000001"
 
 
-def test_shares_of_the_cover_stand_at_the_end_of_the_reports_period(caller: Client) -> None:
+def test_cover_shares_count_at_the_end_of_the_period(caller: Client) -> None:
     query = {"cik": "77", "metrics": "shares_outstanding", "years": "1"}
-    row = asked(caller, "timeseries", query)["data"]["rows"][0]
+    row = get_json(caller, "timeseries", query)["data"]["rows"][0]
     assert (row["period_end"], row["metrics"]["shares_outstanding"]) == ("2023-12-31", 500)
 
 
@@ -301,8 +307,8 @@ def test_shares_of_the_cover_stand_at_the_end_of_the_reports_period(caller: Clie
 
 
 def test_a_screen_filters_companies_by_their_latest_year(caller: Client) -> None:
-    answer = asked(caller, "screen", {"revenue_growth_yoy_gt": "0.0002", "asset_turnover_lt": "1"})
-    assert [one["cik"] for one in answer["data"]] == ["0000000077"]
+    answer = get_json(caller, "screen", {"revenue_growth_yoy_gt": "0.0002", "asset_turnover_lt": "1"})
+    assert [company["cik"] for company in answer["data"]] == ["0000000077"]
     assert set(answer["data"][0]["metrics"]) == {"asset_turnover", "revenue_growth_yoy"}
     assert answer["meta"]["screen"]["filters_applied"] == {
         "asset_turnover": {"lt": 1},
@@ -311,29 +317,32 @@ def test_a_screen_filters_companies_by_their_latest_year(caller: Client) -> None
 
 
 def test_a_company_without_the_figure_passes_no_filter_on_it(caller: Client) -> None:
-    assert asked(caller, "screen", {"current_ratio_gt": "-1000"})["data"] == []
+    assert get_json(caller, "screen", {"current_ratio_gt": "-1000"})["data"] == []
 
 
-def test_a_figure_that_a_screen_does_not_have_is_null_with_its_reason(caller: Client) -> None:
-    (company,) = asked(caller, "screen", {"cik": "77", "metrics": "roe,market_cap,asset_turnover"})["data"]
+def test_a_missing_figure_of_a_screen_has_a_reason(caller: Client) -> None:
+    (company,) = get_json(caller, "screen", {"cik": "77", "metrics": "roe,market_cap,asset_turnover"})["data"]
     assert company["metrics"]["market_cap"] is None
     assert company["holes"]["market_cap"] == {"status": "hole", "reason_code": "no_price"}
     assert {key for key, value in company["metrics"].items() if value is None} == set(company["holes"])
 
 
-def test_a_screen_pages_by_offset_and_names_companies(caller: Client) -> None:
-    first = asked(caller, "screen", {"metrics": "roe", "limit": "1"})
+def test_a_screen_is_paged_and_limited_to_companies(caller: Client) -> None:
+    first = get_json(caller, "screen", {"metrics": "roe", "limit": "1"})
     assert first["meta"]["pagination"] == {"limit": 1, "offset": 0, "has_more": True}
-    rest = asked(caller, "screen", {"metrics": "roe", "limit": "1", "offset": "1"})
-    assert [one["cik"] for one in first["data"] + rest["data"]] == ["0000000077", "0000000088"]
-    named = asked(caller, "screen", {"cik": "88", "metrics": "roe"})
-    assert ([one["cik"] for one in named["data"]], named["meta"]["screen"]["list_filtered"]) == (["0000000088"], True)
+    second = get_json(caller, "screen", {"metrics": "roe", "limit": "1", "offset": "1"})
+    assert [company["cik"] for company in first["data"] + second["data"]] == ["0000000077", "0000000088"]
+    selected = get_json(caller, "screen", {"cik": "88", "metrics": "roe"})
+    assert ([company["cik"] for company in selected["data"]], selected["meta"]["screen"]["list_filtered"]) == (
+        ["0000000088"],
+        True,
+    )
 
 
-def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client) -> None:
+def test_a_screen_recomputes_only_changed_companies(app: App, caller: Client) -> None:
     def caps() -> dict[str, Any]:
-        rows = asked(caller, "screen", {"metrics": "market_cap,asset_turnover"})["data"]
-        return {one["cik"]: one["metrics"] for one in rows}
+        rows = get_json(caller, "screen", {"metrics": "market_cap,asset_turnover"})["data"]
+        return {metrics["cik"]: metrics["metrics"] for metrics in rows}
 
     def priced(close: int, last: str) -> None:
         data = f"date,close\n2023-12-29,{close}\n{last},9\n".encode()
@@ -343,12 +352,12 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SEV", None)], companies.FROM_LIST)
     before = caps()
-    assert [one["market_cap"] for one in before.values()] == [None, None]
+    assert [metrics["market_cap"] for metrics in before.values()] == [None, None]
     priced(2, "2024-01-02")
     assert caps()["0000000077"]["market_cap"] == 1000
     priced(3, "2024-01-03")
     assert caps()["0000000077"]["market_cap"] == 1500
-    store(app, document(77, "Seventy-Seven Corp", year(77, 2024, 4000)))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", year(77, 2024, 4000)))
     after = caps()
     assert after["0000000077"]["asset_turnover"] != before["0000000077"]["asset_turnover"]
     assert after["0000000088"] == before["0000000088"]
@@ -356,7 +365,7 @@ def test_a_screen_works_out_again_only_what_has_changed(app: App, caller: Client
     assert len(app.screening_cache) == 5
 
 
-def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
+def test_a_screen_refuses_an_invalid_number_or_key(caller: Client) -> None:
     assert caller.get(XBRL + "screen", query={"roe_gt": "high"}).json["details"]["param"] == "roe_gt"
     for name in ("cik", "ticker"):
         assert caller.get(XBRL + "screen", query={name: "a b/c!"}).json["details"]["param"] == name
@@ -366,11 +375,11 @@ def test_a_screen_refuses_what_is_no_number_or_key(caller: Client) -> None:
     assert refused.json["message"] == "revenue is not a ratio or derived figure."
 
 
-def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:
-    answer = asked(caller, "companies/77/valuation", {"years": "1"})
-    keys = [key for key, one in ratios.get_catalogue().ratios.items() if one.category == "valuation"]
-    assert [one["metric"] for one in answer["data"]] == keys
-    assert {one["value"] for one in answer["data"]} == {None}
+def test_valuations_without_prices_have_a_reason_in_every_cell(caller: Client) -> None:
+    answer = get_json(caller, "companies/77/valuation", {"years": "1"})
+    keys = [key for key, ratio in ratios.get_catalogue().ratios.items() if ratio.category == "valuation"]
+    assert [valuation["metric"] for valuation in answer["data"]] == keys
+    assert {valuation["value"] for valuation in answer["data"]} == {None}
     assert answer["data"][0]["reason_code"] == "no_price"
     assert answer["meta"]["valuation_family"] is False
 
@@ -378,39 +387,39 @@ def test_valuation_without_prices_says_so_in_every_cell(caller: Client) -> None:
 # ---- how a company names its years
 
 
-def test_a_company_that_names_its_years_after_the_year_before_is_followed(app: App, caller: Client) -> None:
-    facts = [(concept, unit, {**row, **moved(row)}) for concept, unit, row in year(66, 2023, 100, fiscal_year=2022)]
-    store(app, document(66, "January Stores", facts))
-    rows = asked(caller, "timeseries", {"cik": "66", "metrics": "revenue"})["data"]["rows"]
+def test_a_company_may_name_its_years_after_the_year_before(app: App, caller: Client) -> None:
+    facts = [
+        (concept, unit, {**row, **move_to_january(row)}) for concept, unit, row in year(66, 2023, 100, fiscal_year=2022)
+    ]
+    store_companyfacts(app, build_companyfacts(66, "January Stores", facts))
+    rows = get_json(caller, "timeseries", {"cik": "66", "metrics": "revenue"})["data"]["rows"]
     assert [(row["fiscal_year"], row["period_end"]) for row in rows] == [(2022, "2023-01-28")]
 
 
-def moved(row: dict[str, Any]) -> dict[str, Any]:
-    """The year to January instead of the calendar year."""
+def move_to_january(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row for the year to January instead of the calendar year."""
     if "start" in row:
         return {"start": "2022-01-30", "end": "2023-01-28"}
     return {"end": "2023-01-28"}
 
 
 @pytest.mark.parametrize("source", ["csv", "synthetic"])
-def test_valuation_is_of_the_close_and_the_shares_of_the_cover_and_names_the_kind_of_price(
-    app: App, caller: Client, source: str
-) -> None:
+def test_a_valuation_uses_the_close_and_the_cover_shares(app: App, caller: Client, source: str) -> None:
     text = "ticker,date,close,source\nSSC,2023-12-28,4,x\nSSC,2023-12-29,5,x\nSSC,2024-01-02,9,x\n"
     data = text.replace(",x\n", f",{source}\n" if source == "synthetic" else ",\n").encode()
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SSC", None)], companies.FROM_LIST, "2025-01-01")
         price_store.upsert(tx, price_csv.parse(data, "prices.csv", "prices.csv"), data)
-    answer = asked(caller, "companies/77/valuation", {"years": "1"})
-    cells = {one["metric"]: one for one in answer["data"]}
+    answer = get_json(caller, "companies/77/valuation", {"years": "1"})
+    cells = {valuation_row["metric"]: valuation_row for valuation_row in answer["data"]}
     assert answer["meta"]["price_source"] == source
     # 500 shares at 5, the last close of the year.
     assert (cells["market_cap"]["value"], cells["market_cap"]["price_date"]) == (2500, "2023-12-29")
     assert cells["price_to_sales"]["value"] == pytest.approx(2500 / 3023)
     query = {"ticker": "SSC", "metrics": "market_cap"}
-    assert asked(caller, "timeseries", query)["meta"]["price_source"] == source
-    screened = asked(caller, "screen", {"market_cap_gt": "2499"})["data"]
-    assert [(one["ticker"], one["price_source"]) for one in screened] == [("SSC", source)]
+    assert get_json(caller, "timeseries", query)["meta"]["price_source"] == source
+    screened = get_json(caller, "screen", {"market_cap_gt": "2499"})["data"]
+    assert [(valuation_row["ticker"], valuation_row["price_source"]) for valuation_row in screened] == [("SSC", source)]
 
 
 # ---- days that no filing means
@@ -422,10 +431,10 @@ def test_a_period_of_another_century_is_in_no_series(
     days_told: str, year_told: str, app: App, user: users.NewUser
 ) -> None:
     caller, good = Client(app, user.api_key), year(77, 2023, 1000)
-    start, end = (f"{year_told}-{one}" for one in days_told.split())
+    start, end = (f"{year_told}-{day}" for day in days_told.split())
     slip = {**good[0][2], "start": start, "end": end, "val": 7}
-    store(app, document(77, "Seventy-Seven Corp", [("us-gaap:Revenues", "USD", slip)]))
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [("us-gaap:Revenues", "USD", slip)]))
     for period in ("A", "Q", "TTM", "YTD"):
         assert caller.get(XBRL + "timeseries", query={"cik": "77", "period": period}).status == 404
-    store(app, document(77, "Seventy-Seven Corp", good))
-    assert [row["fiscal_year"] for row in asked(caller, "timeseries", {"cik": "77"})["data"]["rows"]] == [2023]
+    store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", good))
+    assert [row["fiscal_year"] for row in get_json(caller, "timeseries", {"cik": "77"})["data"]["rows"]] == [2023]
