@@ -24,7 +24,7 @@ import trustme
 
 from finapi.client import ApiFailure, AsyncClient, Client, asynchronous, by_httpx, exchange, synchronous, verify_webhook
 from finapi.client.exchange import ApiAnswer, ApiRequest
-from finapi.client.operations import operations
+from finapi.client.operations import get_operations
 from finapi.client.synchronous import by_urllib
 from finapi.delivery import webhooks
 from finapi.testing import FinapiServer
@@ -80,7 +80,7 @@ def test_the_table_and_the_types_have_every_route() -> None:
     for file, text in from_routes.files().items():
         assert file.read_text("utf-8") == text, "python -m tests.from_routes"
     served = {(route.method, route.path) for route in ROUTES if not route.page}
-    assert {(one.method, one.path) for one in operations().values()} == served
+    assert {(one.method, one.path) for one in get_operations().values()} == served
 
 
 def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
@@ -124,17 +124,19 @@ def test_a_refusal_is_waited_out_as_long_as_it_says() -> None:
 
 def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
     named = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
-    assert exchange.retry_after(named) == 30.0
-    assert exchange.retry_after({"retry-after": "soon"}) is None
-    assert exchange.retry_after({**named, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0  # the form of asctime()
+    assert exchange.parse_retry_after(named) == 30.0
+    assert exchange.parse_retry_after({"retry-after": "soon"}) is None
+    assert (
+        exchange.parse_retry_after({**named, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0
+    )  # the form of asctime()
 
 
 def test_a_time_to_come_back_without_a_date_is_read_against_the_clock() -> None:
     then = datetime.now(UTC) + timedelta(hours=1)
-    waits = exchange.retry_after({"retry-after": format_datetime(then, usegmt=True)})
+    waits = exchange.parse_retry_after({"retry-after": format_datetime(then, usegmt=True)})
     assert waits is not None
     assert 3_590 < waits <= 3_600
-    assert exchange.retry_after({"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT"}) == 0.0
+    assert exchange.parse_retry_after({"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT"}) == 0.0
 
 
 # ---- answers of other servers
@@ -195,7 +197,7 @@ def test_a_list_whose_offset_is_not_read_ends() -> None:
     client = answering(*[same] * 99, waits=[], sent=sent)
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
         list(client.rows("get_sec_filings"))
-    assert len(sent) == exchange.ALIKE + 1
+    assert len(sent) == exchange.MAX_EQUAL_PAGES + 1
 
 
 def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
@@ -224,9 +226,9 @@ def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict
         if name == "get_webhooks_deliveries":
             world.control.webhook("finapi.test", url=world.control.inbox_url())
     world.control.until_idle()  # a delivery that is under way is another row later
-    found = list(client._rows(name, **given, limit=1))
+    found = list(client.rows(name, **given, limit=1))
     assert len(found) == len({json.dumps(one, default=str) for one in found}) == most
-    assert found == list(client._rows(name, **given))
+    assert found == list(client.rows(name, **given))
 
 
 @contextmanager
@@ -253,7 +255,7 @@ HEAD_OF = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
 @pytest.mark.parametrize("how", ["urllib", "httpx", "async"])
 def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (synchronous, asynchronous):
-        monkeypatch.setattr(module, "WHOLE", 0.2)
+        monkeypatch.setattr(module, "TOTAL_TIMEOUT_SECONDS", 0.2)
     endless = itertools.chain([HEAD_OF % status + b"Content-Length: 1000000000000\r\n\r\n"], itertools.repeat(b" "))
 
     async def asked(url: str) -> Any:
@@ -331,8 +333,8 @@ def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> 
 
 
 def test_an_idempotency_key_is_known_in_small_letters() -> None:
-    assert ApiRequest("POST", "http://x", {"idempotency-key": "1"}).repeatable
-    assert not ApiRequest("POST", "http://x", {}).repeatable
+    assert ApiRequest("POST", "http://x", {"idempotency-key": "1"}).is_repeatable
+    assert not ApiRequest("POST", "http://x", {}).is_repeatable
 
 
 def test_a_lock_of_an_hour_is_not_waited_out() -> None:
@@ -564,7 +566,7 @@ def test_certificates_are_loaded_with_the_first_encrypted_request(monkeypatch: p
         authority.configure_trust(context)
 
     monkeypatch.setattr(ssl.SSLContext, "load_default_certs", load)
-    send = by_urllib(10.0, says_why=True)
+    send = by_urllib(10.0, with_reason=True)
 
     def status(url: str) -> int:
         answer = send(ApiRequest("GET", url, {}, b""))

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import pytest
 
 from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, feeds
-from finapi.client.feeds import FeedPlace
+from finapi.client.feeds import FeedCursor
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 
@@ -155,14 +155,14 @@ def test_a_key_follows_no_redirect(redirecting: str, status: int) -> None:
         async def wait(seconds: float) -> None:
             raise AssertionError(seconds)
 
-        await anext(feeds.read_async(place(), wait))
+        await anext(feeds.iter_events_async(place(), wait))
 
-    def place() -> FeedPlace:
+    def place() -> FeedCursor:
         headers = {"X-API-Key": "secret", "X-Status": str(status)}
-        return FeedPlace(redirecting, "main-api", headers, None, None, {}, dates=False)
+        return FeedCursor(redirecting, "main-api", headers, None, None, {}, dates=False)
 
     with pytest.raises(ApiFailure) as caught:
-        next(feeds.read(place(), lambda seconds: pytest.fail(f"it waited {seconds} s")))
+        next(feeds.iter_events(place(), lambda seconds: pytest.fail(f"it waited {seconds} s")))
     assert caught.value.status == status
     with pytest.raises(ApiFailure) as caught:
         asyncio.run(of_async())
@@ -246,19 +246,19 @@ def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
 
 
 def test_what_was_told_is_not_told_again() -> None:
-    place = FeedPlace("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
-    assert place.url() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
+    place = FeedCursor("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
+    assert place.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
 
     def heard(**event: Any) -> bool:
-        return place.heard(json.dumps({"type": "new_filing", **event})) is not None
+        return place.parse_event(json.dumps({"type": "new_filing", **event})) is not None
 
     assert [heard(seq=seq, epoch=1) for seq in (4, 5, 5, 6)] == [False, True, False, True]
     # An answer to a filter has no number; a restored backup counts anew.
     assert not heard(type="subscribed")
-    assert place.heard("<html>") is None
+    assert place.parse_event("<html>") is None
     assert heard(type="gap", seq=2, epoch=2)
     assert [heard(seq=seq, epoch=2) for seq in (2, 3)] == [False, True]
-    assert place.url() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"
+    assert place.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"
 
 
 def test_a_client_leaves_no_socket_open(server: FinapiServer) -> None:

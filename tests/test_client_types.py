@@ -87,7 +87,7 @@ def test_answers_are_of_the_types_that_are_declared() -> None:
             for example in content.get("examples", {}).values():
                 value = components["examples"][example["$ref"].rpartition("/")[2]]["value"]
                 body = json.dumps(value).encode()
-                told = exchange.decoded(ApiAnswer(200, {"content-type": "application/json"}, body), dates=True)
+                told = exchange.decode_answer(ApiAnswer(200, {"content-type": "application/json"}, body), dates=True)
                 assert misfits(told, content["schema"], components["schemas"], operation["operationId"]) == []
                 looked_at += 1
     assert looked_at > 100

@@ -176,15 +176,15 @@ def answer_vector(kind: str, vector: dict[str, Any]) -> Any:
     if kind == "webhook":
         return verify_webhook(vector["secrets"], vector["headers"], vector["body"].encode(), vector["now"]) is None
     if kind == "retry_after":
-        return exchange.retry_after({name.lower(): text for name, text in vector["headers"].items()})
+        return exchange.parse_retry_after({name.lower(): text for name, text in vector["headers"].items()})
     if kind == "decimal":
         answer = ApiAnswer(200, {"content-type": "application/json"}, vector["json"].encode())
-        figure = exchange.decoded(answer, dates=False)[vector["member"]]
+        figure = exchange.decode_answer(answer, dates=False)[vector["member"]]
         return None if figure is None else str(figure)
     if kind == "next_page":
-        return exchange.following(vector["query"], vector["body"], vector["headers"], vector["rows"])
+        return exchange.build_next_query(vector["query"], vector["body"], vector["headers"], vector["rows"])
     key_headers = {"Idempotency-Key": "1"} if vector["idempotency_key"] else {}
-    conversation = exchange.conversation(ApiRequest(vector["method"], "", key_headers), 2)
+    conversation = exchange.run_conversation(ApiRequest(vector["method"], "", key_headers), 2)
     next(conversation)
     vector_headers = {name.lower(): text for name, text in vector["headers"].items()}
     try:

@@ -12,10 +12,10 @@ import pytest
 
 from finapi import cli
 from finapi.client.exchange import ApiAnswer, ApiRequest
-from finapi.client.operations import operations
-from finapi.mcp import VERSIONS, WITH_HANDSHAKE, answers, protocol
+from finapi.client.operations import get_operations
+from finapi.mcp import HANDSHAKE_VERSIONS, VERSIONS, answers, protocol
 from finapi.mcp.protocol import ContextServer
-from finapi.mcp.tools import tools
+from finapi.mcp.tools import get_tools
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
@@ -71,16 +71,16 @@ def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
 # ---- the tools
 
 
-@pytest.mark.parametrize("tool", tools().values(), ids=lambda tool: str(tool.name))
+@pytest.mark.parametrize("tool", get_tools().values(), ids=lambda tool: str(tool.name))
 def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) -> None:
     route = next(route for route in ROUTES if route.name == tool.operation.route)
     served = {param.name for param in (*route.params, *(route.body or ()))}
-    own = {tool.named.get(name, name) for name in tool.takes} - {"where"}
-    assert own | tool.default.keys() - {"where"} | tool.fixed.keys() <= served
+    own = {tool.get_parameter_name(name) for name in tool.arguments} - {"where"}
+    assert own | tool.defaults.keys() - {"where"} | tool.fixed_values.keys() <= served
     needed = {param.name for param in (*route.params, *(route.body or ())) if param.required}
-    assert needed <= {tool.named.get(name, name) for name in tool.schema.get("required", ())}
-    if tool.keep:
-        assert set(tool.keep) <= set(route.columns)
+    assert needed <= {tool.get_parameter_name(name) for name in tool.schema.get("required", ())}
+    if tool.row_members:
+        assert set(tool.row_members) <= set(route.columns)
     assert tool.operation.cost == route.cost
     for name, schema in tool.schema["properties"].items():
         assert schema["type"], name
@@ -89,7 +89,7 @@ def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) ->
 
 def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: FixtureWorld) -> None:
     told = {tool["name"]: tool for tool in asked(world, "tools/list")["tools"]}
-    assert [*told] == [*tools()]
+    assert [*told] == [*get_tools()]
     assert told["query_sql"]["description"].endswith("Costs 25 tokens.")
     assert told["find_fund"]["_meta"] == {"finapi/tokens": 0, "finapi/route": "GET /api/v1/form-13f/search"}
     for tool, arguments in {
@@ -114,7 +114,7 @@ def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: Fixtur
         assert result["isError"] is False, result
         content = result["structuredContent"]
         assert json.loads(result["content"][0]["text"]) == content
-        assert content["source"].startswith(tools()[tool].operation.method)
+        assert content["source"].startswith(get_tools()[tool].operation.method)
         cost = told[tool]["_meta"]["finapi/tokens"]
         assert content["tokens_charged"] == cost
         assert world.client().get_account_balance()["current_balance"] == before - cost
@@ -143,7 +143,7 @@ def test_a_list_goes_on_where_it_ended(world: FixtureWorld) -> None:
 
 def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
     result = called(world, "financial_series", ticker="AAPL", ratios=True)
-    assert len(result["content"][0]["text"]) < answers.MOST + 500
+    assert len(result["content"][0]["text"]) < answers.MAX_CHARACTERS + 500
     content = result["structuredContent"]
     kept = len(content["data"]["rows"])
     assert content["left_out"] == {"data.rows": 7 - kept}
@@ -167,21 +167,23 @@ def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: Fixtu
 def test_what_an_argument_says_in_other_words_without_being_less_is_not_asked_by() -> None:
     long = json.dumps({"data": ["x" * 100] * 1_000}).encode()
     answer = ApiAnswer(200, {"content-type": "application/json"}, long)
-    told = answers.result(tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)["structuredContent"]
+    told = answers.build_result(get_tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)[
+        "structuredContent"
+    ]
     assert ("left_out" in told, "ask_by" in told) == (True, False)
 
 
 def test_whatever_is_large_is_cut_and_told() -> None:
     for value in ("x" * 100_000, ["x" * 90_000], {str(n): "y" * 500 for n in range(1_000)}, [[1] * 50_000] * 3):
-        small, left_out = answers.fitted(value, 10_000)
+        small, left_out = answers.cut(value, 10_000)
         assert len(json.dumps(small, separators=(",", ":"))) <= 10_300
         assert sum(left_out.values()) > 0
-    assert answers.fitted({"a": [1, 2]}, 100) == ({"a": [1, 2]}, {})
+    assert answers.cut({"a": [1, 2]}, 100) == ({"a": [1, 2]}, {})
 
 
 def test_html_is_told_as_text() -> None:
     page = 'tr class="x">Net <b>sales</b></p><p>rose &amp; fell<ix:nonFraction name="a">5</ix:nonFraction></p><td sty'
-    assert answers.plain(page) == "Net sales\nrose & fell 5"
+    assert answers.strip_tags(page) == "Net sales\nrose & fell 5"
 
 
 # ---- what fails
@@ -300,17 +302,17 @@ def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
         assert asked(world, "prompts/get", name=prompt["name"])["code"] == -32602
         assert asked(world, "prompts/get", name=prompt["name"], arguments={"ticker": "x" * 201})["code"] == -32602
         named = {word.strip(".,()") for word in made["content"]["text"].split() if "_" in word}
-        assert {word for word in named if word not in tools()} <= keys
+        assert {word for word in named if word not in get_tools()} <= keys
     assert asked(world, "prompts/get", name="nope")["code"] == -32602
 
 
 # ---- the protocol
 
 
-@pytest.mark.parametrize("version", [*WITH_HANDSHAKE, "1999-01-01", "2026-07-28"])
+@pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "1999-01-01", "2026-07-28"])
 def test_a_handshake_agrees_on_a_revision(world: FixtureWorld, version: str) -> None:
     result = asked(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
-    assert result["protocolVersion"] == (version if version in WITH_HANDSHAKE else "2025-11-25")
+    assert result["protocolVersion"] == (version if version in HANDSHAKE_VERSIONS else "2025-11-25")
     assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
     assert result["serverInfo"]["name"] == "finapi"
     assert posted(world, {"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
@@ -472,10 +474,10 @@ def test_over_a_pipe_an_answer_is_kept_while_it_stands(world: FixtureWorld) -> N
         sent.append(request)
         return world.send(request)
 
-    server = ContextServer(send, base_url=world.url, headers={"X-API-Key": world.api_key}, keeps=True)
+    server = ContextServer(send, base_url=world.url, headers={"X-API-Key": world.api_key}, caches_answers=True)
     call = json.dumps(message("tools/call", name="company_overview", arguments={"ticker": "AAPL"})).encode()
     first, second = (server.answer(call).document["result"]["structuredContent"] for _ in range(2))
-    assert (first["tokens_charged"], second["tokens_charged"], server.charged) == (5, 0, 5)
+    assert (first["tokens_charged"], second["tokens_charged"], server.charged_tokens) == (5, 0, 5)
     assert first["data"] == second["data"]
     assert "If-None-Match" in sent[1].headers
 
@@ -508,7 +510,7 @@ def test_another_server_than_finapi_is_told_and_ends_nothing(
     monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
     assert cli.main(["mcp"]) == 0
     listed, called = (json.loads(line)["result"] for line in capsys.readouterr().out.splitlines())
-    assert len(listed["tools"]) == len(tools())
+    assert len(listed["tools"]) == len(get_tools())
     assert called["isError"] is True
     assert told in called["content"][0]["text"]
 
@@ -544,12 +546,12 @@ def test_the_verb_reads_lines_and_writes_lines(
     assert told[0]["result"]["protocolVersion"] == "2025-06-18"
     assert "Analyse Æ😀 from" in told[4]["result"]["messages"][0]["content"]["text"]
     costs = {tool["name"]: tool["_meta"]["finapi/tokens"] for tool in told[5]["result"]["tools"]}
-    assert costs == {name: operations()[tool.call].cost for name, tool in tools().items()}
+    assert costs == {name: get_operations()[tool.operation_name].cost for name, tool in get_tools().items()}
 
 
 def test_the_page_says_how_hosts_are_connected(world: FixtureWorld) -> None:
     answer = world.send(ApiRequest("GET", f"{world.url}/integrations/mcp", {"Accept": "text/html"}))
     assert answer is not None
     page = answer.body.decode()
-    for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "/api/mcp", *tools()):
+    for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "/api/mcp", *get_tools()):
         assert host in page, host

@@ -1,6 +1,7 @@
-"""The Python client of finapi's API. It imports nothing of the server, and beyond the standard library only for feeds.
+"""The Python client of the API. It imports nothing of the server, and only feeds need more than the standard library.
 
-``Client(base_url, api_key)`` asks with urllib, ``AsyncClient`` with httpx where it is installed (``finapi[client]``).
+``Client(base_url, api_key)`` sends requests with urllib. ``AsyncClient`` uses httpx where it is installed
+(``finapi[client]``).
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ __all__ = ["ApiFailure", "AsyncClient", "Client", "by_httpx", "verify_webhook"]
 
 
 def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: AsyncClient imports asyncio, which Client does not need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from finapi.client import asynchronous, exchange, signatures, synchronous
 
-    homes = {"Client": synchronous, "by_httpx": synchronous, "AsyncClient": asynchronous, "ApiFailure": exchange}
-    return getattr(homes.get(name, signatures), name)
+    modules = {
+        "Client": synchronous,
+        "by_httpx": synchronous,
+        "AsyncClient": asynchronous,
+        "ApiFailure": exchange,
+        "verify_webhook": signatures,
+    }
+    return getattr(modules[name], name)

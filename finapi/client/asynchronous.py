@@ -1,6 +1,6 @@
-"""The client that does not wait: ``async with AsyncClient(base_url, api_key) as client``.
+"""The asynchronous client: ``async with AsyncClient(base_url, api_key) as client``.
 
-It asks with httpx where that is installed, whose connections stay open; else with urllib in threads.
+It sends requests with httpx where that is installed, whose connections stay open, and otherwise with urllib in threads.
 """
 
 from __future__ import annotations
@@ -8,21 +8,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
-from finapi.client.feeds import FeedPlace
-from finapi.client.operations import listing, operation
-from finapi.client.synchronous import SECONDS, TRIES, WHOLE, by_urllib
+from finapi.client.feeds import FeedCursor
+from finapi.client.operations import get_list_operation, get_operation
+from finapi.client.synchronous import MAX_TRIES, TIMEOUT_SECONDS, TOTAL_TIMEOUT_SECONDS, by_urllib
 from finapi.client.types import AsyncCalls, Day, Moment
 
 AsyncSend = Callable[[ApiRequest], Awaitable[ApiAnswer | None]]
-Close = Callable[[], Awaitable[None]]
+
+
+class AsyncSender(NamedTuple):
+    """A function that sends a request, and one that closes the connections."""
+
+    send: AsyncSend
+    close: Callable[[], Awaitable[None]]
 
 
 class AsyncClientOptions(TypedDict, total=False):
-    """What a client is told beside where and with which key."""
+    """The options of a client."""
 
     token: str | None
     tries: int
@@ -32,7 +38,7 @@ class AsyncClientOptions(TypedDict, total=False):
 
 
 class AsyncClient(AsyncCalls[Day, Moment]):
-    """What :class:`~finapi.client.Client` is, awaited; ``transport`` is httpx's."""
+    """The asynchronous form of :class:`~finapi.client.Client`. ``transport`` is a transport of httpx."""
 
     @overload
     def __init__(
@@ -41,7 +47,7 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         api_key: str | None = None,
         *,
         dates: Literal[False] = False,
-        **more: Unpack[AsyncClientOptions],
+        **options: Unpack[AsyncClientOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -50,7 +56,7 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         api_key: str | None = None,
         *,
         dates: Literal[True],
-        **more: Unpack[AsyncClientOptions],
+        **options: Unpack[AsyncClientOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -58,19 +64,21 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         api_key: str | None = None,
         *,
         token: str | None = None,
-        tries: int = TRIES,
+        tries: int = MAX_TRIES,
         dates: bool = False,
         headers: Mapping[str, str] | None = None,
         transport: Any = None,
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.headers = exchange.credentials(api_key, token, headers)
-        self.last: ApiAnswer | None = None  # the answer before it was read: headers, status
+        self.headers = exchange.build_headers(api_key, token, headers)
+        self.last: ApiAnswer | None = None  # The latest answer, with its status and headers.
         self._tries = tries
         self._dates = dates
         self._wait = wait
-        self._send, self._close = _by_httpx(transport) or _by_threads()
+        sender = _build_httpx_sender(transport) or _build_thread_sender()
+        self._send = sender.send
+        self._close = sender.close
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,30 +87,36 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections that are open; what ``async with`` does at its end."""
+        """Close the open connections, as ``async with`` does at its end."""
         await self._close()
 
     async def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """The document that a call of any path answers."""
-        asked = exchange.request(self.base_url, method, path, query=query, body=body, headers=self.headers)
-        return await self._told(asked)
+        """Call any path, and return the document of the answer."""
+        request = exchange.build_request(self.base_url, method, path, query=query, body=body, headers=self.headers)
+        return await self._get_document(request)
 
-    def _named(self, name: str) -> Any:
-        known = operation(name)
-        return lambda **values: self._told(known.request(self.base_url, self.headers, values))
+    def _get_method(self, name: str) -> Any:
+        """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
+        operation = get_operation(name)
 
-    async def _rows(self, name: str, **values: Any) -> AsyncIterator[Any]:
-        """Every row of a list, page after page."""
-        known = listing(name)
-        pages = exchange.Pages(known.rows_in or "", values, dates=self._dates)
-        while pages.query is not None:
-            asked = known.request(self.base_url, self.headers, pages.query)
-            answer = await self._held(exchange.conversation(asked, self._tries))
-            for row in pages.rows(answer):
+        def call_operation(**arguments: Any) -> Awaitable[Any]:
+            return self._get_document(operation.build_request(self.base_url, self.headers, arguments))
+
+        return call_operation
+
+    async def _iter_rows(self, name: str, **arguments: Any) -> AsyncIterator[Any]:
+        """Yield every row of a list, page after page."""
+        operation = get_list_operation(name)
+        pager = exchange.ListPager(operation.rows_path or "", arguments, dates=self._dates)
+        while pager.query is not None:
+            request = operation.build_request(self.base_url, self.headers, pager.query)
+            answer = await self._run(exchange.run_conversation(request, self._tries))
+            for row in pager.read_page(answer):
                 yield row
 
-    if not TYPE_CHECKING:  # AsyncCalls has their types
-        __getattr__, rows = _named, _rows
+    if not TYPE_CHECKING:  # Their types are those of AsyncCalls.
+        __getattr__ = _get_method
+        rows = _iter_rows
 
     def feed(
         self,
@@ -114,15 +128,15 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         ciks: Collection[str] = (),
         form_types: Collection[str] = (),
     ) -> AsyncIterator[dict[str, Any]]:
-        """The events of a feed as they happen, for ever, over WebSocket: as :meth:`finapi.client.Client.feed`."""
+        """Yield the events of a feed over WebSocket, as :meth:`finapi.client.Client.feed`."""
         filters = {"tickers": tickers, "ciks": ciks, "form_types": form_types}
-        place = FeedPlace(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
-        return feeds.read_async(place, self._wait)
+        position = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
+        return feeds.iter_events_async(position, self._wait)
 
     async def events(
         self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0
     ) -> AsyncIterator[dict[str, Any]]:
-        """The events of a feed for ever, without WebSocket: as :meth:`finapi.client.Client.events`."""
+        """Yield the events of a feed without WebSocket, as :meth:`finapi.client.Client.events`."""
         while True:
             document = await self.call("GET", "/api/v1/events", {"feed": feed, "since_seq": since, "epoch": epoch})
             for event in document["data"]:
@@ -131,57 +145,66 @@ class AsyncClient(AsyncCalls[Day, Moment]):
             if not document["data"]:
                 await self._wait(wait)
 
-    async def to_pandas(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
-        return frames.to_pandas([row async for row in self._rows(name, **values)])
+    async def to_pandas(self, name: str, **arguments: Any) -> Any:
+        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
+        return frames.to_pandas([row async for row in self._iter_rows(name, **arguments)])
 
-    async def to_polars(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
-        return frames.to_polars([row async for row in self._rows(name, **values)])
+    async def to_polars(self, name: str, **arguments: Any) -> Any:
+        """Return every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
+        return frames.to_polars([row async for row in self._iter_rows(name, **arguments)])
 
-    async def _told(self, asked: ApiRequest) -> Any:
-        return exchange.decoded(await self._held(exchange.conversation(asked, self._tries)), dates=self._dates)
+    async def _get_document(self, request: ApiRequest) -> Any:
+        answer = await self._run(exchange.run_conversation(request, self._tries))
+        return exchange.decode_answer(answer, dates=self._dates)
 
-    async def _held(self, talk: Conversation) -> ApiAnswer:
+    async def _run(self, conversation: Conversation) -> ApiAnswer:
+        """Send the requests of a conversation, wait between them, and return its answer."""
         answer: ApiAnswer | None = None
         try:
-            wanted = next(talk)
+            step = next(conversation)
             while True:
-                if isinstance(wanted, ApiRequest):
-                    self.last = answer = await self._send(wanted)
+                if isinstance(step, ApiRequest):
+                    answer = await self._send(step)
+                    self.last = answer
                 else:
-                    await self._wait(wanted)
+                    await self._wait(step)
                     answer = None
-                wanted = talk.send(answer)
+                step = conversation.send(answer)
         except StopIteration as end:
-            found: ApiAnswer = end.value
-            return found
+            final_answer: ApiAnswer = end.value
+            return final_answer
 
 
-async def _nothing() -> None:
-    """There is nothing to close."""
+async def _close_nothing() -> None:
+    """Do nothing: threads with urllib keep no connections open."""
 
 
-def _by_threads() -> tuple[AsyncSend, Close]:
-    """What sends a request, by urllib, and what closes it."""
-    send = by_urllib(says_why=True)
-    return lambda asked: asyncio.to_thread(send, asked), _nothing
+def _build_thread_sender() -> AsyncSender:
+    """Return a sender that runs urllib in threads."""
+    send_with_urllib = by_urllib(with_reason=True)
+
+    async def send(request: ApiRequest) -> ApiAnswer | None:
+        return await asyncio.to_thread(send_with_urllib, request)
+
+    return AsyncSender(send, _close_nothing)
 
 
-def _by_httpx(transport: Any) -> tuple[AsyncSend, Close] | None:
-    """The same by httpx; None without it."""
+def _build_httpx_sender(transport: Any) -> AsyncSender | None:
+    """Return a sender that uses httpx, or None if that is not installed."""
     try:
         import httpx
     except ImportError:
         return None
-    http = httpx.AsyncClient(transport=transport, timeout=SECONDS)
+    http = httpx.AsyncClient(transport=transport, timeout=TIMEOUT_SECONDS)
 
-    async def send(asked: ApiRequest) -> ApiAnswer | None:
+    async def send(request: ApiRequest) -> ApiAnswer | None:
+        headers = dict(request.headers)
         try:
-            async with asyncio.timeout(WHOLE):
-                got = await http.request(asked.method, asked.url, headers=dict(asked.headers), content=asked.body)
+            async with asyncio.timeout(TOTAL_TIMEOUT_SECONDS):
+                response = await http.request(request.method, request.url, headers=headers, content=request.body)
         except (httpx.HTTPError, TimeoutError) as error:
-            return exchange.unanswered(error)
-        return ApiAnswer(got.status_code, {name.lower(): text for name, text in got.headers.items()}, got.content)
+            return exchange.build_unreachable_answer(error)
+        response_headers = {name.lower(): text for name, text in response.headers.items()}
+        return ApiAnswer(response.status_code, response_headers, response.content)
 
-    return send, http.aclose
+    return AsyncSender(send, http.aclose)

@@ -1,7 +1,9 @@
-"""One call as a conversation without I/O: what is to be sent, what to wait for, and what its end means.
+"""Calls of the API without I/O: requests, answers, errors, retries and pages.
 
-A conversation is a generator. It yields an :class:`ApiRequest` and is sent the :class:`ApiAnswer`, or None for one
-that did not come; it yields a number and is resumed after so many seconds. Clients differ in how they do the two.
+A call is a generator (:data:`Conversation`) that a client drives. The generator yields an :class:`ApiRequest`; the
+client sends it, and resumes the generator with the :class:`ApiAnswer`, or with None if there was no answer. The
+generator yields a number; the client waits so many seconds. It returns the final answer, or raises :class:`ApiFailure`.
+So the synchronous and the asynchronous client share all rules, and differ only in how they send and wait.
 """
 
 from __future__ import annotations
@@ -18,18 +20,19 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 USER_AGENT = "finapi-python"
-WAITS = (0.5, 1.0, 2.0, 4.0)  # seconds before the next try of a call whose answer names none
-LONGEST_WAIT = 60.0  # that is waited for without asking; a lock of an hour is the caller's to know of
-# The one route whose answer is a redirect, and the one whose answer is a page. Any other redirect or page is another
-# server's: of a proxy, or of a network that wants a login.
-REDIRECTS = "/api/v1/auth/verifyPasswordLink"
-PAGES = "/html"
-AGAIN = (0, 408, 429, 500, 502, 503, 504)
-SAFE = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 9.2.2: as good twice as once
+RETRY_WAIT_SECONDS = (0.5, 1.0, 2.0, 4.0)  # Before the next try, if the answer names no time.
+MAX_RETRY_AFTER_SECONDS = 60.0  # A longer Retry-After is left to the caller: a lock of an hour, for example.
+# The only operation that answers with a redirect, and the only one that answers with an HTML page. Any other redirect
+# or page comes from elsewhere: from a proxy, or from a network that requires a login.
+REDIRECTING_PATH = "/api/v1/auth/verifyPasswordLink"
+HTML_PATH_SUFFIX = "/html"
+RETRIED_STATUSES = (0, 408, 429, 500, 502, 503, 504)
+IDEMPOTENT_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 section 9.2.2.
+MAX_PLAIN_DIGITS = 1_000  # Larger and smaller numbers are written with an exponent: 1E-999999999 would be a gigabyte.
 
 
 class ApiFailure(Exception):
-    """An answer that is no success, or none at all (``status`` 0); ``code`` is the API's."""
+    """An error of the API, or a call without an answer (``status`` 0). ``code`` is the code of the API."""
 
     def __init__(
         self, status: int, code: str, message: str, *, document: Mapping[str, Any], headers: Any = None
@@ -44,18 +47,18 @@ class ApiFailure(Exception):
 
     @property
     def request_id(self) -> str | None:
-        """The id by which the operator finds the call."""
+        """Return the id by which the operator finds the call."""
         return self.document.get("request_id") or self.headers.get("x-request-id")
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds until it is worth asking again, where the answer says so."""
-        return retry_after(self.headers)
+        """Return the seconds after which to try again, or None if the answer does not name them."""
+        return parse_retry_after(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """What is sent; ``url`` is whole."""
+    """A request with its complete URL."""
 
     method: str
     url: str
@@ -63,14 +66,15 @@ class ApiRequest:
     body: bytes = b""
 
     @property
-    def repeatable(self) -> bool:
-        """Whether it may be sent twice: a POST only under an idempotency key."""
-        return self.method in SAFE or any(name.lower() == "idempotency-key" for name in self.headers)
+    def is_repeatable(self) -> bool:
+        """Return True if the request may be sent twice. A POST may be only with an idempotency key."""
+        has_key = any(name.lower() == "idempotency-key" for name in self.headers)
+        return self.method in IDEMPOTENT_METHODS or has_key
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """What came back; header names are lower-case. Of status 0 none did, and the body says why."""
+    """An answer. Header names are lower-case. Status 0 means that none arrived, and the body is the reason."""
 
     status: int
     headers: Mapping[str, str]
@@ -80,7 +84,10 @@ class ApiAnswer:
 Conversation = Generator[ApiRequest | float, ApiAnswer | None, ApiAnswer]
 
 
-def request(
+# ---- requests
+
+
+def build_request(
     base_url: str,
     method: str,
     path: str,
@@ -89,176 +96,217 @@ def request(
     body: Any = None,
     headers: Mapping[str, str] | None = None,
 ) -> ApiRequest:
-    """The request of a call: None in a query is left out, lists are joined, days are written as ISO."""
-    told = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+    """Return a request. In the query None is left out, lists are joined with commas, and days are written in ISO 8601.
+
+    Raise ValueError for a path that does not begin with a slash.
+    """
     if not path.startswith("/"):
         raise ValueError(f"a path begins with a slash: {path}")
-    url = base_url.rstrip("/") + quote(path, safe="/?&=%,:;@+$!*'()~") + (f"?{urlencode(told)}" if told else "")
-    sent = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
+    parameters = {name: _format_parameter(value) for name, value in (query or {}).items() if value is not None}
+    url = base_url.rstrip("/") + quote(path, safe="/?&=%,:;@+$!*'()~")
+    if parameters:
+        url += f"?{urlencode(parameters)}"
+    all_headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
     if body is None:
-        return ApiRequest(method, url, sent)
-    return ApiRequest(method, url, {"Content-Type": "application/json", **sent}, _written(body).encode())
+        return ApiRequest(method, url, all_headers)
+    return ApiRequest(method, url, {"Content-Type": "application/json", **all_headers}, _encode_json(body).encode())
 
 
-def credentials(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers that every call of a client carries; ValueError for a key that no header can hold."""
+def build_headers(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the headers of every request of a client. Raise ValueError for a key that a header cannot contain."""
     for name, secret in (("API key", api_key), ("token", token)):
         if secret and not (secret.isascii() and secret.isprintable()):
             raise ValueError(f"the {name} holds what is not a printable ASCII character")
-    key = {"X-API-Key": api_key} if api_key else {}
-    return {**key, **({"Authorization": f"Bearer {token}"} if token else {}), **(headers or {})}
+    all_headers = {}
+    if api_key:
+        all_headers["X-API-Key"] = api_key
+    if token:
+        all_headers["Authorization"] = f"Bearer {token}"
+    all_headers.update(headers or {})
+    return all_headers
 
 
-def filled(path: str, values: dict[str, Any]) -> str:
-    """A path with its parameters filled in, which are taken out of ``values``."""
+def fill_path(path: str, values: dict[str, Any]) -> str:
+    """Return a path with its parameters filled in. They are removed from ``values``.
+
+    Raise TypeError if one is missing.
+    """
     parts = []
     for part in path.split("/"):
         if part.startswith("{"):
-            value = values.pop(part[1:-1], None)
+            name = part[1:-1]
+            value = values.pop(name, None)
             if value is None or value == "":
-                raise TypeError(f"{part[1:-1]} is required")
-            part = quote(_text(value), safe="")
+                raise TypeError(f"{name} is required")
+            part = quote(_format_parameter(value), safe="")
         parts.append(part)
     return "/".join(parts)
 
 
-def _text(value: Any) -> str:
+def _format_parameter(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple | set | frozenset):
-        return ",".join(map(_text, value))
+        return ",".join(map(_format_parameter, value))
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _written(value: Any) -> str:
-    """A body as JSON with every digit of its figures, which ``json`` would write as floats."""
+def _encode_json(value: Any) -> str:
+    """Return a body as JSON. A Decimal is written with all of its digits, which ``json`` cannot do."""
     if isinstance(value, dict):
-        return "{" + ", ".join(json.dumps({name: 0})[1:-2] + _written(one) for name, one in value.items()) + "}"
+        members = []
+        for name, member in value.items():
+            encoded_name = json.dumps({name: 0})[1:-2]  # As '"name": ', for any key that json accepts.
+            members.append(encoded_name + _encode_json(member))
+        return "{" + ", ".join(members) + "}"
     if isinstance(value, list | tuple | set | frozenset):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    if isinstance(value, Decimal):  # with its exponent where it would be a gigabyte, as 1E-999999999 is
-        return f"{value:f}" if abs(value.adjusted()) < 1_000 else str(value)
-    return json.dumps(value, default=_text)
+        return "[" + ", ".join(map(_encode_json, value)) + "]"
+    if isinstance(value, Decimal):
+        return f"{value:f}" if abs(value.adjusted()) < MAX_PLAIN_DIGITS else str(value)
+    return json.dumps(value, default=_format_parameter)
 
 
-def conversation(first: ApiRequest, tries: int) -> Conversation:
-    """The whole of a call: sent until it is answered for good, ``tries`` times at most; ApiFailure for an error."""
-    for number in range(1, max(tries, 1) + 1):
-        answer = yield first
+# ---- calls and their errors
+
+
+def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
+    """Yield a request and the waits between its tries, up to ``max_tries``. Return the answer.
+
+    Raise ApiFailure for an error that trying again does not help against, and after the last try.
+    """
+    for try_number in range(1, max(max_tries, 1) + 1):
+        answer = yield request
         if answer is not None and 200 <= answer.status < 400:
-            judged(urlsplit(first.url).path, answer)
+            check_answer(urlsplit(request.url).path, answer)
             return answer
-        failure = failed(answer)
-        told = failure.retry_after
-        # Nothing was done before a 429, nor before a 503 that says when to come back. One that does not may have cut
-        # off what was under way, as a server does that stops.
-        refused = failure.status == 429 or (failure.status == 503 and told is not None)
-        if number >= tries or failure.status not in AGAIN or not (first.repeatable or refused):
+        failure = build_failure(answer)
+        retry_after = failure.retry_after
+        # Nothing was done before a 429, nor before a 503 that names a time. A 503 without one may have interrupted the
+        # call: a server that stops sends it.
+        is_refused = failure.status == 429 or (failure.status == 503 and retry_after is not None)
+        is_last_try = try_number >= max_tries or failure.status not in RETRIED_STATUSES
+        if is_last_try or not (request.is_repeatable or is_refused):
             raise failure
-        if told is not None and told > LONGEST_WAIT:
+        if retry_after is None:
+            wait_index = min(try_number, len(RETRY_WAIT_SECONDS)) - 1
+            yield add_jitter(RETRY_WAIT_SECONDS[wait_index])
+        elif retry_after <= MAX_RETRY_AFTER_SECONDS:
+            yield retry_after
+        else:
             raise failure
-        yield told if told is not None else spread(WAITS[min(number, len(WAITS)) - 1])
     raise AssertionError("a call is tried at least once")
 
 
-def spread(seconds: float) -> float:
-    """About so long: many who were refused at once do not come back at once."""
+def add_jitter(seconds: float) -> float:
+    """Return half to all of the seconds, so that clients that were refused together do not return together."""
     return seconds * (0.5 + random.random() / 2)  # nosec B311
 
 
-def failed(answer: ApiAnswer | None) -> ApiFailure:
-    """The failure that an answer is, or that none came."""
+def build_failure(answer: ApiAnswer | None) -> ApiFailure:
+    """Return the failure for an error of the API, or for a call without an answer."""
     if answer is None or answer.status == 0:
-        why = answer.body.decode("utf-8", "replace") if answer is not None else ""
-        return ApiFailure(
-            0, "UNREACHABLE", f"There was no answer: {why.rstrip('.')}." if why else "There was no answer.", document={}
-        )
+        reason = answer.body.decode("utf-8", "replace").rstrip(".") if answer is not None else ""
+        message = f"There was no answer: {reason}." if reason else "There was no answer."
+        return ApiFailure(0, "UNREACHABLE", message, document={})
     document: Mapping[str, Any] = {}
     try:
-        told = json.loads(answer.body)
-        document = told if isinstance(told, dict) else {}
+        parsed = json.loads(answer.body)
+        document = parsed if isinstance(parsed, dict) else {}
     except (ValueError, RecursionError):
-        pass  # a proxy's own page
-    code, message = str(document.get("code", "HTTP")), str(document.get("message", "The answer is no document."))
+        pass  # The page of a proxy.
+    code = str(document.get("code", "HTTP"))
+    message = str(document.get("message", "The answer is no document."))
     return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
 
 
-def judged(path: str, answer: ApiAnswer) -> None:
-    """ApiFailure for an answer that is no error and yet not this API's."""
+def check_answer(path: str, answer: ApiAnswer) -> None:
+    """Raise ApiFailure for an answer that is not an error and does not come from this API."""
     if answer.status >= 400:
         return
-    if answer.status >= 300 and answer.status != 304 and not path.endswith(REDIRECTS):
-        raise another(answer, f"The service redirects to {answer.headers.get('location', 'elsewhere')}.")
-    page = answer.headers.get("content-type", "").lower().startswith("text/html")
-    if page and "/api/v1/" in path and not path.endswith(PAGES):
-        raise another(answer, "The answer is a page, not one of this API.")
+    if answer.status >= 300 and answer.status != 304 and not path.endswith(REDIRECTING_PATH):
+        location = answer.headers.get("location", "elsewhere")
+        raise build_unexpected_failure(answer, f"The service redirects to {location}.")
+    is_page = answer.headers.get("content-type", "").lower().startswith("text/html")
+    if is_page and "/api/v1/" in path and not path.endswith(HTML_PATH_SUFFIX):
+        raise build_unexpected_failure(answer, "The answer is a page, not one of this API.")
 
 
-def another(answer: ApiAnswer, what: str) -> ApiFailure:
-    """The failure that an answer is which no server of this API gives."""
-    return ApiFailure(answer.status, "UNEXPECTED", what, document={}, headers=answer.headers)
+def build_unexpected_failure(answer: ApiAnswer, message: str) -> ApiFailure:
+    """Return the failure for an answer that no server of this API gives."""
+    return ApiFailure(answer.status, "UNEXPECTED", message, document={}, headers=answer.headers)
 
 
-def unanswered(error: Exception) -> ApiAnswer:
-    """What a client is given where none came."""
-    why = getattr(error, "reason", None) or error
-    return ApiAnswer(0, {}, (str(why) or type(why).__name__).encode("utf-8", "replace"))
+def build_unreachable_answer(error: Exception) -> ApiAnswer:
+    """Return an answer of status 0 with the reason why none arrived."""
+    reason = getattr(error, "reason", None) or error
+    return ApiAnswer(0, {}, (str(reason) or type(reason).__name__).encode("utf-8", "replace"))
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` names, as a number or as a time beside ``Date``, else beside our own clock."""
-    told = headers.get("retry-after", "").strip()
-    if told.isascii() and told.isdigit():
-        return float(told)
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of ``Retry-After``, or None if it is missing or invalid.
+
+    A time is compared with ``Date``, or with our own clock if there is none.
+    """
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    date_text = headers.get("date")
     try:
-        date = headers.get("date")
-        then, now = _moment(told), _moment(date) if date else datetime.now(UTC)
-        return max(0.0, (then - now).total_seconds())
+        retry_at = _parse_http_date(text)
+        now = _parse_http_date(date_text) if date_text else datetime.now(UTC)
     except (ValueError, TypeError):
         return None
+    return max(0.0, (retry_at - now).total_seconds())
 
 
-def _moment(text: str) -> datetime:
-    """A time of HTTP; those without a zone are of UTC, too (RFC 9110 5.6.7)."""
-    found = parsedate_to_datetime(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+def _parse_http_date(text: str) -> datetime:
+    """Return a time of HTTP. Without a zone it is UTC (RFC 9110 section 5.6.7)."""
+    moment = parsedate_to_datetime(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def decoded(answer: ApiAnswer, *, dates: bool) -> Any:
-    """The document of an answer, of a file its bytes: numbers with a point as Decimal, with ``dates`` days as such."""
-    kind = answer.headers.get("content-type", "").lower()
-    if kind == "application/octet-stream":
+# ---- answers
+
+
+def decode_answer(answer: ApiAnswer, *, dates: bool) -> Any:
+    """Return the document of an answer, the bytes of a file, or any other answer as text.
+
+    Numbers with a decimal point are Decimal. With ``dates``, days and times are date and datetime. Raise ApiFailure if
+    the document is incomplete.
+    """
+    content_type = answer.headers.get("content-type", "").lower()
+    if content_type == "application/octet-stream":
         return answer.body
-    if not kind.startswith("application/json"):
+    if not content_type.startswith("application/json"):
         return answer.body.decode("utf-8", "replace")
     try:
-        return document(answer.body, dates=dates)
+        return parse_document(answer.body, dates=dates)
     except (ValueError, RecursionError):
         raise ApiFailure(
             answer.status, "CUT_OFF", "The response is incomplete.", document={}, headers=answer.headers
         ) from None
 
 
-def document(text: str | bytes, *, dates: bool) -> Any:
-    """A JSON document with its figures as Decimal; ValueError for what is none."""
-    value = json.loads(text, parse_float=Decimal)
-    return _dated(value) if dates else value
+def parse_document(text: str | bytes, *, dates: bool) -> Any:
+    """Return a JSON document whose numbers with a decimal point are Decimal. Raise ValueError if it is malformed."""
+    document = json.loads(text, parse_float=Decimal)
+    return _convert_dates(document) if dates else document
 
 
 @cache
-def _times() -> frozenset[str]:
-    """The members of answers that are days or times."""
-    from importlib import resources  # few clients come here, and each would wait for it
+def _load_date_members() -> frozenset[str]:
+    """Return the names of members that are days or times."""
+    from importlib import resources  # Imported here: few clients need it, and the import takes time.
 
     return frozenset(json.loads((resources.files("finapi.client") / "times.json").read_text("utf-8")))
 
 
-def _dated(value: Any, name: str = "") -> Any:
+def _convert_dates(value: Any, member_name: str = "") -> Any:
     if isinstance(value, dict):
-        return {key: _dated(one, key) for key, one in value.items()}
+        return {name: _convert_dates(member, name) for name, member in value.items()}
     if isinstance(value, list):
-        return [_dated(one, name) for one in value]
-    if isinstance(value, str) and name in _times():
+        return [_convert_dates(element, member_name) for element in value]
+    if isinstance(value, str) and member_name in _load_date_members():
         try:
             return date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)
         except ValueError:
@@ -268,54 +316,62 @@ def _dated(value: Any, name: str = "") -> Any:
 
 # ---- pages
 
-ALIKE = 10  # pages in a row after which a server does not read what it is asked; a filer may report a line twice
+# Equal pages in a row after which the server does not seem to read the query. A filer may report a line twice.
+MAX_EQUAL_PAGES = 10
 
 
-def rows_of(document: Any, rows_in: str) -> list[Any]:
-    """The rows of a list's answer; ValueError for what is none."""
-    for member in filter(None, rows_in.split(".")):
+def get_rows(document: Any, rows_path: str) -> list[Any]:
+    """Return the rows of a list's answer. Raise ValueError if there are none at this path."""
+    for member in filter(None, rows_path.split(".")):
         document = document.get(member) if isinstance(document, dict) else None
     if not isinstance(document, list):
         raise ValueError("not a list")
     return list(document)
 
 
-class Pages:
-    """The way through a list, without I/O: ``query`` asks for the next page, None after the last."""
+class ListPager:
+    """The pages of a list, without I/O. ``query`` is the query of the next page, or None after the last one."""
 
-    def __init__(self, rows_in: str, query: Mapping[str, Any], *, dates: bool) -> None:
+    def __init__(self, rows_path: str, query: Mapping[str, Any], *, dates: bool) -> None:
         self.query: Mapping[str, Any] | None = query
-        self._rows_in, self._dates = rows_in, dates
-        self._last: list[Any] = []
-        self._alike = 0
+        self._rows_path = rows_path
+        self._dates = dates
+        self._last_rows: list[Any] = []
+        self._equal_pages = 0
 
-    def rows(self, answer: ApiAnswer) -> list[Any]:
-        """The rows of a page; ApiFailure for what is none, and for a list that would never end."""
-        document = decoded(answer, dates=self._dates)
+    def read_page(self, answer: ApiAnswer) -> list[Any]:
+        """Return the rows of a page, and set the query of the next one.
+
+        Raise ApiFailure for an answer that is not a page, and for a list that would never end.
+        """
+        document = decode_answer(answer, dates=self._dates)
         try:
-            found = rows_of(document, self._rows_in)
-            query = following(self.query or {}, document, answer.headers, len(found))
+            rows = get_rows(document, self._rows_path)
+            next_query = build_next_query(self.query or {}, document, answer.headers, len(rows))
         except (ValueError, TypeError, AttributeError):
-            raise another(answer, "The answer is not a page of a list.") from None
-        self._alike = self._alike + 1 if found == self._last else 0
-        if query is not None and (query == self.query or self._alike >= ALIKE):
-            raise another(answer, "The service answers the same page again and again.")
-        self.query, self._last = query, found
-        return found
+            raise build_unexpected_failure(answer, "The answer is not a page of a list.") from None
+        self._equal_pages = self._equal_pages + 1 if rows == self._last_rows else 0
+        if next_query is not None and (next_query == self.query or self._equal_pages >= MAX_EQUAL_PAGES):
+            raise build_unexpected_failure(answer, "The service answers the same page again and again.")
+        self.query = next_query
+        self._last_rows = rows
+        return rows
 
 
-def following(query: Mapping[str, Any], document: Any, headers: Mapping[str, str], rows: int) -> dict[str, Any] | None:
-    """The query of the next page, by the cursor or the offset that an answer tells; None after the last."""
+def build_next_query(
+    query: Mapping[str, Any], document: Any, headers: Mapping[str, str], row_count: int
+) -> dict[str, Any] | None:
+    """Return the query of the next page, by the cursor, page or offset of the answer, or None after the last page."""
     meta = document.get("meta") or document if isinstance(document, dict) else {}
     meta = meta.get("pagination") or meta
     cursor = meta.get("next_cursor") or headers.get("x-next-cursor")
-    if cursor and rows:
+    if cursor and row_count:
         return {**query, "cursor": cursor}
-    more = meta.get("has_more")
-    if more is None:
-        more = headers.get("x-has-more") == "true" or meta.get("page", 1) < meta.get("total_pages", 0)
-    if not more or not rows:
+    has_more = meta.get("has_more")
+    if has_more is None:
+        has_more = headers.get("x-has-more") == "true" or meta.get("page", 1) < meta.get("total_pages", 0)
+    if not has_more or not row_count:
         return None
     if "page" in meta:
         return {**query, "page": meta["page"] + 1}
-    return {**query, "offset": (query.get("offset") or 0) + rows}
+    return {**query, "offset": (query.get("offset") or 0) + row_count}

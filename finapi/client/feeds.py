@@ -1,4 +1,7 @@
-"""A feed over WebSocket, read on after a break from where it was: the place without I/O, and two who read."""
+"""Feeds over WebSocket. After an interruption a feed continues behind its last event.
+
+:class:`FeedCursor` has all rules and no I/O; the synchronous and the asynchronous reader share it.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,20 @@ from finapi.client.exchange import ApiAnswer, ApiFailure
 if TYPE_CHECKING:
     from websockets.exceptions import InvalidStatus
 
-OPEN_SECONDS = 30.0  # until a connection stands
-MAX_BYTES = 16 * 1024 * 1024  # of a message
-TRIES = 10  # connections in a row that told nothing
-LONGEST_WAIT = 30.0
-LASTED = 30.0  # seconds after which a connection that told nothing was a good one all the same
-FOR_GOOD = (400, 401, 403, 404)  # trying again does not mend these
+OPEN_SECONDS = 30.0  # Until a connection is established.
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+MAX_TRIES = 10  # Connections in a row without an event.
+MAX_WAIT_SECONDS = 30.0
+STABLE_SECONDS = 30.0  # A connection that lasted longer does not count as failed, even without an event.
+PERMANENT_STATUSES = (400, 401, 403, 404)  # Trying again does not help.
 CODES = {400: "INVALID_PARAM", 401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED"}
 
+# Close codes 4400 to 4599 stand for the statuses 400 to 599.
+CLOSE_CODE_OFFSET = 4000
 
-class FeedPlace:
-    """How far a reader of a feed has come, and what it asks for when it comes back."""
+
+class FeedCursor:
+    """The cursor of a reader in a feed: its last event, and the URL to continue behind it."""
 
     def __init__(
         self,
@@ -40,123 +46,138 @@ class FeedPlace:
         self._base = f"{base_url.replace('http', 'ws', 1)}/ws/{feed}"
         self._filters = {name: ",".join(words) for name, words in filters.items() if words}
         self._dates = dates
-        self._failed = 0
-        self._begun = 0.0
+        self._failed_connections = 0
+        self._connected_at = 0.0
         self.headers = headers
-        self.since, self.epoch = since, epoch
+        self.since = since
+        self.epoch = epoch
 
-    def url(self) -> str:
-        """Where to connect for what comes after the last event."""
-        self._begun = time.monotonic()
-        place = {"since_seq": self.since, "epoch": self.epoch}
-        query = self._filters | {name: str(value) for name, value in place.items() if value is not None}
+    def begin_connection(self) -> str:
+        """Return the URL to connect to for the events behind the last one."""
+        self._connected_at = time.monotonic()
+        query = dict(self._filters)
+        if self.since is not None:
+            query["since_seq"] = str(self.since)
+        if self.epoch is not None:
+            query["epoch"] = str(self.epoch)
         return self._base + (f"?{urlencode(query)}" if query else "")
 
-    def heard(self, message: str | bytes) -> dict[str, Any] | None:
-        """The event of a message; None for what is none, or was told before."""
+    def parse_event(self, message: str | bytes) -> dict[str, Any] | None:
+        """Return the event of a message, or None for any other message and for an event that was returned before."""
         try:
-            event = exchange.document(message, dates=self._dates)
+            event = exchange.parse_document(message, dates=self._dates)
         except ValueError:
             return None
         if not isinstance(event, dict) or not isinstance(event.get("seq"), int):
             return None
-        self._failed = 0
-        known = event.get("epoch") == self.epoch and self.since is not None and event["seq"] <= self.since
-        if known and event.get("type") != "gap":
+        self._failed_connections = 0
+        is_known = event.get("epoch") == self.epoch and self.since is not None and event["seq"] <= self.since
+        if is_known and event.get("type") != "gap":
             return None
-        self.since, self.epoch = event["seq"], event.get("epoch")
+        self.since = event["seq"]
+        self.epoch = event.get("epoch")
         return event
 
-    def broken(self, error: Exception) -> float:
-        """Seconds until another connection; ApiFailure where it is not worth it."""
-        failure = _failure(error)
-        self._failed = 1 if time.monotonic() - self._begun > LASTED else self._failed + 1
-        if failure.status in FOR_GOOD or self._failed >= TRIES:
+    def end_connection(self, error: Exception) -> float:
+        """Return the seconds until the next connection. Raise ApiFailure if another one would not help."""
+        failure = _build_failure(error)
+        was_stable = time.monotonic() - self._connected_at > STABLE_SECONDS
+        self._failed_connections = 1 if was_stable else self._failed_connections + 1
+        if failure.status in PERMANENT_STATUSES or self._failed_connections >= MAX_TRIES:
             raise failure from None
-        told = failure.retry_after
-        return min(exchange.spread(0.5 * 2**self._failed) if told is None else told, LONGEST_WAIT)
+        wait_seconds = failure.retry_after
+        if wait_seconds is None:
+            wait_seconds = exchange.add_jitter(0.5 * 2**self._failed_connections)
+        return min(wait_seconds, MAX_WAIT_SECONDS)
 
 
-def _failure(error: Exception) -> ApiFailure:
-    """What the end of a connection means: close codes 44xx are the statuses 4xx."""
+def _build_failure(error: Exception) -> ApiFailure:
+    """Return the failure for the end of a connection."""
     from websockets.exceptions import ConnectionClosed, InvalidStatus
 
     if isinstance(error, InvalidStatus):
-        return _refusal(error)
+        return _build_handshake_failure(error)
     if isinstance(error, ConnectionClosed) and error.rcvd is not None:
-        code, reason = error.rcvd.code, error.rcvd.reason
-        status = code - 4000 if 4400 <= code < 4600 else 0
-        document = {"details": {"close_code": code}}
-        return ApiFailure(status, CODES.get(status, "CLOSED"), reason or f"closed with {code}", document=document)
-    return exchange.failed(None)
+        close_code = error.rcvd.code
+        status = close_code - CLOSE_CODE_OFFSET
+        if not 400 <= status < 600:
+            status = 0
+        message = error.rcvd.reason or f"closed with {close_code}"
+        document = {"details": {"close_code": close_code}}
+        return ApiFailure(status, CODES.get(status, "CLOSED"), message, document=document)
+    return exchange.build_failure(None)
 
 
-def _refusal(error: InvalidStatus) -> ApiFailure:
-    """The failure that the answer to a handshake is."""
-    told = error.response
-    headers = {name.lower(): value for name, value in told.headers.raw_items()}
-    return exchange.failed(ApiAnswer(told.status_code, headers, bytes(told.body or b"")))
+def _build_handshake_failure(error: InvalidStatus) -> ApiFailure:
+    response = error.response
+    headers = {name.lower(): text for name, text in response.headers.raw_items()}
+    return exchange.build_failure(ApiAnswer(response.status_code, headers, bytes(response.body or b"")))
 
 
-def _not_followed(error: InvalidStatus) -> Exception:
-    """What is raised for it. A redirect is a failure, as it is of calls: the library would take the key there."""
-    return _refusal(error) if 300 <= error.response.status_code < 400 else error
+def _refuse_redirect(error: InvalidStatus) -> Exception:
+    """Return an ApiFailure for a redirect: the library would follow it, and send the key there."""
+    is_redirect = 300 <= error.response.status_code < 400
+    return _build_handshake_failure(error) if is_redirect else error
 
 
-def read(place: FeedPlace, wait: Callable[[float], None]) -> Iterator[dict[str, Any]]:
-    """The events of a feed, for ever."""
+def iter_events(position: FeedCursor, wait: Callable[[float], None]) -> Iterator[dict[str, Any]]:
+    """Yield the events of a feed without end. Raise ApiFailure if it is refused, or fails too often."""
     from websockets.exceptions import InvalidStatus, WebSocketException
     from websockets.sync.client import ClientConnection, connect
 
-    class Direct(ClientConnection):
-        def handshake(self, *given: Any, **named: Any) -> None:
+    class DirectConnection(ClientConnection):
+        def handshake(self, *args: Any, **options: Any) -> None:
             try:
-                super().handshake(*given, **named)
+                super().handshake(*args, **options)
             except InvalidStatus as error:
-                raise _not_followed(error) from None
-            # At the end of a program its thread is gone before the generator is closed, which would wait for ever.
+                raise _refuse_redirect(error) from None
+            # At the end of a program the thread of the connection ends before the generator is closed. Closing the
+            # connection then would wait for that thread without end.
             atexit.register(self.close)
 
-        def close(self, *given: Any, **named: Any) -> None:
+        def close(self, *args: Any, **options: Any) -> None:
             atexit.unregister(self.close)
-            super().close(*given, **named)
+            super().close(*args, **options)
 
-    options = {**_OPTIONS, "create_connection": Direct}
+    options = {**_OPTIONS, "create_connection": DirectConnection}
     while True:
         try:
-            with connect(place.url(), **options, additional_headers=place.headers) as feed:
+            with connect(position.begin_connection(), **options, additional_headers=position.headers) as connection:
                 while True:
-                    event = place.heard(feed.recv())
+                    event = position.parse_event(connection.recv())
                     if event is not None:
                         yield event
         except (OSError, WebSocketException) as error:
-            seconds = place.broken(error)
-        wait(seconds)
+            wait_seconds = position.end_connection(error)
+        wait(wait_seconds)
 
 
-async def read_async(place: FeedPlace, wait: Callable[[float], Awaitable[None]]) -> AsyncIterator[dict[str, Any]]:
-    """The events of a feed, for ever."""
+async def iter_events_async(
+    position: FeedCursor, wait: Callable[[float], Awaitable[None]]
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield the events of a feed without end. Raise ApiFailure if it is refused, or fails too often."""
     from websockets.asyncio.client import ClientConnection, connect
     from websockets.exceptions import InvalidStatus, WebSocketException
 
-    class DirectAsync(ClientConnection):
-        async def handshake(self, *given: Any, **named: Any) -> None:
+    class DirectAsyncConnection(ClientConnection):
+        async def handshake(self, *args: Any, **options: Any) -> None:
             try:
-                await super().handshake(*given, **named)
+                await super().handshake(*args, **options)
             except InvalidStatus as error:
-                raise _not_followed(error) from None
+                raise _refuse_redirect(error) from None
 
-    options = {**_OPTIONS, "create_connection": DirectAsync}
+    options = {**_OPTIONS, "create_connection": DirectAsyncConnection}
     while True:
+        url = position.begin_connection()
         try:
-            async with connect(place.url(), **options, additional_headers=place.headers) as feed:
+            async with connect(url, **options, additional_headers=position.headers) as connection:
                 while True:
-                    event = place.heard(await feed.recv())
+                    event = position.parse_event(await connection.recv())
                     if event is not None:
                         yield event
         except (OSError, WebSocketException) as error:
-            seconds = place.broken(error)
-        await wait(seconds)
+            wait_seconds = position.end_connection(error)
+        await wait(wait_seconds)
 
 
-_OPTIONS: dict[str, Any] = {"open_timeout": OPEN_SECONDS, "close_timeout": 1, "max_size": MAX_BYTES}
+_OPTIONS: dict[str, Any] = {"open_timeout": OPEN_SECONDS, "close_timeout": 1, "max_size": MAX_MESSAGE_BYTES}

@@ -1,4 +1,4 @@
-"""Rows as a DataFrame with exact figures: Decimal where they have a point, and nothing where one is missing."""
+"""Rows as a DataFrame. Figures with a decimal point are Decimal; a missing figure is null."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Any
 
 
 def to_pandas(rows: Iterable[Any]) -> Any:
-    """A ``pandas.DataFrame``."""
+    """Return rows as a ``pandas.DataFrame``."""
     import pandas
 
-    return pandas.DataFrame([_flat(row) for row in rows]).convert_dtypes()
+    return pandas.DataFrame([_flatten_metrics(row) for row in rows]).convert_dtypes()
 
 
 def to_polars(rows: Iterable[Any]) -> Any:
-    """A ``polars.DataFrame``."""
+    """Return rows as a ``polars.DataFrame``."""
     import polars
 
-    # The first rows do not tell the types of all.
-    return polars.DataFrame([_flat(row) for row in rows], infer_schema_length=None)
+    # All rows are read for the types of the columns, because the first ones may have gaps.
+    return polars.DataFrame([_flatten_metrics(row) for row in rows], infer_schema_length=None)
 
 
-def _flat(row: Any) -> Any:
-    """A row whose metrics are columns; each has its figure, not what is told of it."""
+def _flatten_metrics(row: Any) -> Any:
+    """Return a row whose metrics are columns. Of a metric with provenance, only the figure is returned."""
     if not isinstance(row, dict) or not isinstance(row.get("metrics"), dict):
         return row
-    found = {name: one["value"] if isinstance(one, dict) else one for name, one in row["metrics"].items()}
-    return {name: value for name, value in row.items() if name != "metrics"} | found
+    columns = {name: member for name, member in row.items() if name != "metrics"}
+    for metric, cell in row["metrics"].items():
+        columns[metric] = cell["value"] if isinstance(cell, dict) else cell
+    return columns

@@ -1,4 +1,4 @@
-"""The calls of the API by name, from a table that ``python -m tests.from_routes`` makes of the route table."""
+"""The operations of the API by name, from a table that ``python -m tests.from_routes`` writes from the route table."""
 
 from __future__ import annotations
 
@@ -12,73 +12,90 @@ from typing import Any
 from finapi.client import exchange
 from finapi.client.exchange import ApiRequest
 
+PAGING_PARAMETERS = ("limit", "offset", "cursor", "page")
+
 
 @dataclass(frozen=True, slots=True)
-class NamedCall:
-    """A call: its route, what it takes by name (a JSON Schema each), where the rows of its answer stand, if it answers
-    rows, and what it costs unless an operator has set another price."""
+class ApiOperation:
+    """An operation of the API, as ``get_sec_filings``."""
 
     name: str
     method: str
-    path: str
-    takes: Mapping[str, Mapping[str, Any]]
-    body: Mapping[str, Mapping[str, Any]]
-    rows_in: str | None
-    idempotent: bool
-    cost: int
+    path: str  # With parameters in braces.
+    parameters: Mapping[str, Mapping[str, Any]]  # JSON Schemas by name, of the path and the query.
+    body_members: Mapping[str, Mapping[str, Any]]  # JSON Schemas by name.
+    rows_path: str | None  # Where the rows of its answer are, as "data.items"; None if the answer is not a list.
+    is_idempotent: bool  # It takes an Idempotency-Key.
+    cost: int  # In tokens, unless the operator has changed it.
 
     @property
     def route(self) -> str:
-        """``GET /api/v1/policy``."""
+        """Return method and path: ``GET /api/v1/policy``."""
         return f"{self.method} {self.path}"
 
     @property
-    def query(self) -> tuple[str, ...]:
-        """The names of its query."""
-        return tuple(name for name in self.takes if f"{{{name}}}" not in self.path)
+    def query_names(self) -> tuple[str, ...]:
+        """Return the names of the query parameters."""
+        return tuple(name for name in self.parameters if f"{{{name}}}" not in self.path)
 
-    def request(self, base_url: str, headers: Mapping[str, str], given: Mapping[str, Any]) -> ApiRequest:
-        """What is sent for values by name (``from_`` for ``from``); TypeError for a name that the call has not.
+    def build_request(self, base_url: str, headers: Mapping[str, str], arguments: Mapping[str, Any]) -> ApiRequest:
+        """Return the request for arguments by name (``from_`` for ``from``).
 
-        A call that is made once under an ``Idempotency-Key`` has one: it can then be sent again.
+        An operation that takes an ``Idempotency-Key`` gets one, so that the request can be repeated. Raise TypeError
+        for a name that the operation does not have, or a missing parameter of the path.
         """
-        values = {name.removesuffix("_"): value for name, value in given.items()}
+        values = {name.removesuffix("_"): value for name, value in arguments.items()}
         key = values.pop("idempotency_key", None)
-        path = exchange.filled(self.path, values)
-        taken = (*self.query, *PAGING) if self.rows_in is not None else self.query
-        unknown = [name for name in values if name not in (*taken, *self.body)]
-        if unknown:
-            raise TypeError(f"{self.name} has no {unknown[0]}; it takes {', '.join((*self.query, *self.body))}")
-        told = {name: values[name] for name in self.body if values.get(name) is not None}
-        body = told if self.method in ("POST", "PUT") and self.body else None
-        query = {name: value for name, value in values.items() if name not in self.body}
-        if self.idempotent:
-            import uuid  # most calls have no key, and it asks about the machine
+        path = exchange.fill_path(self.path, values)
+        query_names = self.query_names
+        known = {*query_names, *self.body_members}
+        if self.rows_path is not None:
+            known.update(PAGING_PARAMETERS)
+        for name in values:
+            if name not in known:
+                takes = ", ".join((*query_names, *self.body_members))
+                raise TypeError(f"{self.name} has no {name}; it takes {takes}")
+        query = {name: value for name, value in values.items() if name not in self.body_members}
+        body = None
+        if self.method in ("POST", "PUT") and self.body_members:
+            body = {name: values[name] for name in self.body_members if values.get(name) is not None}
+        if self.is_idempotent:
+            import uuid  # Imported here: most operations have no key, and the import asks the system about its network.
 
             headers = {**headers, "Idempotency-Key": key or str(uuid.uuid4())}
-        return exchange.request(base_url, self.method, path, query=query, body=body, headers=headers)
-
-
-PAGING = ("limit", "offset", "cursor", "page")
+        return exchange.build_request(base_url, self.method, path, query=query, body=body, headers=headers)
 
 
 @cache
-def operations() -> Mapping[str, NamedCall]:
-    """Every call by its name."""
+def get_operations() -> Mapping[str, ApiOperation]:
+    """Return all operations by name."""
     table = json.loads(pkgutil.get_data("finapi.client", "operations.json") or b"{}")
-    return {name: NamedCall(name, *row) for name, row in table.items()}
+    operations = {}
+    for name, (method, path, parameters, body_members, rows_path, is_idempotent, cost) in table.items():
+        operations[name] = ApiOperation(
+            name=name,
+            method=method,
+            path=path,
+            parameters=parameters,
+            body_members=body_members,
+            rows_path=rows_path,
+            is_idempotent=is_idempotent,
+            cost=cost,
+        )
+    return operations
 
 
-def operation(name: str) -> NamedCall:
-    """The call of a name; AttributeError where there is none."""
-    if name not in operations():
+def get_operation(name: str) -> ApiOperation:
+    """Return an operation. Raise AttributeError if there is none of this name."""
+    operation = get_operations().get(name)
+    if operation is None:
         raise AttributeError(f"the API has no operation {name}")
-    return operations()[name]
+    return operation
 
 
-def listing(name: str) -> NamedCall:
-    """The call of a name that answers rows; TypeError for another."""
-    found = operations().get(name)
-    if found is None or found.rows_in is None:
+def get_list_operation(name: str) -> ApiOperation:
+    """Return an operation that answers rows. Raise TypeError for any other name."""
+    operation = get_operations().get(name)
+    if operation is None or operation.rows_path is None:
         raise TypeError(f"{name} does not return a list")
-    return found
+    return operation

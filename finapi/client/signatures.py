@@ -1,4 +1,4 @@
-"""The signatures of webhooks, as Standard Webhooks 1.0 has them."""
+"""The signatures of webhooks, by Standard Webhooks 1.0."""
 
 from __future__ import annotations
 
@@ -8,45 +8,50 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 
-TOLERANCE = 300.0  # seconds that a message may be old, or ahead
-PREFIX = "whsec_"
+TOLERANCE = 300.0  # Seconds that a message may be old, or ahead of the clock.
+SECRET_PREFIX = "whsec_"
 
 
 def verify_webhook(
     secrets: str | Sequence[str], headers: Mapping[str, str], body: bytes, now: float, tolerance: float = TOLERANCE
 ) -> str | None:
-    """None for a message that one of the secrets signed within ``tolerance`` seconds of ``now``, else what is wrong.
+    """Return None for a message that one of the secrets signed within ``tolerance`` seconds of ``now``.
 
-    ``body`` are the bytes as they came; ``now`` is ``time.time()``. Drop a ``delivery_id`` that was taken before.
+    Otherwise return what is wrong with it, as "wrong signature". ``body`` are the bytes as they arrived, and ``now`` is
+    ``time.time()``. A message whose ``delivery_id`` was processed before should be ignored. Raise ValueError for an
+    invalid secret.
     """
-    told = {name.lower(): value for name, value in headers.items()}
-    message, stamp = told.get("webhook-id"), told.get("webhook-timestamp", "")
-    signatures = told.get("webhook-signature", "").split()
-    if not message or not signatures or not stamp.isascii() or not stamp.isdigit():
+    lower_headers = {name.lower(): text for name, text in headers.items()}
+    message_id = lower_headers.get("webhook-id")
+    timestamp = lower_headers.get("webhook-timestamp", "")
+    signatures = lower_headers.get("webhook-signature", "").split()
+    if not message_id or not signatures or not timestamp.isascii() or not timestamp.isdigit():
         return "no signature"
-    # Some servers hand on bytes that are no text as surrogates, which are no signature, but no error either.
-    signed = f"{message}.{stamp}.".encode("utf-8", "replace") + body
-    expected = [b"v1," + base64.b64encode(_mac(secret, signed)) for secret in _listed(secrets)]
-    found = [hmac.compare_digest(one, given.encode("utf-8", "replace")) for one in expected for given in signatures]
-    if not any(found):
+    # Some servers pass bytes that are not text on as surrogates. These match no signature, but are no error either.
+    signed_bytes = f"{message_id}.{timestamp}.".encode("utf-8", "replace") + body
+    is_signed = False
+    for secret in [secrets] if isinstance(secrets, str) else secrets:
+        expected = b"v1," + base64.b64encode(_compute_mac(secret, signed_bytes))
+        for signature in signatures:
+            is_signed |= hmac.compare_digest(expected, signature.encode("utf-8", "replace"))
+    if not is_signed:
         return "wrong signature"
-    return None if abs(now - int(stamp)) <= tolerance else "too old or too new"
+    return None if abs(now - int(timestamp)) <= tolerance else "too old or too new"
 
 
-def signed(secret: str, message: str, stamp: int, body: bytes) -> dict[str, str]:
-    """The headers of a message that a secret signs."""
-    mac = _mac(secret, f"{message}.{stamp}.".encode() + body)
-    signature = f"v1,{base64.b64encode(mac).decode()}"
-    return {"webhook-id": message, "webhook-timestamp": str(stamp), "webhook-signature": signature}
+def sign_webhook(secret: str, message_id: str, unix_second: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a message that is signed with a secret."""
+    mac = _compute_mac(secret, f"{message_id}.{unix_second}.".encode() + body)
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(unix_second),
+        "webhook-signature": f"v1,{base64.b64encode(mac).decode()}",
+    }
 
 
-def _listed(secrets: str | Sequence[str]) -> Sequence[str]:
-    return [secrets] if isinstance(secrets, str) else secrets
-
-
-def _mac(secret: str, signed: bytes) -> bytes:
+def _compute_mac(secret: str, signed_bytes: bytes) -> bytes:
     try:
-        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
-        raise ValueError(f"a webhook secret is {PREFIX} followed by base64") from None
-    return hmac.digest(key, signed, hashlib.sha256)
+        raise ValueError(f"a webhook secret is {SECRET_PREFIX} followed by base64") from None
+    return hmac.digest(key, signed_bytes, hashlib.sha256)

@@ -1,4 +1,4 @@
-"""The client that waits: ``Client(base_url, api_key)``, by urllib or whatever else sends a request."""
+"""The synchronous client, ``Client(base_url, api_key)``, and the functions that send its requests."""
 
 from __future__ import annotations
 
@@ -12,83 +12,92 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overloa
 
 from finapi.client import exchange, feeds, frames
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
-from finapi.client.feeds import FeedPlace
-from finapi.client.operations import listing, operation
+from finapi.client.feeds import FeedCursor
+from finapi.client.operations import get_list_operation, get_operation
 from finapi.client.types import Calls, Day, Moment
 
-TRIES = 4
-SECONDS = 30.0  # until an answer begins, and between two pieces of it
-WHOLE = 330.0  # seconds for all of one: a server ends its own after 300
+MAX_TRIES = 4
+TIMEOUT_SECONDS = 30.0  # Until an answer begins, and between two parts of it.
+TOTAL_TIMEOUT_SECONDS = 330.0  # For a complete answer: a server ends its own after 300.
+RECEIVE_BYTES = 65_536
 
-# Sends a request and gives what came, or None when no answer did.
+# Sends a request and returns the answer, or None if there was none.
 Send = Callable[[ApiRequest], ApiAnswer | None]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer: nothing here leads elsewhere, and a key must not follow it there."""
+    """Returns redirects as answers: the API redirects to nothing that needs a key, and the key must not leave it."""
 
     def redirect_request(self, *_: Any) -> None:
-        """No other request."""
+        """Return no other request."""
 
 
-class _LateTls(urllib.request.HTTPSHandler):
-    """Loads the machine's certificates with the first request that is encrypted: Python 3.13 takes 27 ms for them."""
+class _LazyHttpsHandler(urllib.request.HTTPSHandler):
+    """Loads the system's certificates with the first encrypted request: Python 3.13 takes 27 ms for them."""
 
     def __init__(self) -> None:
         urllib.request.AbstractHTTPHandler.__init__(self)
-        self._loaded = False
+        self._is_loaded = False
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        """The answer to a request."""
-        if not self._loaded:
+        """Return the response to a request."""
+        if not self._is_loaded:
             super().__init__()
-            self._loaded = True
+            self._is_loaded = True
         return super().https_open(req)
 
 
-def by_urllib(seconds: float = SECONDS, *, says_why: bool = False) -> Send:
-    """A sender over urllib, with so much time for each answer; with ``says_why`` one of status 0 where none came."""
-    opener = urllib.request.build_opener(_NoRedirect(), _LateTls())
+def by_urllib(timeout_seconds: float = TIMEOUT_SECONDS, *, with_reason: bool = False) -> Send:
+    """Return a function that sends requests with urllib.
+
+    If there is no answer it returns None, or an answer of status 0 and the reason if ``with_reason`` is set.
+    """
+    opener = urllib.request.build_opener(_NoRedirect(), _LazyHttpsHandler())
+
+    def fail(error: Exception) -> ApiAnswer | None:
+        return exchange.build_unreachable_answer(error) if with_reason else None
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         if not request.url.startswith(("http://", "https://")):
             raise ValueError(f"not an http or https URL: {request.url}")
-        made = urllib.request.Request(request.url, request.body or None, dict(request.headers), method=request.method)
+        headers = dict(request.headers)
+        urllib_request = urllib.request.Request(request.url, request.body or None, headers, method=request.method)
         try:
-            with opener.open(made, timeout=seconds) as response:
-                return _answer(response.status, response.headers, _read(response))
-        except urllib.error.HTTPError as error:
+            with opener.open(urllib_request, timeout=timeout_seconds) as response:
+                return _build_answer(response.status, response.headers, _read_body(response))
+        except urllib.error.HTTPError as response:
             try:
-                return _answer(error.code, error.headers, _read(error))
-            except (OSError, http.client.HTTPException) as cut_off:
-                return exchange.unanswered(cut_off) if says_why else None
+                return _build_answer(response.code, response.headers, _read_body(response))
+            except (OSError, http.client.HTTPException) as error:
+                return fail(error)
         except (OSError, http.client.HTTPException) as error:
-            return exchange.unanswered(error) if says_why else None
+            return fail(error)
 
     return send
 
 
-def _read(response: Any) -> bytes:
-    """The whole body; TimeoutError for one that drips for ever, IncompleteRead for one that is cut off."""
-    length = response.length  # no length of a HEAD or of chunks is left to be read
-    body = _joined(iter(lambda: response.read1(1 << 16), b""))
+def _read_body(response: Any) -> bytes:
+    """Return the complete body. Raise TimeoutError if it takes too long, and IncompleteRead if it is too short."""
+    length = response.length  # None in response to HEAD, and for a chunked body.
+    body = _join_parts(iter(lambda: response.read1(RECEIVE_BYTES), b""))
     if length is not None and len(body) < length:
         raise http.client.IncompleteRead(body, length - len(body))
     return body
 
 
-def _joined(pieces: Iterable[bytes]) -> bytes:
-    """What comes in pieces; TimeoutError when it is not whole in time."""
-    until, body = time.monotonic() + WHOLE, bytearray()
-    for piece in pieces:
-        body += piece
+def _join_parts(parts: Iterable[bytes]) -> bytes:
+    """Return the parts of a body joined. Raise TimeoutError if they take too long together."""
+    until = time.monotonic() + TOTAL_TIMEOUT_SECONDS
+    body = bytearray()
+    for part in parts:
+        body += part
         if time.monotonic() > until:
-            raise TimeoutError(f"the answer is not whole after {WHOLE:g} s")
+            raise TimeoutError(f"the answer is not whole after {TOTAL_TIMEOUT_SECONDS:g} s")
     return bytes(body)
 
 
 def by_httpx(http: Any) -> Send:
-    """A sender over an ``httpx.Client``: its connections stay open, and it has what httpx has."""
+    """Return a function that sends requests with an ``httpx.Client``, whose connections stay open."""
     import httpx
 
     def send(request: ApiRequest) -> ApiAnswer | None:
@@ -98,21 +107,21 @@ def by_httpx(http: Any) -> Send:
                 request.url,
                 headers=dict(request.headers),
                 content=request.body,
-                follow_redirects=False,  # whatever the client does else: the key would go along
-            ) as got:
-                return _answer(got.status_code, got.headers, _joined(got.iter_bytes()))
+                follow_redirects=False,  # Whatever the client is set to: the key would be sent along.
+            ) as response:
+                return _build_answer(response.status_code, response.headers, _join_parts(response.iter_bytes()))
         except (httpx.HTTPError, TimeoutError) as error:
-            return exchange.unanswered(error)
+            return exchange.build_unreachable_answer(error)
 
     return send
 
 
-def _answer(status: int, headers: Any, body: bytes) -> ApiAnswer:
-    return ApiAnswer(status, {name.lower(): value for name, value in headers.items()}, body)
+def _build_answer(status: int, headers: Any, body: bytes) -> ApiAnswer:
+    return ApiAnswer(status, {name.lower(): text for name, text in headers.items()}, body)
 
 
 class ClientOptions(TypedDict, total=False):
-    """What a client is told beside where and with which key."""
+    """The options of a client."""
 
     token: str | None
     tries: int
@@ -122,10 +131,10 @@ class ClientOptions(TypedDict, total=False):
 
 
 class Client(Calls[Day, Moment]):
-    """Calls of a finapi by name: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
+    """A client with a method for each operation: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
 
-    Numbers with a point are ``Decimal``, with ``dates=True`` days are ``date``. A call that was refused for now is
-    made again after ``Retry-After``, at most ``tries`` times; an error is an :class:`ApiFailure`.
+    Numbers with a decimal point are ``Decimal``. With ``dates=True`` days are ``date``. A call that is refused for now
+    is repeated after ``Retry-After``, up to ``tries`` times in all. An error raises :class:`ApiFailure`.
     """
 
     @overload
@@ -135,7 +144,7 @@ class Client(Calls[Day, Moment]):
         api_key: str | None = None,
         *,
         dates: Literal[False] = False,
-        **more: Unpack[ClientOptions],
+        **options: Unpack[ClientOptions],
     ) -> None: ...
     @overload
     def __init__(
@@ -144,7 +153,7 @@ class Client(Calls[Day, Moment]):
         api_key: str | None = None,
         *,
         dates: Literal[True],
-        **more: Unpack[ClientOptions],
+        **options: Unpack[ClientOptions],
     ) -> None: ...
     def __init__(
         self,
@@ -152,53 +161,60 @@ class Client(Calls[Day, Moment]):
         api_key: str | None = None,
         *,
         token: str | None = None,
-        tries: int = TRIES,
+        tries: int = MAX_TRIES,
         dates: bool = False,
         headers: Mapping[str, str] | None = None,
         send: Send | None = None,
         wait: Callable[[float], None] | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.headers = exchange.credentials(api_key, token, headers)
-        self.last: ApiAnswer | None = None  # the answer before it was read: headers, status
+        self.headers = exchange.build_headers(api_key, token, headers)
+        self.last: ApiAnswer | None = None  # The latest answer, with its status and headers.
         self._tries = tries
         self._dates = dates
-        self._send = send or by_urllib(says_why=True)
+        self._send = send or by_urllib(with_reason=True)
         self._wait = wait or time.sleep
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing stays open between two calls, and what ``send`` holds is whose it is."""
+        """Do nothing: no connection stays open between two calls, and ``send`` belongs to the caller."""
 
     def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
-        """The document that a call of any path answers."""
-        return self._told(exchange.request(self.base_url, method, path, query=query, body=body, headers=self.headers))
+        """Call any path, and return the document of the answer."""
+        request = exchange.build_request(self.base_url, method, path, query=query, body=body, headers=self.headers)
+        return self._get_document(request)
 
-    def _named(self, name: str) -> Any:
-        known = operation(name)
-        return lambda **values: self._told(known.request(self.base_url, self.headers, values))
+    def _get_method(self, name: str) -> Any:
+        """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
+        operation = get_operation(name)
 
-    def _rows(self, name: str, **values: Any) -> Iterator[Any]:
-        """Every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
-        known = listing(name)
-        pages = exchange.Pages(known.rows_in or "", values, dates=self._dates)
-        while pages.query is not None:
-            asked = known.request(self.base_url, self.headers, pages.query)
-            answer = self._held(exchange.conversation(asked, self._tries))
-            yield from pages.rows(answer)
+        def call_operation(**arguments: Any) -> Any:
+            return self._get_document(operation.build_request(self.base_url, self.headers, arguments))
 
-    if not TYPE_CHECKING:  # Calls has their types
-        __getattr__, rows = _named, _rows
+        return call_operation
 
-    def to_pandas(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
-        return frames.to_pandas(self._rows(name, **values))
+    def _iter_rows(self, name: str, **arguments: Any) -> Iterator[Any]:
+        """Yield every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
+        operation = get_list_operation(name)
+        pager = exchange.ListPager(operation.rows_path or "", arguments, dates=self._dates)
+        while pager.query is not None:
+            request = operation.build_request(self.base_url, self.headers, pager.query)
+            answer = self._run(exchange.run_conversation(request, self._tries))
+            yield from pager.read_page(answer)
 
-    def to_polars(self, name: str, **values: Any) -> Any:
-        """Every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
-        return frames.to_polars(self._rows(name, **values))
+    if not TYPE_CHECKING:  # Their types are those of Calls.
+        __getattr__ = _get_method
+        rows = _iter_rows
+
+    def to_pandas(self, name: str, **arguments: Any) -> Any:
+        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
+        return frames.to_pandas(self._iter_rows(name, **arguments))
+
+    def to_polars(self, name: str, **arguments: Any) -> Any:
+        """Return every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
+        return frames.to_polars(self._iter_rows(name, **arguments))
 
     def feed(
         self,
@@ -210,21 +226,22 @@ class Client(Calls[Day, Moment]):
         ciks: Collection[str] = (),
         form_types: Collection[str] = (),
     ) -> Iterator[dict[str, Any]]:
-        """The events of a feed (main-api, insider-api, 13f-live) as they happen, for ever, over WebSocket.
+        """Yield the events of a feed (main-api, insider-api, 13f-live) over WebSocket as they occur, without end.
 
-        After a break it goes on behind the last one, none lost and none twice; an event ``gap`` says what is no longer
-        kept. ApiFailure for a refusal, or when ten connections in a row told nothing.
+        After an interruption the feed continues behind the last event: none is lost or repeated. An event ``gap`` names
+        events that the server does not store any more. Raise ApiFailure if the feed is refused, or if ten connections
+        in a row ended without an event.
         """
         filters = {"tickers": tickers, "ciks": ciks, "form_types": form_types}
-        place = FeedPlace(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
-        return feeds.read(place, self._wait)
+        position = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
+        return feeds.iter_events(position, self._wait)
 
     def events(
         self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0
     ) -> Iterator[dict[str, Any]]:
-        """The events of a feed for ever, without WebSocket; ``wait`` seconds between two empty looks.
+        """Yield the events of a feed without WebSocket and without end. Wait ``wait`` seconds while there are none.
 
-        After each it goes on by its number and its epoch, which is another one where a backup was restored.
+        The position is the number and the epoch of the last event. The epoch changes when a backup is restored.
         """
         while True:
             document = self.call("GET", "/api/v1/events", {"feed": feed, "since_seq": since, "epoch": epoch})
@@ -234,21 +251,23 @@ class Client(Calls[Day, Moment]):
             if not document["data"]:
                 self._wait(wait)
 
-    def _told(self, asked: ApiRequest) -> Any:
-        return exchange.decoded(self._held(exchange.conversation(asked, self._tries)), dates=self._dates)
+    def _get_document(self, request: ApiRequest) -> Any:
+        answer = self._run(exchange.run_conversation(request, self._tries))
+        return exchange.decode_answer(answer, dates=self._dates)
 
-    def _held(self, talk: Conversation) -> ApiAnswer:
-        """Hold a conversation to its end."""
+    def _run(self, conversation: Conversation) -> ApiAnswer:
+        """Send the requests of a conversation, wait between them, and return its answer."""
         answer: ApiAnswer | None = None
         try:
-            wanted = next(talk)
+            step = next(conversation)
             while True:
-                if isinstance(wanted, ApiRequest):
-                    self.last = answer = self._send(wanted)
+                if isinstance(step, ApiRequest):
+                    answer = self._send(step)
+                    self.last = answer
                 else:
-                    self._wait(wanted)
+                    self._wait(step)
                     answer = None
-                wanted = talk.send(answer)
+                step = conversation.send(answer)
         except StopIteration as end:
-            found: ApiAnswer = end.value
-            return found
+            final_answer: ApiAnswer = end.value
+            return final_answer

@@ -1,4 +1,4 @@
-"""What each call takes and answers, for type checkers: types.pyi has it. At run time an answer is a dict."""
+"""The parameters and answers of all calls, for type checkers: they read types.pyi. At run time an answer is a dict."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ Moment = TypeVar("Moment")
 
 
 class Calls(Generic[Day, Moment]):
-    """The calls of a client that waits."""
+    """The calls of a synchronous client."""
 
 
 class AsyncCalls(Generic[Day, Moment]):
-    """The calls of a client that does not."""
+    """The calls of an asynchronous client."""
 
 
 def __getattr__(name: str) -> Any:
+    """Return the type of an answer."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return dict[str, Any]

@@ -1,10 +1,10 @@
-"""Model Context Protocol: tools by question, resources and prompts over the API's calls, for hosts of language models.
+"""Model Context Protocol for hosts of language models: tools, resources and prompts over the operations of the API.
 
-It asks by whatever sends a request, and imports the client and ``core`` alone: the same code answers on standard input
-and output for a server elsewhere, and inside the server over HTTP.
+The package does no I/O: a function sends the requests to the API. It imports only ``client`` and ``core``, so that the
+same code answers on standard input and output for a remote server, and over HTTP inside the server.
 """
 
-# Revisions of the protocol: those that begin with a handshake, and those that have none.
-WITH_HANDSHAKE = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-WITHOUT = ("2026-07-28",)
-VERSIONS = (*WITHOUT, *WITH_HANDSHAKE)
+# Revisions of the protocol. The older ones begin with a handshake (``initialize``); the newer ones have none.
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+STATELESS_VERSIONS = ("2026-07-28",)
+VERSIONS = (*STATELESS_VERSIONS, *HANDSHAKE_VERSIONS)

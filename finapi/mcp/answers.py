@@ -1,4 +1,8 @@
-"""Answers of the API as results of tools: sized for a model, with their source, their cost and what to do next."""
+"""Answers of the API as results of tools.
+
+A result contains the data, cut to a length that a model can read, with their source and cost. It says what was left
+out, and which arguments return the next rows.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from finapi.client.exchange import ApiAnswer
 from finapi.core.json import loads, text
 from finapi.mcp.tools import ContextTool
 
-MOST = 30_000  # characters of an answer, some ten thousand tokens of a model
+MAX_CHARACTERS = 30_000  # Of an answer: some ten thousand tokens of a model.
 
-OUTPUT = {
+OUTPUT_SCHEMA = {
     "type": "object",
     "properties": {
-        "data": {"anyOf": [{"type": one} for one in ("object", "array", "string", "null")]},
+        "data": {"anyOf": [{"type": type_name} for type_name in ("object", "array", "string", "null")]},
         "source": {"type": "string"},
         "tokens_charged": {"type": "integer"},
         "next": {"type": "object"},
@@ -27,7 +31,10 @@ OUTPUT = {
     "required": ["data", "source", "tokens_charged"],
 }
 
-# What to do about an error, by its code.
+# Members of every answer that say nothing about the data.
+_ENVELOPE_MEMBERS = ("status", "request_id", "timestamp", "success")
+
+# Advice about an error, by its code.
 _ADVICE = {
     "UNKNOWN_TICKER": "Look the company up by find_company.",
     "NOT_COVERED": "This host holds no such data of it: the resource finapi://coverage tells what it holds.",
@@ -39,159 +46,209 @@ _ADVICE = {
     "RATE_LIMIT_EXCEEDED": "Nothing was charged. Wait {wait} seconds before the next call.",
     "UNREACHABLE": "Whoever set up this connection has to start the server, or correct its address (FINAPI_URL).",
 }
-_FAILED = "Nothing was charged. Try once more in {wait} seconds, and ask for less if it fails again."
+_SERVER_ERROR_ADVICE = "Nothing was charged. Try once more in {wait} seconds, and ask for less if it fails again."
+_DEFAULT_WAIT_SECONDS = 60
 
 
-def result(tool: ContextTool, values: Mapping[str, Any], target: str, answer: ApiAnswer) -> dict[str, Any]:
-    """What a tool answers: the data within :data:`MOST`, where they are from, what they cost, how to go on."""
-    document = decoded(answer)
-    rows_in = tool.operation.rows_in
-    rows = exchange.rows_of(document, rows_in) if rows_in is not None else []
-    if rows and tool.keep:
-        rows[:] = [{name: row.get(name) for name in tool.keep} for row in _in_place(document, rows_in or "")]
-        _put(document, rows_in or "", rows)
-    data, left_out = fitted(_without(document, tool.drop), MOST)
-    told: dict[str, Any] = {"data": data}
+# ---- results
+
+
+def build_result(tool: ContextTool, parameters: Mapping[str, Any], target: str, answer: ApiAnswer) -> dict[str, Any]:
+    """Return the result of a tool for a successful answer.
+
+    ``target`` is the method and path of the request, which becomes the source. Raise ValueError if the answer is not
+    one of this API.
+    """
+    document = decode(answer)
+    rows_path = tool.operation.rows_path
+    rows = exchange.get_rows(document, rows_path) if rows_path is not None else []
+    if rows and tool.row_members:
+        rows = [{name: row.get(name) for name in tool.row_members} for row in rows]
+        _set_rows(document, rows_path or "", rows)
+    data, left_out = cut(_drop_members(document, tool.dropped_members), MAX_CHARACTERS)
     if isinstance(data, dict) and "data" in data:
-        told = {"data": data["data"], **{name: value for name, value in data.items() if name != "data"}}
-    told |= {"source": target, "tokens_charged": charged(answer)}
-    start = int(values.get("offset") or 0)
-    if rows_in is not None and "offset" in tool.takes:
-        kept = len(exchange.rows_of(data, rows_in))
-        more = exchange.following({}, document, answer.headers, len(rows))
-        if kept and (kept < len(rows) or more is not None):
-            told["next"] = {"offset": start + kept}
-    elif "length" in values and start + int(values["length"]) < int(answer.headers.get("x-total-characters", 0)):
-        told["next"] = {"offset": start + int(values["length"])}
+        content = {"data": data["data"], **{name: member for name, member in data.items() if name != "data"}}
+    else:
+        content = {"data": data}
+    content["source"] = target
+    content["tokens_charged"] = parse_charged_tokens(answer)
+    next_offset = _find_next_offset(tool, parameters, document, data, len(rows), answer)
+    if next_offset is not None:
+        content["next"] = {"offset": next_offset}
     if left_out:
-        told["left_out"] = left_out
-        open_to = {} if "next" in told else _open_to(tool, values)
-        if open_to:
-            told["ask_by"] = open_to
+        content["left_out"] = left_out
+        unused_filters = {} if next_offset is not None else _list_unused_filters(tool, parameters)
+        if unused_filters:
+            content["ask_by"] = unused_filters
     meta = {"finapi/request_id": answer.headers.get("x-request-id"), "finapi/etag": answer.headers.get("etag")}
     return {
-        "content": [{"type": "text", "text": text(told)}],
-        "structuredContent": told,
+        "content": [{"type": "text", "text": text(content)}],
+        "structuredContent": content,
         "isError": False,
-        "_meta": {name: value for name, value in meta.items() if value},
+        "_meta": {name: header for name, header in meta.items() if header},
     }
 
 
-def _open_to(tool: ContextTool, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The words by which it may be asked for less: an argument with a default is one or the other, and no less."""
+def _find_next_offset(
+    tool: ContextTool, parameters: Mapping[str, Any], document: Any, data: Any, row_count: int, answer: ApiAnswer
+) -> int | None:
+    """Return the offset of the rows or characters behind those in ``data``, or None if there are none."""
+    offset = int(parameters.get("offset") or 0)
+    rows_path = tool.operation.rows_path
+    if rows_path is not None and "offset" in tool.arguments:
+        returned_rows = len(exchange.get_rows(data, rows_path))
+        next_query = exchange.build_next_query({}, document, answer.headers, row_count)
+        has_more = returned_rows < row_count or next_query is not None
+        return offset + returned_rows if returned_rows and has_more else None
+    if "length" in parameters:
+        end = offset + int(parameters["length"])
+        return end if end < int(answer.headers.get("x-total-characters", 0)) else None
+    return None
+
+
+def _list_unused_filters(tool: ContextTool, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the choices of arguments that would make the answer shorter.
+
+    An argument with a default selects one of several answers of the same length, so it is not among them.
+    """
     return {
-        name: one["enum"]
-        for name, one in tool.schema["properties"].items()
-        if "enum" in one and "default" not in one and tool.named.get(name, name) not in values
+        name: schema["enum"]
+        for name, schema in tool.schema["properties"].items()
+        if "enum" in schema and "default" not in schema and tool.get_parameter_name(name) not in parameters
     }
 
 
-def mistake(message: str, **meta: Any) -> dict[str, Any]:
-    """The result of a tool that failed: for the model to read, and to do better."""
-    made = {"content": [{"type": "text", "text": message}], "isError": True}
-    return {**made, "_meta": {f"finapi/{name}": value for name, value in meta.items()}} if meta else made
+def build_error_result(message: str, **meta: Any) -> dict[str, Any]:
+    """Return the result of a tool that failed. The model reads the message, and may correct its call."""
+    result: dict[str, Any] = {"content": [{"type": "text", "text": message}], "isError": True}
+    if meta:
+        result["_meta"] = {f"finapi/{name}": value for name, value in meta.items()}
+    return result
 
 
-def failure(answer: ApiAnswer | None) -> dict[str, Any]:
-    """The result of a tool whose call failed, or was not answered."""
-    failed = exchange.failed(answer)
-    wait = failed.retry_after
-    advice = _ADVICE.get(failed.code, _FAILED if failed.status >= 500 else _ADVICE["BAD_REQUEST"])
-    metrics = "; list_metrics has the keys of metrics" if "metric" in failed.message else ""
-    told = f"{failed.code}: {failed.message} {advice.format(wait=60 if wait is None else int(wait), metrics=metrics)}"
-    return mistake(
-        told[:MOST], code=failed.code, status=failed.status, **({} if wait is None else {"retry_after": wait})
+def build_failure_result(answer: ApiAnswer | None) -> dict[str, Any]:
+    """Return the result of a tool whose request failed or was not answered."""
+    failure = exchange.build_failure(answer)
+    retry_after = failure.retry_after
+    default_advice = _SERVER_ERROR_ADVICE if failure.status >= 500 else _ADVICE["BAD_REQUEST"]
+    advice = _ADVICE.get(failure.code, default_advice).format(
+        wait=_DEFAULT_WAIT_SECONDS if retry_after is None else int(retry_after),
+        metrics="; list_metrics has the keys of metrics" if "metric" in failure.message else "",
     )
+    message = f"{failure.code}: {failure.message} {advice}"[:MAX_CHARACTERS]
+    if retry_after is None:
+        return build_error_result(message, code=failure.code, status=failure.status)
+    return build_error_result(message, code=failure.code, status=failure.status, retry_after=retry_after)
 
 
-def charged(answer: ApiAnswer) -> int:
-    """The tokens that a call cost."""
-    told = answer.headers.get("x-tokens-charged", "0")
-    return int(told) if told.isdigit() else 0
+def parse_charged_tokens(answer: ApiAnswer) -> int:
+    """Return the number of tokens that a call cost."""
+    tokens = answer.headers.get("x-tokens-charged", "0")
+    return int(tokens) if tokens.isdigit() else 0
 
 
-def decoded(answer: ApiAnswer) -> Any:
-    """The document of an answer without what is each call's own; a page or a text as its text."""
-    if not answer.headers.get("content-type", "").startswith("application/json"):
-        written = answer.body.decode("utf-8", "replace")
-        return plain(written) if "html" in answer.headers.get("content-type", "") else written
+# ---- documents
+
+
+def decode(answer: ApiAnswer) -> Any:
+    """Return the document of an answer without its envelope, an HTML page as plain text, or any other text as it is."""
+    content_type = answer.headers.get("content-type", "")
+    if not content_type.startswith("application/json"):
+        body = answer.body.decode("utf-8", "replace")
+        return strip_tags(body) if "html" in content_type else body
     document = loads(answer.body.decode("utf-8"))
     if isinstance(document, dict):
-        for name in ("status", "request_id", "timestamp", "success"):
+        for name in _ENVELOPE_MEMBERS:
             document.pop(name, None)
     return document
 
 
-def plain(page: str) -> str:
-    """The text of a part of an HTML document, which may begin or end inside a tag."""
-    head, _, rest = page.partition(">")
-    page = rest if "<" not in head and rest else page
-    page = page[: page.rindex("<")] if page.rfind("<") > page.rfind(">") else page
+def strip_tags(page: str) -> str:
+    """Return the text of a part of an HTML document, which may begin or end inside a tag."""
+    before_tag_end, _, after_tag_end = page.partition(">")
+    if "<" not in before_tag_end and after_tag_end:
+        page = after_tag_end
+    last_tag = page.rfind("<")
+    if last_tag > page.rfind(">"):
+        page = page[:last_tag]
     page = re.sub(r"</(?:p|div|tr|h\d|li|table)>|<br[^<>]*>", "\n", page, flags=re.IGNORECASE)
-    lines = (" ".join(line.split()) for line in html.unescape(re.sub(r"<[^<>]*>", " ", page)).splitlines())
-    return "\n".join(line for line in lines if line)
+    plain_text = html.unescape(re.sub(r"<[^<>]*>", " ", page))
+    lines = [" ".join(line.split()) for line in plain_text.splitlines()]
+    return "\n".join(filter(None, lines))
 
 
-def fitted(value: Any, most: int) -> tuple[Any, dict[str, int]]:
-    """``value`` in about ``most`` characters of JSON: lists and texts are cut at their ends; and what was left out."""
+def cut(document: Any, max_characters: int) -> tuple[Any, dict[str, int]]:
+    """Return a document cut to about ``max_characters`` of JSON, and the number of elements left out by path.
+
+    Lists and texts lose their ends.
+    """
     left_out: dict[str, int] = {}
-    return _fit(value, most, "", left_out), left_out
+    return _cut(document, max_characters, "", left_out), left_out
 
 
-def _fit(value: Any, most: int, place: str, left_out: dict[str, int]) -> Any:
-    if len(text(value)) <= most:
+def _cut(value: Any, max_characters: int, path: str, left_out: dict[str, int]) -> Any:
+    if len(text(value)) <= max_characters:
         return value
     if isinstance(value, list):
-        items: list[Any] = []
-        left = most
-        for item in value:
-            size = len(text(item)) + 1
-            if size > left:
-                break
-            items.append(item)
-            left -= size
-        items = items or [_fit(item, most, f"{place}[]", left_out) for item in value[:1]]
-        left_out[place] = left_out.get(place, 0) + len(value) - len(items)
-        return items
+        return _cut_list(value, max_characters, path, left_out)
     if isinstance(value, dict):
-        # What is small stays whole; what is left is shared by the rest.
-        sizes = {name: len(text(item)) + len(name) + 4 for name, item in value.items()}
-        made, left = {}, most
-        for number, name in enumerate(sorted(sizes, key=sizes.__getitem__)):
-            share = left // (len(sizes) - number)
-            if share < len(name) + 40 and sizes[name] > share:
-                left_out[place or "members"] = left_out.get(place or "members", 0) + 1
-                continue
-            made[name] = _fit(value[name], share - len(name) - 4, f"{place}.{name}".lstrip("."), left_out)
-            left -= len(text(made[name])) + len(name) + 4
-        return {name: made[name] for name in value if name in made}
+        return _cut_object(value, max_characters, path, left_out)
     if isinstance(value, str):
-        kept = value[: max(0, most - 2)]
-        left_out[place] = left_out.get(place, 0) + len(value) - len(kept)
-        return kept
+        shorter = value[: max(0, max_characters - 2)]  # Without the quotation marks.
+        left_out[path] = left_out.get(path, 0) + len(value) - len(shorter)
+        return shorter
     return value
 
 
-def _without(value: Any, names: tuple[str, ...]) -> Any:
+def _cut_list(elements: list[Any], max_characters: int, path: str, left_out: dict[str, int]) -> list[Any]:
+    """Return the first elements that fit, or at least a part of the first one."""
+    fitting: list[Any] = []
+    characters_left = max_characters
+    for element in elements:
+        characters_left -= len(text(element)) + 1
+        if characters_left < 0:
+            break
+        fitting.append(element)
+    if not fitting:
+        fitting = [_cut(element, max_characters, f"{path}[]", left_out) for element in elements[:1]]
+    left_out[path] = left_out.get(path, 0) + len(elements) - len(fitting)
+    return fitting
+
+
+def _cut_object(members: dict[str, Any], max_characters: int, path: str, left_out: dict[str, int]) -> dict[str, Any]:
+    """Return an object whose small members are complete. The large ones share the remaining characters."""
+    sizes = {name: len(text(member)) + len(name) + 4 for name, member in members.items()}
+    fitting: dict[str, Any] = {}
+    characters_left = max_characters
+    for index, name in enumerate(sorted(sizes, key=sizes.__getitem__)):
+        share = characters_left // (len(sizes) - index)
+        if share < len(name) + 40 and sizes[name] > share:
+            left_out[path or "members"] = left_out.get(path or "members", 0) + 1
+            continue
+        member_path = f"{path}.{name}".lstrip(".")
+        fitting[name] = _cut(members[name], share - len(name) - 4, member_path, left_out)
+        characters_left -= len(text(fitting[name])) + len(name) + 4
+    return {name: fitting[name] for name in members if name in fitting}
+
+
+def _drop_members(value: Any, names: tuple[str, ...]) -> Any:
+    """Return a document without members of these names; with a "?" behind the name, only where they are null."""
     if not names:
         return value
     if isinstance(value, list):
-        return [_without(one, names) for one in value]
-    if isinstance(value, dict):
-        return {
-            name: _without(one, names)
-            for name, one in value.items()
-            if name not in names and not (one is None and f"{name}?" in names)
-        }
-    return value
+        return [_drop_members(element, names) for element in value]
+    if not isinstance(value, dict):
+        return value
+    remaining = {}
+    for name, member in value.items():
+        is_dropped = name in names or (member is None and f"{name}?" in names)
+        if not is_dropped:
+            remaining[name] = _drop_members(member, names)
+    return remaining
 
 
-def _in_place(document: Any, rows_in: str) -> Any:
-    for member in rows_in.split(".") if rows_in else ():
+def _set_rows(document: Any, rows_path: str, rows: list[Any]) -> None:
+    *parents, last = rows_path.split(".")
+    for member in parents:
         document = document[member]
-    return document
-
-
-def _put(document: Any, rows_in: str, rows: list[Any]) -> None:
-    *outer, last = rows_in.split(".")
-    _in_place(document, ".".join(outer))[last] = rows
+    document[last] = rows

@@ -1,4 +1,4 @@
-"""The tools: what each takes, and the call of the API that it stands for (``tools.toml``)."""
+"""The tools: their arguments, and the operations of the API that they stand for (``tools.toml``)."""
 
 from __future__ import annotations
 
@@ -9,156 +9,185 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from finapi.client.operations import NamedCall, operations
+from finapi.client.operations import ApiOperation, get_operations
 from finapi.core.files import get_package_folder
 from finapi.core.suggestions import list_similar
 
-TEXT_MOST = 10_000  # characters of an argument, that of a query of SQL
-WORDS_MOST = 200  # of a list
+MAX_ARGUMENT_CHARACTERS = 10_000  # As long as a query of SQL may be.
+MAX_LIST_WORDS = 200
+MAX_LISTED_CHOICES = 20  # In an error message.
+_SCREEN = "get_xbrl_screen"
 _CONDITION = re.compile(r"\s*(\w{1,80})\s*([<>])\s*(-?\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
-_TYPES: dict[str, tuple[type, ...]] = {
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str, int),
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
 }
-# What one call takes of screens: conditions, whose names are of the call.
-_WHERE = {
+# The argument ``where`` of the screen: its conditions become parameters such as ``roe_gt``.
+_WHERE_SCHEMA = {
     "type": "array",
     "items": {"type": "string", "pattern": r"^\s*\w+\s*[<>]\s*-?\d+(\.\d+)?\s*$"},
     "minItems": 1,
     "description": 'Conditions, each "metric > number" or "metric < number"; all must be met.',
 }
+_WHERE_ERROR = 'where is a list of conditions, each "metric > number" or "metric < number"'
 
 
-class ToolMistake(Exception):
-    """Arguments that a tool does not take: which, why, and what it takes instead."""
+class ToolArgumentError(Exception):
+    """Invalid arguments of a tool. The message says what the tool takes instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextTool:
-    """A line of ``tools.toml``."""
+    """A tool. Its fields are those of ``tools.toml``, which describes them."""
 
     name: str
     title: str
-    call: str
-    says: str
-    takes: tuple[str, ...]
-    named: Mapping[str, str] = field(default_factory=dict)
+    operation_name: str
+    description: str
+    arguments: tuple[str, ...]
+    parameter_names: Mapping[str, str] = field(default_factory=dict)
     required: tuple[str, ...] = ()
-    default: Mapping[str, Any] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    keep: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    most: Mapping[str, int] = field(default_factory=dict)
-    brief: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    fixed_values: Mapping[str, Any] = field(default_factory=dict)
+    row_members: tuple[str, ...] = ()
+    dropped_members: tuple[str, ...] = ()
+    maximums: Mapping[str, int] = field(default_factory=dict)
+    list_descriptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def operation(self) -> NamedCall:
-        """The call that it stands for."""
-        return operations()[self.call]
+    def operation(self) -> ApiOperation:
+        """Return the operation that the tool stands for."""
+        return get_operations()[self.operation_name]
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments."""
-        known = {**self.operation.takes, **self.operation.body}
-        members = {}
-        for name in self.takes:
-            schema = _WHERE if name == "where" else dict(known[self.named.get(name, name)])
-            if name in self.brief:
-                schema = {"type": "array", "items": {"type": "string"}, "description": self.brief[name]}
-            members[name] = {**schema, "default": self.default[name]} if name in self.default else schema
-            if name in self.most:
-                members[name] = {**members[name], "minimum": 1, "maximum": self.most[name]}
-        in_path = [name for name in self.takes if f"{{{name}}}" in self.operation.path]
-        required = [*dict.fromkeys([*in_path, *self.required])]
-        made: dict[str, Any] = {"type": "object", "properties": members, "additionalProperties": False}
-        return {**made, "required": required} if required else made
+        """Return the JSON Schema of the arguments."""
+        path_names = [name for name in self.arguments if f"{{{name}}}" in self.operation.path]
+        required = [*dict.fromkeys([*path_names, *self.required])]
+        schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {name: self._build_argument_schema(name) for name in self.arguments},
+            "additionalProperties": False,
+        }
+        if required:
+            schema["required"] = required
+        return schema
 
-    def asked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the call, by its own names; ToolMistake for arguments that the tool does not take."""
+    def _build_argument_schema(self, name: str) -> dict[str, Any]:
+        schema: dict[str, Any]
+        if name in self.list_descriptions:
+            schema = {"type": "array", "items": {"type": "string"}, "description": self.list_descriptions[name]}
+        elif name == "where":
+            schema = dict(_WHERE_SCHEMA)
+        else:
+            parameters = {**self.operation.parameters, **self.operation.body_members}
+            schema = dict(parameters[self.get_parameter_name(name)])
+        if name in self.defaults:
+            schema["default"] = self.defaults[name]
+        if name in self.maximums:
+            schema["minimum"] = 1
+            schema["maximum"] = self.maximums[name]
+        return schema
+
+    def get_parameter_name(self, argument: str) -> str:
+        """Return the API's name of an argument."""
+        return self.parameter_names.get(argument, argument)
+
+    def parse_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the operation by name. Raise ToolArgumentError for invalid arguments."""
         schema = self.schema
         for name in arguments:
             if name not in schema["properties"]:
-                near = list_similar(name, self.takes, 1)
-                meant = f" Did you mean {near[0]}?" if near else ""
-                takes = ", ".join(self.takes) or "no arguments"
-                raise ToolMistake(f"{self.name} has no argument {name[:80]}.{meant} It takes {takes}.")
+                takes = ", ".join(self.arguments) or "no arguments"
+                hint = _suggest(list_similar(name, self.arguments, 1))
+                raise ToolArgumentError(f"{self.name} has no argument {name[:80]}.{hint} It takes {takes}.")
         given = {name: value for name, value in arguments.items() if value is not None}
-        missing = [name for name in schema.get("required", ()) if given.get(name) in (None, "", [])]
-        if missing:
-            raise ToolMistake(f"{missing[0]} is required: {schema['properties'][missing[0]]['description']}")
-        values = dict(self.default)
+        for name in schema.get("required", ()):
+            if given.get(name) in (None, "", []):
+                raise ToolArgumentError(f"{name} is required: {schema['properties'][name]['description']}")
+        parameters = dict(self.defaults)
         for name, value in given.items():
-            read = dict(_read(name, value, schema["properties"][name]))
-            values |= {self.named.get(key, key): one for key, one in read.items()}
-        for name, most in self.most.items():
-            if str(values.get(name, "")).isdecimal():
-                values[name] = min(int(values[name]), most)
-        return {**values, **self.fixed}
+            for parsed_name, parsed_value in _parse_argument(name, value, schema["properties"][name]):
+                parameters[self.get_parameter_name(parsed_name)] = parsed_value
+        for name, maximum in self.maximums.items():
+            if str(parameters.get(name, "")).isdecimal():
+                parameters[name] = min(int(parameters[name]), maximum)
+        return {**parameters, **self.fixed_values}
 
 
-def _read(name: str, value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _parse_argument(name: str, value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield names and values. A list of conditions has one name for each condition."""
     if name == "where":
-        yield from conditions(value)
+        yield from parse_conditions(value)
         return
-    wanted = schema["type"]
-    if wanted == "array":
+    schema_type = schema["type"]
+    if schema_type == "array":
         words = value.split(",") if isinstance(value, str) else value
-        if not isinstance(words, list) or len(words) > WORDS_MOST:
-            raise ToolMistake(f"{name} is a list of at most {WORDS_MOST} words.")
-        yield name, [_scalar(name, word, ("string",), schema.get("items", {})) for word in words]
+        if not isinstance(words, list) or len(words) > MAX_LIST_WORDS:
+            raise ToolArgumentError(f"{name} is a list of at most {MAX_LIST_WORDS} words.")
+        yield name, [_parse_scalar(name, word, ("string",), schema.get("items", {})) for word in words]
         return
-    yield name, _scalar(name, value, [wanted] if isinstance(wanted, str) else wanted, schema)
+    types = [schema_type] if isinstance(schema_type, str) else schema_type
+    yield name, _parse_scalar(name, value, types, schema)
 
 
-def _scalar(name: str, value: Any, types: Sequence[str], schema: Mapping[str, Any]) -> Any:
-    """A value of one of these types; a number or a truth may also come as its text, as models write them."""
-    fits = any(
-        isinstance(value, _TYPES[one]) and isinstance(value, bool) == (one == "boolean") for one in types
-    ) or isinstance(value, str)
+def _parse_scalar(name: str, value: Any, types: Sequence[str], schema: Mapping[str, Any]) -> Any:
+    """Return a value of one of these types. A number or a boolean may also be text, as models write them."""
     if isinstance(value, float) and value.is_integer() and "integer" in types:
-        value, fits = int(value), True
-    if not fits:
-        raise ToolMistake(f"{name} is of type {' or '.join(types)}, not {type(value).__name__}.")
-    if len(str(value)[: TEXT_MOST + 1]) > TEXT_MOST:
-        raise ToolMistake(f"{name} is longer than {TEXT_MOST:,} characters.")
-    allowed = schema.get("enum")
-    if allowed and value not in allowed and isinstance(value, str):
-        near = list_similar(value, map(str, allowed))
-        meant = f" Did you mean {near[0]}?" if near else ""
-        raise ToolMistake(f"{name} is one of {', '.join(map(str, allowed[:20]))}.{meant}")
+        value = int(value)
+    if not isinstance(value, str) and not any(_has_type(value, type_name) for type_name in types):
+        raise ToolArgumentError(f"{name} is of type {' or '.join(types)}, not {type(value).__name__}.")
+    if len(str(value)[: MAX_ARGUMENT_CHARACTERS + 1]) > MAX_ARGUMENT_CHARACTERS:
+        raise ToolArgumentError(f"{name} is longer than {MAX_ARGUMENT_CHARACTERS:,} characters.")
+    choices = schema.get("enum")
+    if choices and value not in choices and isinstance(value, str):
+        listed_choices = ", ".join(map(str, choices[:MAX_LISTED_CHOICES]))
+        hint = _suggest(list_similar(value, map(str, choices))[:1])
+        raise ToolArgumentError(f"{name} is one of {listed_choices}.{hint}")
     return value
 
 
-def conditions(value: Any) -> Iterator[tuple[str, str]]:
-    """The parameters of a screen that conditions are; ToolMistake for what is none."""
-    told = 'where is a list of conditions, each "metric > number" or "metric < number"'
-    if not isinstance(value, list) or not 0 < len(value) <= WORDS_MOST:
-        raise ToolMistake(f"{told}.")
-    known = operations()["get_xbrl_screen"].takes
-    for one in value:
-        found = _CONDITION.fullmatch(one) if isinstance(one, str) else None
-        if found is None:
-            raise ToolMistake(f"{told}; this one is not: {str(one)[:80]}")
-        metric, sign, number = found.groups()
+def _has_type(value: Any, type_name: str) -> bool:
+    # In Python a bool is an int, but in JSON true is not a number.
+    is_boolean_as_expected = isinstance(value, bool) == (type_name == "boolean")
+    return isinstance(value, _PYTHON_TYPES[type_name]) and is_boolean_as_expected
+
+
+def _suggest(names: Sequence[str]) -> str:
+    return f" Did you mean {', '.join(names)}?" if names else ""
+
+
+def parse_conditions(conditions: Any) -> Iterator[tuple[str, str]]:
+    """Yield parameters of the screen and their values: ``("roe_gt", "0.2")`` for "roe > 0.2".
+
+    Raise ToolArgumentError for anything that is not a list of conditions.
+    """
+    if not isinstance(conditions, list) or not 0 < len(conditions) <= MAX_LIST_WORDS:
+        raise ToolArgumentError(f"{_WHERE_ERROR}.")
+    parameters = get_operations()[_SCREEN].parameters
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition) if isinstance(condition, str) else None
+        if match is None:
+            raise ToolArgumentError(f"{_WHERE_ERROR}; this one is not: {str(condition)[:80]}")
+        metric, sign, number = match.groups()
         name = f"{metric}_{'gt' if sign == '>' else 'lt'}"
-        if name not in known:
-            near = list_similar(metric, sorted({key[:-3] for key in known if key.endswith(("_gt", "_lt"))}))
-            meant = f" Did you mean {', '.join(near)}?" if near else ""
-            raise ToolMistake(f"{metric} is not a metric that can be screened.{meant} list_metrics names them.")
+        if name not in parameters:
+            metrics = {key[:-3] for key in parameters if key.endswith(("_gt", "_lt"))}
+            hint = _suggest(list_similar(metric, sorted(metrics)))
+            raise ToolArgumentError(f"{metric} is not a metric that can be screened.{hint} list_metrics names them.")
         yield name, number
 
 
 @cache
-def tools() -> Mapping[str, ContextTool]:
-    """Every tool by its name, in the order of the file."""
-    table: dict[str, dict[str, Any]] = tomllib.loads(
-        (get_package_folder("finapi.mcp") / "tools.toml").read_text("utf-8")
-    )
-    lists = ("takes", "required", "keep", "drop")
-    read: dict[str, dict[str, Any]] = {
-        name: {key: tuple(value) if key in lists else value for key, value in one.items()}
-        for name, one in table.items()
-    }
-    return {name: ContextTool(name=name, **one) for name, one in read.items()}
+def get_tools() -> Mapping[str, ContextTool]:
+    """Return all tools by name, in the order of the file."""
+    path = get_package_folder("finapi.mcp") / "tools.toml"
+    table: dict[str, dict[str, Any]] = tomllib.loads(path.read_text("utf-8"))
+    tools = {}
+    for name, fields in table.items():
+        for field_name in ("arguments", "required", "row_members", "dropped_members"):
+            fields[field_name] = tuple(fields.get(field_name, ()))
+        tools[name] = ContextTool(name=name, **fields)
+    return tools

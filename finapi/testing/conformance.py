@@ -24,7 +24,7 @@ from math import ceil
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from finapi.client.exchange import ApiAnswer, ApiRequest, retry_after
+from finapi.client.exchange import ApiAnswer, ApiRequest, parse_retry_after
 from finapi.client.signatures import verify_webhook
 from finapi.client.synchronous import Send, by_urllib
 
@@ -83,7 +83,7 @@ class GradedServer:
 
     url: str
     api_key: str
-    send: Send = field(default_factory=lambda: by_urllib(says_why=True))
+    send: Send = field(default_factory=lambda: by_urllib(with_reason=True))
     wait: Callable[[float], None] = time.sleep
 
     def request(
@@ -306,7 +306,7 @@ def _require_short_wait(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
 
     A limit of 60 calls a minute allows one more each second.
     """
-    seconds, limit = retry_after(refusal.headers) or 0.0, refusal.headers["x-ratelimit-limit"]
+    seconds, limit = parse_retry_after(refusal.headers) or 0.0, refusal.headers["x-ratelimit-limit"]
     limits = ((policy["global_default_per_minute"], 60), (policy["global_default_per_hour"], 3600))
     needed_seconds = [ceil(period / int(calls)) for calls, period in limits if calls == limit]
     max_seconds = max(needed_seconds, default=seconds)
@@ -335,7 +335,7 @@ def check_retry(server: GradedServer) -> str:
     """Check that a refused call passes after the seconds in Retry-After."""
     path = "/account/balance"
     _, _, refusal = _call_until_refused(server, path)
-    seconds = retry_after(refusal.headers)
+    seconds = parse_retry_after(refusal.headers)
     if seconds is None:
         raise MismatchError("a 429 has no Retry-After")
     if seconds > MAX_RETRY_AFTER_SECONDS:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from wsgiref.types import WSGIApplication
 
-from finapi.client.exchange import ApiAnswer, ApiRequest, failed
+from finapi.client.exchange import ApiAnswer, ApiRequest, build_failure
 from finapi.client.synchronous import Send
 
 
@@ -76,7 +76,7 @@ class Control:
             encoded_body = json.dumps(body).encode()
         answer = self._send(ApiRequest(method, f"{self._url}/{name}", self._headers, encoded_body))
         if answer is None or answer.status >= 400:
-            raise failed(answer)
+            raise build_failure(answer)
         return json.loads(answer.body)
 
     def reset(self) -> None:

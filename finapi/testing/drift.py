@@ -104,7 +104,7 @@ def _list_calls(recording: ServiceRecording | None) -> list[tuple[str, str]]:
 def _call_service(request: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAnswer:
     """Return the answer of the service, after the waits that it requires. Raise ApiFailure if there is none."""
     last_answer: ApiAnswer | None = None
-    conversation = exchange.conversation(request, MAX_TRIES)
+    conversation = exchange.run_conversation(request, MAX_TRIES)
     try:
         step = next(conversation)
         while True:
@@ -119,7 +119,7 @@ def _call_service(request: ApiRequest, send: Send, wait: Callable[[float], None]
         return answer
     except ApiFailure:
         # An error is compared like any other answer, unless it says to try again.
-        if last_answer is None or last_answer.status in exchange.AGAIN:
+        if last_answer is None or last_answer.status in exchange.RETRIED_STATUSES:
             raise
         return last_answer
 

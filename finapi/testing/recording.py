@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from finapi.client.exchange import ApiAnswer, ApiRequest, unanswered
+from finapi.client.exchange import ApiAnswer, ApiRequest, build_unreachable_answer
 from finapi.client.synchronous import Send
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
@@ -113,7 +113,7 @@ def build_outbound_sender(outbound: Outbound) -> Send:
             reply = outbound.send(outbound_request)
             return ApiAnswer(reply.status, reply.headers, _decompress(reply))
         except OutboundError as error:
-            return unanswered(error)
+            return build_unreachable_answer(error)
 
     return send
 

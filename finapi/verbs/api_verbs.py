@@ -17,8 +17,8 @@ from itertools import islice
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
-from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest, another, rows_of
-from finapi.client.operations import NamedCall, operations
+from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest, build_unexpected_failure, get_rows
+from finapi.client.operations import ApiOperation, get_operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
 from finapi.core.config import Config
@@ -168,8 +168,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
     return run
 
 
-def _find_operation(path: str) -> NamedCall | None:
-    return next((operation for operation in operations().values() if operation.path == path), None)
+def _find_operation(path: str) -> ApiOperation | None:
+    return next((operation for operation in get_operations().values() if operation.path == path), None)
 
 
 def report_failure(say: Say, failure: ApiFailure, url: str, suggestion: str = "") -> int:
@@ -220,17 +220,21 @@ def _write_file(data: bytes) -> int:
     return 0
 
 
-def _fetch_rows(client: Client, operation: NamedCall, parameters: dict[str, Any], say: Say) -> Any:
+def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, Any], say: Say) -> Any:
     """Return the statements by kind, or the rows of a list. With a limit, as many pages are fetched as it needs."""
     limit = parameters.get("limit")
     is_statements = operation.path.endswith("/statements")
-    if is_statements or operation.rows_in is None or limit is None:
+    if is_statements or operation.rows_path is None or limit is None:
         document = getattr(client, operation.name)(**parameters)
         try:
-            return document["data"]["statements"] if is_statements else rows_of(document, operation.rows_in or "data")
+            return (
+                document["data"]["statements"] if is_statements else get_rows(document, operation.rows_path or "data")
+            )
         except (KeyError, TypeError, ValueError):
             assert client.last is not None
-            raise another(client.last, "The answer is not one of this API; is another server there?") from None
+            raise build_unexpected_failure(
+                client.last, "The answer is not one of this API; is another server there?"
+            ) from None
     bar = ProgressBar(say)
     rows = []
     for row in islice(cast(Any, client).rows(operation.name, **parameters), limit):
@@ -243,7 +247,7 @@ def _fetch_rows(client: Client, operation: NamedCall, parameters: dict[str, Any]
 def _suggest_path(target: str, failure: ApiFailure) -> str:
     """Return a sentence with the path of the API nearest to an unknown one, or an empty text."""
     path = target.partition("?")[0]
-    known_paths = [operation.path for operation in operations().values()]
+    known_paths = [operation.path for operation in get_operations().values()]
     patterns = [re.sub(r"\{.*?\}", "[^/]+", known_path) for known_path in known_paths]
     if failure.code != "NOT_FOUND" or any(re.fullmatch(pattern, path) for pattern in patterns):
         return ""
@@ -261,7 +265,7 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
     computes those that are due.
     """
     if config.url:
-        yield config.url.rstrip("/"), by_urllib(says_why=True)
+        yield config.url.rstrip("/"), by_urllib(with_reason=True)
         return
     from finapi.ops.app_opening import open_app
     from finapi.testing.control_client import build_wsgi_sender
@@ -340,11 +344,11 @@ def _signed_value(row: Mapping[str, Any]) -> Any:
 
 def _parse_conditions(words: list[str]) -> dict[str, str]:
     """Return the parameters of a screen for conditions such as ``roe>0.2``. Raise UsageError for a wrong one."""
-    from finapi.mcp.tools import ToolMistake, conditions
+    from finapi.mcp.tools import ToolArgumentError, parse_conditions
 
     try:
-        return dict(conditions(words))
-    except ToolMistake as mistake:
+        return dict(parse_conditions(words))
+    except ToolArgumentError as mistake:
         raise UsageError(str(mistake).replace("list_metrics names", f"{_API}/xbrl/dictionary names")) from None
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import BinaryIO
 
 from finapi.client import exchange
-from finapi.client.operations import operations
+from finapi.client.operations import get_operations
 from finapi.client.synchronous import Send
 from finapi.core import config as settings
 from finapi.core.config import Config
@@ -25,9 +25,11 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
     from finapi.mcp.protocol import MAX_BYTES, ContextServer
 
     with connect(config) as (url, send):
-        headers = exchange.credentials(get_api_key(args, config), None, None)
+        headers = exchange.build_headers(get_api_key(args, config), None, None)
         get_costs = _build_cost_lookup(url, send, say)
-        server = ContextServer(send, base_url=url, headers=headers, cost=lambda route: get_costs()[route], keeps=True)
+        server = ContextServer(
+            send, base_url=url, headers=headers, get_cost=lambda route: get_costs()[route], caches_answers=True
+        )
         for line in _iter_lines(sys.stdin.buffer, MAX_BYTES):
             document = server.answer(line).document
             if document is not None:
@@ -52,8 +54,8 @@ def _build_cost_lookup(url: str, send: Send, say: Say) -> Callable[[], dict[str,
     @cache
     def get_costs() -> dict[str, int]:
         # Costs that the operator has changed are in the server's OpenAPI document.
-        costs = {operation.route: operation.cost for operation in operations().values()}
-        response = send(exchange.request(url, "GET", "/openapi.json"))
+        costs = {operation.route: operation.cost for operation in get_operations().values()}
+        response = send(exchange.build_request(url, "GET", "/openapi.json"))
         if response is not None and response.status == 200:
             try:
                 for path, item in json.loads(response.body)["paths"].items():

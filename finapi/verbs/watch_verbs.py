@@ -116,7 +116,7 @@ def _list_deliveries(client: Client, known_ids: set[str] | None) -> list[dict[st
 def _forward(send: Send, url: str, secret: str, delivery: dict[str, Any]) -> int | None:
     """Send a delivery to a local address with a new signature. Return its status, or None without a response."""
     body = dumps({name: delivery[name] for name in WEBHOOK_MEMBERS})
-    headers = signatures.signed(secret, delivery["delivery_id"], int(SystemClock().now().timestamp()), body)
+    headers = signatures.sign_webhook(secret, delivery["delivery_id"], int(SystemClock().now().timestamp()), body)
     response = send(ApiRequest("POST", url, {"Content-Type": "application/json", **headers}, body))
     return None if response is None else response.status
 

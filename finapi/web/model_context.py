@@ -30,9 +30,9 @@ def answer(call: Call) -> Response:
         raise too_large(call.route.body_limit)
     costs = {route.name: route.cost for route in call.routes}
     assert call.call_api is not None
-    server = ContextServer(call.call_api, cost=costs.__getitem__)
+    server = ContextServer(call.call_api, get_cost=costs.__getitem__)
     status, document = server.answer(request.stream.read(request.body_bytes), request.headers)
-    headers = {"X-Tokens-Charged": str(server.charged)}
+    headers = {"X-Tokens-Charged": str(server.charged_tokens)}
     return Response(status, b"" if document is None else dumps(document), headers=headers)
 
 

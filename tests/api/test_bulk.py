@@ -18,7 +18,7 @@ import pytest
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
-from finapi.client.exchange import ApiAnswer, decoded
+from finapi.client.exchange import ApiAnswer, decode_answer
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.cpu_allowance import CpuAllowance
@@ -236,7 +236,7 @@ def test_a_file_is_sent_as_it_lies_there_whatever_encodings_are_taken(api: Clien
 
 def test_the_python_client_gives_the_bytes_of_a_file(api: Client) -> None:
     file = api.get(f"{BULK}/facts-2025q1.csv.gz")
-    assert decoded(ApiAnswer(200, file.headers, file.body), dates=True) == file.body
+    assert decode_answer(ApiAnswer(200, file.headers, file.body), dates=True) == file.body
 
 
 def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: App) -> None:

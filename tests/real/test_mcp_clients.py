@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from finapi.mcp.tools import tools
+from finapi.mcp.tools import get_tools
 from finapi.testing import FinapiServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 TOLD = {
-    "tools": [*tools()],
+    "tools": [*get_tools()],
     "prompts": 4,
     "resources": 6,
     "templates": 3,
@@ -101,7 +101,7 @@ def test_the_inspector_calls_a_tool(asked: dict[str, Any], modules: Path) -> Non
 def test_the_inspector_asks_over_http(asked: dict[str, Any], modules: Path) -> None:
     # The inspector that runs on node 20 sends no headers of one's own.
     there = (f"{asked['url']}?apiKey={asked['env']['FINAPI_API_KEY']}", "--transport", "http")
-    assert [one["name"] for one in inspected(modules, *there, "--method", "tools/list")["tools"]] == [*tools()]
+    assert [one["name"] for one in inspected(modules, *there, "--method", "tools/list")["tools"]] == [*get_tools()]
     assert inspected(modules, *there, *FIND)["structuredContent"]["data"] == TOLD["found"]
     assert len(inspected(modules, *there, "--method", "resources/list")["resources"]) == TOLD["resources"]
     (read,) = inspected(modules, *there, "--method", "resources/read", "--uri", "finapi://coverage")["contents"]

@@ -112,14 +112,14 @@ def _render_changelog() -> Html:
 
 def show_mcp(call: Call) -> Response:
     """Return the page on connecting hosts of language models, with the tools that they get."""
-    from finapi.mcp.tools import tools
+    from finapi.mcp.tools import get_tools
 
     address = f"{call.app.config.public_url}/api/mcp"
     costs = {route.name: route.cost for route in call.routes}
     tool_rows = []
-    for tool in tools().values():
+    for tool in get_tools().values():
         cost = str(costs[tool.operation.route])
-        tool_rows.append(h.tr(h.th(h.code(tool.name), scope="row"), h.td(cost), h.td(render_inline(tool.says))))
+        tool_rows.append(h.tr(h.th(h.code(tool.name), scope="row"), h.td(cost), h.td(render_inline(tool.description))))
     tool_head = h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers")))
     return render_page(
         call,
