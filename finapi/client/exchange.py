@@ -1,9 +1,10 @@
 """Calls of the API without I/O: requests, answers, errors, retries and pages.
 
 A call is a generator (:data:`Conversation`) that a client drives. The generator yields an :class:`ApiRequest`; the
-client sends it, and resumes the generator with the :class:`ApiAnswer`, or with None if there was no answer. The
-generator yields a number; the client waits so many seconds. It returns the final answer, or raises :class:`ApiFailure`.
-So the synchronous and the asynchronous client share all rules, and differ only in how they send and wait.
+client sends it, and resumes the generator with the :class:`ApiAnswer`, or with None if there was no answer. If the
+generator yields a number, the client waits for this number of seconds. At its end the generator returns the final
+answer, or raises :class:`ApiFailure`. So the synchronous and the asynchronous client share all rules, and differ only
+in how they send and wait.
 """
 
 from __future__ import annotations

@@ -48,11 +48,11 @@ class ApiOperation:
         key = values.pop("idempotency_key", None)
         path = exchange.fill_path(self.path, values)
         query_names = self.query_names
-        known = {*query_names, *self.body_members}
+        known_names = {*query_names, *self.body_members}
         if self.rows_path is not None:
-            known.update(PAGING_PARAMETERS)
+            known_names.update(PAGING_PARAMETERS)
         for name in values:
-            if name not in known:
+            if name not in known_names:
                 takes = ", ".join((*query_names, *self.body_members))
                 raise TypeError(f"{self.name} has no {name}; it takes {takes}")
         query = {name: value for name, value in values.items() if name not in self.body_members}
@@ -60,7 +60,7 @@ class ApiOperation:
         if self.method in ("POST", "PUT") and self.body_members:
             body = {name: values[name] for name in self.body_members if values.get(name) is not None}
         if self.is_idempotent:
-            import uuid  # Imported here: most operations have no key, and the import asks the system about its network.
+            import uuid  # Imported here: most operations have no key, and the import reads network addresses.
 
             headers = {**headers, "Idempotency-Key": key or str(uuid.uuid4())}
         return exchange.build_request(base_url, self.method, path, query=query, body=body, headers=headers)

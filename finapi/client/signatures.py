@@ -17,7 +17,7 @@ def verify_webhook(
 ) -> str | None:
     """Return None for a message that one of the secrets signed within ``tolerance`` seconds of ``now``.
 
-    Otherwise return what is wrong with it, as "wrong signature". ``body`` are the bytes as they arrived, and ``now`` is
+    Otherwise return the reason, as "wrong signature". ``body`` are the bytes as they arrived, and ``now`` is
     ``time.time()``. A message whose ``delivery_id`` was processed before should be ignored. Raise ValueError for an
     invalid secret.
     """
@@ -27,7 +27,7 @@ def verify_webhook(
     signatures = lower_headers.get("webhook-signature", "").split()
     if not message_id or not signatures or not timestamp.isascii() or not timestamp.isdigit():
         return "no signature"
-    # Some servers pass bytes that are not text on as surrogates. These match no signature, but are no error either.
+    # Some servers pass bytes that are not text on as surrogates. They match no signature, and must not raise an error.
     signed_bytes = f"{message_id}.{timestamp}.".encode("utf-8", "replace") + body
     is_signed = False
     for secret in [secrets] if isinstance(secrets, str) else secrets:

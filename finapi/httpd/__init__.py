@@ -3,8 +3,8 @@
 Start with ``connection_states`` (the life of a connection), then ``connection`` and ``listener``.
 
 waitress supplies the parser, which is overridden almost completely, and the WSGI task. The loop, the connections and
-the threads are our own: waitress asks every connection what it waits for at every event, cannot abandon a call that
-never returns, and cannot hand a WebSocket over to another thread. docs/ARCHITECTURE.md lists the parts of waitress that
+the threads are our own: waitress looks at every connection at every event, cannot abandon a call that never
+returns, and cannot hand a WebSocket over to another thread. docs/ARCHITECTURE.md lists the parts of waitress that
 are used. These methods are overridden:
 
 RequestParser.close               also releases the bytes that are reserved for the body
@@ -14,7 +14,7 @@ ChunkedBody.received              refuses LF without CR, blank lines between chu
 RequestTask.build_response_header takes a third of the time; a 304 does not end the connection, and a stop does
 RequestTask.write                 sends no body in response to HEAD, and logs no warning about it
 
-``tests/test_overrides.py`` names the tests over sockets that check each of them, whatever version is installed.
+``tests/test_overrides.py`` names the tests over sockets that check each of them with any installed version.
 
 The task uses ``write_soon``, ``check_client_disconnected``, ``addr`` and ``server`` of a connection, and ``adj``,
 ``application``, ``server_name`` and ``effective_port`` of the server.

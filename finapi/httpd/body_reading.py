@@ -65,7 +65,7 @@ class ArrivingBody:
 
     @property
     def due(self) -> float:
-        """Return the deadline of the next byte or of the admission, whichever is first."""
+        """Return the deadline of the next byte or of the admission if that is earlier."""
         return min(self._allowance.until, self.admission_at)
 
     def add_bytes(self, now: float, byte_count: int) -> None:

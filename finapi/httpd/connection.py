@@ -11,7 +11,7 @@ pool calls the application and writes the response. The states and the permitted
 - ``on_deadline`` closes the connection or answers instead of the application, depending on the state.
 
 :mod:`finapi.httpd.body_reading` admits bodies that do not arrive with their heads.
-:mod:`finapi.httpd.response_writing` stores what the client does not read immediately.
+:mod:`finapi.httpd.response_writing` stores the responses of clients that read slowly.
 """
 
 from __future__ import annotations
@@ -106,8 +106,11 @@ class HttpConnection(ResponseConnection):
         if self.state is HANDING_OVER:
             self._unread = data
 
-    def _begin_request(self, request: RequestParser, rest: bytes) -> bool:
-        """Begin to answer a request that is complete or refused. Return True if ``rest`` is to be parsed now."""
+    def _begin_request(self, request: RequestParser, bytes_behind: bytes) -> bool:
+        """Begin to answer a request that is complete or refused.
+
+        Return True if ``bytes_behind`` it are to be parsed now.
+        """
         self._release_arriving_body()
         self.incoming = None
         self.requests.append(request)
@@ -118,9 +121,9 @@ class HttpConnection(ResponseConnection):
             request.refuse(RefusalError(503, SERVER_BUSY))
         if request.error or not self._send_from_memory(request):
             self._begin_answer(request)
-        elif rest and not self.requests:
+        elif bytes_behind and not self.requests:
             # Other connections have their turn before the next request of this pipeline.
-            self._unread = rest
+            self._unread = bytes_behind
             self.call_soon(self._read_on)
             return False
         return True

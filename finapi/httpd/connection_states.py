@@ -1,8 +1,8 @@
 """The states of a connection, and the transitions that are permitted between them.
 
-A connection is in exactly one state. The state says what the connection waits for, and so whether it reads, who may
-change it next, and what happens when its time is up. A short request that is followed by a request with a long body,
-and by the client's disconnect, goes through these states:
+A connection is in exactly one state: the event that it waits for. It follows from the state whether the connection
+reads, who may change it next, and what happens when its time is up. A short request, a request with a long body, and
+the client's disconnect go through these states:
 
     IDLE -> READING_HEAD -> QUEUED -> CALLING -> IDLE
          -> READING_HEAD -> READING_BODY -> CHECKING_BODY -> READING_BODY -> QUEUED -> CALLING -> SENDING -> IDLE

@@ -1,7 +1,7 @@
 """The event loop: the sockets of one thread, their events and their deadlines.
 
-The HTTP server and the feeds run one loop each. Sockets never block. What a socket waits for is compared with what the
-kernel (epoll) was asked to report only when something happened to that socket, so that a thousand idle connections cost
+The HTTP server and the feeds run one loop each. Sockets never block. The events that a socket waits for are
+registered with the kernel (epoll) again only after an event of that socket, so that a thousand idle connections cost
 nothing. Deadlines are looked at in every tick.
 """
 
@@ -135,7 +135,7 @@ class Connection(WatchedSocket):
         return False
 
     def on_lingering(self) -> None:
-        """Release what is not needed to wait for the client to close: everything has been sent."""
+        """Release resources, because everything has been sent: only the client's close is awaited."""
 
     def on_deadline(self) -> None:
         """Close, because the deadline has passed."""
@@ -144,7 +144,7 @@ class Connection(WatchedSocket):
     # ---- for users
 
     def send(self, chunks: Iterable[bytes | memoryview]) -> None:
-        """Queue complete messages, and send what the socket takes immediately."""
+        """Queue complete messages, and send as much as the socket takes immediately."""
         with self.lock:
             if self.can_send:
                 self.queue.extend(filter(None, chunks))  # An empty chunk would never leave the queue.
@@ -154,7 +154,7 @@ class Connection(WatchedSocket):
     def finish(self) -> None:
         """Close when everything queued has been sent and the client has closed too, or at the deadline.
 
-        RFC 9112 section 9.6: closing while input is unread would reset the connection, and lose what was sent. A broken
+        RFC 9112 section 9.6: closing while input is unread would reset the connection, and lose output. A broken
         connection sends no FIN: the loop closes it without one.
         """
         with self.lock:
@@ -300,18 +300,18 @@ class Loop:
         if watched.closed:
             return
         if not self.is_current_thread:
-            # The caller has changed what the socket waits for, under its lock, before this look. The loop looks under
-            # the same lock, and step() withdraws events before it looks. So one of the two sees the change.
+            # The caller has changed the wanted events of the socket, under its lock, before this look. The loop looks
+            # under the same lock, and step() withdraws events before it looks. So one of the two sees the change.
             if watched.broken or watched.wanted_events() & ~self._registered_events.get(watched.descriptor, 0):
                 self.call_soon(lambda: self.update_events(watched))
         elif watched.broken:
             watched.close()
         else:
             with watched.lock:
-                wanted = watched.wanted_events()
+                wanted_events = watched.wanted_events()
                 registered = self._registered_events.get(watched.descriptor, 0)
-                if wanted & ~registered or registered & WRITE & ~wanted:
-                    self._register(watched.descriptor, wanted)
+                if wanted_events & ~registered or registered & WRITE & ~wanted_events:
+                    self._register(watched.descriptor, wanted_events)
 
     # ---- for the loop's thread
 
@@ -379,25 +379,25 @@ class Loop:
         self.update_events(watched)
 
     def _handle_events(self, watched: WatchedSocket, events: int) -> None:
-        wanted = watched.wanted_events()
-        if not wanted:
+        wanted_events = watched.wanted_events()
+        if not wanted_events:
             # Under the lock, because a thread may be about to end the work that the socket waits for.
             with watched.lock:
-                wanted = watched.wanted_events()
-        if not wanted or events & ~(wanted | FAILED):
-            self._register(watched.descriptor, wanted)
+                wanted_events = watched.wanted_events()
+        if not wanted_events or events & ~(wanted_events | FAILED):
+            self._register(watched.descriptor, wanted_events)
             self.update_events(watched)
-        if wanted and events & (wanted | FAILED):
-            self.call_guarded(watched, watched.handle_events, events & (wanted | FAILED))
+        if wanted_events and events & (wanted_events | FAILED):
+            self.call_guarded(watched, watched.handle_events, events & (wanted_events | FAILED))
 
-    def _register(self, descriptor: int, wanted: int) -> None:
+    def _register(self, descriptor: int, wanted_events: int) -> None:
         registered = self._registered_events.pop(descriptor, 0)
-        if wanted:
-            self._registered_events[descriptor] = wanted
+        if wanted_events:
+            self._registered_events[descriptor] = wanted_events
         if not registered:
-            if wanted:
-                self._epoll.register(descriptor, wanted)
-        elif wanted:
-            self._epoll.modify(descriptor, wanted)
+            if wanted_events:
+                self._epoll.register(descriptor, wanted_events)
+        elif wanted_events:
+            self._epoll.modify(descriptor, wanted_events)
         else:
             self._epoll.unregister(descriptor)

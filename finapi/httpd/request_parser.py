@@ -203,7 +203,7 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
         is_complete = end >= 0
         byte_count = end + 4 if is_complete else len(head)
         self.header_plus = head[:byte_count]
-        if NO_TOKEN.match(head):  # It is TLS, most likely. Waiting for the rest would help nobody.
+        if NO_TOKEN.match(head):  # It is TLS, most likely. Waiting for the rest would not help.
             raise RefusalError(400, MALFORMED_REQUEST_LINE)
         is_line_complete = head.find(b"\r\n", 0, MAX_REQUEST_LINE_BYTES + 2) >= 0
         if byte_count > MAX_REQUEST_LINE_BYTES and not is_line_complete:

@@ -1,7 +1,7 @@
 """Responses to clients that may read slowly.
 
-The thread of a call writes a response into the queue of its connection, and the loop sends what the client takes. A
-thread does not wait for the client unless it must. What a client has not read is an :class:`UnsentAnswer`:
+The thread of a call writes a response into the queue of its connection, and the loop sends as much as the client takes.
+A thread does not wait for the client unless it must. The part that a client has not read is an :class:`UnsentAnswer`:
 
 - 64 KB of it are stored in memory in any case;
 - up to 1 MB is stored in memory within the budget ``memory``, anything longer in a file within the budget ``disk``;

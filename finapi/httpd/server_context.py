@@ -84,7 +84,7 @@ class ServerContext:
 
     @property
     def is_busy(self) -> bool:
-        """Return True if so many requests wait for a thread that the next one is refused."""
+        """Return True if the queue for threads is full, so that the next request is refused."""
         return len(self.pool) >= self.settings.queue_limit
 
     def is_taken_over(self, request: RequestParser) -> bool:

@@ -91,7 +91,7 @@ class ByteBudget:
     """Bytes that connections may hold at the same time, counted by owner; safe among threads.
 
     When it is used up, the owner that holds the most makes room. Its oldest reservation loses its bytes immediately;
-    what they stand for is released soon after, by the function that the reservation was made with.
+    the function that the reservation was made with releases the memory or the file soon after.
     """
 
     def __init__(self, limit: int) -> None:

@@ -18,7 +18,7 @@ READ_BYTES = 131_072  # of that file in one step
 
 
 class UnsentAnswer:
-    """What is stored of an answer while its client is slow, and how long the client may take for it."""
+    """The stored part of an answer whose client is slow, and the time that the client may take for it."""
 
     def __init__(self, allowance: Allowance, memory: Reservation, disk: Reservation) -> None:
         self.allowance = allowance
@@ -29,11 +29,11 @@ class UnsentAnswer:
 
     @property
     def is_in_file(self) -> bool:
-        """Whether all that follows the queue is in a file, so that more of the answer has to go there too."""
+        """Return True if a file contains the part behind the queue, so that further parts have to go there too."""
         return self._file is not None
 
     def store(self, queue: deque[bytes | memoryview], *, displaces: bool) -> bool:
-        """Find room for what waits in the queue. Return False if there is none; it is then in the queue, uncounted.
+        """Find room for the queue. Return False if there is none; the queue is then unchanged and not counted.
 
         ``displaces`` is for an answer that cannot be continued later: others make room for it.
         """
@@ -46,7 +46,7 @@ class UnsentAnswer:
         return self.move_to_file(queue, displaces=displaces)
 
     def move_to_file(self, queue: deque[bytes | memoryview], *, displaces: bool) -> bool:
-        """Move what waits in the queue to a file. Return False if there is no room for it."""
+        """Move the queue to a file. Return False if there is no room for it."""
         if not self._reserve(sum(map(len, queue)), displaces=displaces):
             return False
         self._file = TempfileBasedBuffer()
@@ -57,7 +57,7 @@ class UnsentAnswer:
         return True
 
     def append(self, chunk: bytes, *, displaces: bool) -> bool:
-        """Write the next part of the answer behind what is in the file. Return False if there is no room for it."""
+        """Append the next part of the answer to the file. Return False if there is no room for it."""
         assert self._file is not None
         if not self._reserve(len(chunk), displaces=displaces):
             return False
@@ -65,7 +65,7 @@ class UnsentAnswer:
         return True
 
     def read(self) -> bytes:
-        """Return the next part of what is in the file, b"" at its end; it is then deleted."""
+        """Return the next part of the file. At its end, delete it and return b""."""
         if self._file is None:
             return b""
         chunk: bytes = self._file.get(READ_BYTES, skip=True)
@@ -74,7 +74,7 @@ class UnsentAnswer:
         return chunk
 
     def release(self) -> None:
-        """Delete the file, and release what was reserved."""
+        """Delete the file, and release the reservations."""
         self._delete_file()
         self._memory.release()
 

@@ -49,7 +49,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         self.logger = SILENT_LOGGER
 
     def build_response_header(self) -> bytes:
-        """Return the head. The connection stays open after a 304, and ends if the client asked for it or at a stop."""
+        """Return the head. The connection stays open after a 304; a stop or the client's "close" ends it."""
         if self.request.connection_close or self.channel.server.stopping:
             self.set_close_on_finish()
         if self.version == "1.1" and (self.content_length is not None or not self.has_body):

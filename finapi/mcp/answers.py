@@ -1,7 +1,7 @@
 """Answers of the API as results of tools.
 
-A result contains the data, cut to a length that a model can read, with their source and cost. It says what was left
-out, and which arguments return the next rows.
+A result contains the data, cut to a length that a model can read, with their source and cost. It counts the elements
+that were left out, and names the arguments that return the next rows.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def parse_charged_tokens(answer: ApiAnswer) -> int:
 
 
 def decode(answer: ApiAnswer) -> Any:
-    """Return the document of an answer without its envelope, an HTML page as plain text, or any other text as it is."""
+    """Return the document of an answer without its envelope, a page as plain text, or any other text unchanged."""
     content_type = answer.headers.get("content-type", "")
     if not content_type.startswith("application/json"):
         body = answer.body.decode("utf-8", "replace")

@@ -35,7 +35,7 @@ _WHERE_ERROR = 'where is a list of conditions, each "metric > number" or "metric
 
 
 class ToolArgumentError(Exception):
-    """Invalid arguments of a tool. The message says what the tool takes instead."""
+    """Invalid arguments of a tool. The message names the accepted ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,12 @@ class ContextTool:
                 takes = ", ".join(self.arguments) or "no arguments"
                 hint = _suggest(list_similar(name, self.arguments, 1))
                 raise ToolArgumentError(f"{self.name} has no argument {name[:80]}.{hint} It takes {takes}.")
-        given = {name: value for name, value in arguments.items() if value is not None}
+        present_arguments = {name: value for name, value in arguments.items() if value is not None}
         for name in schema.get("required", ()):
-            if given.get(name) in (None, "", []):
+            if present_arguments.get(name) in (None, "", []):
                 raise ToolArgumentError(f"{name} is required: {schema['properties'][name]['description']}")
         parameters = dict(self.defaults)
-        for name, value in given.items():
+        for name, value in present_arguments.items():
             for parsed_name, parsed_value in _parse_argument(name, value, schema["properties"][name]):
                 parameters[self.get_parameter_name(parsed_name)] = parsed_value
         for name, maximum in self.maximums.items():
