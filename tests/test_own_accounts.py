@@ -75,7 +75,7 @@ def test_an_export_tells_a_session_nothing_that_it_could_not_read_by_itself(clie
 
 
 def test_lists_that_go_on_are_named_with_their_path(client: Client, session: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("finapi.web.accounts.own_data.MOST", 1)
+    monkeypatch.setattr("finapi.web.accounts.own_data.MAX_ROWS", 1)
     held = client.get(USER + "export", session=session).json
     assert held["cut"] == ["/api/v1/billing/history", "/api/v1/account/transactions"]
     assert (len(held["wallet"]), len(held["transactions"])) == (1, 1)

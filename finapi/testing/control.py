@@ -283,7 +283,7 @@ def _send_webhook(world: World, body: dict[str, Any]) -> dict[str, Any]:
 def _get_sample_payload(event_type: str) -> Any:
     from finapi.web.accounts.webhook_bodies import EVENTS  # No start needs it.
 
-    return EVENTS[event_type][2]["payload"]
+    return EVENTS[event_type].example["payload"]
 
 
 def _file_document(world: World, environ: Environ) -> dict[str, Any]:

@@ -341,7 +341,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Exchange an invite code for an invite token",
         body=auth("REDEEM_BODY"),
         errors=(410,),
-        shape=auth("Redeemed"),
+        shape=auth("InviteToken"),
     ),
     Route(
         "POST",
@@ -353,7 +353,7 @@ ROUTES: tuple[Route, ...] = (
         body=auth("REGISTER_BODY"),
         email_limit="register_email",
         errors=(410,),
-        shape=auth("Registered"),
+        shape=auth("RegistrationAnswer"),
     ),
     Route(
         "GET",
@@ -386,13 +386,13 @@ ROUTES: tuple[Route, ...] = (
         body=auth("LOGIN_BODY"),
         network_limit="login_network",
         errors=(401,),
-        shape=auth("LoggedIn"),
+        shape=auth("LoginAnswer"),
     ),
     Route("POST", API + "/auth/logout", auth("logout"), auth="session", zone="app", summary="Log out", shape=Message),
     Route(
         "POST",
         API + "/auth/forgetpassword",
-        auth("forget_password"),
+        auth("request_reset"),
         auth="none",
         zone="app",
         summary="Request a password reset",
@@ -402,7 +402,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/auth/verifyPasswordLink",
-        auth("verify_password_link"),
+        auth("redirect_reset_link"),
         auth="none",
         zone="app",
         summary="Redirect to the password reset page",
@@ -411,7 +411,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "PUT",
         API + "/auth/newpassword",
-        auth("new_password"),
+        auth("set_new_password"),
         auth="none",
         zone="app",
         summary="Set a new password with a reset token",
@@ -421,11 +421,11 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/user/",
-        account("user"),
+        account("show_user"),
         auth="session",
         zone="app",
         summary="The caller's account",
-        shape=account("Shown"),
+        shape=account("UserAnswer"),
     ),
     Route(
         "PUT",
@@ -435,26 +435,26 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Update the caller's account",
         body=account("UPDATE_BODY"),
-        shape=account("Updated"),
+        shape=account("UserUpdate"),
     ),
     Route(
         "DELETE",
         API + "/user/",
-        own_data("delete"),
+        own_data("delete_account"),
         auth="session",
         zone="app",
         summary="Delete the caller's account",
         body=own_data("DELETE_BODY"),
-        shape=own_data("Deleted"),
+        shape=own_data("AccountDeletion"),
     ),
     Route(
         "GET",
         API + "/user/export",
-        own_data("export"),
+        own_data("export_account"),
         auth="session",
         zone="app",
         summary="Export the caller's data",
-        shape=own_data("Export"),
+        shape=own_data("AccountExport"),
     ),
     Route(
         "POST",
@@ -480,7 +480,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/sniper/targets",
-        notifications("targets"),
+        notifications("list_targets"),
         auth="either",
         zone="app",
         summary="The caller's sniper targets",
@@ -503,7 +503,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/webhooks/deliveries",
-        notifications("deliveries"),
+        notifications("list_deliveries"),
         auth="either",
         zone="app",
         summary="Webhook deliveries and their attempts",
@@ -536,7 +536,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/webhooks/secret",
-        notifications("secret"),
+        notifications("show_secret"),
         auth="either",
         zone="app",
         summary="The webhook signing secret",
@@ -554,7 +554,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/webhooks/vectors",
-        notifications("vectors"),
+        notifications("show_vectors"),
         auth="none",
         zone="app",
         summary="Signed test vectors for webhook receivers",
@@ -563,7 +563,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/account/balance",
-        account("balance"),
+        account("show_balance"),
         auth="either",
         zone="app",
         summary="Token balance and next refill",
@@ -572,7 +572,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/account/usage",
-        account("usage"),
+        account("show_usage"),
         auth="either",
         zone="app",
         summary="Token usage by day and endpoint",
@@ -582,7 +582,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/account/transactions",
-        account("transactions"),
+        account("list_transactions"),
         auth="either",
         zone="app",
         summary="The token ledger, newest first",
@@ -592,7 +592,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/account/limits",
-        account("limits"),
+        account("list_limits"),
         auth="either",
         zone="limits",
         summary="What is left of every rate limit",
@@ -601,11 +601,11 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         API + "/account/billing-portal",
-        account("portal"),
+        account("show_portal"),
         auth="either",
         zone="app",
         summary="URL of the plans page",
-        shape=account("Portal"),
+        shape=account("PlanPortal"),
     ),
     Route(
         "POST",
@@ -621,7 +621,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/billing/subscription",
-        account("subscription"),
+        account("show_subscription"),
         auth="session",
         zone="app",
         summary="The caller's plan and its use",
@@ -630,7 +630,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/billing/history",
-        account("history"),
+        account("list_wallet_changes"),
         auth="session",
         zone="app",
         summary="Wallet history, newest first",
@@ -640,7 +640,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/plans/",
-        account("plan_list"),
+        account("list_plans"),
         auth="none",
         zone="app",
         summary="Available plans",
@@ -659,7 +659,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/events",
-        event_log("show"),
+        event_log("list_events"),
         auth="key",
         zone="app",
         summary="Events of a feed, by polling or text/event-stream",

@@ -30,7 +30,7 @@ STAKE, NOTICE = "0000000103-26-000001", "0000000101-26-000002"
 
 
 def matches(body: Any) -> None:
-    Draft202012Validator(EVENTS[body["event_type"]][1], format_checker=FormatChecker()).validate(body)
+    Draft202012Validator(EVENTS[body["event_type"]].schema, format_checker=FormatChecker()).validate(body)
 
 
 @pytest.mark.parametrize("name", EVENTS)

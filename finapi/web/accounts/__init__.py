@@ -1,1 +1,1 @@
-"""Handlers for accounts: registration, sessions, balance and billing, sniper targets, webhooks, the event log."""
+"""API handlers of accounts: registration, sessions, balance, billing, targets, webhooks, feed events."""

@@ -1,4 +1,4 @@
-"""The caller's own account, and what it has, spends and may still ask (DECISIONS 3 and 4)."""
+"""API handlers of the caller's account: profile, tokens, usage, limits, plan and wallet (DECISIONS 3 and 4)."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ QUOTA_BODY = (
 
 
 class OwnUser(users.User):
-    """The caller, with the limits of documents and devices."""
+    """The profile of the caller, with the limits of documents and devices."""
 
     UserDocumentLimit: users.DocumentLimit
     UserDeviceLimit: users.DeviceLimit
 
 
-class Shown(TypedDict):
+class UserAnswer(TypedDict):
     """The caller's account."""
 
     user: OwnUser
 
 
-class Updated(TypedDict):
+class UserUpdate(TypedDict):
     """The account after a change."""
 
     message: str
@@ -76,7 +76,7 @@ class NewKey(TypedDict):
 
 
 class Usage(billing.Spending):
-    """What was spent, and the events that no receiver took."""
+    """Tokens spent, and the events that could not be delivered."""
 
     webhook_failures: list[webhooks.FailedDelivery]
     as_of: Time
@@ -93,7 +93,7 @@ class LedgerPage(TypedDict):
 
 
 class LimitState(TypedDict):
-    """What is left of a rate limit."""
+    """The remaining calls of a rate limit."""
 
     zone: Annotated[str, OneOf(CALLER_ZONES)]
     requests: int
@@ -104,20 +104,20 @@ class LimitState(TypedDict):
 
 
 class LimitStates(TypedDict):
-    """What is left of every rate limit."""
+    """The remaining calls of every rate limit."""
 
     limits: list[LimitState]
     as_of: Time
 
 
-class Portal(TypedDict):
-    """Where plans are described and changed."""
+class PlanPortal(TypedDict):
+    """The page where plans are described and changed."""
 
     url: Url
 
 
-class Quota(TypedDict):
-    """Tokens bought, and what the balance and the wallet hold then."""
+class QuotaPurchase(TypedDict):
+    """Tokens bought, with the balance and the wallet after the purchase."""
 
     message: str
     tokens_credited: int
@@ -132,13 +132,13 @@ class WalletPage(TypedDict):
     has_more: bool
 
 
-QUOTA = Envelope[Quota, Object]
+QUOTA = Envelope[QuotaPurchase, Object]
 SUBSCRIPTION = Envelope[plans.PlanSubscription, Object]
 PLANS = Envelope[list[plans.Plan], Object]
 
 
-def user(call: Call) -> Response:
-    """The user, as login shows it, with the limits of documents and devices."""
+def show_user(call: Call) -> Response:
+    """Return the caller's profile, with the limits of documents and devices."""
     with call.app.accounts.read() as tx:
         profile = users.build_profile(call.app, tx, call.user_id, call.now)
         documents, devices = users.build_limits(call.app, tx, call.user_id)
@@ -147,7 +147,7 @@ def user(call: Call) -> Response:
 
 
 def update_user(call: Call) -> Response:
-    """The user with the changes made."""
+    """Change the caller's settings and return the profile. Raise INVALID_PARAM for a URL that cannot be a receiver."""
     if call.body.get("webhook_url") is not None:
         webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = users.update(call.app, call.user_id, call.body, call.now)
@@ -155,66 +155,66 @@ def update_user(call: Call) -> Response:
 
 
 def rotate_key(call: Call) -> Response:
-    """A new API key; the old one has died."""
+    """Replace the API key and return the new one. The old key stops working immediately."""
     return call.bare_object({"api_key": users.rotate_key(call.app, call.user_id, call.now)})
 
 
-def balance(call: Call) -> Response:
-    """The tokens left, the plan, and when it refills."""
+def show_balance(call: Call) -> Response:
+    """Return the remaining tokens, the plan, and the end of its billing cycle."""
     with call.app.accounts.read() as tx:
         return call.bare_object(plans.get_balance(tx, call.app.config, call.user_id, call.now))
 
 
-def usage(call: Call) -> Response:
-    """Tokens and calls by day and by endpoint, and the events that no receiver took."""
+def show_usage(call: Call) -> Response:
+    """Return tokens and calls by day and by endpoint, and the events that could not be delivered."""
     with call.app.accounts.read() as tx:
-        spent = billing.compute_spending(tx, call.user_id, call.params["days"], call.now)
+        spending = billing.compute_spending(tx, call.user_id, call.params["days"], call.now)
         failures = webhooks.list_dropped_deliveries(tx, call.user_id)
-    return call.bare_object({**spent, "webhook_failures": failures, "as_of": iso(call.now)})
+    return call.bare_object({**spending, "webhook_failures": failures, "as_of": iso(call.now)})
 
 
-def transactions(call: Call) -> Response:
-    """The ledger, newest first."""
+def list_transactions(call: Call) -> Response:
+    """Return a page of the ledger, newest first."""
     with call.app.accounts.read() as tx:
-        rows, cursor = billing.list_transactions(tx, call.user_id, **call.params)
+        rows, next_cursor = billing.list_transactions(tx, call.user_id, **call.params)
     return call.bare_object(
         {
             "transactions": rows,
             "count": len(rows),
-            "has_more": cursor is not None,
-            "next_cursor": cursor,
+            "has_more": next_cursor is not None,
+            "next_cursor": next_cursor,
             "as_of": iso(call.now),
         }
     )
 
 
-def limits(call: Call) -> Response:
-    """What is left of every limit, without using any of it."""
-    monotonic = call.app.clock.monotonic()
-    rows: list[LimitState] = [
-        {
-            "zone": zone,
-            "requests": one.requests,
-            "window_seconds": int(one.period_seconds),
-            "burst": one.burst,
-            "remaining": remaining,
-            "reset_at": iso(call.now + timedelta(seconds=wait)),
-        }
-        for zone in CALLER_ZONES
-        for one, remaining, wait in call.app.limiters[call.limiter_name(zone)].list_remaining(
-            ("user", call.user_id), monotonic
-        )
-    ]
+def list_limits(call: Call) -> Response:
+    """Return the remaining calls of every limit, without using one."""
+    monotonic_now = call.app.clock.monotonic()
+    rows: list[LimitState] = []
+    for zone in CALLER_ZONES:
+        limiter = call.app.limiters[call.limiter_name(zone)]
+        for limit, remaining, wait_seconds in limiter.list_remaining(("user", call.user_id), monotonic_now):
+            rows.append(
+                {
+                    "zone": zone,
+                    "requests": limit.requests,
+                    "window_seconds": int(limit.period_seconds),
+                    "burst": limit.burst,
+                    "remaining": remaining,
+                    "reset_at": iso(call.now + timedelta(seconds=wait_seconds)),
+                }
+            )
     return call.bare_object({"limits": rows, "as_of": iso(call.now)})
 
 
-def portal(call: Call) -> Response:
-    """Where plans are described and changed."""
+def show_portal(call: Call) -> Response:
+    """Return the URL of the page where plans are described and changed."""
     return call.bare_object({"url": call.app.config.plans_page_url})
 
 
 def buy_quota(call: Call) -> Response:
-    """Tokens out of the wallet."""
+    """Buy tokens with money from the wallet. Raise INVALID_PARAM for an amount with fractions of a cent."""
     cents = call.body["amount_dollars"] * 100
     if cents != cents.to_integral_value() or cents <= 0:
         raise invalid_param(
@@ -223,32 +223,32 @@ def buy_quota(call: Call) -> Response:
             expected="number above 0 with at most two decimals",
         )
 
-    def settle(tx: Transaction, bought: plans.Purchase) -> Response:
-        data: Quota = {
-            "message": f"{bought.tokens} tokens bought.",
-            "tokens_credited": bought.tokens,
-            "new_token_balance": bought.balance,
-            "new_balance": bought.cents_left / 100,
+    def build_response(tx: Transaction, purchase: plans.Purchase) -> Response:
+        purchase_record: QuotaPurchase = {
+            "message": f"{purchase.tokens} tokens bought.",
+            "tokens_credited": purchase.tokens,
+            "new_token_balance": purchase.balance,
+            "new_balance": purchase.cents_left / 100,
         }
-        return call.store_response(tx, call.build_envelope(data, {}))
+        return call.store_response(tx, call.build_envelope(purchase_record, {}))
 
-    return plans.buy_tokens(call.app, call.user_id, int(cents), call.now, settle)
+    return plans.buy_tokens(call.app, call.user_id, int(cents), call.now, build_response)
 
 
-def subscription(call: Call) -> Response:
-    """The plan and its counters."""
+def show_subscription(call: Call) -> Response:
+    """Return the plan and its counters."""
     with call.app.accounts.read() as tx:
         return call.success(plans.get_subscription(tx, call.user_id), {})
 
 
-def history(call: Call) -> Response:
-    """Every change of the wallet, newest first."""
+def list_wallet_changes(call: Call) -> Response:
+    """Return a page of the wallet's changes, newest first."""
     limit = call.params["limit"]
     with call.app.accounts.read() as tx:
         rows = plans.list_wallet_changes(tx, call.user_id, limit + 1, call.params["offset"])
     return call.bare_object({"transactions": rows[:limit], "has_more": len(rows) > limit})
 
 
-def plan_list(call: Call) -> Response:
-    """The plans that there are."""
+def list_plans(call: Call) -> Response:
+    """Return all plans."""
     return call.success(list(plans.iter_plans(call.app.config)), {})

@@ -1,4 +1,4 @@
-"""Registration, verification, login and passwords, over HTTP (DECISIONS 3)."""
+"""API handlers of invites, registration, verification, login and passwords (DECISIONS 3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREDENTIALS_REPLACED = "The API key and the webhook secret have been replaced."
 RECEIVERS_REMOVED = "The webhook receivers have been removed and the sniper targets stopped."
 
 EMAIL = Field("email", "email", required=True, example="ann@example.com")
-# Where an unknown or malformed email simply fails, as an unknown one does.
+# For calls in which a malformed email fails like an unknown one.
 ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
 REDEEM_BODY = (
     Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
@@ -52,23 +52,23 @@ NEW_PASSWORD_BODY = (
 TOKEN_PARAMS = (Param("token", required=True, help="The token of the link.", example="v1.x"),)
 
 
-class Redeemed(TypedDict):
-    """The invite token for an invite code."""
+class InviteToken(TypedDict):
+    """The invite token that an invite code is exchanged for."""
 
     message: str
     invite_token: str
     expires_in: int
 
 
-class Registered(TypedDict):
-    """What a registration answers."""
+class RegistrationAnswer(TypedDict):
+    """The response to a registration."""
 
     message: str
     linkMsg: str
 
 
-class LoggedIn(TypedDict):
-    """A session."""
+class LoginAnswer(TypedDict):
+    """The response to a login: the user and the token of the session."""
 
     message: str
     user: User
@@ -76,18 +76,18 @@ class LoggedIn(TypedDict):
 
 
 def redeem_invite(call: Call) -> Response:
-    """An invite token for an invite code."""
+    """Exchange an invite code for an invite token. Raise INVALID_PARAM without a code."""
     code = call.body.get("invite_code") or call.body.get("code")
     if code is None:
         raise REDEEM_BODY[0].error("is required", expected="text")
     with call.app.accounts.read() as tx:
-        token = invites.redeem(call.app, tx, code, call.now)
+        invite_token = invites.redeem(call.app, tx, code, call.now)
     lifetime = call.app.config.invite_token_lifetime
-    return call.bare_object({"message": "Invite code accepted.", "invite_token": token, "expires_in": lifetime})
+    return call.bare_object({"message": "Invite code accepted.", "invite_token": invite_token, "expires_in": lifetime})
 
 
 def register(call: Call) -> Response:
-    """An account, not yet verified."""
+    """Create an account that is not verified yet and return a confirmation."""
     body = call.body
     sessions.register(call.app, body["email"], body["password"], body["invite_token"], call.request.address, call.now)
     return call.bare_object(
@@ -96,55 +96,55 @@ def register(call: Call) -> Response:
 
 
 def verify_email(call: Call) -> Response:
-    """The activation link; a browser is taken to a page."""
-    browser = "text/html" in call.request.headers.get("accept", "")
+    """Verify the email of the activation link. Return a redirect to a page for a browser, JSON for a program."""
+    is_browser = "text/html" in call.request.headers.get("accept", "")
     try:
-        # A HEAD has no effect; mail scanners send them.
+        # Mail scanners send HEAD requests, which must not use up the link.
         recovery.verify_email(call.app, call.params["token"], call.now, follow=call.request.method != "HEAD")
     except ApiError as error:
-        if browser and error.status < 500:
+        if is_browser and error.status < 500:
             return render_problem_page(
                 call, "Email not verified", f"{error.message} Log in to get a new one.", error.status
             )
         raise
-    if browser:
+    if is_browser:
         return call.redirect(f"/email-verified?token={quote(call.params['token'])}")
     return call.bare_object({"message": "Email verified successfully."})
 
 
 def resend_verification(call: Call) -> Response:
-    """The verification mail again."""
+    """Send the verification mail again. Return the same answer for every email."""
     recovery.resend_verification(call.app, call.body["email"], call.now)
     return call.bare_object({"message": GENERIC_RESEND})
 
 
 def login(call: Call) -> Response:
-    """A session token and the user."""
-    opened = sessions.login(call.app, call.body["email"], call.body["password"], call.request.address, call.now)
-    return call.bare_object({"message": "User login successfully.", "user": opened.user, "token": opened.token})
+    """Log in and return the token of the session and the user."""
+    session = sessions.login(call.app, call.body["email"], call.body["password"], call.request.address, call.now)
+    return call.bare_object({"message": "User login successfully.", "user": session.user, "token": session.token})
 
 
 def logout(call: Call) -> Response:
-    """The end of this session."""
+    """End the session of the call and return a confirmation."""
     assert call.caller is not None
     assert call.caller.session is not None
     sessions.logout(call.app, call.caller.session)
     return call.bare_object({"message": "User logout successfully."})
 
 
-def forget_password(call: Call) -> Response:
-    """The same answer whatever the email is."""
+def request_reset(call: Call) -> Response:
+    """Send a reset link. Return the same answer for every email, so that it does not reveal accounts."""
     recovery.request_password_reset(call.app, call.body["email"], call.now)
     return call.bare_object({"message": GENERIC_RESET})
 
 
-def verify_password_link(call: Call) -> Response:
-    """On to the page that asks for the new password, whatever the token; never anywhere else."""
+def redirect_reset_link(call: Call) -> Response:
+    """Return a redirect to the page that asks for the new password, whatever the token is."""
     return call.redirect("/reset-password", token=call.request.query.get("token", [""])[0])
 
 
-def new_password(call: Call) -> Response:
-    """Set a new password by a reset token."""
+def set_new_password(call: Call) -> Response:
+    """Set a new password with the token of a reset link and return a confirmation."""
     body = call.body
     replace_credentials = body.get("replace_credentials", False)
     remove_receivers = body.get("remove_receivers", False)

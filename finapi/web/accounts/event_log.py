@@ -1,6 +1,10 @@
-"""The events of a feed for clients that ask rather than listen (DECISIONS 10).
+"""The API handler that lists a feed's events, for clients that poll (DECISIONS 10).
 
-The same path with ``Accept: text/event-stream`` stays open and is answered by ``finapi/feeds``.
+The same path with ``Accept: text/event-stream`` is a stream, which ``finapi/feeds`` serves.
+
+Events are numbered within an epoch. A restore from a backup begins a new epoch, in which numbers are given again: a
+client that knew events of the old epoch resumes at the number where both epochs part. Numbers that the client can no
+longer get are reported as a gap.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ from finapi.web.http.params import MAX_NUMBER, Param, limit_param, offset_param
 from finapi.web.http.schema import Envelope
 
 FEEDS = tuple(events.TYPES_BY_FEED)
-_TOLD = "The epoch of since_seq; of another one, events are given from where they part."
+_EPOCH_HELP = "The epoch of since_seq; of another one, events are given from where they part."
 EPOCH = Param(
-    "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_TOLD, example="1"
-)  # the seconds at which it began
+    "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_EPOCH_HELP, example="1"
+)  # The epoch is the Unix time at which it began.
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
     Param(
@@ -29,8 +33,8 @@ PARAMS = (
     limit_param(100, 1000, "Events"),
     offset_param(noun="Events"),
 )
-# In this form because one of the names is a keyword of Python.
-Gap = TypedDict("Gap", {"from": int, "to": int})
+# In functional form, because "from" is a keyword of Python.
+EventGap = TypedDict("EventGap", {"from": int, "to": int})
 
 
 class FeedEvent(TypedDict):
@@ -44,7 +48,7 @@ class FeedEvent(TypedDict):
 
 
 class FeedMeta(TypedDict):
-    """Which events a feed still holds, and where to go on."""
+    """The range of events that a feed still has, and the number with which a client goes on."""
 
     feed: Annotated[str, OneOf(FEEDS)]
     epoch: int
@@ -52,36 +56,55 @@ class FeedMeta(TypedDict):
     last_seq: int
     next_since_seq: int
     has_more: bool
-    gap: Gap | None
+    gap: EventGap | None
 
 
 FEED = Envelope[list[FeedEvent], FeedMeta]
 
 
-def show(call: Call) -> Response:
-    """What a feed told after a number, or its newest events, oldest first."""
-    feed, since = call.params["feed"], call.params["since_seq"]
+def list_events(call: Call) -> Response:
+    """Return the events of a feed after a number, or its newest events, oldest first."""
+    feed, since_seq = call.params["feed"], call.params["since_seq"]
     with call.app.accounts.read() as tx:
-        span = events.get_range(tx, feed)
-        asked = start = max(span.last - call.app.config.feed_catchup, span.first - 1) if since is None else since
-        if call.params["epoch"] not in (None, span.epoch):
-            start = span.resume_after(start)
-        found = events.list_events_after(tx, feed, start, call.params["limit"], call.params["offset"])
-    # Ahead of the feed is who knew it before a backup was put back: what comes next must not be passed over.
-    last = found[-1].seq if found else min(max(start, span.first - 1), span.last)
-    ends = (start + 1, asked) if start < asked else (start + 1, span.first - 1), (span.last + 1, start)
-    missing = [(first, to) for first, to in ends if first <= to]
+        stored = events.get_range(tx, feed)
+        if since_seq is None:
+            requested_seq = max(stored.last - call.app.config.feed_catchup, stored.first - 1)
+        else:
+            requested_seq = since_seq
+        start_seq = requested_seq
+        if call.params["epoch"] not in (None, stored.epoch):
+            start_seq = stored.resume_after(start_seq)
+        rows = events.list_events_after(tx, feed, start_seq, call.params["limit"], call.params["offset"])
+    if rows:
+        next_since_seq = rows[-1].seq
+    else:
+        # A client may be ahead of the feed after a restore; the events that come next must not be skipped.
+        next_since_seq = min(max(start_seq, stored.first - 1), stored.last)
     meta: FeedMeta = {
         "feed": feed,
-        "epoch": span.epoch,
-        "first_seq": span.first,
-        "last_seq": span.last,
-        "next_since_seq": last,
-        "has_more": bool(found) and last < span.last,
-        "gap": {"from": missing[0][0], "to": missing[0][1]} if missing else None,
+        "epoch": stored.epoch,
+        "first_seq": stored.first,
+        "last_seq": stored.last,
+        "next_since_seq": next_since_seq,
+        "has_more": bool(rows) and next_since_seq < stored.last,
+        "gap": _find_gap(stored, requested_seq, start_seq),
     }
-    shown: list[FeedEvent] = [
-        {"type": one.type, "seq": one.seq, "epoch": one.epoch, "occurred_at": one.occurred_at, "data": loads(one.data)}
-        for one in found
+    feed_events: list[FeedEvent] = [
+        {"type": row.type, "seq": row.seq, "epoch": row.epoch, "occurred_at": row.occurred_at, "data": loads(row.data)}
+        for row in rows
     ]
-    return call.success(shown, meta)
+    return call.success(feed_events, meta)
+
+
+def _find_gap(stored: events.SequenceRange, requested_seq: int, start_seq: int) -> EventGap | None:
+    """Return the numbers that the client cannot rely on, or None.
+
+    They are the events of an old epoch that were lost, events that were deleted, or numbers beyond the end of the feed.
+    """
+    if start_seq < requested_seq:
+        return {"from": start_seq + 1, "to": requested_seq}
+    if start_seq + 1 <= stored.first - 1:
+        return {"from": start_seq + 1, "to": stored.first - 1}
+    if stored.last + 1 <= start_seq:
+        return {"from": stored.last + 1, "to": start_seq}
+    return None

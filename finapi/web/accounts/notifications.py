@@ -1,4 +1,4 @@
-"""Sniper targets, webhook deliveries and the secret that signs them, over HTTP (DECISIONS 9)."""
+"""API handlers of sniper targets, webhook deliveries and the secret that signs them (DECISIONS 9)."""
 
 from __future__ import annotations
 
@@ -61,69 +61,75 @@ TEST_BODY = (
 
 
 def create_target(call: Call) -> Response:
-    """A new target."""
-    watched = _company(call, call.body["ticker"])
-    return sniper.create_target(call.app, call.user_id, watched, call.body, call.now, call.store_response)
+    """Create a target and return it. Raise INVALID_PARAM for an unknown company."""
+    company = _find_watched_company(call, call.body["ticker"])
+    return sniper.create_target(call.app, call.user_id, company, call.body, call.now, call.store_response)
 
 
-def targets(call: Call) -> Response:
-    """The caller's targets, newest first."""
-    ticker = call.params["ticker"] and _company(call, call.params["ticker"]).ticker
-    wanted = {**call.params, "ticker": ticker}
+def list_targets(call: Call) -> Response:
+    """Return a page of the caller's targets, newest first."""
+    ticker = call.params["ticker"] and _find_watched_company(call, call.params["ticker"]).ticker
+    filters = {**call.params, "ticker": ticker}
     with call.app.accounts.read() as tx:
-        return call.bare_object(sniper.list_targets(call.app, tx, call.user_id, call.now, **wanted))
+        return call.bare_object(sniper.list_targets(call.app, tx, call.user_id, call.now, **filters))
 
 
 def stop_target(call: Call) -> Response:
-    """The end of a target."""
+    """Stop a target and return it."""
     return sniper.stop_target(call.app, call.user_id, call.params["target_id"], call.now, call.store_response)
 
 
-def deliveries(call: Call) -> Response:
-    """The caller's deliveries, newest first, with their attempts."""
-    given = call.params
-    page = {"limit": given["limit"], "offset": given["offset"], "before": given["cursor"] and int(given["cursor"])}
+def list_deliveries(call: Call) -> Response:
+    """Return a page of the caller's deliveries, newest first, with their attempts."""
+    params = call.params
     with call.app.accounts.read() as tx:
-        return call.bare_object(
-            webhooks.list_deliveries(tx, call.user_id, **page, state=given["status"], event_type=given["event_type"])
+        page = webhooks.list_deliveries(
+            tx,
+            call.user_id,
+            limit=params["limit"],
+            offset=params["offset"],
+            before=params["cursor"] and int(params["cursor"]),
+            state=params["status"],
+            event_type=params["event_type"],
         )
+    return call.bare_object(page)
 
 
 def redeliver(call: Call) -> Response:
-    """A delivery that is sent again, under its id."""
+    """Send a delivery again under the same id and return it."""
     return webhooks.redeliver(call.app, call.user_id, call.params["delivery_id"], call.now, call.store_response)
 
 
 def send_test(call: Call) -> Response:
-    """A test event that is on its way."""
+    """Enqueue a test event and return its delivery."""
     return webhooks.enqueue_test(call.app, call.user_id, call.body.get("url"), call.now, call.store_response)
 
 
-def secret(call: Call) -> Response:
-    """The secret that signs the caller's deliveries."""
+def show_secret(call: Call) -> Response:
+    """Return the secret that signs the caller's deliveries."""
     return call.bare_object(webhooks.get_secret(call.app, call.user_id, call.now))
 
 
 def rotate_secret(call: Call) -> Response:
-    """A new secret; the old one signs beside it for a day.
+    """Replace the secret and return the new one. The old secret also signs deliveries for a day.
 
-    The answer is not kept under an ``Idempotency-Key``, as no secret stands in the database.
+    The response is not stored for an ``Idempotency-Key``, because no secret is stored in the database.
     """
     return call.bare_object(webhooks.rotate_secret(call.app, call.user_id, call.now))
 
 
-def vectors(call: Call) -> Response:
-    """Messages with their signatures, for whoever writes a receiver."""
+def show_vectors(call: Call) -> Response:
+    """Return messages with their signatures, for tests of receivers."""
     return Response(200, dumps(webhooks.build_vectors()))
 
 
-def _company(call: Call, text: str) -> sniper.WatchedCompany:
+def _find_watched_company(call: Call, text: str) -> sniper.WatchedCompany:
     with call.app.db.read() as tx:
         try:
             company = companies.resolve(tx, text)
         except ApiError as error:
             if error.code != "UNKNOWN_TICKER" or "ticker" not in call.body:
                 raise
-            # What is wrong in a body is the caller's 400 (DECISIONS 2).
+            # An unknown ticker in a body is an invalid parameter (400), not a missing resource (DECISIONS 2).
             raise invalid_param("ticker", error.message, expected="a ticker or CIK that is known") from None
     return sniper.WatchedCompany(company.cik, company.ticker or company.padded_cik)

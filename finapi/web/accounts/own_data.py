@@ -1,4 +1,4 @@
-"""Export and deletion of the caller's account."""
+"""API handlers that export and delete the caller's account."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field
 
-MOST = 500  # rows of each list; the lists' own paths have the rest
-DAYS = 365
+MAX_ROWS = 500  # Of each list. The lists' own paths return the older rows.
+USAGE_DAYS = 365
 
 DELETE_BODY = (Field("password", "text", required=True, example="what the account has"),)
 
 
-class Export(TypedDict):
-    """An account and the newest rows of each of its lists; ``cut`` names the lists that go on under their own paths."""
+class AccountExport(TypedDict):
+    """An account and the newest rows of its lists; ``cut`` has the paths of the lists that are longer."""
 
     user: users.User
     wallet: list[plans.WalletChange]
@@ -31,43 +31,47 @@ class Export(TypedDict):
     as_of: Time
 
 
-class Deleted(TypedDict):
-    """What stays of a deleted account."""
+class AccountDeletion(TypedDict):
+    """A confirmation of the deletion, and the records that are kept."""
 
     message: str
     kept: str
 
 
-def export(call: Call) -> Response:
-    """Everything stored about the caller but the API key; no password: a session can read each part by itself."""
+def export_account(call: Call) -> Response:
+    """Return everything stored about the caller except the API key.
+
+    No password is required, because a session can read each part by its own path.
+    """
     with call.app.accounts.read() as tx:
-        targets = sniper.list_targets(call.app, tx, call.user_id, call.now, limit=MOST + 1)["targets"]
-        wallet = plans.list_wallet_changes(tx, call.user_id, MOST + 1, 0)
-        ledger, more = billing.list_transactions(tx, call.user_id, limit=MOST)
-        sent = webhooks.list_deliveries(tx, call.user_id, MOST)
-        long = {
-            "/api/v1/billing/history": len(wallet) > MOST,
-            "/api/v1/account/transactions": more is not None,
-            "/api/v1/sniper/targets": len(targets) > MOST,
-            "/api/v1/webhooks/deliveries": sent["meta"]["has_more"],
+        # One row more than is exported shows that a list is longer.
+        targets = sniper.list_targets(call.app, tx, call.user_id, call.now, limit=MAX_ROWS + 1)["targets"]
+        wallet_changes = plans.list_wallet_changes(tx, call.user_id, MAX_ROWS + 1, 0)
+        ledger_rows, next_cursor = billing.list_transactions(tx, call.user_id, limit=MAX_ROWS)
+        deliveries = webhooks.list_deliveries(tx, call.user_id, MAX_ROWS)
+        is_cut_by_path = {
+            "/api/v1/billing/history": len(wallet_changes) > MAX_ROWS,
+            "/api/v1/account/transactions": next_cursor is not None,
+            "/api/v1/sniper/targets": len(targets) > MAX_ROWS,
+            "/api/v1/webhooks/deliveries": deliveries["meta"]["has_more"],
         }
-        held: Export = {
+        account: AccountExport = {
             "user": {**users.build_profile(call.app, tx, call.user_id, call.now), "api_key": None},
-            "wallet": wallet[:MOST],
-            "usage": billing.compute_spending(tx, call.user_id, DAYS, call.now),
-            "transactions": ledger,
-            "sniper_targets": targets[:MOST],
-            "deliveries": sent["deliveries"],
-            "cut": [path for path, goes_on in long.items() if goes_on],
+            "wallet": wallet_changes[:MAX_ROWS],
+            "usage": billing.compute_spending(tx, call.user_id, USAGE_DAYS, call.now),
+            "transactions": ledger_rows,
+            "sniper_targets": targets[:MAX_ROWS],
+            "deliveries": deliveries["deliveries"],
+            "cut": [path for path, is_cut in is_cut_by_path.items() if is_cut],
             "as_of": iso(call.now),
         }
-    return call.bare_object(held)
+    return call.bare_object(account)
 
 
-def delete(call: Call) -> Response:
-    """The account is gone, if the password is right."""
+def delete_account(call: Call) -> Response:
+    """Delete the caller's account if the password is right, and return a confirmation."""
     assert call.caller is not None
     sessions.check_password(call.app, call.caller.email, call.body["password"], call.request.address, call.now)
     users.erase(call.app, call.user_id, call.now)
-    kept = "The token ledger and the wallet, under a number: the books must go on adding up."
-    return call.bare_object({"message": "The account is deleted.", "kept": kept})
+    retained = "The token ledger and the wallet, under a number: the books must go on adding up."
+    return call.bare_object({"message": "The account is deleted.", "kept": retained})

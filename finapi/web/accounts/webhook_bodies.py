@@ -1,12 +1,12 @@
-"""What receivers are sent: the body of every type of event, with an example (DECISIONS 9).
+"""The bodies of webhook messages: schema and example for every type of event (DECISIONS 9).
 
-``EVENTS`` is what ``/openapi.json`` publishes under ``webhooks``; the whole body is described, the members
-around the payload included.
+``/openapi.json`` publishes ``EVENTS`` under ``webhooks``. The schemas describe the full body: the envelope and its
+payload.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import Date, JsonSchema, Time, Url
 from finapi.web.http.schema import Schema, build_schema, const_schema, object_schema
@@ -26,7 +26,7 @@ Figure = Annotated[float | None, "null: the form gives no figure."]
 
 
 class FilingHitBody(TypedDict):
-    """A filing that a target waited for."""
+    """The payload for a filing that a target waited for."""
 
     ticker: str
     issuer_cik: Cik
@@ -37,7 +37,7 @@ class FilingHitBody(TypedDict):
 
 
 class WindowExpired(TypedDict):
-    """A target whose window ended."""
+    """The payload for a target whose window ended."""
 
     ticker: str
     issuer_cik: Cik
@@ -47,7 +47,7 @@ class WindowExpired(TypedDict):
 
 
 class InsiderTransactionBody(TypedDict):
-    """A transaction of an insider."""
+    """The payload for a transaction of an insider."""
 
     ticker: str | None
     issuer_cik: Cik
@@ -63,7 +63,7 @@ class InsiderTransactionBody(TypedDict):
 
 
 class HoldingsUpdate(TypedDict):
-    """A fund's report of its holdings."""
+    """The payload for a fund's 13F report."""
 
     filer_cik: Cik
     filer_name: str
@@ -75,7 +75,7 @@ class HoldingsUpdate(TypedDict):
 
 
 class OwnershipFilingBody(TypedDict):
-    """A Schedule 13D or 13G, with the figures of the person who reports most shares."""
+    """The payload for a Schedule 13D or 13G, with the figures of the person who reports most shares."""
 
     ticker: str | None
     issuer_cik: Cik
@@ -92,7 +92,7 @@ class OwnershipFilingBody(TypedDict):
 
 
 class ProposedSaleBody(TypedDict):
-    """A notice of a proposed sale (Form 144)."""
+    """The payload for a notice of a proposed sale (Form 144)."""
 
     ticker: str | None
     issuer_cik: Cik
@@ -105,17 +105,33 @@ class ProposedSaleBody(TypedDict):
 
 
 class WebhookTest(TypedDict):
-    """A test."""
+    """The payload of a test event."""
 
     message: str
 
 
+class PayloadDescription(NamedTuple):
+    """The summary of an event, the type of its payload, and an example of it."""
+
+    summary: str
+    payload_type: Any
+    example: dict[str, Any]
+
+
+class EventDescription(NamedTuple):
+    """The summary of an event, the schema of its full body, and an example of the body."""
+
+    summary: str
+    schema: Schema
+    example: dict[str, Any]
+
+
+# Parts of the examples.
 _COMPANY = {"ticker": "BRK-B", "issuer_cik": "0001067983"}
 _FILED = {"filed_at": "2026-01-31T11:59:30.000Z"}
 _ARCHIVE = "https://www.sec.gov/Archives/edgar/data/1067983/000106798326000007/"
-# By type of event: what it tells, its payload, and a payload.
-_PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
-    "sniper.filing_hit": (
+_PAYLOADS: dict[str, PayloadDescription] = {
+    "sniper.filing_hit": PayloadDescription(
         "A filing that a sniper target waited for.",
         FilingHitBody,
         {
@@ -126,7 +142,7 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             "filing_url": f"{_ARCHIVE}0001067983-26-000007-index.htm",
         },
     ),
-    "sniper.window_expired": (
+    "sniper.window_expired": PayloadDescription(
         "A sniper target's window ended without a filing; for accounts with this topic.",
         WindowExpired,
         {
@@ -136,7 +152,7 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             "form_types": ["8-K", "10-Q"],
         },
     ),
-    "insider.transaction.created": (
+    "insider.transaction.created": PayloadDescription(
         "A transaction of an insider, for accounts with this topic.",
         InsiderTransactionBody,
         {
@@ -152,7 +168,7 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             **_FILED,
         },
     ),
-    "13f.holdings.updated": (
+    "13f.holdings.updated": PayloadDescription(
         "A fund's report of its holdings, for accounts with this topic.",
         HoldingsUpdate,
         {
@@ -165,7 +181,7 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             **_FILED,
         },
     ),
-    "ownership.filing.created": (
+    "ownership.filing.created": PayloadDescription(
         "A Schedule 13D or 13G, for accounts with this topic.",
         OwnershipFilingBody,
         {
@@ -182,7 +198,7 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             **_FILED,
         },
     ),
-    "insider.proposed_sale.created": (
+    "insider.proposed_sale.created": PayloadDescription(
         "A notice of a proposed sale (Form 144), for accounts with this topic.",
         ProposedSaleBody,
         {
@@ -195,31 +211,33 @@ _PAYLOADS: dict[str, tuple[str, Any, dict[str, Any]]] = {
             **_FILED,
         },
     ),
-    "finapi.test": ("A test that the account asked for.", WebhookTest, {"message": "This is a test."}),
+    "finapi.test": PayloadDescription(
+        "A test that the account asked for.", WebhookTest, {"message": "This is a test."}
+    ),
 }
 
 
-def _event(name: str, summary: str, payload: Any, example: dict[str, Any]) -> tuple[str, Schema, dict[str, Any]]:
-    targeted = name.startswith("sniper.")
+def _describe_event(event_type: str, description: PayloadDescription) -> EventDescription:
+    is_of_target = event_type.startswith("sniper.")
     members: dict[str, Any] = {
         "occurred_at": Annotated[Time, "When it happened at the SEC, and not when it is sent."],
         "delivery_id": Annotated[str, _pattern("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."],
-        "target_id": Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")] if targeted else type(None),
+        "target_id": Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")] if is_of_target else type(None),
+        "payload": description.payload_type,
+    }
+    schemas = {"event_type": const_schema(event_type)}
+    for name, member_type in members.items():
+        schemas[name] = build_schema(member_type)
+    payload = description.example
+    example = {
+        "event_type": event_type,
+        "occurred_at": payload.get("filed_at") or payload.get("end_time") or "2026-01-31T12:00:00.000Z",
+        "delivery_id": "dlv_0123456789abcdef0123456789abcdef",
+        "target_id": "tgt_4fK2mQ8xZp1c" if is_of_target else None,
         "payload": payload,
     }
-    body = {
-        "event_type": name,
-        "occurred_at": example.get("filed_at") or example.get("end_time") or "2026-01-31T12:00:00.000Z",
-        "delivery_id": "dlv_0123456789abcdef0123456789abcdef",
-        "target_id": "tgt_4fK2mQ8xZp1c" if targeted else None,
-        "payload": example,
-    }
-    return (
-        summary,
-        object_schema({"event_type": const_schema(name), **{one: build_schema(kind) for one, kind in members.items()}}),
-        body,
-    )
+    return EventDescription(description.summary, object_schema(schemas), example)
 
 
-# What it tells, the schema of the whole body, and a whole body, by type of event.
-EVENTS = {name: _event(name, *payload) for name, payload in _PAYLOADS.items()}
+# The descriptions of the full bodies by type of event.
+EVENTS = {event_type: _describe_event(event_type, description) for event_type, description in _PAYLOADS.items()}
