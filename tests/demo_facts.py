@@ -1,7 +1,7 @@
-"""Makes the figures that the demo carries of companyfacts documents: ``python -m tests.demo_facts ../shared/edgar``.
+"""Write the demo's pack of companyfacts documents: ``python -m tests.demo_facts ../shared/edgar``.
 
-Of each company the annual and quarterly reports filed since :data:`SINCE`, and the concepts that a metric is made of:
-the documents are cut, what is left is as it was filed.
+The pack contains for each company the facts of annual and quarterly reports filed since :data:`FIRST_FILING_DATE`, of
+the concepts that metrics use. The documents are shortened; the remaining facts are unchanged.
 """
 
 from __future__ import annotations
@@ -11,44 +11,56 @@ import re
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
-from finapi.market import demo, financials
+from finapi.market import financials
+from finapi.market.demo import demo_data
 
-COMPANIES = (320193, 1640147)  # Apple, Snowflake
-SINCE = "2021-10-01"
+COMPANIES = (320193, 1640147)  # CIKs of Apple and Snowflake.
+FIRST_FILING_DATE = "2021-10-01"
 FORMS = ("10-K", "10-Q")
 MEMBERS = ("start", "end", "val", "accn", "fy", "fp", "form", "filed")
-FILE = Path(demo.__path__[0], "facts.pack")
+PACK = Path(demo_data.__file__).parent / demo_data.FACTS
 
 
 def main(folder: str = "../shared/edgar") -> None:
-    """Write the pack; a document is a line of it."""
-    tables = [Path(financials.__path__[0], f"{name}.toml").read_text("utf-8") for name in ("metrics", "templates")]
-    told = set(re.findall(r"\b[A-Z][A-Za-z]{5,}\b", "\n".join(tables)))
-    lines = [cut(Path(folder, "companyfacts", f"CIK{cik:010}.json"), told) for cik in COMPANIES]
-    FILE.write_bytes(zlib.compress(b"\n".join(lines), 9))
+    """Write the pack, with one document on each line."""
+    concepts = find_metric_concepts()
+    documents = [shorten_document(Path(folder, "companyfacts", f"CIK{cik:010}.json"), concepts) for cik in COMPANIES]
+    PACK.write_bytes(zlib.compress(b"\n".join(documents), 9))
 
 
-def cut(file: Path, told: set[str]) -> bytes:
-    """A document with these concepts of us-gaap alone, and all of dei."""
+def find_metric_concepts() -> set[str]:
+    """Return the names of concepts in the tables of metrics and statement templates."""
+    concepts: set[str] = set()
+    for table in ("metrics", "templates"):
+        text = Path(financials.__path__[0], f"{table}.toml").read_text("utf-8")
+        concepts.update(re.findall(r"\b[A-Z][A-Za-z]{5,}\b", text))
+    return concepts
+
+
+def shorten_document(file: Path, concepts: set[str]) -> bytes:
+    """Return a document with only these concepts of us-gaap, and all concepts of other taxonomies."""
     document = json.loads(file.read_bytes())
-    facts: dict[str, dict[str, object]] = {}
-    for taxonomy, concepts in document["facts"].items():
-        for concept, held in concepts.items():
-            units = {unit: list(map(_row, filter(_wanted, rows))) for unit, rows in held["units"].items()}
-            if (taxonomy != "us-gaap" or concept in told) and any(units.values()):
-                facts.setdefault(taxonomy, {})[concept] = {
-                    "units": {unit: rows for unit, rows in units.items() if rows}
-                }
+    facts: dict[str, dict[str, Any]] = {}
+    for taxonomy, concept_facts in document["facts"].items():
+        for concept, members in concept_facts.items():
+            if taxonomy == "us-gaap" and concept not in concepts:
+                continue
+            units = shorten_units(members["units"])
+            if units:
+                facts.setdefault(taxonomy, {})[concept] = {"units": units}
     return json.dumps({**document, "facts": facts}, separators=(",", ":")).encode()
 
 
-def _wanted(row: dict[str, str]) -> bool:
-    return row["filed"] >= SINCE and row["form"] in FORMS
-
-
-def _row(row: dict[str, object]) -> dict[str, object]:
-    return {name: row[name] for name in MEMBERS if name in row}
+def shorten_units(units: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the facts of recent reports by unit, without units that have none."""
+    shortened = {}
+    for unit, facts in units.items():
+        recent = [fact for fact in facts if fact["filed"] >= FIRST_FILING_DATE and fact["form"] in FORMS]
+        if recent:
+            shortened[unit] = [{name: fact[name] for name in MEMBERS if name in fact} for fact in recent]
+    return shortened
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from finapi.core.clock import iso
 from finapi.delivery import sniper, webhooks
 from finapi.edgar import sale_notices, sgml
 from finapi.edgar import schedules as parser
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import sale_notice_store
@@ -81,7 +81,7 @@ class World:
 
     def __init__(self, app: App) -> None:
         self.app = app
-        data.load(app)
+        demo_data.load(app)
         now = app.clock.now()
         header = sgml.parse_header(FULL, "full")
         papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(FULL, "full")))

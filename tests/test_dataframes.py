@@ -13,7 +13,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.core.config import Config
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.server import run_server
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
@@ -42,7 +42,7 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     keys: list[str] = []
 
     def prepare(app: Any) -> None:
-        data.load(app)
+        demo_data.load(app)
         keys.append(users.create(app, "ann@example.com", "pro", app.clock.now()).api_key)
 
     with run_server(config, nothing, prepare=prepare) as server:

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.market.statements import xbrl_intake
@@ -135,6 +135,6 @@ def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pyt
 
 
 def test_embedded_data_arrive_as_ingested_data_do(app: App) -> None:
-    assert data.load(app) > 0
+    assert demo_data.load(app) > 0
     # An 8-K that a list brings is news too.
     assert freshness(app) == {"filing": AT_NOON, "13f_batch": AT_NOON, "xbrl_run": AT_NOON, "news": AT_NOON}

@@ -29,7 +29,7 @@ from finapi.core.stopping import WorkStopped
 from finapi.delivery import events, outbox
 from finapi.delivery.dispatcher import MAX_DELETED_ROWS, Dispatcher
 from finapi.feeds.key_lookups import KeyLookups
-from finapi.market.demo import prepared
+from finapi.market.demo import demo_image
 from finapi.market.documents import sources
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
@@ -570,7 +570,7 @@ def test_a_server_with_a_large_backlog_stops_in_seconds(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     data_dir.mkdir(mode=0o700)
     path = data_dir / datadir.DATABASE
-    prepared.copy_to(path)
+    demo_image.write_copy(path)
     copy_company(path, SNOWFLAKE, 150)
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as reader, process.serve(data_dir) as running:
 

@@ -24,12 +24,12 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError
 from finapi.core.passwords import PROFILES
 from finapi.delivery import webhooks
-from finapi.market.demo import prepared
+from finapi.market.demo import demo_image
 from finapi.store.db import Transaction
 from finapi.store.layered import LayeredDatabase
 
 # The time at which the accounts of a seeded fixture are created, and at which its clock stands.
-SEEDED_START = prepared.STORED
+SEEDED_START = demo_image.STORED_AT
 
 SEEDS = range(-(2**63), 2**63)
 INVALID_SEED = f"seed must be a whole number from {SEEDS[0]} to {SEEDS[-1]}."
@@ -74,7 +74,7 @@ def build_base(directory: Path, config: Config, seed: int, now: datetime) -> Bas
         image, base = cached
         file.write_bytes(image)
         return replace(base, file=file, open_databases=[])
-    prepared.copy_to(file)
+    demo_image.write_copy(file)
     database = LayeredDatabase(file)
     try:
         new_uuid = RandomStream(seed, "prepared accounts").draw_uuid

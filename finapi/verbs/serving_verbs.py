@@ -103,9 +103,9 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
             sweep()
             config = replace(config, data_dir=stack.enter_context(TemporaryFolder("demo")))
         if is_copy:
-            from finapi.market.demo import prepared
+            from finapi.market.demo import demo_image
 
-            prepared.copy_to(config.data_dir / datadir.DATABASE)
+            demo_image.write_copy(config.data_dir / datadir.DATABASE)
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
             # The poller runs too, as every component does. Its archive directory is empty until the visitor fills it.
@@ -117,13 +117,13 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 def _load_demo_data(app: App, is_copy: bool) -> None:
     """Load the demo's data, or only move the dates of a database that is a copy of the prepared one."""
     if is_copy:
-        from finapi.market.demo import prepared
+        from finapi.market.demo import demo_image
 
-        prepared.redate(app)
+        demo_image.redate(app)
     else:
-        from finapi.market.demo import data
+        from finapi.market.demo import demo_data
 
-        data.load(app)
+        demo_data.load(app)
 
 
 def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:

@@ -14,7 +14,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.web.http.route import Route
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
@@ -44,7 +44,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
     more = ("insider_per_minute_free", "insider_per_minute_paid", "free_tokens", "pro_tokens")
     settings: dict[str, Any] = dict.fromkeys((*limits, *more), 10**6)
     app = apps.create_in_memory(Config(**settings), FixedClock(NOW))
-    data.load(app)
+    demo_data.load(app)
     keys = [users.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
     yield Client(app, keys[0]), Client(app, keys[1])
     app.db.close()

@@ -22,7 +22,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import sniper
 from finapi.delivery.dispatcher import Dispatcher
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
@@ -172,7 +172,7 @@ def _open(**settings: Any) -> Iterator[World]:
 def demo(**settings: Any) -> Iterator[World]:
     """A service with the embedded data."""
     with _open(**settings) as world:
-        data.load(world.app)
+        demo_data.load(world.app)
         world.watch()
         yield world
 

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts.users import NewUser
 from finapi.app import App
-from finapi.market.demo import quotes
+from finapi.market.demo import demo_prices
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from tests.client import Client
@@ -136,8 +136,8 @@ def test_a_cursor_that_is_none_is_refused(ask: Any, cursor: str) -> None:
 
 
 def test_the_demos_prices_say_that_they_are_made_up(app: App, client: Client, user: NewUser) -> None:
-    assert quotes.load(app) > 4_000
-    assert quotes.load(app) == 0
+    assert demo_prices.store_prices(app) > 4_000
+    assert demo_prices.store_prices(app) == 0
     client.key = user.api_key
     answer = client.get(PATH + "NFLX", query={"from": "2024-06-28", "to": "2024-07-01"}).json
     assert (answer["meta"]["source"], answer["meta"]["synthetic"]) == ("synthetic", True)

@@ -1,1 +1,1 @@
-"""The data that ``finapi demo`` starts with, in a format of finapi's own (see market/statements/pack.py)."""
+"""The data that ``finapi demo`` starts with, in finapi's own pack format (see market/documents/packs.py)."""

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.app import App
 from finapi.core import days
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
@@ -86,7 +86,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
 
 def test_stored_books_keep_statement_pages(app: App, tmp_path: Path) -> None:
     ingest.run(app, [folder(tmp_path / "2009q3", tables())], IngestOptions(), lambda outcome: None)
-    data.load(app)
+    demo_data.load(app)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
     assert (len(books) > 2, any(company_book.book.face_concepts for company_book in books.values())) == (True, True)

@@ -11,7 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.core.errors import ParseError
 from finapi.edgar.form_families import THIRTEEN_F
-from finapi.market.demo import data as demo
+from finapi.market.demo import demo_data as demo
 from finapi.market.documents import packs
 from finapi.market.holdings import funds
 from tests.support import fund_filings as ours

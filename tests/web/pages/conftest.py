@@ -10,7 +10,7 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from tests.client import Client
 from tests.support.html_pages import NOW
 
@@ -19,7 +19,7 @@ from tests.support.html_pages import NOW
 def demo() -> Iterator[App]:
     config = Config(pages="public", public_url="http://x", pages_per_minute=100_000)
     app = apps.create_in_memory(config, FixedClock(NOW))
-    data.load(app)
+    demo_data.load(app)
     yield app
     app.db.close()
 

@@ -11,7 +11,7 @@ import pytest
 from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.web import responses
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
@@ -227,7 +227,7 @@ def test_the_account_shows_balance_key_limits_and_sessions(app: App, member: Vis
 
 
 def test_usage_grows_with_each_call(app: App, member: Visitor) -> None:
-    data.load(app)
+    demo_data.load(app)
     key = get_api_key(app)
     assert Client(app, key).get("/api/v1/xbrl/timeseries?ticker=AAPL").status == 200
     body = member.get("/account").body.decode()
@@ -339,7 +339,7 @@ def test_the_signing_secret_can_be_replaced(member: Visitor) -> None:
 
 
 def test_a_target_is_added_and_stopped(app: App, member: Visitor) -> None:
-    data.load(app)
+    demo_data.load(app)
     assert member.submit("/account/do/settings", webhook_url="https://example.com/h").status == 303
     fields = {"ticker": "AAPL", "duration_minutes": "30", "form_types": "8-K, 10-Q"}
     assert member.submit("/account/do/add-target", **fields).status == 303
@@ -358,7 +358,7 @@ def test_a_target_is_added_and_stopped(app: App, member: Visitor) -> None:
 
 
 def test_a_member_pays_for_a_page_but_not_for_missing_data(app: App, member: Visitor) -> None:
-    data.load(app)
+    demo_data.load(app)
 
     def balance() -> int:
         match = re.search(r"Tokens left</dt><dd>([\d,]+)", member.get("/account").body.decode())

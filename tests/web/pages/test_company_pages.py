@@ -16,7 +16,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import data
+from finapi.market.demo import demo_data
 from finapi.web.pages.company import charts_page
 from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
@@ -351,7 +351,7 @@ def test_the_csv_of_a_list_equals_the_apis(browser: Client) -> None:
 
 def test_hostile_names_are_escaped_on_every_tab() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
-    data.load(app)
+    demo_data.load(app)
     with app.db.write() as tx:
         for column in ("companies SET name", "lines SET label", "insiders SET name"):
             tx._connection.execute(f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
@@ -369,7 +369,7 @@ def test_hostile_names_are_escaped_on_every_tab() -> None:
 @pytest.fixture
 def members() -> Iterator[App]:
     app = apps.create_in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
-    data.load(app)
+    demo_data.load(app)
     yield app
     app.db.close()
 
