@@ -23,8 +23,8 @@ from finapi.market.ownership import sale_notice_store
 from finapi.market.ownership import schedule_store as ownership
 from finapi.ops import watchdog
 from tests.client import PASSWORD
+from tests.market.documents.test_filing_store import FULL
 from tests.support import schedule_xml
-from tests.test_filings import FULL
 
 # No limit and no balance in the way; hashes that cost nothing.
 LIFTED: dict[str, Any] = {

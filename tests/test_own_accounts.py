@@ -413,7 +413,7 @@ def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
-    from tests.edgar_server import AGENT, Page, fake_edgar
+    from tests.support.edgar_server import AGENT, Page, fake_edgar
 
     with fake_edgar() as (edgar, there), mail_server(Mailbox()) as port:
         edgar.pages["/files/company_tickers.json"] = Page(headers={"Date": "Sat, 31 Jan 2015 12:00:00 GMT"})
@@ -422,8 +422,8 @@ def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
         assert found["mail"] == [("ok", "the server greets and lets us in", None)]
         assert [state for state, _, _ in found["EDGAR"]] == ["ok", "wrong"]
         assert found["EDGAR"][1][2] == "timedatectl set-ntp true"
-        assert edgar.asked[0].line.startswith("HEAD /files/company_tickers.json")
-        assert edgar.asked[0].headers["user-agent"] == AGENT
+        assert edgar.requests[0].line.startswith("HEAD /files/company_tickers.json")
+        assert edgar.requests[0].headers["user-agent"] == AGENT
         edgar.always = Page(b"", 403)
         assert findings(*words)["EDGAR"][0][0] == "wrong"
 

@@ -13,8 +13,8 @@ from finapi.core.clock import iso
 from finapi.core.config import Config
 from finapi.market.intake.poller import build_document_path
 from finapi.ops.app_opening import open_app
-from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import finapi, serve
+from tests.support.edgar_server import AGENT, Page, entry, fake_edgar, feed
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
             0,
             {"filings": 1, "documents": 0, "refused": 0, "put_off": 1, "problems": []},
         )
-        assert [received.headers["user-agent"] for received in edgar.asked] == [AGENT] * len(edgar.asked)
+        assert [received.headers["user-agent"] for received in edgar.requests] == [AGENT] * len(edgar.requests)
         edgar.always = Page(b"", 503)
         refused = finapi("poll", *settings, *data)
         assert refused.status == 1

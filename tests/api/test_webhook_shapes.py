@@ -20,9 +20,18 @@ from finapi.market.reference import companies
 from finapi.web.accounts.webhook_bodies import EVENTS
 from tests.client import Client
 from tests.conftest import NOW
-from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission, ownership_submission
 from tests.receiver import Receiver, receiver
 from tests.support import fund_filings, ownership_xml, schedule_xml, thirteenf_xml
+from tests.support.edgar_server import (
+    AGENT,
+    FakeEdgar,
+    Page,
+    entry,
+    fake_edgar,
+    feed,
+    full_submission,
+    ownership_submission,
+)
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
 EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", fund_filings.accession(9)

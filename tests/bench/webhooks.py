@@ -25,8 +25,8 @@ from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller
 from finapi.ops.app_opening import open_app
-from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.receiver import OK, Received, Receiver, receiver
+from tests.support.edgar_server import AGENT, Page, entry, fake_edgar, feed
 
 RECEIVERS = 8
 ROUNDS = 40

@@ -8,7 +8,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import getcurrent
 from finapi.edgar.getcurrent import FeedFiling, FeedPage, FeedParty
 from tests.conftest import SHARED, needs_shared
-from tests.edgar_server import entry, feed
+from tests.support.edgar_server import entry, feed
 
 ACCESSION = "0000320193-26-000001"
 FEEDS = SHARED / "edgar" / "feeds"

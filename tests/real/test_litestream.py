@@ -19,9 +19,9 @@ import pytest
 from finapi.store import db
 from finapi.store.copies import MarketCopy
 from tests import postgres_cluster
-from tests.edgar_server import full_submission
 from tests.nodes import API_NODES, Nodes
 from tests.process import child, environment, eventually, finapi, get
+from tests.support.edgar_server import full_submission
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 

@@ -15,12 +15,12 @@ from websockets.sync.client import connect
 
 from tests import process
 from tests.api.test_webhook_shapes import EIGHT_K, FORM_4, REPORT, lists_everything, matches
-from tests.edgar_server import AGENT, Page, fake_edgar, feed
 from tests.feeds.test_node import modules  # noqa: F401  (a fixture)
 from tests.feeds.test_restart import ingest, said
 from tests.feeds.test_socketio import _clients_leave_nothing  # noqa: F401  (a fixture)
 from tests.process import child, eventually, finapi, running, serve
 from tests.receiver import receiver
+from tests.support.edgar_server import AGENT, Page, fake_edgar, feed
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 

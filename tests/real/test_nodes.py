@@ -18,10 +18,10 @@ import pytest
 
 from finapi.client import ApiFailure, Client
 from tests import postgres_cluster
-from tests.edgar_server import full_submission
 from tests.nodes import API_NODES, WORKERS, Nodes, nodes_running
 from tests.process import call, eventually, get
 from tests.receiver import OK, Received, receiver
+from tests.support.edgar_server import full_submission
 
 pytestmark = [
     pytest.mark.slow,

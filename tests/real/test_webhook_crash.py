@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from tests import receiver as receivers
-from tests.edgar_server import AGENT, Page, entry, fake_edgar, feed
 from tests.process import child, eventually, finapi, next_line, serve
 from tests.receiver import Received, receiver
+from tests.support.edgar_server import AGENT, Page, entry, fake_edgar, feed
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 

@@ -12,7 +12,7 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.market.reference import companies
 from tests.client import Client
-from tests.test_filings import run
+from tests.market.documents.test_filing_store import run
 
 # As company_tickers.json has them: the largest first.
 LISTED = (

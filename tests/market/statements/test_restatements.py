@@ -10,13 +10,13 @@ import pytest
 from finapi.app import App
 from finapi.market.statements import restatements
 from tests.api import ACCESSION, put, report
-from tests.test_announce import told
+from tests.market.documents.test_announcements import list_events
 
 LATER = "0001234567-25-000009"
 
 
 def restated(app: App) -> list[Any]:
-    return [data for type, data in told(app) if type == "restatement_detected"]
+    return [data for type, data in list_events(app) if type == "restatement_detected"]
 
 
 def test_another_value_in_a_later_filing_is_a_restatement(app: App) -> None:

@@ -12,8 +12,8 @@ from finapi.edgar import sgml
 from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.web.html import sanitizer
 from tests.client import Client
+from tests.market.documents.test_filing_store import FULL
 from tests.support.html_pages import HTML, get_page
-from tests.test_filings import FULL
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.store.schema import has_full_text
-from tests.api.test_text_search import LAMP, RIVER, keep
 from tests.client import Client
 from tests.support.html_pages import HTML, NOW, get_page
+from tests.web.filings.test_text_search import LAMP, RIVER, store_text
 
 PATH = "/filings/text"
 
@@ -35,8 +35,8 @@ def lamps() -> Iterator[App]:
 
 @needs_fts5
 def test_searched_words_are_marked_in_passages(lamps: App) -> None:
-    first = keep(lamps, LAMP, 1, "<p>We sell <b>one</b> lamp &amp; &lt;nothing&gt; else.</p>", "2025-01-10")
-    keep(lamps, RIVER, 2, "<p>A river.</p>", "2025-01-11")
+    first = store_text(lamps, LAMP, 1, "<p>We sell <b>one</b> lamp &amp; &lt;nothing&gt; else.</p>", "2025-01-10")
+    store_text(lamps, RIVER, 2, "<p>A river.</p>", "2025-01-11")
     body = get_page(Client(lamps), f"{PATH}?q=%22one+lamp%22")
     assert "1 document found; 2 of the 2 stored documents are searched." in body
     assert "<p>We sell <mark>one lamp</mark> &amp; &lt;nothing&gt; else.</p>" in body
@@ -47,7 +47,7 @@ def test_searched_words_are_marked_in_passages(lamps: App) -> None:
 
 @needs_fts5
 def test_next_links_keep_the_filters_of_the_search(lamps: App) -> None:
-    stored_numbers = {keep(lamps, LAMP, n, f"<p>Lamp {n}</p>", f"2025-01-{n:02}") for n in range(1, 26)}
+    stored_numbers = {store_text(lamps, LAMP, n, f"<p>Lamp {n}</p>", f"2025-01-{n:02}") for n in range(1, 26)}
     client = Client(lamps)
     path = f"{PATH}?q=lamp&form_type=8-K&to_date=2025-02-01&from_date="
     accession_numbers: list[str] = []
@@ -63,7 +63,7 @@ def test_next_links_keep_the_filters_of_the_search(lamps: App) -> None:
 
 @needs_fts5
 def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
-    keep(lamps, LAMP, 1, "<p>A lamp</p>", "2025-01-10")
+    store_text(lamps, LAMP, 1, "<p>A lamp</p>", "2025-01-10")
     names, row = csv.reader(io.StringIO(Client(lamps).get(f"{PATH}?q=lamp&format=csv").body.decode()))
     assert dict(zip(names, row, strict=True))["snippet"] == "A lamp"
 

@@ -19,7 +19,7 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from finapi.market.statements import filed_statements
-from tests.edgar_server import entry, feed
+from tests.support.edgar_server import entry, feed
 
 FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
 ACCESSION = "0001193125-10-999999"
@@ -57,9 +57,9 @@ SUBMISSIONS = {
 }
 
 
-def run(app: App, *paths: Path, given: IngestOptions | None = None) -> dict[str, Outcome]:
+def run(app: App, *paths: Path, options: IngestOptions | None = None) -> dict[str, Outcome]:
     outcomes: list[Outcome] = []
-    counts = ingest.run(app, paths, given or IngestOptions(), outcomes.append)
+    counts = ingest.run(app, paths, options or IngestOptions(), outcomes.append)
     assert sum(counts.values()) == len(outcomes)
     return {Path(outcome.path).name: outcome for outcome in outcomes}
 
@@ -93,7 +93,7 @@ def copy(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
+def test_filing_is_stored_with_its_own_metadata(app: App) -> None:
     outcomes = run(app, FILING)
     assert {name: outcome.outcome for name, outcome in outcomes.items()} == {
         "nflx-20100930.xml": "ingested",
@@ -115,7 +115,7 @@ def test_a_filing_is_stored_with_what_it_says_of_itself(app: App) -> None:
     assert (company.padded_cik, company.name, company.ticker) == ("0001065280", "NETFLIX INC", "NFLX")
 
 
-def test_the_html_of_a_folder_of_one_filing_is_kept(app: App, copy: Callable[..., Path]) -> None:
+def test_html_in_folder_of_one_filing_is_stored(app: App, copy: Callable[..., Path]) -> None:
     folder = copy(ACCESSION)
     html = b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"><body>As printed</body></html>'
     (folder / "d10q.htm").write_bytes(html)
@@ -131,18 +131,18 @@ def test_the_html_of_a_folder_of_one_filing_is_kept(app: App, copy: Callable[...
 @pytest.mark.parametrize(
     ("folder", "pages"), [(ACCESSION, ("d10q.htm", "d10qa.htm")), ("without-a-number", ("d10q.htm",))]
 )
-def test_html_whose_filing_is_not_known_is_left_out(
+def test_html_of_unknown_filing_is_skipped(
     app: App, copy: Callable[..., Path], folder: str, pages: tuple[str, ...]
 ) -> None:
-    there = copy(folder)
+    folder_copy = copy(folder)
     for page in pages:
-        (there / page).write_bytes(b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"/>')
-    told = run(app, there)
-    assert {told[page].outcome for page in pages} == {"skipped"}
+        (folder_copy / page).write_bytes(b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"/>')
+    outcomes = run(app, folder_copy)
+    assert {outcomes[page].outcome for page in pages} == {"skipped"}
     assert count(app, "bodies_size") == 0
 
 
-def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: App) -> None:
+def test_negated_label_of_2010_keeps_tagged_value(app: App) -> None:
     run(app, FILING)
     report = quarter(app)
     assert report is not None
@@ -164,7 +164,7 @@ def test_the_negated_role_of_2010_is_shown_and_the_value_stays_as_tagged(app: Ap
     }
 
 
-def test_of_two_values_for_one_cell_the_more_precise_is_served(app: App) -> None:
+def test_more_precise_of_two_values_is_served(app: App) -> None:
     run(app, FILING)
     report = quarter(app)
     assert report is not None
@@ -173,7 +173,7 @@ def test_of_two_values_for_one_cell_the_more_precise_is_served(app: App) -> None
     assert income["rows"][1]["values"] == ["553219000", "423120000", "1566703000"]
 
 
-def test_empty_cells_say_why_they_are_empty(app: App) -> None:
+def test_empty_cells_have_a_reason(app: App) -> None:
     run(app, FILING)
     report = quarter(app)
     assert report is not None
@@ -184,7 +184,7 @@ def test_empty_cells_say_why_they_are_empty(app: App) -> None:
     assert row["marks"] == [{"status": "nil", "reason": "reported_nil"}, {"status": "absent", "reason": "not_reported"}]
 
 
-def test_opening_and_closing_cash_stand_in_the_column_that_they_open_and_close(app: App) -> None:
+def test_opening_and_closing_cash_are_in_their_column(app: App) -> None:
     run(app, FILING)
     report = quarter(app)
     assert report is not None
@@ -194,7 +194,7 @@ def test_opening_and_closing_cash_stand_in_the_column_that_they_open_and_close(a
     assert [row["values"] for row in cash["rows"]] == [[], ["-21116000"], ["134224000"], ["113108000"]]
 
 
-def test_headings_without_figures_below_them_are_left_out(app: App) -> None:
+def test_headings_without_figures_are_omitted(app: App) -> None:
     run(app, FILING)
     report = quarter(app)
     assert report is not None
@@ -206,7 +206,7 @@ def test_headings_without_figures_below_them_are_left_out(app: App) -> None:
     ]
 
 
-def test_the_same_documents_again_change_nothing(app: App) -> None:
+def test_same_documents_again_change_nothing(app: App) -> None:
     run(app, FILING)
     version = count(app, "data_version")
     outcomes = run(app, FILING)
@@ -214,7 +214,7 @@ def test_the_same_documents_again_change_nothing(app: App) -> None:
     assert count(app, "data_version") == version
 
 
-def test_the_same_documents_in_another_folder_are_the_same_filing(app: App, copy: Callable[..., Path]) -> None:
+def test_same_documents_in_other_folder_are_same_filing(app: App, copy: Callable[..., Path]) -> None:
     run(app, FILING)
     assert {outcome.outcome for outcome in run(app, copy("elsewhere")).values()} == {"unchanged"}
 
@@ -222,7 +222,7 @@ def test_the_same_documents_in_another_folder_are_the_same_filing(app: App, copy
 # ---- accession and filing date (DECISIONS 6)
 
 
-def test_without_any_source_the_filing_is_unfiled_and_invisible_to_as_of(app: App) -> None:
+def test_unidentified_filing_is_invisible_to_as_of(app: App) -> None:
     outcome = run(app, FILING)["nflx-20100930.xml"]
     assert outcome.accession is not None
     assert outcome.accession.startswith("unfiled-")
@@ -236,24 +236,22 @@ def test_without_any_source_the_filing_is_unfiled_and_invisible_to_as_of(app: Ap
     assert quarter(app, as_of="2026-01-01") is None
 
 
-def test_the_folder_name_tells_the_accession(app: App, copy: Callable[..., Path]) -> None:
+def test_accession_is_read_from_folder_name(app: App, copy: Callable[..., Path]) -> None:
     assert run(app, copy("000119312510888888"))["nflx-20100930.xml"].accession == "0001193125-10-888888"
 
 
-def test_the_options_tell_accession_and_date(app: App) -> None:
-    run(app, FILING, given=IngestOptions("0001193125-10-777777", "2010-10-28"))
+def test_options_set_accession_and_date(app: App) -> None:
+    run(app, FILING, options=IngestOptions("0001193125-10-777777", "2010-10-28"))
     report = quarter(app, as_of="2010-10-28")
     assert report is not None
     assert (report.accession, report.filed_at) == ("0001193125-10-777777", "2010-10-28")
     assert quarter(app, as_of="2010-10-27") is None
 
 
-def test_submissions_tell_accession_and_date_whichever_comes_first(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
-    listed = tmp_path / "CIK0001065280.json"
-    listed.write_text(json.dumps(SUBMISSIONS))
-    for order in ([listed, FILING], [FILING, listed]):
+def test_submissions_identify_filing_in_either_order(make_app: Callable[..., App], tmp_path: Path) -> None:
+    list_file = tmp_path / "CIK0001065280.json"
+    list_file.write_text(json.dumps(SUBMISSIONS))
+    for order in ([list_file, FILING], [FILING, list_file]):
         app = make_app()
         for path in order:
             run(app, path)
@@ -263,7 +261,7 @@ def test_submissions_tell_accession_and_date_whichever_comes_first(
         assert run(app, FILING)["nflx-20100930.xml"].outcome == "unchanged"
 
 
-def test_an_index_beside_the_documents_goes_before_everything_else(app: App, copy: Callable[..., Path]) -> None:
+def test_index_in_folder_has_priority(app: App, copy: Callable[..., Path]) -> None:
     folder = copy("000119312510888888")
     (folder / "0001193125-10-238044-index.htm").write_text(
         "<html><title>EDGAR Filing Documents for 0001193125-10-238044</title><body>"
@@ -281,7 +279,7 @@ def test_an_index_beside_the_documents_goes_before_everything_else(app: App, cop
     assert (report.accession, report.filed_at) == ("0001193125-10-238044", "2010-10-27")
 
 
-def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callable[..., Path]) -> None:
+def test_option_that_contradicts_index_is_refused(app: App, copy: Callable[..., Path]) -> None:
     folder = copy()
     (folder / "index.json").write_text(
         json.dumps(
@@ -294,7 +292,7 @@ def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callabl
             }
         )
     )
-    outcome = run(app, folder, given=IngestOptions("0001193125-10-777777"))["nflx-20100930.xml"]
+    outcome = run(app, folder, options=IngestOptions("0001193125-10-777777"))["nflx-20100930.xml"]
     assert outcome.outcome == "refused"
     assert outcome.reason == "the index beside it says 0001193125-10-238044, --accession 0001193125-10-777777"
 
@@ -302,18 +300,18 @@ def test_an_option_that_contradicts_the_index_is_refused(app: App, copy: Callabl
 # ---- amendments and repeats
 
 
-def test_an_amendment_is_kept_beside_the_first_and_basis_and_as_of_choose(app: App, copy: Callable[..., Path]) -> None:
+def test_basis_and_as_of_choose_between_amendments(app: App, copy: Callable[..., Path]) -> None:
     amended = copy("amended", xml=(">10-Q<", ">10-Q/A<"))
-    run(app, FILING, given=IngestOptions("0001193125-10-000001", "2010-10-27"))
-    run(app, amended, given=IngestOptions("0001193125-10-000002", "2010-12-01"))
-    found = {
+    run(app, FILING, options=IngestOptions("0001193125-10-000001", "2010-10-27"))
+    run(app, amended, options=IngestOptions("0001193125-10-000002", "2010-12-01"))
+    periods = {
         "latest": quarter(app),
         "original": quarter(app, basis="original"),
         "before": quarter(app, as_of="2010-11-30"),
         "too early": quarter(app, as_of="2010-10-26"),
         "by form": quarter(app, form="10-q/a", basis="original"),
     }
-    assert {question: report and report.accession for question, report in found.items()} == {
+    assert {question: report and report.accession for question, report in periods.items()} == {
         "latest": "0001193125-10-000002",
         "original": "0001193125-10-000001",
         "before": "0001193125-10-000001",
@@ -322,7 +320,7 @@ def test_an_amendment_is_kept_beside_the_first_and_basis_and_as_of_choose(app: A
     }
 
 
-def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_order(
+def test_fuller_copy_of_filing_is_served_in_either_order(
     make_app: Callable[..., App], copy: Callable[..., Path]
 ) -> None:
     without_schema = copy("less", xsd=None)
@@ -330,7 +328,7 @@ def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_ord
     for order in ([FILING, without_schema], [without_schema, FILING]):
         app = make_app()
         for path in order:
-            run(app, path, given=filed)
+            run(app, path, options=filed)
         report = quarter(app)
         assert report is not None
         with app.db.read() as tx:
@@ -341,7 +339,7 @@ def test_of_one_filing_ingested_in_two_states_the_fuller_is_served_in_either_ord
 # ---- refusals: each names the file and the reason, and the rest is ingested
 
 
-def test_a_broken_document_refuses_its_filing_and_nothing_else(app: App, copy: Callable[..., Path]) -> None:
+def test_broken_document_refuses_only_its_filing(app: App, copy: Callable[..., Path]) -> None:
     broken = copy("broken", pre=("</link:linkbase>", ""))
     outcomes = run(app, broken)
     assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
@@ -364,9 +362,7 @@ def test_a_broken_document_refuses_its_filing_and_nothing_else(app: App, copy: C
         ("<dei:DocumentType ", "<dei:DocumentTypo ", "line"),
     ],
 )
-def test_a_cover_that_does_not_say_what_it_is_of_is_refused(
-    app: App, copy: Callable[..., Path], old: str, new: str, reason: str
-) -> None:
+def test_cover_without_subject_is_refused(app: App, copy: Callable[..., Path], old: str, new: str, reason: str) -> None:
     text = (FILING / "nflx-20100930.xml").read_text()
     if "Amendment" in new:
         new = new.replace("AmendmentDescription", "AmendmentDescription")
@@ -380,7 +376,7 @@ def test_a_cover_that_does_not_say_what_it_is_of_is_refused(
     assert reason in outcome.reason
 
 
-def test_a_presentation_tree_that_contains_itself_is_refused(app: App, copy: Callable[..., Path]) -> None:
+def test_cyclic_presentation_tree_is_refused(app: App, copy: Callable[..., Path]) -> None:
     loop = (
         '<link:presentationArc xlink:type="arc" xlink:arcrole="http://www.xbrl.org/2003/arcrole/parent-child" '
         'xlink:from="us-gaap_AssetsCurrent" xlink:to="us-gaap_AssetsCurrentAbstract" order="9"/>'
@@ -392,15 +388,13 @@ def test_a_presentation_tree_that_contains_itself_is_refused(app: App, copy: Cal
     assert "the presentation tree repeats itself at us-gaap_AssetsCurrentAbstract" in outcome.reason
 
 
-def test_linkbases_without_their_instance_are_refused(app: App, copy: Callable[..., Path]) -> None:
+def test_linkbases_without_instance_are_refused(app: App, copy: Callable[..., Path]) -> None:
     outcomes = run(app, copy(xml=None))
     assert outcomes["nflx-20100930.xsd"].reason == "an XBRL filing without its instance document"
     assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
 
 
-def test_what_is_no_document_of_the_sec_is_named_and_the_rest_goes_on(
-    app: App, tmp_path: Path, copy: Callable[..., Path]
-) -> None:
+def test_unknown_documents_are_refused_and_others_ingested(app: App, tmp_path: Path, copy: Callable[..., Path]) -> None:
     copy("good")
     (tmp_path / "garbage.bin").write_bytes(bytes(range(256)) * 40)
     (tmp_path / "empty.xml").write_bytes(b"")
@@ -420,14 +414,14 @@ def test_what_is_no_document_of_the_sec_is_named_and_the_rest_goes_on(
     }
 
 
-def test_what_the_sec_puts_beside_its_tables_is_skipped(app: App, tmp_path: Path) -> None:
-    beside = {"FORM_345_readme.htm": b"<html>x</html>", "FORM_345_metadata.json": b"{}", "readme.txt": b"x"}
-    (tmp_path / "2025q1_form345.zip").write_bytes(zipped(beside))
+def test_descriptions_of_data_sets_are_skipped(app: App, tmp_path: Path) -> None:
+    descriptions = {"FORM_345_readme.htm": b"<html>x</html>", "FORM_345_metadata.json": b"{}", "readme.txt": b"x"}
+    (tmp_path / "2025q1_form345.zip").write_bytes(zipped(descriptions))
     outcomes = run(app, tmp_path / "2025q1_form345.zip")
     assert {outcome.outcome for outcome in outcomes.values()} == {"skipped"}
 
 
-def test_a_zip_is_ingested_as_its_folder_would_be(app: App, tmp_path: Path) -> None:
+def test_zip_is_ingested_like_its_folder(app: App, tmp_path: Path) -> None:
     archive = tmp_path / "filings.zip"
     files = {f"000119312510888888/{file.name}": file.read_bytes() for file in FILING.iterdir()}
     archive.write_bytes(zipped(files))
@@ -445,22 +439,22 @@ def test_two_filings_in_one_folder_are_two_filings(app: App, copy: Callable[...,
         (folder / file.name.replace("20100930", "20100630")).write_text(text)
     assert {outcome.outcome for outcome in run(app, folder).values()} == {"ingested"}
     with app.db.read() as tx:
-        held = filed_statements.list_stored_periods(tx, 1065280)
-    assert held == [
+        stored_periods = filed_statements.list_stored_periods(tx, 1065280)
+    assert stored_periods == [
         {"form_type": "10-Q", "period_of_report": "2010-09-30"},
         {"form_type": "10-Q", "period_of_report": "2010-06-30"},
     ]
 
 
-def test_company_tickers_name_companies_and_better_sources_win(app: App, tmp_path: Path) -> None:
-    listed = tmp_path / "company_tickers.json"
+def test_better_source_of_company_name_wins(app: App, tmp_path: Path) -> None:
+    list_file = tmp_path / "company_tickers.json"
     rows = [("NFLX", "NETFLIX INC CAPITALS"), ("NFLX-W", "NETFLIX INC CAPITALS")]
-    listed.write_text(
+    list_file.write_text(
         json.dumps({str(n): {"cik_str": 1065280, "ticker": t, "title": name} for n, (t, name) in enumerate(rows)})
     )
-    run(app, listed)
+    run(app, list_file)
     run(app, FILING)
-    run(app, listed)
+    run(app, list_file)
     with app.db.read() as tx:
         company = companies.resolve(tx, "nflx.w")
     assert (company.cik, company.name) == (1065280, "NETFLIX INC")
@@ -477,31 +471,31 @@ def zipped(files: dict[str, bytes]) -> bytes:
 # ---- documents that lie, or mean harm
 
 
-def test_a_filing_of_one_company_under_the_accession_of_another_stays_with_its_own(
+def test_filing_with_accession_of_other_company_keeps_its_own(
     app: App, copy: Callable[..., Path], tmp_path: Path
 ) -> None:
-    run(app, FILING, given=IngestOptions(ACCESSION, "2010-10-27"))
+    run(app, FILING, options=IngestOptions(ACCESSION, "2010-10-27"))
     forged = copy("forged", xml=("0001065280", "0000000666"), lab=("Revenues<", "Riches<"))
     (forged / "more_lab.xml").write_text(
         '<link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase" xmlns:xlink="http://www.w3.org/1999/xlink">'
         '<link:labelLink xlink:type="extended" xlink:role="http://www.xbrl.org/2003/role/link"/></link:linkbase>'
     )
-    run(app, forged, given=IngestOptions(ACCESSION, "2010-10-27"))
+    run(app, forged, options=IngestOptions(ACCESSION, "2010-10-27"))
     # Of two documents that claim a filing neither proves anything; the SEC's list does.
     (tmp_path / "list.json").write_text(json.dumps(SUBMISSIONS))
     run(app, tmp_path / "list.json")
     with app.db.read() as tx:
         by_accession = filed_statements.find_report_by_accession(tx, ACCESSION)
-        theirs = filed_statements.find_report(tx, 666, period="Q")
+        other_report = filed_statements.find_report(tx, 666, period="Q")
     assert by_accession == quarter(app)
     assert by_accession is not None
     assert by_accession.cik == 1065280
-    assert theirs is not None
-    assert theirs.cik == 666
+    assert other_report is not None
+    assert other_report.cik == 666
 
 
-def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Callable[..., Path]) -> None:
-    run(app, FILING, given=IngestOptions(ACCESSION, "2010-10-27"))
+def test_undated_name_never_outranks_filed_name(app: App, copy: Callable[..., Path]) -> None:
+    run(app, FILING, options=IngestOptions(ACCESSION, "2010-10-27"))
     run(app, copy("renamed", xml=("NETFLIX INC", "ZZZ RENAMED")))
     with app.db.read() as tx:
         assert companies.resolve(tx, "NFLX").name == "NETFLIX INC"
@@ -516,16 +510,14 @@ def test_a_name_of_an_unknown_day_never_outranks_a_filed_one(app: App, copy: Cal
         (">0001065280</dei:", ">0000000666</dei:", "is not the CIK of the contexts"),
     ],
 )
-def test_what_no_filing_says_of_itself_is_refused(
-    app: App, copy: Callable[..., Path], old: str, new: str, reason: str
-) -> None:
+def test_implausible_filing_is_refused(app: App, copy: Callable[..., Path], old: str, new: str, reason: str) -> None:
     outcome = run(app, copy(xml=(old, new)))["nflx-20100930.xml"]
     assert outcome.outcome == "refused"
     assert outcome.reason is not None
     assert reason in outcome.reason
 
 
-def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
+def test_unexpected_error_refuses_one_document_only(
     app: App,
     tmp_path: Path,
     copy: Callable[..., Path],
@@ -544,20 +536,18 @@ def test_a_mistake_of_ours_refuses_one_document_and_not_the_rest(
     assert "nobody thought of this" in caplog.text
 
 
-def test_a_full_disk_is_said_in_one_line_and_is_no_mistake_of_ours(
-    app: App, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    listed = [{"cik_str": n, "ticker": f"T{n}", "title": "x" * 500} for n in range(1, 400)]
-    (tmp_path / "company_tickers.json").write_text(json.dumps(dict(enumerate(listed))))
+def test_full_disk_is_reported_in_one_line(app: App, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{"cik_str": n, "ticker": f"T{n}", "title": "x" * 500} for n in range(1, 400)]
+    (tmp_path / "company_tickers.json").write_text(json.dumps(dict(enumerate(rows))))
     (pages,) = app.db._writer.execute("PRAGMA page_count").fetchone()
     app.db._writer.execute(f"PRAGMA max_page_count={pages + 5}")
     outcomes = run(app, tmp_path)
     assert outcomes["company_tickers.json"].reason == "cannot be stored: database or disk is full"
-    said = [record.getMessage() for record in caplog.records]
-    assert said == ["the database cannot be written: database or disk is full"]
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["the database cannot be written: database or disk is full"]
 
 
-def test_an_entry_of_a_feed_that_cannot_be_read_is_told_of_and_the_rest_is_stored(app: App, tmp_path: Path) -> None:
+def test_invalid_feed_entry_is_reported_and_others_stored(app: App, tmp_path: Path) -> None:
     wrong = entry("0000320193-26-000002").replace("(Filer)", "")
     (tmp_path / "getcurrent.atom").write_bytes(feed(wrong, entry(ACCESSION)))
     outcome = run(app, tmp_path)["getcurrent.atom"]
@@ -574,7 +564,7 @@ def test_an_entry_of_a_feed_that_cannot_be_read_is_told_of_and_the_rest_is_store
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_that_unpacks_without_a_bound_is_refused(app: App, tmp_path: Path, method: int) -> None:
+def test_zip_member_with_unbounded_method_is_refused(app: App, tmp_path: Path, method: int) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
         archive.writestr("a.xml", b"x")
     assert run(app, tmp_path / "a.zip")["a.zip!a.xml"].reason == (
@@ -582,7 +572,7 @@ def test_a_member_that_unpacks_without_a_bound_is_refused(app: App, tmp_path: Pa
     )
 
 
-def test_a_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
+def test_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
     bomb.write_bytes(zipped({"zeros.xml": b"\0" * 8_000_000}))
     assert list(sources.iter_groups([bomb])) == [
@@ -590,10 +580,10 @@ def test_a_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
     ]
 
 
-def test_a_zip_whose_directory_understates_a_size_is_refused(tmp_path: Path) -> None:
+def test_zip_that_understates_size_is_refused(tmp_path: Path) -> None:
     data = bytearray(zipped({"a.txt": bytes(range(256)) * 16}))
-    place = data.index(b"PK\x01\x02") + 24
-    data[place : place + 4] = (100).to_bytes(4, "little")
+    size_offset = data.index(b"PK\x01\x02") + 24
+    data[size_offset : size_offset + 4] = (100).to_bytes(4, "little")
     lying = tmp_path / "lying.zip"
     lying.write_bytes(data)
     (group,) = sources.iter_groups([lying])
@@ -607,9 +597,9 @@ def test_a_zip_whose_directory_understates_a_size_is_refused(tmp_path: Path) -> 
 MAGIC = b"finapi-pack 2 reports\n"
 
 
-def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Callable[..., App]) -> None:
+def test_loaded_pack_gives_same_answers(make_app: Callable[..., App]) -> None:
     first, second = make_app(), make_app()
-    run(first, FILING, given=IngestOptions("0001193125-10-000001", "2010-10-27"))
+    run(first, FILING, options=IngestOptions("0001193125-10-000001", "2010-10-27"))
     with first.db.read() as tx:
         data = packs.dump(tx, XBRL)
     assert packs.load(second, data, "a.pack") == 1
@@ -640,12 +630,12 @@ def test_a_pack_holds_everything_and_loads_into_the_same_answers(make_app: Calla
         (MAGIC + b"nonsense", "cannot be unpacked"),
     ],
 )
-def test_what_is_no_pack_is_refused(app: App, data: bytes, reason: str) -> None:
+def test_file_that_is_not_a_pack_is_refused(app: App, data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         packs.load(app, data, "a.pack")
 
 
-def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
+def test_pack_with_invalid_line_is_refused(app: App) -> None:
     import zlib
 
     with pytest.raises(ValueError, match=r"a\.pack: line 1: is not a pack line: ValueError"):
@@ -654,54 +644,50 @@ def test_a_pack_with_a_line_that_is_no_report_is_refused(app: App) -> None:
 
 def lists_of_filings(folder: Path) -> list[Path]:
     """Three companies' lists, each of one filing."""
-    found = []
+    files = []
     for number in (1, 2, 3):
         recent = {**SUBMISSIONS["filings"]["recent"], "accessionNumber": [f"{number:010}-10-000001"]}  # type: ignore[index]
-        told = {**SUBMISSIONS, "cik": f"{number:010}", "filings": {"recent": recent, "files": []}}
-        found.append(folder / f"CIK{number:010}.json")
-        found[-1].write_text(json.dumps(told))
-    return found
+        company = {**SUBMISSIONS, "cik": f"{number:010}", "filings": {"recent": recent, "files": []}}
+        files.append(folder / f"CIK{number:010}.json")
+        files[-1].write_text(json.dumps(company))
+    return files
 
 
 def written(app: App, *files: Path) -> list[int]:
     """How many transactions there have been when each file's outcome is told."""
-    before, found = app.db.write_count, list[int]()
-    ingest.run(app, files, IngestOptions(), lambda outcome: found.append(app.db.write_count - before))
-    return found
+    before, counts = app.db.write_count, list[int]()
+    ingest.run(app, files, IngestOptions(), lambda outcome: counts.append(app.db.write_count - before))
+    return counts
 
 
 def test_lists_of_filings_share_a_transaction(app: App, tmp_path: Path) -> None:
     assert written(app, *lists_of_filings(tmp_path)) == [1, 1, 1]
 
 
-def test_lists_of_filings_make_way_for_those_who_wait_to_write(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lists_yield_to_waiting_writers(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(app.db), "has_waiting_writers", True)
     assert written(app, *lists_of_filings(tmp_path)) == [1, 2, 3]
 
 
-def test_of_lists_of_filings_the_broken_one_alone_is_refused(app: App, tmp_path: Path) -> None:
+def test_only_broken_list_of_filings_is_refused(app: App, tmp_path: Path) -> None:
     first, second, third = lists_of_filings(tmp_path)
     second.write_text(second.read_text().replace("2010-10-27", "2010-13-27"))
-    found = run(app, first, second, third)
-    assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
-    assert "$.filings.recent.filingDate[0]" in (found[second.name].reason or "")
+    outcomes = run(app, first, second, third)
+    assert [outcome.outcome for outcome in outcomes.values()] == ["ingested", "refused", "ingested"]
+    assert "$.filings.recent.filingDate[0]" in (outcomes[second.name].reason or "")
 
 
-def test_of_lists_of_filings_the_one_that_cannot_be_stored_alone_is_refused(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put = companies.update_attributes
+def test_only_list_that_cannot_be_stored_is_refused(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    update_attributes = companies.update_attributes
 
-    def failing(tx: Any, cik: int, *told: Any) -> bool:
+    def failing(tx: Any, cik: int, *arguments: Any) -> bool:
         if cik == 2:
             raise RuntimeError("a mistake of ours")
-        return put(tx, cik, *told)
+        return update_attributes(tx, cik, *arguments)
 
     monkeypatch.setattr(companies, "update_attributes", failing)
-    found = run(app, *lists_of_filings(tmp_path))
-    assert [one.outcome for one in found.values()] == ["ingested", "refused", "ingested"]
+    outcomes = run(app, *lists_of_filings(tmp_path))
+    assert [outcome.outcome for outcome in outcomes.values()] == ["ingested", "refused", "ingested"]
     with app.db.read() as tx:
         assert tx.find_value("filing_id", accession="0000000002-10-000001") is None
         assert tx.find_value("filing_id", accession="0000000003-10-000001") is not None

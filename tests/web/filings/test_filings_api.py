@@ -19,20 +19,20 @@ from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import filing_search, lists
 from finapi.market.reference import companies
 from tests.client import Answer, Client
-from tests.test_filings import FULL
-from tests.test_filings import submissions as submissions_json
+from tests.market.documents.test_filing_store import FULL
+from tests.market.documents.test_filing_store import submissions as submissions_json
 
 LAMP, RIVER, ANN = 1750, 1751, 900
 PATH = "/api/v1/sec/filings"
 
 
-def told(number: int, cik: int, form: str, day: str | None, **more: Any) -> FilingMetadata:
-    parties = more.pop("parties", [Party(cik, metadata.LISTED_RANK)])
-    return FilingMetadata(f"{cik:010}-25-{number:06}", metadata.SUBMISSIONS_EVIDENCE, parties, form, day, **more)
+def build_metadata(number: int, cik: int, form: str, day: str | None, **values: Any) -> FilingMetadata:
+    parties = values.pop("parties", [Party(cik, metadata.LISTED_RANK)])
+    return FilingMetadata(f"{cik:010}-25-{number:06}", metadata.SUBMISSIONS_EVIDENCE, parties, form, day, **values)
 
 
 TOLD = (
-    told(
+    build_metadata(
         1,
         LAMP,
         "10-K",
@@ -43,12 +43,12 @@ TOLD = (
         accepted_at="2025-02-01T21:00:00.000Z",
         description="ANNUAL REPORT",
     ),
-    told(2, LAMP, "8-K", "2025-03-01", items="2.02,9.01"),
-    told(3, LAMP, "8-K", "2025-03-02", items="5.02"),
-    told(4, LAMP, "10-K/A", "2025-03-02"),
-    told(5, RIVER, "8-K", "2025-03-02", items="9.01"),
-    told(6, RIVER, "4", "2025-03-03", parties=[Party(RIVER, 0, "River Corp"), Party(ANN, 7, "DOE ANN")]),
-    told(7, RIVER, "10-Q", None),
+    build_metadata(2, LAMP, "8-K", "2025-03-01", items="2.02,9.01"),
+    build_metadata(3, LAMP, "8-K", "2025-03-02", items="5.02"),
+    build_metadata(4, LAMP, "10-K/A", "2025-03-02"),
+    build_metadata(5, RIVER, "8-K", "2025-03-02", items="9.01"),
+    build_metadata(6, RIVER, "4", "2025-03-03", parties=[Party(RIVER, 0, "River Corp"), Party(ANN, 7, "DOE ANN")]),
+    build_metadata(7, RIVER, "10-Q", None),
 )
 NEWEST = ["-000006", "-000005", "-000004", "-000003", "-000002", "-000001", "-000007"]
 
@@ -60,8 +60,8 @@ def ask(app: App, client: Client, user: NewUser) -> Any:
             companies.upsert_name(tx, cik, name, companies.FROM_COVER, "")
             companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
         companies.insert_former_name(tx, LAMP, "Old Lamp Co", "1994-01-01", "2001-01-01")
-        for one in TOLD:
-            filing_store.upsert(tx, one, app.clock.now())
+        for filing in TOLD:
+            filing_store.upsert(tx, filing, app.clock.now())
         tx.run("bump_data_version")
     client.key = user.api_key
     return lambda path="", **query: client.get(PATH + path, query=query)
@@ -75,7 +75,7 @@ def numbers(answer: Answer) -> list[str]:
 # ---- the list
 
 
-def test_forms_are_named_with_a_star_and_what_names_none_is_refused(ask: Any) -> None:
+def test_form_pattern_that_matches_nothing_is_refused(ask: Any) -> None:
     assert numbers(ask(form_type="10-K*")) == ["-000004", "-000001"]
     assert numbers(ask(form_type="10-*,4")) == ["-000006", "-000004", "-000001", "-000007"]
     for wrong in ("XX-9", "XX*", "10-KK"):
@@ -87,32 +87,32 @@ def test_forms_are_named_with_a_star_and_what_names_none_is_refused(ask: Any) ->
 
 
 @pytest.mark.parametrize("path", ["/sec/entities?form_type=XX-9", "/facts?ticker=1750&form_type=XX-9"])
-def test_a_form_that_nobody_knows_is_refused_wherever_it_is_asked_for(ask: Any, client: Client, path: str) -> None:
+def test_unknown_form_is_refused_by_every_call(ask: Any, client: Client, path: str) -> None:
     answer = client.get(f"/api/v1{path}")
     assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "form_type")
     assert client.get(f"/api/v1{path}".replace("XX-9", "10-K")).status in (200, 404)
 
 
-def test_an_item_that_there_is_not_is_refused(ask: Any) -> None:
+def test_unknown_item_is_refused(ask: Any) -> None:
     assert numbers(ask(items="2.02")) == ["-000002"]
     for wrong in ("2.2", "2.02x", "results", "99", "9.99"):
         answer = ask(items=wrong)
         assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "items")
 
 
-def test_depositors_and_securitizers_are_called_so(ask: Any, app: App) -> None:
+def test_depositors_and_securitizers_have_their_roles(ask: Any, app: App) -> None:
     parties = [
         Party(LAMP, metadata.PARTY_RANKS["depositor"], "Lamp Corp"),
         Party(RIVER, metadata.PARTY_RANKS["securitizer"], None),
     ]
     with app.db.write() as tx:
-        filing_store.upsert(tx, told(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
+        filing_store.upsert(tx, build_metadata(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
         tx.run("bump_data_version")
     shown = ask("/0000001750-25-000009").json["data"]["parties"]
-    assert [one["role"] for one in shown] == ["depositor", "securitizer"]
+    assert [party["role"] for party in shown] == ["depositor", "securitizer"]
 
 
-def test_the_newest_comes_first_and_what_has_no_day_last(ask: Any) -> None:
+def test_newest_first_and_undated_last(ask: Any) -> None:
     answer = ask()
     assert numbers(answer) == NEWEST
     assert answer.json["meta"]["pagination"] == {
@@ -126,7 +126,7 @@ def test_the_newest_comes_first_and_what_has_no_day_last(ask: Any) -> None:
     assert answer.headers["x-tokens-charged"] == "5"
 
 
-def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
+def test_filing_has_all_its_members(ask: Any) -> None:
     row = ask(form_type="10-K").json["data"][0]
     folder = "https://www.sec.gov/Archives/edgar/data/1750/000000175025000001"
     assert row == {
@@ -159,7 +159,7 @@ def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ({"ticker": "lmp.b"}, ["-000004", "-000003", "-000002", "-000001"]),
         ({"ticker": "LMP-B,RVR"}, NEWEST),
@@ -184,10 +184,10 @@ def test_a_filing_is_shown_with_all_that_is_known_of_it(ask: Any) -> None:
         ({"sort": "filed_at:asc", "form_type": "8-K"}, ["-000002", "-000003", "-000005"]),
     ],
 )
-def test_each_filter_and_all_of_them_together(ask: Any, query: dict[str, str], found: list[str]) -> None:
+def test_each_filter_alone_and_combined(ask: Any, query: dict[str, str], expected: list[str]) -> None:
     answer = ask(**query)
-    assert numbers(answer) == found
-    assert answer.json["meta"]["pagination"]["total"] == len(found)
+    assert numbers(answer) == expected
+    assert answer.json["meta"]["pagination"]["total"] == len(expected)
 
 
 def walked(ask: Any, **query: Any) -> Iterator[str]:
@@ -204,32 +204,32 @@ def walked(ask: Any, **query: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
 @pytest.mark.parametrize("sort", ["filed_date:desc", "filed_date:asc"])
-@pytest.mark.parametrize("asked", [{}, {"cik": "1750,1751,900"}])
-def test_pages_by_cursor_hold_every_filing_once(ask: Any, limit: int, sort: str, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize("query", [{}, {"cik": "1750,1751,900"}])
+def test_cursor_pages_contain_every_filing_once(ask: Any, limit: int, sort: str, query: dict[str, str]) -> None:
     expected = NEWEST if sort.endswith("desc") else NEWEST[::-1]
-    assert list(walked(ask, limit=limit, sort=sort, **asked)) == expected
+    assert list(walked(ask, limit=limit, sort=sort, **query)) == expected
 
 
 @pytest.mark.parametrize("step", [1, 2, 10_000])
 @pytest.mark.parametrize("limit", [1, 3, 7])
-def test_pages_by_offset_hold_every_filing_once_and_has_more_is_exact(
+def test_offset_pages_contain_every_filing_once(
     ask: Any, limit: int, step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filing_search, "SKIP_BATCH_ROWS", step)
-    seen: list[str] = []
+    accessions: list[str] = []
     for offset in range(0, 7, limit):
         answer = ask(limit=limit, offset=offset)
-        seen += numbers(answer)
-        assert answer.json["meta"]["pagination"]["has_more"] == (len(seen) < 7)
-    assert seen == NEWEST
+        accessions += numbers(answer)
+        assert answer.json["meta"]["pagination"]["has_more"] == (len(accessions) < 7)
+    assert accessions == NEWEST
     assert numbers(ask(offset=7)) == []
 
 
-def test_a_total_is_left_out_when_it_is_not_wanted(ask: Any) -> None:
+def test_total_is_omitted_on_request(ask: Any) -> None:
     assert ask(include_total="false").json["meta"]["pagination"]["total"] is None
 
 
-def test_a_limit_out_of_bounds_is_brought_within_them(ask: Any) -> None:
+def test_limit_is_clamped(ask: Any) -> None:
     assert len(numbers(ask(limit=0))) == 1
     assert ask(limit=10**8).json["meta"]["pagination"]["limit"] == 500
 
@@ -250,17 +250,17 @@ def test_a_limit_out_of_bounds_is_brought_within_them(ask: Any) -> None:
         ({"include_total": "1"}, "include_total"),
     ],
 )
-def test_what_is_no_value_is_refused_by_name(ask: Any, query: dict[str, Any], param: str) -> None:
+def test_invalid_parameter_is_refused_by_name(ask: Any, query: dict[str, Any], param: str) -> None:
     answer = ask(**query)
     assert (answer.status, answer.json["details"]["param"]) == (400, param)
 
 
-def test_a_ticker_that_nobody_bears_is_404_and_free(ask: Any) -> None:
+def test_unknown_ticker_is_404_and_free(ask: Any) -> None:
     answer = ask(ticker="LMP-B,NOPE")
     assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (404, "UNKNOWN_TICKER", "0")
 
 
-def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> None:
+def test_meta_has_company_and_its_history(app: App, ask: Any) -> None:
     with app.db.write() as tx:
         companies.upsert_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_COVER, "1999-01-01")
     meta = ask(ticker="LMP.B").json["meta"]
@@ -271,18 +271,18 @@ def test_the_company_asked_for_is_named_with_its_history(app: App, ask: Any) -> 
         "company": "Lamp Corp",
     }
     assert meta["former_names"] == [{"name": "Old Lamp Co", "from_date": "1994-01-01", "to_date": "2001-01-01"}]
-    assert [one["cik"] for one in meta["ticker_history"]] == ["0000001750", "0000001751"]
+    assert [holder["cik"] for holder in meta["ticker_history"]] == ["0000001750", "0000001751"]
     assert ask(ticker="RVR").json["meta"]["ticker_history"] == []
 
 
-def test_an_ambiguous_ticker_is_answered_with_its_candidates(app: App, ask: Any) -> None:
+def test_ambiguous_ticker_lists_candidates(app: App, ask: Any) -> None:
     with app.db.write() as tx:
         companies.upsert_tickers(tx, RIVER, [("LMP-B", None)], companies.FROM_LIST)
     answer = ask(ticker="LMP-B")
     assert (answer.status, answer.json["details"]["allowed"]) == (400, ["0000001750", "0000001751"])
 
 
-def test_what_is_known_to_be_missing_is_named(app: App, ask: Any) -> None:
+def test_missing_pages_are_listed_in_meta(app: App, ask: Any) -> None:
     document = submissions_json(LAMP).encode()
     with app.db.write() as tx:
         lists.upsert_submissions(tx, submissions.parse_company(document, "f"), app.clock.now())
@@ -311,16 +311,16 @@ def test_filings_as_tables(ask: Any, client: Client) -> None:
 # ---- one filing and its text
 
 
-def test_one_filing_with_its_parties_in_any_spelling(ask: Any) -> None:
+def test_filing_is_found_by_any_spelling(ask: Any) -> None:
     for spelling in ("0000001751-25-000006", "000000175125000006"):
-        found = ask(f"/{spelling}").json["data"]
-        assert (found["cik"], found["company_name"], found["raw_entry_xml"], found["has_html"]) == (
+        filing = ask(f"/{spelling}").json["data"]
+        assert (filing["cik"], filing["company_name"], filing["raw_entry_xml"], filing["has_html"]) == (
             "0000001751",
             "River Corp",
             None,
             False,
         )
-        assert found["parties"] == [
+        assert filing["parties"] == [
             {"cik": "0000001751", "company_name": "River Corp", "ticker": "RVR", "role": "issuer"},
             {"cik": "0000000900", "company_name": "DOE ANN", "ticker": None, "role": "reporting_owner"},
         ]
@@ -352,7 +352,7 @@ def test_words_of_names_descriptions_and_items(ask: Any, q: str, expected: list[
     assert answer.json["meta"]["pagination"]["total"] == len(expected)
 
 
-def test_words_beside_other_filters(ask: Any, client: Client) -> None:
+def test_words_with_other_filters(ask: Any, client: Client) -> None:
     assert numbers(ask(q="corp", form_type="8-K")) == ["-000005", "-000003", "-000002"]
     assert numbers(ask(q="exhibits", cik="1750")) == ["-000002"]
     assert numbers(ask(q="corp", items="9.01", from_date="2025-03-02")) == ["-000005"]
@@ -363,15 +363,15 @@ def test_words_beside_other_filters(ask: Any, client: Client) -> None:
     assert (bare.json["filings"][0]["accession_number"][-6:], bare.json["pagination"]["total"]) == ("000004", 4)
 
 
-def test_a_description_that_changes_is_found_by_the_new_one_alone(app: App, ask: Any) -> None:
+def test_changed_description_is_found_by_new_words_only(app: App, ask: Any) -> None:
     with app.db.write() as tx:
-        better = told(1, LAMP, "10-K", "2025-02-01", description="YEARLY LETTER")
+        better = build_metadata(1, LAMP, "10-K", "2025-02-01", description="YEARLY LETTER")
         filing_store.upsert(tx, replace(better, evidence=metadata.HEADER_EVIDENCE), app.clock.now())
         tx.run("bump_data_version")
     assert (numbers(ask(q="yearly")), numbers(ask(q="annual"))) == (["-000001"], [])
 
 
-def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_match_too_much_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filing_search, "MAX_WORD_TERMS", 1)
     refused = ask(q="corp")
     message = "q: its words stand for more than 1 names, descriptions and items."
@@ -380,14 +380,14 @@ def test_words_of_too_many_companies_are_refused(app: App, ask: Any, monkeypatch
     assert numbers(ask(q="river")) == ["-000006", "-000005", "-000007"]
 
 
-def test_a_filing_that_is_not_known_and_what_is_no_accession_number(ask: Any) -> None:
+def test_unknown_filing_and_invalid_accession_number(ask: Any) -> None:
     assert ask("/0000001751-25-000099").verdict[:2] == (404, "NOT_FOUND")
     assert ask("/unfiled-0123").json["details"]["param"] == "accession_number"
     assert ask("/0000001751-25-000006/html").verdict[:2] == (404, "NOT_FOUND")
 
 
 @pytest.fixture
-def kept(app: App, ask: Any) -> Any:
+def stored_document(app: App, ask: Any) -> Any:
     """A filing whose primary document is kept: HTML that would do harm if it could."""
     html = "<html><body onload=alert(1)><script>alert('é')</script><p>Lamps</p></body></html>"
     body = FULL.replace(b"lamp.txt", b"lamp.htm").replace(b"Lamps caf\xe9 went on.", html.encode())
@@ -403,8 +403,8 @@ def kept(app: App, ask: Any) -> Any:
     return html, lambda **query: ask("/0000001750-98-000077/html", **query)
 
 
-def test_a_document_is_served_so_that_nothing_in_it_runs(kept: Any) -> None:
-    html, get = kept
+def test_document_is_served_inert(stored_document: Any) -> None:
+    html, get = stored_document
     answer = get()
     assert (answer.status, answer.body.decode()) == (200, html)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
@@ -424,25 +424,25 @@ def test_a_document_is_served_so_that_nothing_in_it_runs(kept: Any) -> None:
         ({"offset": 10**8}, 10**8, None),
     ],
 )
-def test_a_part_of_a_document_counts_characters(kept: Any, query: Any, first: int, last: int | None) -> None:
-    html, get = kept
+def test_document_part_is_in_characters(stored_document: Any, query: Any, first: int, last: int | None) -> None:
+    html, get = stored_document
     assert get(**query).body.decode() == html[first:last]
 
 
-def test_no_character_is_cut_by_a_bound_in_bytes(kept: Any) -> None:
-    html, get = kept
-    place = html.index("é")
-    assert get(offset=place, max_bytes=1).body == b""
-    assert get(offset=place, max_bytes=2).body.decode() == "é"
+def test_max_bytes_never_cuts_a_character(stored_document: Any) -> None:
+    html, get = stored_document
+    position = html.index("é")
+    assert get(offset=position, max_bytes=1).body == b""
+    assert get(offset=position, max_bytes=2).body.decode() == "é"
 
 
-def test_the_documents_of_a_filing_are_listed_and_its_exhibits_find_it(kept: Any, ask: Any) -> None:
+def test_filing_is_found_by_its_exhibits(stored_document: Any, ask: Any) -> None:
     answer = ask(exhibits="99.1")
     assert numbers(answer) == ["-000077"]
     assert numbers(ask(exhibits="EX-99.1,EX-10", form_type="8-K", items="5", cik="1750")) == ["-000077"]
     assert numbers(ask(exhibits="EX-10")) == []
     row = answer.json["data"][0]
-    assert [one["type"] for one in row["document_files"]] == ["8-K", "EX-99.1"]
+    assert [file["type"] for file in row["document_files"]] == ["8-K", "EX-99.1"]
     assert row["document_files"][1] == {"type": "EX-99.1", "document": "ex.htm", "description": None, "size": "31"}
     assert row["all_links"][-1].endswith("/1750/000000175098000077/ex.htm")
 
@@ -450,7 +450,7 @@ def test_the_documents_of_a_filing_are_listed_and_its_exhibits_find_it(kept: Any
 # ---- the others
 
 
-def test_filings_without_their_envelope_page_by_cursor(ask: Any, client: Client) -> None:
+def test_bare_filings_page_by_cursor(ask: Any, client: Client) -> None:
     answer = client.get("/api/v1/filings", query={"limit": 2, "form_type": "8-K"}).json
     assert answer["pagination"] == {"next_cursor": "2025-03-02_175025000003", "total": 3, "total_exact": True}
     assert answer["filings"][0] == {
@@ -462,12 +462,12 @@ def test_filings_without_their_envelope_page_by_cursor(ask: Any, client: Client)
         "filing_url": "https://www.sec.gov/Archives/edgar/data/1751/000000175125000005/0000001751-25-000005-index.htm",
     }
     query = {"limit": 2, "form_type": "8-K", "cursor": answer["pagination"]["next_cursor"]}
-    rest = client.get("/api/v1/filings", query=query).json
-    assert [one["accession_number"][-1] for one in rest["filings"]] == ["2"]
-    assert rest["pagination"]["next_cursor"] is None
+    second_page = client.get("/api/v1/filings", query=query).json
+    assert [filing["accession_number"][-1] for filing in second_page["filings"]] == ["2"]
+    assert second_page["pagination"]["next_cursor"] is None
 
 
-def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
+def test_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
     query: dict[str, Any] = {"date": "2025-03-02", "limit": 2}
     answer = client.get("/api/v1/index", query=query).json
     assert (answer["date"], answer["count"], answer["has_more"]) == ("2025-03-02", 3, True)
@@ -477,8 +477,8 @@ def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
         "form_type": "8-K",
         "accepted_at": None,
     }
-    rest = client.get("/api/v1/index", query={**query, "cursor": answer["next_cursor"]}).json
-    assert [one["accession_number"][-1] for one in rest["accessions"]] == ["5"]
+    second_page = client.get("/api/v1/index", query={**query, "cursor": answer["next_cursor"]}).json
+    assert [filing["accession_number"][-1] for filing in second_page["accessions"]] == ["5"]
     table = client.get("/api/v1/index", query={**query, "format": "csv"}).body.decode().splitlines()
     assert table[0] == "accession_number,cik,form_type,accepted_at"
     assert len(table) == len(answer["accessions"]) + 1
@@ -486,7 +486,7 @@ def test_the_accession_numbers_of_a_day(ask: Any, client: Client) -> None:
     assert client.get("/api/v1/index", query={"date": "1999-01-01"}).json["accessions"] == []
 
 
-def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> None:
+def test_forms_have_counts_and_days(ask: Any, client: Client) -> None:
     answer = client.get("/api/v1/sec/forms").json
     assert answer["data"][0] == {
         "form_type": "8-K",
@@ -496,8 +496,8 @@ def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> 
         "first_filed": "2025-03-01",
         "last_filed": "2025-03-02",
     }
-    one = client.get("/api/v1/sec/forms/10-k%2Fa").json["data"]
-    assert one == {
+    form = client.get("/api/v1/sec/forms/10-k%2Fa").json["data"]
+    assert form == {
         "form_type": "10-K/A",
         "root_form_type": "10-K",
         "description": "Amendment: annual report",
@@ -508,7 +508,9 @@ def test_forms_are_told_with_their_counts_and_days(ask: Any, client: Client) -> 
     dayless = client.get("/api/v1/sec/forms/10-Q").json["data"]
     assert (dayless["filing_count"], dayless["first_filed"], dayless["last_filed"]) == (1, None, None)
     described = client.get("/api/v1/sec/forms", query={"q": "money MARKET"}).json["data"]
-    assert [(one["form_type"], one["filing_count"], one["first_filed"]) for one in described] == [("N-MFP2", 0, None)]
+    assert [(form["form_type"], form["filing_count"], form["first_filed"]) for form in described] == [
+        ("N-MFP2", 0, None)
+    ]
     assert client.get("/api/v1/sec/forms/NOPE").status == 404
 
 
@@ -519,14 +521,14 @@ def test_entities_by_cik_and_of_a_form(ask: Any, client: Client) -> None:
         {"entity_name": "Lamp Corp", "cik": "0000001750"},
     ]
     query = {"limit": 2, "cursor": answer["meta"]["next_cursor"]}
-    assert [one["cik"] for one in client.get("/api/v1/sec/entities", query=query).json["data"]] == ["0000001751"]
+    assert [entity["cik"] for entity in client.get("/api/v1/sec/entities", query=query).json["data"]] == ["0000001751"]
     of_form = client.get("/api/v1/sec/entities", query={"form_type": "4"}).json["data"]
-    assert [one["cik"] for one in of_form] == ["0000000900", "0000001751"]
+    assert [entity["cik"] for entity in of_form] == ["0000000900", "0000001751"]
 
 
 def test_statistics_and_totals(ask: Any, client: Client) -> None:
-    found = client.get("/api/v1/sec/filings/stats").json["data"]
-    assert found == {
+    statistics = client.get("/api/v1/sec/filings/stats").json["data"]
+    assert statistics == {
         "total_entries": 7,
         "top_form_types": [{"form_type": "8-K", "count": 3}]
         + [{"form_type": form, "count": 1} for form in ("10-K", "10-K/A", "10-Q", "4")],
@@ -541,7 +543,7 @@ def test_statistics_and_totals(ask: Any, client: Client) -> None:
     assert answer.headers["x-tokens-charged"] == "0"
 
 
-def test_an_empty_store_answers_with_nothing(app: App, client: Client, user: NewUser) -> None:
+def test_empty_store_returns_empty_lists(app: App, client: Client, user: NewUser) -> None:
     client.key = user.api_key
     assert client.get(PATH).json["data"] == []
     assert client.get("/api/v1/sec/filings/stats").json["data"]["latest_filing_date"] is None

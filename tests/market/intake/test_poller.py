@@ -26,7 +26,7 @@ from finapi.ops import status
 from finapi.store import heartbeats
 from finapi.store.db import OperationalError
 from tests.conftest import NOW, SHARED, needs_shared
-from tests.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission
+from tests.support.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission
 
 APPLE, ACCESSION = 320193, "0000320193-26-000001"
 ERRORS = SHARED / "edgar" / "http_errors"
@@ -35,25 +35,25 @@ SUBMISSIONS = f"/submissions/CIK{APPLE:010}.json"
 
 @pytest.fixture
 def edgar(make_app: Callable[..., App]) -> Iterator[FakeEdgar]:
-    with fake_edgar() as (edgar, there):
-        edgar.url = f"http://127.0.0.1:{there.port}"  # type: ignore[attr-defined]
+    with fake_edgar() as (edgar, server):
+        edgar.url = f"http://127.0.0.1:{server.port}"  # type: ignore[attr-defined]
         edgar.feed[0] = Page(feed())
         yield edgar
 
 
 @pytest.fixture
 def app(make_app: Callable[..., App], edgar: FakeEdgar) -> App:
-    made = make_app(
+    polling_app = make_app(
         user_agent=AGENT,
         base_url=edgar.url,  # type: ignore[attr-defined]
         edgar_per_second=10_000.0,
     )
     # Nothing is missing of the days before, unless a test says so.
-    with made.db.write() as tx:
+    with polling_app.db.write() as tx:
         tx.run("upsert_poll_state", name="indexed_through", value="2026-01-31")
         companies.upsert_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2025-01-01")
         companies.upsert_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
-    return made
+    return polling_app
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def submissions(*accessions: str, form: str = "10-Q", xbrl: int = 1) -> bytes:
         "fileNumber": ["001-1"] * count,
         "filmNumber": ["1"] * count,
     }
-    whole = {
+    company = {
         "cik": str(APPLE),
         "name": "Apple Inc.",
         "tickers": ["AAPL"],
@@ -112,15 +112,13 @@ def submissions(*accessions: str, form: str = "10-Q", xbrl: int = 1) -> bytes:
         "sic": "3571",
         "filings": {"recent": recent, "files": []},
     }
-    return json.dumps(whole).encode()
+    return json.dumps(company).encode()
 
 
 # ---- the feed
 
 
-def test_a_filing_in_the_feed_is_stored_and_told(
-    app: App, edgar: FakeEdgar, poller: Poller, user: users.NewUser
-) -> None:
+def test_feed_filing_is_stored_and_announced(app: App, edgar: FakeEdgar, poller: Poller, user: users.NewUser) -> None:
     watched = sniper.WatchedCompany(APPLE, "AAPL")
     body = {"webhook_url": "https://example.com/hook", "form_types": ["8-K"]}
     sniper.create_target(app, user.id, watched, body, NOW, lambda tx, answer: answer)
@@ -128,36 +126,34 @@ def test_a_filing_in_the_feed_is_stored_and_told(
     poller.run_poll_step()
     assert filings_held(app) == [(ACCESSION, "8-K", "2026-01-31T11:30:00.000Z")]
     with app.db.read() as tx:
-        (told,) = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
-    assert (told["event_type"], told["payload"]["accession_number"]) == ("sniper.filing_hit", ACCESSION)
-    assert told["occurred_at"] == "2026-01-31T11:30:00.000Z"
+        (delivery,) = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
+    assert (delivery["event_type"], delivery["payload"]["accession_number"]) == ("sniper.filing_hit", ACCESSION)
+    assert delivery["occurred_at"] == "2026-01-31T11:30:00.000Z"
     assert beats(app) == dict.fromkeys(["sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway"])
 
 
-def test_the_feed_is_asked_with_a_contact(edgar: FakeEdgar, poller: Poller) -> None:
+def test_feed_request_has_contact(edgar: FakeEdgar, poller: Poller) -> None:
     poller.run_poll_step()
-    (asked,) = edgar.asked
-    assert asked.headers["user-agent"] == AGENT
-    assert asked.headers["accept-encoding"] == "gzip"
-    assert "action=getcurrent" in asked.line
-    assert "count=100" in asked.line
+    (request,) = edgar.requests
+    assert request.headers["user-agent"] == AGENT
+    assert request.headers["accept-encoding"] == "gzip"
+    assert "action=getcurrent" in request.line
+    assert "count=100" in request.line
 
 
 @pytest.mark.parametrize("agent", ["", "finapi", "ann@localhost", "@example.com"])
-def test_nothing_is_asked_without_a_contact(make_app: Callable[..., App], agent: str) -> None:
+def test_no_request_without_contact(make_app: Callable[..., App], agent: str) -> None:
     with pytest.raises(UsageError, match="contact address"):
         Gateway(make_app(user_agent=agent))
 
 
 @pytest.mark.parametrize("agent", ["Z\u00fcrich ann@example.com", "Ann ann@example.com\r\nX: y"])
-def test_a_contact_that_no_header_can_hold_is_refused_and_not_taken_for_edgars_trouble(
-    make_app: Callable[..., App], agent: str
-) -> None:
+def test_contact_that_is_not_ascii_is_refused(make_app: Callable[..., App], agent: str) -> None:
     with pytest.raises(UsageError, match="--user-agent: must be ASCII"):
         Gateway(make_app(user_agent=agent))
 
 
-def test_an_answer_in_gzip_is_unpacked(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_gzip_reply_is_decompressed(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed[0] = Page(gzip.compress(feed(entry(ACCESSION))), headers={"Content-Encoding": "gzip"})
     poller.run_poll_step()
     assert len(filings_held(app)) == 1
@@ -171,7 +167,7 @@ def test_an_answer_in_gzip_is_unpacked(app: App, edgar: FakeEdgar, poller: Polle
         Page(b"", headers={"Content-Encoding": "br"}),
     ],
 )
-def test_an_answer_that_cannot_be_unpacked_is_none(app: App, edgar: FakeEdgar, poller: Poller, page: Page) -> None:
+def test_invalid_gzip_reply_is_a_failure(app: App, edgar: FakeEdgar, poller: Poller, page: Page) -> None:
     edgar.feed[0] = page
     assert poller.run_poll_step() > 1
     assert "no gzip" in poller.counts.problems[0]
@@ -181,18 +177,18 @@ def pages(count: int, size: int = 100) -> dict[int, Page]:
     """A feed of so many pages, a filing an entry, the newest first, a minute apart."""
     newest = datetime(2026, 1, 31, 11, 0, tzinfo=UTC)
     numbers = itertools.count()
-    made = {}
+    feed_pages = {}
     for page in range(count):
         entries = []
         for _ in range(size):
             number = next(numbers)
             moment = newest - timedelta(minutes=number)
             entries.append(entry(f"0000320193-26-{999_999 - number:06}", accepted=moment.isoformat()))
-        made[page * 100] = Page(feed(*entries))
-    return made
+        feed_pages[page * 100] = Page(feed(*entries))
+    return feed_pages
 
 
-def test_the_first_reading_goes_to_the_end_of_the_feed(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_first_reading_reaches_end_of_feed(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed = pages(3)
     edgar.feed[300] = Page(b"<html>SEC.gov | File Unavailable</html>", 503)
     poller.run_poll_step()
@@ -201,10 +197,10 @@ def test_the_first_reading_goes_to_the_end_of_the_feed(app: App, edgar: FakeEdga
     assert poller.counts.problems == []
 
 
-def test_later_readings_go_back_to_what_was_read(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
+def test_later_readings_go_back_to_watermark(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed = pages(2)
     poller.run_poll_step()
-    edgar.asked.clear()
+    edgar.requests.clear()
     poller.run_poll_step()
     assert edgar.paths == ["feed 0"]
     # Two pages and more have come since: read on until what was there before.
@@ -229,13 +225,13 @@ def test_later_readings_go_back_to_what_was_read(app: App, edgar: FakeEdgar, pol
             b"</feed>", older[0].body.partition(b"<entry>")[1] + older[0].body.partition(b"<entry>")[2]
         )
     )
-    edgar.asked.clear()
+    edgar.requests.clear()
     poller.run_poll_step()
     assert edgar.paths == ["feed 0", "feed 100", "feed 200"]
     assert len(filings_held(app)) == 450
 
 
-def test_a_feed_that_is_busy_before_its_end_is_read_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_feed_that_is_busy_too_early_is_read_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     poller.read_feed()
     edgar.feed = {0: Page(feed(entry("0000000001-26-000001", accepted="2026-01-29T06:30:00-05:00")))}
     poller.read_feed()
@@ -247,7 +243,7 @@ def test_a_feed_that_is_busy_before_its_end_is_read_again(app: App, edgar: FakeE
     assert len(filings_held(app)) == 301
 
 
-def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_interrupted_reading_starts_again(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed = pages(3)
     lost, edgar.feed[200] = edgar.feed[200], Page(b"not a feed")
     poller.run_poll_step()
@@ -261,7 +257,7 @@ def test_a_reading_that_was_cut_off_begins_again(app: App, edgar: FakeEdgar, pol
     assert again.counts.filings == 100
 
 
-def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
+def test_filing_on_two_pages_is_announced_with_all_parties(
     app: App, edgar: FakeEdgar, poller: Poller, user: users.NewUser
 ) -> None:
     sniper.create_target(app, user.id, sniper.WatchedCompany(APPLE, "AAPL"), {}, NOW, lambda tx, answer: answer)
@@ -271,17 +267,15 @@ def test_a_filing_whose_parties_stand_on_two_pages_is_told_of_all_of_them(
     edgar.feed = {0: Page(feed(*newer, reporting)), 100: Page(feed(issuer))}
     poller.run_poll_step()
     with app.db.read() as tx:
-        listed = sniper.list_targets(app, tx, user.id, NOW, limit=10)
-        told = next(
+        targets = sniper.list_targets(app, tx, user.id, NOW, limit=10)
+        announced = next(
             event for event in events.list_events_after(tx, events.MAIN_FEED, 0, 200) if ACCESSION in event.data
         )
-    assert listed["targets"][0]["resolution_reason"] == "filing_hit"
-    assert (told.tags.tickers, told.tags.ciks) == (("AAPL",), (f"{APPLE:010}", "0001214156"))
+    assert targets["targets"][0]["resolution_reason"] == "filing_hit"
+    assert (announced.tags.tickers, announced.tags.ciks) == (("AAPL",), (f"{APPLE:010}", "0001214156"))
 
 
-def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(
-    app: App, edgar: FakeEdgar, poller: Poller
-) -> None:
+def test_invalid_entry_is_logged_once(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     wrong = entry("0000320193-26-000002").replace("(Filer)", "")
     edgar.feed[0] = Page(feed(wrong, entry(ACCESSION)))
     poller.run_poll_step()
@@ -293,9 +287,7 @@ def test_an_entry_that_cannot_be_read_is_named_once_and_the_feed_goes_on(
     assert beats(app)["sec_worker"] is None
 
 
-def test_a_time_in_the_future_does_not_shorten_the_readings_after_it(
-    app: App, edgar: FakeEdgar, poller: Poller
-) -> None:
+def test_future_time_does_not_shorten_later_readings(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, accepted="2099-01-01T00:00:00-05:00")))
     poller.read_feed()
     newer = [entry(f"0000789019-26-{number:06}", accepted=NOW.isoformat()) for number in range(150)]
@@ -304,7 +296,7 @@ def test_a_time_in_the_future_does_not_shorten_the_readings_after_it(
     assert len(filings_held(app)) == 151
 
 
-def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
+def test_document_is_fetched_again_after_full_disk(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     follow(app)
@@ -323,7 +315,7 @@ def test_a_document_that_the_full_disk_kept_out_is_fetched_again(
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
-def test_the_same_feed_again_changes_and_tells_nothing(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_same_feed_again_changes_nothing(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     edgar.feed[0] = Page(
         feed(entry(ACCESSION, form="4", role="Issuer"), entry(ACCESSION, form="4", cik=1, name="X", role="Reporting"))
     )
@@ -353,7 +345,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("page", "seconds", "reason"), REFUSALS)
-def test_a_refusal_is_waited_out(
+def test_back_off_after_refusal(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, page: Page, seconds: int, reason: str
 ) -> None:
     edgar.always = page
@@ -365,15 +357,15 @@ def test_a_refusal_is_waited_out(
     # Not even a restart asks before the time.
     clock.advance(seconds - 0.001)
     Poller(app, Gateway(app), interval_seconds=0.0).run_poll_step()
-    assert len(edgar.asked) == 1
+    assert len(edgar.requests) == 1
     clock.advance(0.001)
     edgar.always = None
     poller.run_poll_step()
-    assert len(edgar.asked) == 2
+    assert len(edgar.requests) == 2
     assert set(beats(app).values()) == {None}
 
 
-def test_a_refusal_that_is_repeated_is_waited_out_longer(edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
+def test_back_off_doubles_with_each_refusal(edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.always = Page(b"", 503)
     waits = []
     for _ in range(8):
@@ -386,7 +378,7 @@ def test_a_refusal_that_is_repeated_is_waited_out_longer(edgar: FakeEdgar, polle
     assert poller.run_poll_step() == 60
 
 
-def test_nobody_there_is_waited_out_too(app: App, make_app: Callable[..., App]) -> None:
+def test_back_off_without_connection(app: App, make_app: Callable[..., App]) -> None:
     alone = make_app(user_agent=AGENT, base_url="http://127.0.0.1:1", edgar_per_second=1000.0)
     poller = Poller(alone, Gateway(alone), interval_seconds=0.0)
     assert poller.run_poll_step() == 30
@@ -415,7 +407,7 @@ def test_recorded_refusals(app: App, edgar: FakeEdgar, name: str, status: int, k
             gateway.get("www", "/x")
 
 
-def test_requests_keep_their_distance(
+def test_requests_are_spaced_evenly(
     make_app: Callable[..., App], edgar: FakeEdgar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("finapi.market.intake.gateway.time", SimpleNamespace(monotonic=lambda: 100.0))
@@ -442,9 +434,7 @@ def index(*lines: str) -> bytes:
     return (head + "".join(f"{line}\n" for line in lines)).encode()
 
 
-def test_the_index_closes_the_gap_of_days_that_ended(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_index_closes_gap_of_ended_days(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     with app.db.write() as tx:
         tx.run("upsert_poll_state", name="indexed_through", value="2026-01-28")
     line = "320193|Apple Inc.|8-K|20260129|edgar/data/320193/0000320193-26-000009.txt"
@@ -460,7 +450,7 @@ def test_the_index_closes_the_gap_of_days_that_ended(
     assert [row[0] for row in filings_held(app)] == ["0000320193-26-000009"]
 
 
-def test_a_day_without_an_index_is_asked_for_until_it_must_have_been_a_holiday(
+def test_missing_index_is_requested_until_it_is_a_holiday(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
     with app.db.write() as tx:
@@ -496,16 +486,14 @@ def test_documents_of_followed_companies_are_fetched_once(app: App, edgar: FakeE
     assert row[0] == "main.htm"
 
 
-def test_forms_of_insiders_and_13f_reports_are_fetched_of_everybody(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+def test_ownership_forms_and_13f_are_fetched_for_all(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     forms = ["4", "13F-HR", "13F-HR/A", "424B2", "40-F", "13F-NT", "3/A"]
     edgar.feed[0] = Page(feed(*[entry(f"0000320193-26-{number:06}", form=form) for number, form in enumerate(forms)]))
     poller.read_feed()
     assert sorted(documents(app)) == [f"0000320193-26-{number:06}" for number in (0, 1, 2, 6)]
 
 
-def test_a_document_that_is_not_there_yet_is_asked_for_again(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_missing_document_is_requested_again(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
     for _ in range(3):
         poller.run_poll_step()
@@ -516,19 +504,19 @@ def test_a_document_that_is_not_there_yet_is_asked_for_again(
     assert documents(app)[ACCESSION][0] == "done"
 
 
-def asked_at(edgar: FakeEdgar, poller: Poller, clock: FixedClock, days: int) -> list[int]:
+def list_request_minutes(edgar: FakeEdgar, poller: Poller, clock: FixedClock, days: int) -> list[int]:
     """After how many seconds the document was asked for, the poller stepped every minute but for nothing."""
-    began, asked = clock.now(), list[int]()
+    began, request_minutes = clock.now(), list[int]()
     for _ in range(days * 1440):
         before = edgar.paths.count(build_document_path(APPLE, ACCESSION))
         poller.fetch_due_documents()
         if edgar.paths.count(build_document_path(APPLE, ACCESSION)) > before:
-            asked.append(round((clock.now() - began).total_seconds()))
+            request_minutes.append(round((clock.now() - began).total_seconds()))
         clock.advance(60)
-    return asked
+    return request_minutes
 
 
-PLACE = build_document_path(APPLE, ACCESSION)
+DOCUMENT_PATH = build_document_path(APPLE, ACCESSION)
 WHOLE = full_submission(ACCESSION)
 MAINTENANCE = b"<html><head><title>SEC.gov | Maintenance</title></head></html>"
 # What comes in place of a document, and why it is put off.
@@ -554,137 +542,127 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_not_the_whole_document_is_put_off_and_fetched_when_it_is_there(
+def test_incomplete_document_is_postponed(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, name: str
 ) -> None:
     page, reason = WRONG[name]
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4"), entry("0000320193-26-000002", form="4")))
-    edgar.pages[PLACE] = page
+    edgar.pages[DOCUMENT_PATH] = page
     other = build_document_path(APPLE, "0000320193-26-000002")
     edgar.pages[other] = Page(full_submission("0000320193-26-000002", form="4"))
     for _ in range(5):
         poller.run_poll_step()
     # Asked once, and nothing else waits for it.
-    assert (edgar.paths.count(PLACE), edgar.paths.count("feed 0")) == (1, 5)
+    assert (edgar.paths.count(DOCUMENT_PATH), edgar.paths.count("feed 0")) == (1, 5)
     assert documents(app) == {ACCESSION: ("due", reason), "0000320193-26-000002": ("done", None)}
     assert poller.counts.put_off == 1
     assert beats(app)["sec_gateway"] is None
-    edgar.pages[PLACE] = Page(full_submission(ACCESSION, form="4"))
+    edgar.pages[DOCUMENT_PATH] = Page(full_submission(ACCESSION, form="4"))
     clock.advance(60)
     poller.run_poll_step()
     assert documents(app)[ACCESSION][0] == "done"
 
 
-def test_a_document_is_given_up_after_ten_tries_over_three_days_and_can_be_asked_for_again(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_document_is_given_up_after_ten_tries(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
-    edgar.pages[PLACE] = Page(MAINTENANCE)
+    edgar.pages[DOCUMENT_PATH] = Page(MAINTENANCE)
     poller.read_feed()
     minutes = [0, 1, 6, 21, 81, 261, 621, 1341, 2781, 4221]
-    assert asked_at(edgar, poller, clock, days=4) == [60 * one for one in minutes]
+    assert list_request_minutes(edgar, poller, clock, days=4) == [60 * minute for minute in minutes]
     assert documents(app) == {ACCESSION: ("refused", "answered with an error page")}
     with app.db.read() as tx:
-        (listed,) = fetch_queue.list_failed_documents(tx)
-    assert (listed["state"], listed["tries"], listed["next_try_at"]) == ("given_up", 9, None)
-    assert listed["given_up_at"] == iso(NOW + timedelta(minutes=4221))
+        (failed_document,) = fetch_queue.list_failed_documents(tx)
+    assert (failed_document["state"], failed_document["tries"], failed_document["next_try_at"]) == ("given_up", 9, None)
+    assert failed_document["given_up_at"] == iso(NOW + timedelta(minutes=4221))
     figures = app.metrics.render(status.compute_metrics(app)).splitlines()
     assert 'finapi_edgar_documents_total{outcome="given_up"} 1' in figures
     assert 'finapi_edgar_documents_total{outcome="put_off"} 9' in figures
     assert "finapi_edgar_documents_given_up 1" in figures
     assert fetch_queue.retry_documents(app, ["0000320193-26-000002", None], clock.now()) == [0, 1]
-    edgar.pages[PLACE] = Page(full_submission(ACCESSION, form="4"))
+    edgar.pages[DOCUMENT_PATH] = Page(full_submission(ACCESSION, form="4"))
     poller.fetch_due_documents()
     with app.db.read() as tx:
         assert (fetch_queue.list_failed_documents(tx), fetch_queue.count_given_up(tx)) == ([], 0)
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
-def test_a_time_that_the_answer_names_is_waited_for(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_retry_after_of_reply_is_respected(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
-    edgar.pages[PLACE] = Page(b"", 503, {"Retry-After": "600"})
+    edgar.pages[DOCUMENT_PATH] = Page(b"", 503, {"Retry-After": "600"})
     for seconds in (0, 599, 1):
         clock.advance(seconds)
         poller.run_poll_step()
-    assert (edgar.paths.count(PLACE), edgar.paths.count("feed 0")) == (2, 3)
+    assert (edgar.paths.count(DOCUMENT_PATH), edgar.paths.count("feed 0")) == (2, 3)
 
 
-def test_one_document_that_always_fails_leaves_the_feed_its_seconds(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_failing_document_does_not_delay_feed(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
-    edgar.pages[PLACE] = Page(b"", 500)
+    edgar.pages[DOCUMENT_PATH] = Page(b"", 500)
     for _ in range(84):
         poller.run_poll_step()
         clock.advance(5)
     # Seven minutes of a feed every five seconds.
     assert edgar.paths.count("feed 0") == 84
-    assert edgar.paths.count(PLACE) == 3
+    assert edgar.paths.count(DOCUMENT_PATH) == 3
 
 
-def test_when_documents_fail_one_after_the_other_the_feed_is_asked_before_the_rest(
+def test_feed_is_read_after_repeated_document_failures(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
-    wanted = [f"0000320193-26-{number:06}" for number in range(10)]
-    edgar.feed[0] = Page(feed(*[entry(one, form="4") for one in wanted]))
-    for one in wanted:
-        edgar.pages[build_document_path(APPLE, one)] = Page(b"", 500)
+    accessions = [f"0000320193-26-{number:06}" for number in range(10)]
+    edgar.feed[0] = Page(feed(*[entry(accession, form="4") for accession in accessions]))
+    for accession in accessions:
+        edgar.pages[build_document_path(APPLE, accession)] = Page(b"", 500)
     poller.run_poll_step()
-    assert len(edgar.asked) == 1 + MAX_FAILURES_IN_A_ROW
+    assert len(edgar.requests) == 1 + MAX_FAILURES_IN_A_ROW
     edgar.feed[0] = Page(b"", 500)
     assert poller.run_poll_step() == 60
     # None of the others has lost a try to an outage.
     assert sum(reason is None for _, reason in documents(app).values()) == 10 - MAX_FAILURES_IN_A_ROW
 
 
-def test_after_a_block_the_feed_is_read_first(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+def test_feed_is_read_first_after_back_off(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
-    edgar.pages[PLACE] = Page(b"<html>Request Rate Threshold Exceeded</html>", 429)
+    edgar.pages[DOCUMENT_PATH] = Page(b"<html>Request Rate Threshold Exceeded</html>", 429)
     poller = Poller(app, Gateway(app), interval_seconds=5.0, monotonic=clock.monotonic)
     poller.run_poll_step()
     for _ in range(300):
         clock.advance(min(poller.run_poll_step(), 5.0))
     # In 25 minutes: each time behind a reading of the feed, and for ten minutes, not for longer and longer.
-    asked = [path for path in edgar.paths if path in ("feed 0", PLACE)]
-    blocked = [before for before, path in itertools.pairwise(asked) if path == PLACE]
+    requested_paths = [path for path in edgar.paths if path in ("feed 0", DOCUMENT_PATH)]
+    blocked = [before for before, path in itertools.pairwise(requested_paths) if path == DOCUMENT_PATH]
     assert blocked == ["feed 0"] * len(blocked)
-    assert asked.count(PLACE) == 3
+    assert requested_paths.count(DOCUMENT_PATH) == 3
     assert documents(app) == {ACCESSION: ("due", "it answered 429")}
 
 
-@pytest.mark.parametrize("place", [SUBMISSIONS, build_index_path(datetime(2026, 1, 30).date())])
-def test_a_list_or_an_index_that_always_fails_is_asked_for_once_an_hour(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, place: str
+@pytest.mark.parametrize("path", [SUBMISSIONS, build_index_path(datetime(2026, 1, 30).date())])
+def test_failing_list_or_index_is_requested_hourly(
+    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock, path: str
 ) -> None:
     with app.db.write() as tx:
         tx.run("upsert_poll_state", name="indexed_through", value="2026-01-29")
     follow(app)
-    edgar.pages[place] = Page(b"", 500)
+    edgar.pages[path] = Page(b"", 500)
     for _ in range(70):
         poller.run_poll_step()
         clock.advance(60)
-    assert (edgar.paths.count(place), edgar.paths.count("feed 0")) == (2, 70)
+    assert (edgar.paths.count(path), edgar.paths.count("feed 0")) == (2, 70)
     assert beats(app)["sec_gateway"] is None
 
 
-def test_a_list_that_is_a_page_of_something_else_is_not_taken_for_stored(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_wrong_page_is_not_stored_as_list(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(b"<html>Back soon</html>", headers={"ETag": '"v1"'})
     poller.run_poll_step()
     assert len(poller.counts.problems) == 1
     clock.advance(3600)
     poller.run_poll_step()
-    asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
-    assert [received.headers.get("if-none-match") for received in asked] == [None, None]
+    requests = [received for received in edgar.requests if SUBMISSIONS in received.line]
+    assert [received.headers.get("if-none-match") for received in requests] == [None, None]
 
 
-def test_a_document_that_cannot_be_read_is_refused_and_the_rest_goes_on(
-    app: App, edgar: FakeEdgar, poller: Poller
-) -> None:
+def test_invalid_document_is_refused_and_others_fetched(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     follow(app)
     other = "0000320193-26-000002"
     edgar.feed[0] = Page(feed(entry(ACCESSION), entry(other)))
@@ -697,9 +675,7 @@ def test_a_document_that_cannot_be_read_is_refused_and_the_rest_goes_on(
     assert states[other] == ("done", None)
 
 
-def test_a_refusal_in_the_middle_loses_no_document(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_back_off_between_documents_loses_none(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     follow(app)
     edgar.feed[0] = Page(feed(entry(ACCESSION)))
     edgar.pages[build_document_path(APPLE, ACCESSION)] = Page(b"", 403)
@@ -711,9 +687,7 @@ def test_a_refusal_in_the_middle_loses_no_document(
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
-def test_a_document_that_edgar_fails_at_keeps_no_other_from_being_fetched(
-    app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
-) -> None:
+def test_failed_document_does_not_block_others(app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock) -> None:
     follow(app)
     other = "0000320193-26-000002"
     edgar.feed[0] = Page(feed(entry(other), entry(ACCESSION)))
@@ -724,7 +698,7 @@ def test_a_document_that_edgar_fails_at_keeps_no_other_from_being_fetched(
     assert documents(app) == {ACCESSION: ("due", "answered 500"), other: ("done", None)}
 
 
-def test_a_document_beyond_any_is_refused_and_nobody_is_told_off(
+def test_too_long_document_is_refused_without_back_off(
     app: App, edgar: FakeEdgar, poller: Poller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("finapi.market.intake.gateway.MAX_DOCUMENT_BYTES", 5_000)
@@ -739,7 +713,7 @@ def test_a_document_beyond_any_is_refused_and_nobody_is_told_off(
 # ---- followed companies
 
 
-def test_the_list_of_a_followed_company_is_fetched_when_it_may_be_new(
+def test_followed_list_is_fetched_when_it_may_be_new(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
     follow(app)
@@ -751,17 +725,15 @@ def test_the_list_of_a_followed_company_is_fetched_when_it_may_be_new(
     assert documents(app) == {ACCESSION: ("done", None)}
     clock.advance(86_400)
     poller.run_poll_step()
-    asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
-    assert [received.headers.get("if-none-match") for received in asked] == [None, '"v1"']
+    requests = [received for received in edgar.requests if SUBMISSIONS in received.line]
+    assert [received.headers.get("if-none-match") for received in requests] == [None, '"v1"']
     # A filing in the feed hastens the next look.
     edgar.feed[0] = Page(feed(entry("0000320193-26-000002")))
     poller.run_poll_step()
     assert edgar.paths.count(SUBMISSIONS) == 3
 
 
-def test_what_a_company_filed_lately_is_fetched_when_it_comes_to_be_followed(
-    app: App, edgar: FakeEdgar, poller: Poller
-) -> None:
+def test_recent_filings_of_newly_followed_company_are_fetched(app: App, edgar: FakeEdgar, poller: Poller) -> None:
     follow(app)
     edgar.pages[SUBMISSIONS] = Page(submissions(ACCESSION, form="CORRESP", xbrl=0))
     poller.run_poll_step()
@@ -769,7 +741,7 @@ def test_what_a_company_filed_lately_is_fetched_when_it_comes_to_be_followed(
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("settings", "expected"),
     [
         ({}, {"10-Q"}),
         ({"follow_days": 1}, set()),
@@ -777,8 +749,8 @@ def test_what_a_company_filed_lately_is_fetched_when_it_comes_to_be_followed(
         ({"follow_forms": ("10-Q",)}, {"10-Q"}),
     ],
 )
-def test_how_far_back_and_which_forms_are_settings(
-    make_app: Callable[..., App], edgar: FakeEdgar, settings: dict[str, object], wanted: set[str]
+def test_follow_days_and_forms_are_settings(
+    make_app: Callable[..., App], edgar: FakeEdgar, settings: dict[str, object], expected: set[str]
 ) -> None:
     url = edgar.url  # type: ignore[attr-defined]
     app = make_app(user_agent=AGENT, base_url=url, edgar_per_second=10_000.0, **settings)
@@ -791,10 +763,10 @@ def test_how_far_back_and_which_forms_are_settings(
     poller.run_poll_step()
     with app.db.read() as tx:
         forms = {row[0] for row in tx._connection.execute("SELECT form FROM wanted_documents")}
-    assert forms == wanted
+    assert forms == expected
 
 
-def test_news_of_a_followed_company_are_those_of_the_forms_that_are_set(app: App) -> None:
+def test_feed_filings_are_limited_to_followed_forms(app: App) -> None:
     follow(app)
     with app.db.write() as tx:
         fetch_queue.queue_filing(tx, NOW, "0000320193-26-000001", "CORRESP", [APPLE], ("10-K",))
@@ -803,7 +775,7 @@ def test_news_of_a_followed_company_are_those_of_the_forms_that_are_set(app: App
     assert sorted(documents(app)) == ["0000320193-26-000002", "0000320193-26-000003"]
 
 
-def test_an_answer_that_was_not_stored_is_asked_for_whole(
+def test_unstored_reply_is_requested_unconditionally(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:
     follow(app)
@@ -819,11 +791,11 @@ def test_an_answer_that_was_not_stored_is_asked_for_whole(
     poller.run_poll_step()
     clock.advance(3600)
     poller.run_poll_step()
-    asked = [received for received in edgar.asked if SUBMISSIONS in received.line]
-    assert [received.headers.get("if-none-match") for received in asked] == [None, None]
+    requests = [received for received in edgar.requests if SUBMISSIONS in received.line]
+    assert [received.headers.get("if-none-match") for received in requests] == [None, None]
 
 
-def test_following_is_added_listed_and_dropped(app: App) -> None:
+def test_companies_are_followed_and_unfollowed(app: App) -> None:
     follow(app)
     follow(app, 1067983)
     with app.db.write() as tx:
@@ -844,18 +816,16 @@ def test_following_is_added_listed_and_dropped(app: App) -> None:
 def test_an_archive_directory_is_read_like_edgar(make_app: Callable[..., App], tmp_path: Path, scheme: str) -> None:
     (tmp_path / "submissions").mkdir()
     (tmp_path / SUBMISSIONS.lstrip("/")).write_bytes(submissions(ACCESSION))
-    place = tmp_path / build_document_path(APPLE, ACCESSION).lstrip("/")
-    place.parent.mkdir(parents=True)
-    place.write_bytes(full_submission(ACCESSION, form="10-Q"))
+    file = tmp_path / build_document_path(APPLE, ACCESSION).lstrip("/")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(full_submission(ACCESSION, form="10-Q"))
     app = make_app(base_url=f"{scheme}{tmp_path}")
     follow(app)
     Poller(app, Gateway(app), interval_seconds=0.0).run_poll_step()
     assert documents(app) == {ACCESSION: ("done", None)}
 
 
-def test_a_pipe_in_an_archive_is_no_document_and_is_not_waited_for(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
+def test_pipe_in_archive_directory_is_missing(make_app: Callable[..., App], tmp_path: Path) -> None:
     pipe = tmp_path / "submissions" / "CIK0000320193.json"
     pipe.parent.mkdir()
     os.mkfifo(pipe)
@@ -867,13 +837,13 @@ def recorded(folder: Path, moment: str, start: int, *entries: str) -> None:
     (folder / f"getcurrent_{moment}_start{start}.atom").write_bytes(feed(*entries))
 
 
-def test_a_recording_is_played_in_its_order_and_at_its_speed(app: App, user: users.NewUser, tmp_path: Path) -> None:
+def test_recording_is_played_in_order_and_at_speed(app: App, user: users.NewUser, tmp_path: Path) -> None:
     recorded(tmp_path, "20260131T060000", 0, entry("0000320193-26-000001"))
     recorded(tmp_path, "20260131T060100", 0, entry("0000320193-26-000002"), entry("0000320193-26-000001"))
     recorded(tmp_path, "20260131T060230", 0, entry("0000320193-26-000003", form="4"))
-    place = tmp_path / build_document_path(APPLE, "0000320193-26-000003").lstrip("/")
-    place.parent.mkdir(parents=True)
-    place.write_bytes(full_submission("0000320193-26-000003", form="4"))
+    file = tmp_path / build_document_path(APPLE, "0000320193-26-000003").lstrip("/")
+    file.parent.mkdir(parents=True)
+    file.write_bytes(full_submission("0000320193-26-000003", form="4"))
     waits: list[tuple[float, int]] = []
     counts = replay.play(app, tmp_path, 60.0, lambda seconds: waits.append((seconds, len(filings_held(app)))))
     assert waits == [(0.0, 0), (1.0, 1), (1.5, 2)]
@@ -881,13 +851,13 @@ def test_a_recording_is_played_in_its_order_and_at_its_speed(app: App, user: use
     assert replay.play(app, tmp_path, 1e6, lambda seconds: None).filings == 0
 
 
-def test_an_empty_folder_is_no_recording(app: App, tmp_path: Path) -> None:
+def test_empty_folder_is_not_a_recording(app: App, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no recorded page"):
         replay.play(app, tmp_path, 60.0, lambda seconds: None)
 
 
 @needs_shared
-def test_the_recorded_minute_of_12_december_2025(app: App) -> None:
+def test_recorded_minute_of_12_december_2025(app: App) -> None:
     waits: list[float] = []
     counts = replay.play(app, SHARED / "edgar" / "feeds", 60.0, waits.append)
     # Two readings 57 s apart. The second goes back to the first within its first page; the accession numbers

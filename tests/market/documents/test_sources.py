@@ -12,13 +12,13 @@ import pytest
 from finapi.market.documents import sources
 
 
-def unreadable(file: Path) -> str:
+def get_unreadable_reason(file: Path) -> str:
     (only,) = sources.iter_groups([file])
     assert isinstance(only, sources.Unreadable), only
     return only.reason
 
 
-def many(file: Path, count: int) -> Path:
+def write_zip_of_empty_entries(file: Path, count: int) -> Path:
     """A zip of empty entries, made without zipfile: it would take a minute for a million."""
     name = b"0123456"
     local = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0) + name
@@ -33,38 +33,36 @@ def many(file: Path, count: int) -> Path:
     return file
 
 
-def test_zip_of_a_million_entries_is_refused_before_its_list_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = many(tmp_path / "many.zip", 1_000_000)
+def test_zip_with_million_entries_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_zip_of_empty_entries(tmp_path / "many.zip", 1_000_000)
 
     def opened(*arguments: object) -> None:
         raise AssertionError("opened")
 
     monkeypatch.setattr(zipfile, "ZipFile", opened)
-    assert "lists more entries" in unreadable(file)
+    assert "lists more entries" in get_unreadable_reason(file)
 
 
-def test_list_of_entries_behind_a_comment_is_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directory_before_zip_comment_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "comment.zip"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("a.json", "{}")
         archive.comment = b"c" * 60_000
     monkeypatch.setattr(sources, "MAX_DIRECTORY_BYTES", 10)
-    assert "lists more entries" in unreadable(file)
+    assert "lists more entries" in get_unreadable_reason(file)
 
 
 def test_zip_of_many_entries_can_be_read(tmp_path: Path) -> None:
-    (group,) = sources.iter_groups([many(tmp_path / "some.zip", 2_000)])
+    (group,) = sources.iter_groups([write_zip_of_empty_entries(tmp_path / "some.zip", 2_000)])
     assert isinstance(group, sources.Group)
     assert len(group.entries) == 2_000
 
 
 @pytest.mark.parametrize("data", [b"PK\5\6", b"PK\3\4" + b"\0" * 40, b"PK\5\6" + b"\xff" * 18])
-def test_what_only_begins_like_a_zip_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_file_with_only_zip_signature_is_refused(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "no.zip"
     file.write_bytes(data)
-    assert unreadable(file)
+    assert get_unreadable_reason(file)
 
 
 def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
@@ -73,17 +71,15 @@ def test_lines_of_a_file_and_of_a_zip_are_the_same(tmp_path: Path) -> None:
     (tmp_path / "folder" / "a.txt").write_bytes(data)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.txt", data)
-    for place in ("folder", "a.zip"):
-        for group in sources.iter_groups([tmp_path / place]):
+    for name in ("folder", "a.zip"):
+        for group in sources.iter_groups([tmp_path / name]):
             assert isinstance(group, sources.Group)
             assert list(group.entries[0].iter_lines()) == [b"first", b"", b"last line without an end"]
             assert group.entries[0].size == len(data)
     assert list(sources.build_entry("a", "a", data).iter_lines()) == [b"first", b"", b"last line without an end"]
 
 
-def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_file_is_reported_and_others_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text("{}")
     look = Path.is_file
@@ -101,7 +97,7 @@ def test_a_file_that_nobody_may_look_at_is_named_and_the_rest_goes_on(
     assert [entry.name for entry in group.entries] == ["b.json"]
 
 
-def test_a_name_that_is_no_utf_8_can_be_stored(tmp_path: Path) -> None:
+def test_name_that_is_not_utf_8_is_escaped(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (folder / os.fsdecode(b"\xff.json")).write_text("{}")

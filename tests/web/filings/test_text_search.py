@@ -26,7 +26,7 @@ from finapi.ops import doctor
 from finapi.store import db
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.test_filings import FULL, run
+from tests.market.documents.test_filing_store import FULL, run
 
 PATH = "/api/v1/sec/filings/search"
 LAMP, RIVER = 1750, 1751
@@ -37,7 +37,7 @@ PAGE = """<html><head><title>unseen</title></head><body><!-- unseen --><script>u
 PLAIN = "The RESTATED figures of Estée Lamp Corp\nNet income\nA material weakness\u2014found in 2024."
 
 
-def keep(
+def store_text(
     app: App,
     cik: int,
     number: int,
@@ -46,14 +46,14 @@ def keep(
     form: str = "8-K",
     media: str = "htm",
     *,
-    named: bool = True,
+    has_name: bool = True,
 ) -> str:
     accession = f"{cik:010}-25-{number:06}"
     name = f"d{number}.{media}"
-    party, document = Party(cik, 2, f"Company {cik}"), name if named else None
-    told = FilingMetadata(accession, metadata.HEADER_EVIDENCE, [party], form, day, primary_document=document)
+    party, document = Party(cik, 2, f"Company {cik}"), name if has_name else None
+    filing = FilingMetadata(accession, metadata.HEADER_EVIDENCE, [party], form, day, primary_document=document)
     with app.db.write() as tx:
-        stored = filing_store.upsert(tx, told, app.clock.now())
+        stored = filing_store.upsert(tx, filing, app.clock.now())
         text = submission_documents.prepare_text(body.encode(), name, 10**6)
         submission_documents.insert_documents(
             tx, stored.id, [], text, max_stored_bytes=10**6, max_indexed_characters=app.config.documents_searched
@@ -73,15 +73,15 @@ def find(app: App, client: Client, user: NewUser) -> Callable[..., Answer]:
 
 def accessions(answer: Answer) -> list[str]:
     assert answer.status == 200, answer.json
-    return [one["accession_number"][-6:] for one in answer.json["data"]]
+    return [match["accession_number"][-6:] for match in answer.json["data"]]
 
 
-def test_plain_text_is_what_a_reader_sees() -> None:
+def test_plain_text_is_the_visible_text() -> None:
     assert text_index.extract_plain_text(PAGE) == PLAIN
 
 
-def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find: Callable[..., Answer]) -> None:
-    accession = keep(app, LAMP, 1, PAGE, "2025-02-01")
+def test_match_has_offset_and_snippet(app: App, find: Callable[..., Answer]) -> None:
+    accession = store_text(app, LAMP, 1, PAGE, "2025-02-01")
     answer = find('"material weakness"', limit=1)
     at = PLAIN.index("material weakness")
     folder = f"https://www.sec.gov/Archives/edgar/data/1750/{accession.replace('-', '')}"
@@ -119,19 +119,15 @@ def test_a_document_is_found_with_the_place_where_the_words_stand(app: App, find
     assert answer.headers["x-tokens-charged"] == "10"
 
 
-def test_a_document_without_a_name_is_found_in_the_whole_text_of_its_filing(
-    app: App, find: Callable[..., Answer]
-) -> None:
-    accession = keep(app, LAMP, 1, PAGE, "1998-02-01", named=False)
+def test_unnamed_document_links_to_full_submission(app: App, find: Callable[..., Answer]) -> None:
+    accession = store_text(app, LAMP, 1, PAGE, "1998-02-01", has_name=False)
     (row,) = find('"material weakness"').json["data"]
     url = f"https://www.sec.gov/Archives/edgar/data/1750/{accession}.txt"
     assert (row["document_url"], row["place_url"]) == (url, f"{url}#:~:text=material%20weakness")
 
 
-def test_the_offset_is_one_of_the_plain_text_of_the_document(
-    app: App, client: Client, find: Callable[..., Answer]
-) -> None:
-    accession = keep(app, LAMP, 1, PAGE, "2025-02-01")
+def test_offset_counts_in_plain_text(app: App, client: Client, find: Callable[..., Answer]) -> None:
+    accession = store_text(app, LAMP, 1, PAGE, "2025-02-01")
     (row,) = find("income").json["data"]
     query = {"plain": "true", "offset": row["offset"], "length": row["length"]}
     text = client.get(f"/api/v1/sec/filings/{accession}/html", query=query)
@@ -140,7 +136,7 @@ def test_the_offset_is_one_of_the_plain_text_of_the_document(
 
 
 @pytest.mark.parametrize(
-    ("q", "found"),
+    ("q", "is_match"),
     [
         ("restated", True),  # a letter in bold is of the word
         ("estee", True),  # without accents, as with them
@@ -161,16 +157,16 @@ def test_the_offset_is_one_of_the_plain_text_of_the_document(
         ("p td br", False),
     ],
 )
-def test_what_words_find(app: App, find: Callable[..., Answer], q: str, found: bool) -> None:
-    keep(app, LAMP, 1, PAGE, "2025-02-01")
-    assert bool(accessions(find(q))) is found
+def test_words_that_match(app: App, find: Callable[..., Answer], q: str, is_match: bool) -> None:
+    store_text(app, LAMP, 1, PAGE, "2025-02-01")
+    assert bool(accessions(find(q))) is is_match
 
 
 @pytest.mark.parametrize(
     "q",
     ['"', 'a "b', "-lamp", "&", "a*", "ab*", " ".join(f"w{n}" for n in range(17)), "abc* abd* abe*", "*", '""'],
 )
-def test_a_query_that_cannot_be_read_or_would_be_too_much_work(find: Callable[..., Answer], q: str) -> None:
+def test_invalid_or_expensive_query_is_refused(find: Callable[..., Answer], q: str) -> None:
     answer = find(q)
     assert (*answer.verdict[:2], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "q")
 
@@ -205,11 +201,11 @@ FILED = (
 @pytest.fixture
 def filed(app: App, find: Callable[..., Answer]) -> Callable[..., Answer]:
     for number, cik, day, form in FILED:
-        keep(app, cik, number, f"<p>every lamp, number {number}</p>", day, form)
+        store_text(app, cik, number, f"<p>every lamp, number {number}</p>", day, form)
     return find
 
 
-def test_documents_are_listed_from_the_newest_day_each_page_once(filed: Callable[..., Answer]) -> None:
+def test_matches_are_newest_first_and_paged(filed: Callable[..., Answer]) -> None:
     expected = ["000005", "000002", "000001", "000003", "000004"]
     assert accessions(filed("lamp")) == expected
     for size in (1, 2, 4, 5):
@@ -242,16 +238,16 @@ def test_filters_of_a_search(filed: Callable[..., Answer], query: Any, expected:
     assert answer.json["meta"]["undated_left_out"] == left_out
 
 
-def test_words_of_a_filing_whose_day_becomes_known_move_there(app: App, filed: Callable[..., Answer]) -> None:
-    told = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER_EVIDENCE, [Party(LAMP, 2)], "8-K", "2025-06-01")
+def test_words_move_to_the_day_that_becomes_known(app: App, filed: Callable[..., Answer]) -> None:
+    filing = FilingMetadata(f"{LAMP:010}-25-000004", metadata.HEADER_EVIDENCE, [Party(LAMP, 2)], "8-K", "2025-06-01")
     with app.db.write() as tx:
-        filing_store.upsert(tx, told, app.clock.now())
+        filing_store.upsert(tx, filing, app.clock.now())
         tx.run("bump_data_version")
     assert accessions(filed("lamp")) == ["000004", "000005", "000002", "000001", "000003"]
     assert accessions(filed('"number 4"', from_date="2025-06-01")) == ["000004"]
 
 
-def test_a_deleted_document_is_found_no_more(app: App, filed: Callable[..., Answer]) -> None:
+def test_deleted_document_is_not_found(app: App, filed: Callable[..., Answer]) -> None:
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM filing_bodies WHERE filing_id = (SELECT max(id) FROM filings)")
         tx.run("bump_data_version")
@@ -260,10 +256,10 @@ def test_a_deleted_document_is_found_no_more(app: App, filed: Callable[..., Answ
     assert (answer.json["meta"]["documents_kept"], answer.json["meta"]["documents_searched"]) == (4, 4)
 
 
-def test_what_is_kept_but_not_searched_is_told(make_app: Callable[..., App]) -> None:
+def test_meta_counts_documents_that_are_not_searched(make_app: Callable[..., App]) -> None:
     app = make_app(documents_searched=30)
     for number in (1, 2):
-        keep(app, LAMP, number, "<p>twenty letters are here</p>", "2025-02-01")
+        store_text(app, LAMP, number, "<p>twenty letters are here</p>", "2025-02-01")
     with app.db.read() as tx:
         assert text_search.get_text_counts(tx) == (2, 1)
 
@@ -271,7 +267,7 @@ def test_what_is_kept_but_not_searched_is_told(make_app: Callable[..., App]) -> 
 def test_a_refused_submission_leaves_no_words(app: App, tmp_path: Path) -> None:
     file = tmp_path / "full.txt"
     file.write_bytes(FULL[:-60])
-    assert [one.outcome for one in run(app, file)] == ["refused"]
+    assert [outcome.outcome for outcome in run(app, file)] == ["refused"]
     with app.db.read() as tx:
         assert text_search.get_text_counts(tx) == (0, 0)
 
@@ -284,7 +280,7 @@ def test_an_ingested_submission_is_found_by_its_text(app: App, find: Callable[..
     assert (row["accession_number"], row["snippet"]) == ("0000001750-98-000077", "Lamps café went on.")
 
 
-def test_documents_kept_before_the_index_was_there_are_indexed_in_steps(
+def test_older_documents_are_indexed_in_steps(
     app: App, filed: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app.db.write() as tx:
@@ -306,13 +302,11 @@ def test_documents_kept_before_the_index_was_there_are_indexed_in_steps(
     assert submission_documents.run_text_index_step(app) is None
 
 
-def test_without_fts5_a_search_is_501_and_everything_else_works(
-    app: App, find: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_without_fts5_is_501(app: App, find: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_index, "has_full_text", lambda: False)
     monkeypatch.setattr(text_search, "has_full_text", lambda: False)
     monkeypatch.setattr(submission_documents, "has_full_text", lambda: False)
-    keep(app, LAMP, 1, PAGE, "2025-02-01")
+    store_text(app, LAMP, 1, PAGE, "2025-02-01")
     assert submission_documents.run_text_index_step(app) is None
     answer = find("lamp")
     assert answer.verdict[:2] == (501, "NOT_IMPLEMENTED")
@@ -323,12 +317,10 @@ def test_without_fts5_a_search_is_501_and_everything_else_works(
     assert accessions(find("lamp", limit=5)) == ["000001"]
 
 
-def test_doctor_says_whether_full_text_search_works(
-    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_reports_full_text_search(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) -> None:
     def said() -> list[tuple[str, str]]:
-        found = doctor.list_findings(Config(data_dir=tmp_path, base_url=str(tmp_path)), clock)
-        return [(one["state"], one["found"]) for one in found if "FTS5" in one["found"]]
+        findings = doctor.list_findings(Config(data_dir=tmp_path, base_url=str(tmp_path)), clock)
+        return [(finding["state"], finding["found"]) for finding in findings if "FTS5" in finding["found"]]
 
     assert said() == [("ok", "SQLite has FTS5 for full text search")]
     monkeypatch.setattr(doctor, "has_full_text", lambda: False)
@@ -338,13 +330,13 @@ def test_doctor_says_whether_full_text_search_works(
 def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path)
     app = apps.open_on_disk(config, FixedClock(NOW))
-    keep(app, LAMP, 1, PAGE, "2025-02-01")
+    store_text(app, LAMP, 1, PAGE, "2025-02-01")
     app.db.close()
     app = apps.open_on_disk(config, FixedClock(NOW))
     with app.db.read() as tx:
         scope = text_search.TextScope(None, (), None, None)
-        found = text_search.search_texts(tx, text_search.parse_query("restated"), scope, 10, None)
-    assert [one["offset"] for one in found.rows] == [PLAIN.index("RESTATED")]
+        page = text_search.search_texts(tx, text_search.parse_query("restated"), scope, 10, None)
+    assert [match["offset"] for match in page.rows] == [PLAIN.index("RESTATED")]
     assert app.db.list_integrity_errors() == []
     app.db.close()
 
@@ -352,5 +344,5 @@ def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "hostile", ["<" * 10**6, "<!--" * 250_000, "<script>" * 100_000, "<a " * 300_000, "&" * 10**6, "a<b " * 250_000]
 )
-def test_hostile_html_is_read_once(hostile: str) -> None:
+def test_hostile_html_takes_linear_time(hostile: str) -> None:
     assert len(json.dumps(text_index.extract_plain_text(hostile))) < 8 * len(hostile)

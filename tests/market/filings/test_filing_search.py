@@ -15,7 +15,7 @@ from finapi.store import db
 
 
 @pytest.mark.parametrize("query", ["filings_newest_first", "filings_oldest_first"])
-def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, query: str) -> None:
+def test_page_reads_index_in_order_without_sorting(app: App, query: str) -> None:
     with app.db.write() as tx:
         sql = f"EXPLAIN QUERY PLAN {db.named_queries()[query]}"
         values: defaultdict[str, None] = defaultdict(lambda: None)
@@ -24,14 +24,14 @@ def test_a_page_walks_the_list_of_its_term_in_order_and_sorts_nothing(app: App, 
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
 
-def test_totals_beyond_the_bound_are_told_as_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_beyond_bound_is_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filing_search, "MAX_COUNTED", 3)
     with app.db.write() as tx:
         for n in range(5):
-            told = FilingMetadata(
+            filing = FilingMetadata(
                 f"0000000001-25-{n:06}", metadata.INDEX_EVIDENCE, [Party(1, metadata.LISTED_RANK)], "4", "2025-01-01"
             )
-            filing_store.upsert(tx, told, app.clock.now())
+            filing_store.upsert(tx, filing, app.clock.now())
         assert filing_search.count_filings(tx, FilingQuery(first_day="2025-01-01")) == (3, False)
         assert filing_search.count_filings(tx, FilingQuery(ciks=(1,), forms=("4",))) == (3, False)
         # Kept as they are stored, and exact at any size.

@@ -29,9 +29,9 @@ from finapi.market.intake.poller import build_document_path
 from finapi.market.statements import filed_facts
 from finapi.verbs.load_verb import _build_wait
 from finapi.verbs.verb import ProgressBar, format_duration
-from tests.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
 from tests.process import COMMAND, ROOT, environment, eventually, finapi
 from tests.support import statement_set_tables
+from tests.support.edgar_server import AGENT, FakeEdgar, Page, fake_edgar, full_submission
 
 APPLE, GOLDMAN, OTHER = 320193, 886982, 19617
 QUARTER = "/files/dera/data/financial-statement-data-sets/2025q4.zip"
@@ -54,11 +54,13 @@ def figures(cik: int) -> bytes:
     ).encode()
 
 
-def listed(cik: int, *accessions: str, form: str = "10-K") -> bytes:
+def build_submissions(cik: int, *accessions: str, form: str = "10-K") -> bytes:
     """A submissions document."""
     count = len(accessions)
-    told: dict[str, Any] = {name: [""] * count for name in ("primaryDocument", "primaryDocDescription", "items", "act")}
-    told |= {
+    recent: dict[str, Any] = {
+        name: [""] * count for name in ("primaryDocument", "primaryDocDescription", "items", "act")
+    }
+    recent |= {
         "accessionNumber": list(accessions),
         "filingDate": ["2026-01-30"] * count,
         "reportDate": ["2025-12-31"] * count,
@@ -67,26 +69,26 @@ def listed(cik: int, *accessions: str, form: str = "10-K") -> bytes:
         **{name: [1] * count for name in ("size", "isXBRL", "isInlineXBRL")},
         **{name: ["1"] * count for name in ("fileNumber", "filmNumber")},
     }
-    whole = {"cik": str(cik), "name": f"C{cik}", "tickers": [], "exchanges": [], "sic": "3571"}
-    return json.dumps({**whole, "filings": {"recent": told, "files": []}}).encode()
+    company = {"cik": str(cik), "name": f"C{cik}", "tickers": [], "exchanges": [], "sic": "3571"}
+    return json.dumps({**company, "filings": {"recent": recent, "files": []}}).encode()
 
 
 TICKER_LIST = json.dumps(
     {
-        str(place): {"cik_str": cik, "ticker": ticker, "title": ticker}
-        for place, (cik, ticker) in enumerate([(APPLE, "AAPL"), (GOLDMAN, "GS"), (OTHER, "JPM")])
+        str(rank): {"cik_str": cik, "ticker": ticker, "title": ticker}
+        for rank, (cik, ticker) in enumerate([(APPLE, "AAPL"), (GOLDMAN, "GS"), (OTHER, "JPM")])
     }
 ).encode()
 
 
 @pytest.fixture
 def edgar() -> Iterator[FakeEdgar]:
-    with fake_edgar() as (edgar, there):
-        edgar.url = f"http://127.0.0.1:{there.port}"  # type: ignore[attr-defined]
+    with fake_edgar() as (edgar, server):
+        edgar.url = f"http://127.0.0.1:{server.port}"  # type: ignore[attr-defined]
         companies = (APPLE, GOLDMAN, OTHER)
         edgar.pages[TICKERS_PATH] = Page(TICKER_LIST, headers={"ETag": '"t1"'})
         edgar.pages[SUBMISSIONS_PATH] = Page(
-            zipped({f"CIK{cik:010}.json": listed(cik) for cik in companies}), headers={"ETag": '"s1"'}
+            zipped({f"CIK{cik:010}.json": build_submissions(cik) for cik in companies}), headers={"ETag": '"s1"'}
         )
         edgar.pages[COMPANYFACTS_PATH] = Page(
             zipped({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
@@ -118,7 +120,11 @@ class Load:
             clock.advance(seconds=seconds)
 
         self.loader = Loader(
-            app, self.gateway, wait=wait, report=self.told.append, report_progress=lambda *one: self.moves.append(one)
+            app,
+            self.gateway,
+            wait=wait,
+            report=self.told.append,
+            report_progress=lambda *progress: self.moves.append(progress),
         )
 
     def run(self, texts: Sequence[str] = (), top: int = 0, years: int = 1) -> loading.LoadPlan:
@@ -131,52 +137,48 @@ class Load:
         return plan
 
 
-def held(app: App, cik: int) -> list[str]:
+def list_stored_accessions(app: App, cik: int) -> list[str]:
     with app.db.read() as tx:
         return [str(fact.value) for fact in filed_facts.list_company_facts(tx, cik, concepts=["us-gaap:Assets"])]
 
 
-def test_the_companies_named_are_loaded_from_the_bulk_files_and_no_other(
-    app: App, edgar: FakeEdgar, clock: FixedClock
-) -> None:
+def test_only_named_companies_are_loaded_from_bulk_files(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
     plan = load.run(["AAPL", "GS"])
-    assert [one.name for one in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
+    assert [file.name for file in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
     assert len(plan.missing) == 3  # quarters that are not there
-    assert held(app, APPLE) == ["320193"]
-    assert set(held(app, GOLDMAN)) == {"886982", "889544000000", "884547000000"}
-    assert held(app, OTHER) == []
+    assert list_stored_accessions(app, APPLE) == ["320193"]
+    assert set(list_stored_accessions(app, GOLDMAN)) == {"886982", "889544000000", "884547000000"}
+    assert list_stored_accessions(app, OTHER) == []
     assert not (app.config.data_dir / "load").exists()
-    assert {received.headers["user-agent"] for received in edgar.asked} == {AGENT}
+    assert {received.headers["user-agent"] for received in edgar.requests} == {AGENT}
     assert ("2 of 3 companyfacts.zip", "companies", 2, 2) in load.moves
     assert ("3 of 3 2025q4.zip", "filings", 1, 1) in load.moves
-    sizes = [(done, whole) for label, unit, done, whole in load.moves if (label[:1], unit) == ("2", "bytes")]
-    whole = len(edgar.pages[COMPANYFACTS_PATH].body)
-    assert sizes[-1] == (whole, whole)
-    assert [done for done, _ in sizes[:2]] == [500, whole]
+    sizes = [(done, total) for label, unit, done, total in load.moves if (label[:1], unit) == ("2", "bytes")]
+    total = len(edgar.pages[COMPANYFACTS_PATH].body)
+    assert sizes[-1] == (total, total)
+    assert [done for done, _ in sizes[:2]] == [500, total]
 
 
-def test_top_is_the_order_of_the_secs_list(app: App, clock: FixedClock) -> None:
+def test_top_follows_order_of_sec_list(app: App, clock: FixedClock) -> None:
     load = Load(app, clock)
     assert load.loader.choose_companies(["gs", "NOSUCH", "19617"], 2) == ([GOLDMAN, OTHER, APPLE], ["NOSUCH"])
     load.gateway.close()
 
 
-def test_what_was_loaded_is_not_asked_for_again_until_a_week_has_passed(
-    app: App, edgar: FakeEdgar, clock: FixedClock
-) -> None:
+def test_loaded_files_are_requested_again_after_a_week(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     Load(app, clock).run(["AAPL"])
-    edgar.asked.clear()
+    edgar.requests.clear()
     assert Load(app, clock).run(["AAPL"]).requests == 0
     assert edgar.paths[0] == TICKERS_PATH
     assert {path.rpartition("/")[2] for path in edgar.paths[1:]} == {"2025q1.zip", "2025q2.zip", "2025q3.zip"}
     # Another company: of every file, of that company alone.
     plan = Load(app, clock).run(["AAPL", "JPM"])
-    assert [(one.name, set(one.ciks)) for one in plan.files] == [
+    assert [(file.name, set(file.ciks)) for file in plan.files] == [
         (name, {OTHER}) for name in ("submissions.zip", "companyfacts.zip", "2025q4.zip")
     ]
     clock.advance(seconds=8 * 86_400)
-    assert [one.name for one in Load(app, clock).run(["AAPL"]).files] == ["submissions.zip", "companyfacts.zip"]
+    assert [file.name for file in Load(app, clock).run(["AAPL"]).files] == ["submissions.zip", "companyfacts.zip"]
 
 
 @pytest.mark.parametrize(
@@ -189,41 +191,39 @@ def test_what_was_loaded_is_not_asked_for_again_until_a_week_has_passed(
         (Page(b"", 429, {"Retry-After": "90"}), [90.0]),
     ],
 )
-def test_a_part_that_does_not_come_is_asked_for_again_and_no_other_twice(
+def test_only_failed_range_is_requested_again(
     app: App, edgar: FakeEdgar, clock: FixedClock, trouble: Page, waits: list[float]
 ) -> None:
     load = Load(app, clock)
     ciks, _ = load.loader.choose_companies(["AAPL"], 0)
     plan = load.loader.build_plan(ciks, 1)
-    edgar.asked.clear()
+    edgar.requests.clear()
     edgar.next = [trouble]
     load.loader.run(plan)
     load.gateway.close()
     assert load.waits == waits
-    assert held(app, APPLE) == ["320193"]
-    ranges = [one.headers["range"] for one in edgar.asked if one.line.split()[1] == SUBMISSIONS_PATH]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
+    ranges = [request.headers["range"] for request in edgar.requests if request.line.split()[1] == SUBMISSIONS_PATH]
     assert len(ranges) == len(set(ranges)) + 1
 
 
-def test_a_host_that_never_answers_is_given_up_and_the_next_load_goes_on(
-    app: App, edgar: FakeEdgar, clock: FixedClock
-) -> None:
+def test_next_load_continues_after_host_failed(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
-    edgar.pages[COMPANYFACTS_PATH].body, whole = b"", edgar.pages[COMPANYFACTS_PATH].body
+    edgar.pages[COMPANYFACTS_PATH].body, complete_body = b"", edgar.pages[COMPANYFACTS_PATH].body
     edgar.pages[COMPANYFACTS_PATH].status = 500
     with pytest.raises(ApiError, match="EDGAR does not answer: answered 500; the same command goes on from here"):
         load.loader.run(plan)
     load.gateway.close()
     assert load.waits == [15.0, 30.0, 60.0, 120.0, 240.0]
-    edgar.pages[COMPANYFACTS_PATH] = Page(whole, headers={"ETag": '"f1"'})
-    edgar.asked.clear()
+    edgar.pages[COMPANYFACTS_PATH] = Page(complete_body, headers={"ETag": '"f1"'})
+    edgar.requests.clear()
     Load(app, clock).run(["AAPL"])
     assert SUBMISSIONS_PATH not in edgar.paths
-    assert held(app, APPLE) == ["320193"]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
 
 
-def test_what_was_fetched_before_a_kill_is_not_fetched_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+def test_bytes_fetched_before_a_kill_are_reused(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     half = plan.files[0].size // 2
@@ -231,15 +231,15 @@ def test_what_was_fetched_before_a_kill_is_not_fetched_again(app: App, edgar: Fa
         tx.run("upsert_poll_state", name=f"load {SUBMISSIONS_PATH}", value=f'{plan.files[0].size} "s1"')
     (app.config.data_dir / "load").mkdir()
     (app.config.data_dir / "load" / "submissions.zip").write_bytes(edgar.pages[SUBMISSIONS_PATH].body[:half])
-    edgar.asked.clear()
+    edgar.requests.clear()
     load.loader.run(plan)
     load.gateway.close()
-    first = next(one for one in edgar.asked if one.line.split()[1] == SUBMISSIONS_PATH)
+    first = next(request for request in edgar.requests if request.line.split()[1] == SUBMISSIONS_PATH)
     assert first.headers["range"] == f"bytes={half}-{plan.files[0].size - 1}"
     assert first.headers["if-range"] == '"s1"'
 
 
-def test_a_file_that_changed_is_begun_again(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+def test_changed_file_is_fetched_from_start(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
     load = Load(app, clock)
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     edgar.pages[COMPANYFACTS_PATH] = Page(
@@ -249,32 +249,30 @@ def test_a_file_that_changed_is_begun_again(app: App, edgar: FakeEdgar, clock: F
         load.loader.run(plan)
     load.gateway.close()
     Load(app, clock).run(["AAPL"])
-    assert held(app, APPLE) == ["320193"]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
 
 
-def test_a_damaged_file_is_refused_and_fetched_anew_by_the_next_load(
-    app: App, edgar: FakeEdgar, clock: FixedClock
-) -> None:
-    whole = edgar.pages[COMPANYFACTS_PATH].body
-    edgar.pages[COMPANYFACTS_PATH].body = b"\0" * len(whole)
+def test_damaged_file_is_fetched_again_by_next_load(app: App, edgar: FakeEdgar, clock: FixedClock) -> None:
+    complete_body = edgar.pages[COMPANYFACTS_PATH].body
+    edgar.pages[COMPANYFACTS_PATH].body = b"\0" * len(complete_body)
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert [(one.outcome, str(one.reason)[:24]) for one in load.told if one.kind == "unknown"][:1] == [
+    assert [(outcome.outcome, str(outcome.reason)[:24]) for outcome in load.told if outcome.kind == "unknown"][:1] == [
         ("refused", "is not a document that f")
     ]
-    assert held(app, APPLE) == []
-    edgar.pages[COMPANYFACTS_PATH].body = whole
+    assert list_stored_accessions(app, APPLE) == []
+    edgar.pages[COMPANYFACTS_PATH].body = complete_body
     Load(app, clock).run(["AAPL"])
-    assert held(app, APPLE) == ["320193"]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
 
 
-def test_a_host_without_parts_is_told_of(app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: Any) -> None:
-    monkeypatch.setattr("tests.edgar_server._part", lambda page, headers: page)
+def test_host_without_ranges_is_reported(app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: Any) -> None:
+    monkeypatch.setattr("tests.support.edgar_server._part", lambda page, headers: page)
     with pytest.raises(UsageError, match="its host serves no byte ranges; download the files, --base-url FOLDER"):
         Load(app, clock).run(["AAPL"])
 
 
-def test_a_full_disk_is_told_of_before_anything_is_fetched(
+def test_full_disk_is_reported_before_fetching(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading.shutil, "disk_usage", lambda path: (0, 0, 100))
@@ -288,20 +286,22 @@ def test_few_companies_are_loaded_from_their_own_documents(
 ) -> None:
     monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
     accession = "0000320193-26-000001"
-    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, accession), headers={"ETag": '"1"'})
+    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(
+        build_submissions(APPLE, accession), headers={"ETag": '"1"'}
+    )
     edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE), headers={"ETag": '"1"'})
     edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert held(app, APPLE) == ["320193"]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
     assert ("reports", "filings", 1, 1) in load.moves
     assert {SUBMISSIONS_PATH, COMPANYFACTS_PATH, QUARTER} & set(edgar.paths) == set()
-    edgar.asked.clear()
+    edgar.requests.clear()
     Load(app, clock).run(["AAPL"])
     assert build_document_path(APPLE, accession) not in edgar.paths
 
 
-def test_few_companies_are_loaded_from_the_bulk_files_that_lie_in_a_folder(
+def test_local_bulk_files_are_preferred_to_documents(
     make_app: Callable[..., App], edgar: FakeEdgar, clock: FixedClock, tmp_path: Path
 ) -> None:
     """A mirror of the bulk files has no documents of single companies beside them."""
@@ -312,23 +312,23 @@ def test_few_companies_are_loaded_from_the_bulk_files_that_lie_in_a_folder(
     app = make_app(base_url=str(tmp_path / "mirror"), data_dir=tmp_path)
     load = Load(app, clock)
     plan = load.run(["AAPL"])
-    assert [one.name for one in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
-    assert held(app, APPLE) == ["320193"]
+    assert [bulk_file.name for bulk_file in plan.files] == ["submissions.zip", "companyfacts.zip", "2025q4.zip"]
+    assert list_stored_accessions(app, APPLE) == ["320193"]
     assert edgar.paths == []
 
 
-def test_a_company_without_lists_or_figures_is_said_so(
+def test_company_without_list_or_facts_is_reported(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert [(one.outcome, one.reason) for one in load.told if one.path != TICKERS_PATH[7:]] == [
+    assert [(outcome.outcome, outcome.reason) for outcome in load.told if outcome.path != TICKERS_PATH[7:]] == [
         ("skipped", "is not there")
     ]
 
 
-def test_the_quarters_are_those_that_have_ended() -> None:
+def test_quarters_are_those_that_ended() -> None:
     now = datetime(2026, 2, 1, tzinfo=UTC)
     names = [path.rpartition("/")[2] for path in loading.list_data_set_paths(now, 1)]
     assert names == ["2025q4.zip", "2025q3.zip", "2025q2.zip", "2025q1.zip"]
@@ -339,27 +339,27 @@ def test_the_quarters_are_those_that_have_ended() -> None:
 # ---- one zip of a million
 
 
-def test_of_a_zip_only_what_is_wanted_is_read(tmp_path: Path, app: App) -> None:
+def test_only_accepted_zip_members_are_read(tmp_path: Path, app: App) -> None:
     file = tmp_path / "submissions.zip"
-    file.write_bytes(zipped({f"CIK{cik:010}.json": listed(cik) for cik in range(1, 3000)}))
+    file.write_bytes(zipped({f"CIK{cik:010}.json": build_submissions(cik) for cik in range(1, 3000)}))
     outcomes: list[Outcome] = []
     ingest.run(app, [file], IngestOptions(only_ciks=frozenset({7, 2999, 5000})), outcomes.append)
-    assert [one.path.rpartition("!")[2] for one in outcomes] == ["CIK0000000007.json", "CIK0000002999.json"]
-    assert {one.outcome for one in outcomes} == {"ingested"}
+    assert [outcome.path.rpartition("!")[2] for outcome in outcomes] == ["CIK0000000007.json", "CIK0000002999.json"]
+    assert {outcome.outcome for outcome in outcomes} == {"ingested"}
 
 
 @pytest.mark.parametrize("damage", ["list", "end", "local"])
-def test_a_list_of_entries_that_is_damaged_is_refused(tmp_path: Path, app: App, damage: str) -> None:
+def test_damaged_zip_directory_is_refused(tmp_path: Path, app: App, damage: str) -> None:
     file, data = tmp_path / "companyfacts.zip", bytearray(zipped({f"CIK{APPLE:010}.json": figures(APPLE)}))
     at = {"list": data.index(b"PK\1\2"), "end": data.index(b"PK\5\6") + 16, "local": 0}[damage]
     data[at : at + 2] = b"\xff\xff"
     file.write_bytes(data)
     outcomes: list[Outcome] = []
     ingest.run(app, [file], IngestOptions(only_ciks=frozenset({APPLE})), outcomes.append)
-    assert [one.outcome for one in outcomes] == ["refused"]
+    assert [outcome.outcome for outcome in outcomes] == ["refused"]
 
 
-def test_numbers_of_64_bits_are_read_from_the_list(tmp_path: Path) -> None:
+def test_64_bit_numbers_are_read_from_zip_directory(tmp_path: Path) -> None:
     info = zipfile.ZipInfo("x")
     info.file_size, info.compress_size, info.header_offset = 0xFFFFFFFF, 5, 0xFFFFFFFF
     sources._set_64_bit_numbers(
@@ -376,7 +376,7 @@ def base(edgar: FakeEdgar) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, tmp_path: Path) -> None:
+def test_dry_run_prints_estimate_and_stores_nothing(edgar: FakeEdgar, tmp_path: Path) -> None:
     (tmp_path / "list").write_text("AAPL, GS # two\n\nNOSUCH\n")
     data = ("--data-dir", tmp_path / "data")
     done = finapi("load", "--companies", tmp_path / "list", "--years", "2", "--dry-run", "--json", *base(edgar), *data)
@@ -395,7 +395,7 @@ def test_a_dry_run_tells_counts_and_time_and_stores_no_figure(edgar: FakeEdgar, 
     assert edgar.paths == [TICKERS_PATH]
 
 
-def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
+def test_dry_run_reports_unreachable_host(tmp_path: Path) -> None:
     words = ("load", "AAPL", "--dry-run", "--user-agent", AGENT, "--base-url", "http://127.0.0.1:1")
     done = finapi(*words, "--data-dir", tmp_path / "data")
     assert done.status == 1
@@ -403,22 +403,22 @@ def test_a_dry_run_says_at_once_that_nobody_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("dry", "seconds"), [(False, 600.0), (True, 15.0)])
-def test_a_load_says_that_it_waits_and_for_how_long(dry: bool, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_prints_waits(dry: bool, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    said: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     monkeypatch.setattr("finapi.verbs.load_verb.wait_with_progress", lambda seconds, say: waits.append(seconds))
-    say = lambda stream, text: said.append((stream, text))  # noqa: E731
+    say = lambda stream, text: lines.append((stream, text))  # noqa: E731
     _build_wait(argparse.Namespace(dry_run=dry), ProgressBar(say), say)(seconds, "it answered 429")
     assert waits == [seconds]
     again = format_duration(seconds)
-    assert said == [
+    assert lines == [
         ("progress", ""),
         ("err", f"finapi: EDGAR does not answer: it answered 429; the next try is in {again}"),
     ]
 
 
 @pytest.mark.slow
-def test_a_dry_run_does_not_call_loaded_what_is_not_there(edgar: FakeEdgar, tmp_path: Path) -> None:
+def test_dry_run_reports_missing_files(edgar: FakeEdgar, tmp_path: Path) -> None:
     edgar.pages.clear()
     words = ("load", "--companies", "top:60", "--years", "1", "--dry-run")
     edgar.pages[TICKERS_PATH] = Page(
@@ -434,9 +434,7 @@ def test_a_dry_run_does_not_call_loaded_what_is_not_there(edgar: FakeEdgar, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
-def test_companies_that_nobody_knows_are_not_called_loaded(
-    edgar: FakeEdgar, tmp_path: Path, dry: tuple[str, ...]
-) -> None:
+def test_unknown_companies_are_not_reported_as_loaded(edgar: FakeEdgar, tmp_path: Path, dry: tuple[str, ...]) -> None:
     done = finapi("load", "NOSUCH", *dry, *base(edgar), "--data-dir", tmp_path / "data")
     assert (done.status, done.out.splitlines()[0]) == (1, "0 companies: there is nothing to load")
     assert done.err.endswith("finapi: NOSUCH: no company with this ticker or CIK is known\n")
@@ -455,7 +453,7 @@ def test_companies_that_nobody_knows_are_not_called_loaded(
         (("ingest", "x", "--only", "followed"), "--only: no company is followed"),
     ],
 )
-def test_a_load_that_cannot_begin_is_one_line(tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
+def test_load_that_cannot_start_prints_one_line(tmp_path: Path, words: tuple[str, ...], complaint: str) -> None:
     assert finapi("ingest", "/dev/null", "--data-dir", tmp_path).status == 1
     done = finapi(*words, "--data-dir", tmp_path)
     assert done.status == 2
@@ -463,7 +461,7 @@ def test_a_load_that_cannot_begin_is_one_line(tmp_path: Path, words: tuple[str, 
 
 
 @pytest.mark.slow
-def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, tmp_path: Path) -> None:
+def test_unknown_companies_are_named_and_others_followed(edgar: FakeEdgar, tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     file = tmp_path / "in" / "company_tickers.json"
     file.parent.mkdir()
@@ -492,7 +490,7 @@ def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "status", "said"),
+    ("number", "status", "expected_output"),
     [
         (signal.SIGKILL, -signal.SIGKILL, b""),
         (
@@ -502,19 +500,21 @@ def test_unknown_companies_are_named_and_the_rest_is_followed(edgar: FakeEdgar, 
         ),
     ],
 )
-def test_a_load_that_is_killed_goes_on(edgar: FakeEdgar, tmp_path: Path, number: int, status: int, said: bytes) -> None:
+def test_killed_load_can_be_resumed(
+    edgar: FakeEdgar, tmp_path: Path, number: int, status: int, expected_output: bytes
+) -> None:
     data = ("--data-dir", str(tmp_path / "data"))
     accessions = [f"0000320193-26-{number:06}" for number in range(1, 21)]
-    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(listed(APPLE, *accessions))
+    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(build_submissions(APPLE, *accessions))
     edgar.pages[f"/api/xbrl/companyfacts/CIK{APPLE:010}.json"] = Page(figures(APPLE))
     for accession in accessions:
         edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     words = ["load", "AAPL", *base(edgar)[:4], "--edgar-per-second", "20", *data]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     first = subprocess.Popen([*COMMAND, *words], cwd=ROOT, env=environment(), **pipes)
-    eventually(lambda: len(edgar.asked) > 8)
+    eventually(lambda: len(edgar.requests) > 8)
     first.send_signal(number)
-    assert (first.communicate()[1], first.returncode) == (said, status)
+    assert (first.communicate()[1], first.returncode) == (expected_output, status)
     fetched = [path for path in edgar.paths if path.endswith(".txt")]
     done = finapi(*words, "--json")
     assert (done.status, done.json["counts"]["refused"]) == (0, 0)

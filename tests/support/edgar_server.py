@@ -37,17 +37,17 @@ class FakeEdgar:
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
         self.feed: dict[int, Page] = {}
-        self.asked: list[Received] = []
+        self.requests: list[Received] = []
         self.always: Page | None = None
         self.next: list[Page] = []
 
     @property
     def paths(self) -> list[str]:
         """What it was asked for, in order; the feed as ``feed 100``."""
-        return [_name(received) for received in self.asked]
+        return [_name(received) for received in self.requests]
 
     def answer(self, connection: socket.socket, received: Received, over: threading.Event) -> None:
-        self.asked.append(received)
+        self.requests.append(received)
         target = received.line.split()[1]
         page = self.pages.get(target)
         if urlsplit(target).path == "/cgi-bin/browse-edgar":
@@ -67,8 +67,8 @@ def _part(page: Page, headers: dict[str, str]) -> Page:
     if span is None or page.status != 200 or headers.get("if-range") not in (None, page.headers.get("ETag")):
         return page
     first, last = int(span[1]), min(int(span[2]), len(page.body) - 1)
-    told = {**page.headers, "Content-Range": f"bytes {first}-{last}/{len(page.body)}"}
-    return Page(page.body[first : last + 1], 206, told, page.cut)
+    headers_of_part = {**page.headers, "Content-Range": f"bytes {first}-{last}/{len(page.body)}"}
+    return Page(page.body[first : last + 1], 206, headers_of_part, page.cut)
 
 
 def _name(received: Received) -> str:
@@ -80,8 +80,8 @@ def _name(received: Received) -> str:
 def fake_edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
     """One on loopback."""
     edgar = FakeEdgar()
-    with receiver(edgar.answer) as there:
-        yield edgar, there
+    with receiver(edgar.answer) as server:
+        yield edgar, server
 
 
 def entry(
@@ -96,12 +96,12 @@ def entry(
 ) -> str:
     """An entry of the feed as EDGAR writes them."""
     folder = accession.replace("-", "")
-    told = "".join(f"\n&lt;br&gt;Item {item}: Something" for item in items.split(",") if item)
+    lines = "".join(f"\n&lt;br&gt;Item {item}: Something" for item in items.split(",") if item)
     return f"""<entry>
 <title>{form} - {name} ({cik:010}) ({role})</title>
 <link rel="alternate" type="text/html" href="https://www.sec.gov/Archives/edgar/data/{cik}/{folder}/{accession}-index.htm"/>
 <summary type="html">
- &lt;b&gt;Filed:&lt;/b&gt; {accepted[:10]} &lt;b&gt;AccNo:&lt;/b&gt; {accession} &lt;b&gt;Size:&lt;/b&gt; 10 KB{told}
+ &lt;b&gt;Filed:&lt;/b&gt; {accepted[:10]} &lt;b&gt;AccNo:&lt;/b&gt; {accession} &lt;b&gt;Size:&lt;/b&gt; 10 KB{lines}
 </summary>
 <updated>{accepted}</updated>
 <category scheme="https://www.sec.gov/" label="form type" term="{form}"/>

@@ -64,9 +64,9 @@ CLAIM = FilingMetadata(
 ALL = (HEADER, LIST, INDEX, CLAIM)
 
 
-def put(app: App, *told: FilingMetadata) -> list[filing_store.StoredFiling]:
+def put(app: App, *sources: FilingMetadata) -> list[filing_store.StoredFiling]:
     with app.db.write() as tx:
-        return [filing_store.upsert(tx, one, app.clock.now()) for one in told]
+        return [filing_store.upsert(tx, source, app.clock.now()) for source in sources]
 
 
 def rows(app: App, sql: str) -> list[tuple[Any, ...]]:
@@ -90,7 +90,7 @@ def held(app: App) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_app: Callable[..., App]) -> None:
+def test_list_in_one_batch_equals_single_upserts(make_app: Callable[..., App]) -> None:
     def listed(accession: str, form: str, filed: str, *items: str) -> ListedFiling:
         accepted, about = f"{filed}T10:01:00.000Z", f"about {form}"
         return ListedFiling(
@@ -98,7 +98,7 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
         )
 
     # One that is held by its header, one that stands twice, and two of the last days, which are news.
-    told = [
+    listed_filings = [
         listed(ACCESSION, "10-Q", "2025-05-02"),
         listed("0000320193-26-000001", "8-K", "2020-01-02", "2.02", "9.01", "2.02"),
         listed("0000320193-26-000002", "4", "2020-01-02"),
@@ -106,29 +106,29 @@ def test_a_list_stored_at_once_is_what_its_filings_stored_one_by_one_are(make_ap
         listed("0000320193-26-000003", "10-K", str(NOW.date())),
         listed("0000320193-26-000004", "8-K", str(NOW.date()), "5.02"),
     ]
-    found = []
+    stored_rows = []
     for at_once in (False, True):
         app = make_app()
         put(app, HEADER)
         with app.db.write() as tx:
             if at_once:
-                assert filing_store.upsert_listed_filings(tx, APPLE, told, NOW)
-                assert not filing_store.upsert_listed_filings(tx, APPLE, told, NOW)
+                assert filing_store.upsert_listed_filings(tx, APPLE, listed_filings, NOW)
+                assert not filing_store.upsert_listed_filings(tx, APPLE, listed_filings, NOW)
                 assert not filing_store.upsert_listed_filings(tx, APPLE, [], NOW)
             else:
-                for one in told:
-                    filing_store.upsert(tx, metadata.from_listed_filing(APPLE, one), NOW)
+                for filing in listed_filings:
+                    filing_store.upsert(tx, metadata.from_listed_filing(APPLE, filing), NOW)
         events = rows(app, "SELECT feed, seq, type, occurred_at, data FROM events ORDER BY feed, seq")
         beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
         counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
-        found.append(
+        stored_rows.append(
             (held(app), rows(app, "SELECT accession, evidence FROM filings ORDER BY 1"), events, beats, counts)
         )
-    assert found[0] == found[1]
-    assert ("dabout 8-K", 1) in found[0][4]
-    assert [json.loads(row[4])["accession_number"] for row in found[0][2]][-2:] == [
-        told[4].accession,
-        told[5].accession,
+    assert stored_rows[0] == stored_rows[1]
+    assert ("dabout 8-K", 1) in stored_rows[0][4]
+    assert [json.loads(row[4])["accession_number"] for row in stored_rows[0][2]][-2:] == [
+        listed_filings[4].accession,
+        listed_filings[5].accession,
     ]
 
 
@@ -150,14 +150,14 @@ def run(app: App, *paths: Path) -> list[Outcome]:
 # ---- one filing
 
 
-def test_what_is_stored_does_not_depend_on_the_order_in_which_it_is_told(make_app: Any) -> None:
-    seen = []
+def test_stored_filing_does_not_depend_on_order_of_sources(make_app: Any) -> None:
+    stored_rows = []
     for order in itertools.permutations(ALL):
         app = make_app()
         put(app, *order)
-        seen.append(held(app))
-    assert all(one == seen[0] for one in seen)
-    assert seen[0][0] == [
+        stored_rows.append(held(app))
+    assert all(rows == stored_rows[0] for rows in stored_rows)
+    assert stored_rows[0][0] == [
         (
             ACCESSION,
             APPLE,
@@ -175,10 +175,10 @@ def test_what_is_stored_does_not_depend_on_the_order_in_which_it_is_told(make_ap
         ),
     ]
     number = 32019325000057
-    assert seen[0][2] == [(term, "2025-05-02", number) for term in ("", "c320193", "c666", "f10-Q")]
+    assert stored_rows[0][2] == [(term, "2025-05-02", number) for term in ("", "c320193", "c666", "f10-Q")]
 
 
-def test_a_filing_is_new_once_and_changed_when_something_is_new(app: App) -> None:
+def test_filing_is_new_once(app: App) -> None:
     first, second, third, fourth = put(app, INDEX, INDEX, HEADER, HEADER)
     assert (first.is_new, first.changed) == (True, True)
     assert (second.is_new, second.changed) == (False, False)
@@ -187,16 +187,16 @@ def test_a_filing_is_new_once_and_changed_when_something_is_new(app: App) -> Non
     assert len({first.id, second.id, third.id, fourth.id}) == 1
 
 
-def test_better_evidence_for_the_same_value_is_kept_though_nothing_changes(app: App) -> None:
+def test_better_evidence_for_same_value_is_stored(app: App) -> None:
     put(app, INDEX)
-    [listed] = put(app, FilingMetadata(ACCESSION, metadata.OPERATOR_EVIDENCE, INDEX.parties, filed_at="2025-05-02"))
-    assert not listed.changed
+    [stored] = put(app, FilingMetadata(ACCESSION, metadata.OPERATOR_EVIDENCE, INDEX.parties, filed_at="2025-05-02"))
+    assert not stored.changed
     put(app, FilingMetadata(ACCESSION, metadata.SUBMISSIONS_EVIDENCE, INDEX.parties, filed_at="2025-05-03"))
     assert rows(app, "SELECT filed_at FROM filings") == [("2025-05-02",)]
 
 
-def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None:
-    told = FilingMetadata(
+def test_issuer_is_main_party_of_form_4(app: App) -> None:
+    from_header = FilingMetadata(
         "0001193125-26-207021",
         metadata.HEADER_EVIDENCE,
         [
@@ -206,10 +206,10 @@ def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None
         "4",
         "2026-05-01",
     )
-    listed = FilingMetadata(
+    from_owners_list = FilingMetadata(
         "0001193125-26-207021", metadata.SUBMISSIONS_EVIDENCE, [Party(BUFFETT, metadata.LISTED_RANK)], "4", "2026-05-01"
     )
-    put(app, listed, told)
+    put(app, from_owners_list, from_header)
     assert rows(app, "SELECT cik FROM filings") == [(DAVITA,)]
     assert [row[0] for row in rows(app, "SELECT term FROM filing_terms ORDER BY 1")] == [
         "",
@@ -219,7 +219,7 @@ def test_a_form_4_is_its_issuers_filing_whoever_lists_it_first(app: App) -> None
     ]
 
 
-def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> None:
+def test_party_with_two_roles_has_better_rank(app: App) -> None:
     put(
         app,
         FilingMetadata(
@@ -229,14 +229,14 @@ def test_a_company_that_stands_twice_is_what_it_is_first_of_all(app: App) -> Non
     assert rows(app, "SELECT cik, rank FROM filing_parties ORDER BY 1") == [(7, 1), (8, 2)]
 
 
-def test_a_party_without_a_name_is_called_by_its_number_until_it_is_named(app: App) -> None:
+def test_unnamed_party_is_named_by_its_cik(app: App) -> None:
     put(app, LIST)
     assert rows(app, "SELECT name FROM companies") == [("CIK 0000320193",)]
     put(app, INDEX)
     assert rows(app, "SELECT name FROM companies") == [("APPLE INC",)]
 
 
-def test_the_counts_of_forms_are_those_of_the_terms_after_a_form_was_corrected(app: App) -> None:
+def test_form_counts_follow_corrected_form(app: App) -> None:
     put(app, CLAIM, INDEX)
     assert rows(app, "SELECT term, filings FROM term_counts ORDER BY 1") == [("", 1), ("f10-Q", 1)]
     assert rows(app, "SELECT form, cik, filings FROM form_entities WHERE filings ORDER BY cik") == [
@@ -245,7 +245,7 @@ def test_the_counts_of_forms_are_those_of_the_terms_after_a_form_was_corrected(a
     ]
 
 
-def test_a_number_is_its_accession_number_again() -> None:
+def test_accession_number_survives_conversion_to_int() -> None:
     for accession in (ACCESSION, "9999999997-02-056978", "0000000001-93-000001"):
         assert metadata.accession_from_int(metadata.accession_to_int(accession)) == accession
 
@@ -309,16 +309,16 @@ def version(app: App) -> int:
         return int(tx.find_value("data_version"))
 
 
-def test_the_same_list_again_is_unchanged_and_leaves_the_data_version_alone(app: App, document: Any) -> None:
+def test_same_list_again_keeps_data_version(app: App, document: Any) -> None:
     path = document("CIK0000001750.json", submissions())
-    assert [one.outcome for one in run(app, path)] == ["ingested"]
+    assert [outcome.outcome for outcome in run(app, path)] == ["ingested"]
     before = version(app), held(app)
     again = run(app, path)
-    assert [(one.outcome, one.reason) for one in again] == [("unchanged", "tells nothing new")]
+    assert [(outcome.outcome, outcome.reason) for outcome in again] == [("unchanged", "tells nothing new")]
     assert (version(app), held(app)) == before
 
 
-def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, document: Any) -> None:
+def test_older_page_belongs_to_company_in_its_name(app: App, document: Any) -> None:
     run(app, document("CIK0000001750.json", submissions()))
     with app.db.read() as tx:
         assert lists.list_missing_pages(tx, 1750) == [
@@ -329,7 +329,9 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
                 "last_filed": "1999-01-01",
             }
         ]
-    assert [one.outcome for one in run(app, document("CIK0000001750-submissions-001.json", page()))] == ["ingested"]
+    assert [outcome.outcome for outcome in run(app, document("CIK0000001750-submissions-001.json", page()))] == [
+        "ingested"
+    ]
     with app.db.read() as tx:
         assert lists.list_missing_pages(tx, 1750) == []
     assert rows(app, "SELECT accession, cik, filed_at FROM filings ORDER BY filed_at LIMIT 1") == [
@@ -337,20 +339,20 @@ def test_an_older_page_is_stored_for_the_company_that_its_name_tells(app: App, d
     ]
 
 
-def test_an_older_page_may_come_before_its_company(make_app: Any, document: Any) -> None:
+def test_older_page_may_precede_its_company(make_app: Any, document: Any) -> None:
     files = [document("CIK0000001750.json", submissions()), document("CIK0000001750-submissions-001.json", page())]
-    seen = []
+    stored_rows = []
     for order in (files, files[::-1]):
         app = make_app()
         for file in order:
             run(app, file)
-        seen.append(held(app))
+        stored_rows.append(held(app))
         with app.db.read() as tx:
             assert lists.list_missing_pages(tx, 1750) == []
-    assert seen[0] == seen[1]
+    assert stored_rows[0] == stored_rows[1]
 
 
-def test_an_older_page_under_another_name_is_refused_with_the_reason(app: App, document: Any) -> None:
+def test_older_page_with_other_name_is_refused(app: App, document: Any) -> None:
     [outcome] = run(app, document("page.json", page()))
     assert (outcome.outcome, outcome.kind) == ("refused", "submissions-page")
     assert outcome.reason == (
@@ -371,14 +373,14 @@ PAIR = (
 )
 
 
-def test_the_lines_of_one_filing_in_an_index_are_one_filing_with_its_parties(app: App, document: Any) -> None:
-    assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["ingested"]
+def test_index_lines_of_one_filing_are_merged(app: App, document: Any) -> None:
+    assert [outcome.outcome for outcome in run(app, document("master.idx", HEAD + PAIR))] == ["ingested"]
     assert rows(app, "SELECT accession, form, filed_at FROM filings") == [("0001193125-26-207021", "4", "2026-05-01")]
     assert rows(app, "SELECT cik FROM filing_parties ORDER BY 1") == [(BUFFETT,), (DAVITA,)]
-    assert [one.outcome for one in run(app, document("master.idx", HEAD + PAIR))] == ["unchanged"]
+    assert [outcome.outcome for outcome in run(app, document("master.idx", HEAD + PAIR))] == ["unchanged"]
 
 
-def test_an_index_with_a_broken_line_stores_nothing(app: App, document: Any) -> None:
+def test_index_with_broken_line_stores_nothing(app: App, document: Any) -> None:
     [outcome] = run(
         app, document("master.idx", HEAD + PAIR + "1|A|10-K|20260231|edgar/data/1/0000000001-26-000001.txt\n")
     )
@@ -392,7 +394,7 @@ def test_an_index_with_a_broken_line_stores_nothing(app: App, document: Any) -> 
 def put_tickers(app: App, cik: int, *tickers: str, source: int = companies.FROM_SUBMISSIONS, as_of: str = "") -> None:
     with app.db.write() as tx:
         companies.upsert_name(tx, cik, f"Company {cik}", companies.FROM_COVER, "")
-        companies.upsert_tickers(tx, cik, [(one, None) for one in tickers], source, as_of)
+        companies.upsert_tickers(tx, cik, [(ticker, None) for ticker in tickers], source, as_of)
 
 
 def found(app: App, text: str) -> tuple[int, str | None]:
@@ -402,19 +404,19 @@ def found(app: App, text: str) -> tuple[int, str | None]:
 
 
 @pytest.mark.parametrize("spelling", ["BRK-B", "BRK.B", "BRK/B", "brk b", "brk.b", "BRKB"])
-def test_a_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
+def test_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
     put_tickers(app, 1067983, "BRK-B", "BRK-A", source=companies.FROM_LIST)
     assert found(app, spelling) == (1067983, "BRK-B")
 
 
-def test_a_ticker_without_its_mark_that_could_be_two_is_none(app: App) -> None:
+def test_ambiguous_ticker_without_separator_is_unknown(app: App) -> None:
     put_tickers(app, 1, "AB-C", source=companies.FROM_LIST)
     put_tickers(app, 2, "A-BC", source=companies.FROM_LIST)
     with pytest.raises(ApiError, match="No company"):
         found(app, "ABC")
 
 
-def test_a_ticker_that_two_companies_bear_today_is_answered_with_both(app: App) -> None:
+def test_ticker_of_two_companies_lists_both(app: App) -> None:
     put_tickers(app, 1, "X", as_of="2026-01-01")
     put_tickers(app, 2, "X", as_of="2026-02-02")
     with pytest.raises(ApiError) as refused:
@@ -431,26 +433,26 @@ def test_a_ticker_that_two_companies_bear_today_is_answered_with_both(app: App) 
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_ticker_that_was_given_up_is_its_new_bearers(app: App, newest_first: bool) -> None:
-    told = [(1326801, "FB", "2021-01-01"), (1326801, "META", "2023-01-01"), (99, "FB", "2024-01-01")]
-    for cik, ticker, day in told[::-1] if newest_first else told:
+def test_reused_ticker_belongs_to_new_holder(app: App, newest_first: bool) -> None:
+    holdings_of_ticker = [(1326801, "FB", "2021-01-01"), (1326801, "META", "2023-01-01"), (99, "FB", "2024-01-01")]
+    for cik, ticker, day in holdings_of_ticker[::-1] if newest_first else holdings_of_ticker:
         put_tickers(app, cik, ticker, as_of=day)
     assert found(app, "fb") == (99, "FB")
     assert found(app, "1326801") == (1326801, "META")
     with app.db.read() as tx:
-        assert [(one["cik"], one["current"]) for one in companies.list_ticker_holders(tx, "FB")] == [
+        assert [(holder["cik"], holder["current"]) for holder in companies.list_ticker_holders(tx, "FB")] == [
             ("0000000099", True),
             ("0001326801", False),
         ]
 
 
-def test_a_company_that_gave_its_ticker_up_is_found_by_it_while_nobody_else_bears_it(app: App) -> None:
+def test_former_ticker_finds_company_until_reused(app: App) -> None:
     put_tickers(app, 1326801, "FB", as_of="2021-01-01")
     put_tickers(app, 1326801, "META", as_of="2023-01-01")
     assert found(app, "FB") == (1326801, "FB")
 
 
-def test_former_names_are_told_once_each(app: App) -> None:
+def test_former_names_are_listed_once(app: App) -> None:
     with app.db.write() as tx:
         companies.insert_unnamed(tx, 1750)
         for first, last in ((None, "2001-01-01"), ("1994-01-01", "2001-01-01"), ("1994-01-01", "2001-01-01")):
@@ -512,7 +514,7 @@ Lamps caf\xe9 went on.
 """.encode("latin-1")
 
 
-def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(app: App, document: Any) -> None:
+def test_full_submission_stores_documents_and_text(app: App, document: Any) -> None:
     [outcome] = run(app, document("full.txt", FULL))
     assert (outcome.outcome, outcome.accession) == ("ingested", "0000001750-98-000077")
     assert rows(
@@ -540,28 +542,26 @@ def test_a_full_submission_is_a_filing_with_its_documents_and_its_primary_text(a
         assert companies.list_former_names(tx, 1750) == [
             {"name": "OLD LAMP CO", "from_date": None, "to_date": "1997-01-01"}
         ]
-    assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["unchanged"]
+    assert [outcome.outcome for outcome in run(app, document("full.txt", FULL))] == ["unchanged"]
 
 
 @pytest.mark.parametrize("settings", [{"document_bytes": 18}, {"documents_bytes": 20}, {"document_bytes": 0}])
-def test_a_primary_document_beyond_the_bounds_is_not_kept_and_its_filing_is(
-    make_app: Any, document: Any, settings: dict[str, int]
-) -> None:
+def test_too_long_primary_document_is_not_stored(make_app: Any, document: Any, settings: dict[str, int]) -> None:
     app = make_app(**settings)
-    assert [one.outcome for one in run(app, document("full.txt", FULL))] == ["ingested"]
+    assert [outcome.outcome for outcome in run(app, document("full.txt", FULL))] == ["ingested"]
     with app.db.read() as tx:
         assert submission_documents.find_primary_text(tx, "0000001750-98-000077") is None
     assert rows(app, "SELECT count(*) FROM filing_documents") == [(2,)]
 
 
-def test_what_is_kept_of_documents_is_counted(app: App, document: Any) -> None:
+def test_stored_documents_are_counted(app: App, document: Any) -> None:
     run(app, document("full.txt", FULL))
     assert rows(app, "SELECT bytes FROM filing_bodies_size") == rows(
         app, "SELECT sum(length(packed)) FROM filing_bodies"
     )
 
 
-def test_a_header_by_itself_tells_of_its_filing(app: App, document: Any) -> None:
+def test_header_alone_describes_its_filing(app: App, document: Any) -> None:
     header = FULL[FULL.index(b"<SEC-HEADER>") : FULL.index(b"<DOCUMENT>")]
     [outcome] = run(app, document("0000001750-98-000077.hdr.sgml", header))
     assert (outcome.kind, outcome.outcome, outcome.accession) == (
@@ -572,7 +572,7 @@ def test_a_header_by_itself_tells_of_its_filing(app: App, document: Any) -> None
     assert rows(app, "SELECT form, filed_at, size FROM filings") == [("8-K", "1998-02-05", None)]
 
 
-def test_a_submission_cut_off_in_its_documents_stores_nothing(app: App, document: Any) -> None:
+def test_truncated_submission_stores_nothing(app: App, document: Any) -> None:
     [outcome] = run(app, document("full.txt", FULL[:-60]))
     assert outcome.outcome == "refused"
     assert outcome.reason is not None
@@ -585,14 +585,14 @@ def test_a_submission_cut_off_in_its_documents_stores_nothing(app: App, document
 
 @pytest.mark.slow
 @needs_shared
-def test_every_list_and_submission_of_the_secs_is_stored_once(app: App) -> None:
+def test_real_lists_and_submissions_are_stored_once(app: App) -> None:
     paths = [
         SHARED / "edgar" / name
         for name in ("submissions", "submissions_older_vintage", "index", "sgml", "company_tickers.json")
     ]
-    assert {one.outcome for one in run(app, *paths)} == {"ingested"}
+    assert {outcome.outcome for outcome in run(app, *paths)} == {"ingested"}
     before = version(app), held(app)
-    assert {one.outcome for one in run(app, *paths)} == {"unchanged"}
+    assert {outcome.outcome for outcome in run(app, *paths)} == {"unchanged"}
     assert (version(app), held(app)) == before
     assert rows(app, "SELECT count(*) FROM filings WHERE filed_at = '2020-03-18'") == [(2_526,)]
     assert rows(app, "SELECT form, filed_at, accepted_at FROM filings WHERE accession = '0000943374-24-000509'") == [

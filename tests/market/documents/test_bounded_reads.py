@@ -40,26 +40,26 @@ class Counting(io.BytesIO):
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
-        self.asked: list[int] = []
+        self.read_sizes: list[int] = []
 
     def read(self, size: int | None = -1) -> bytes:
-        self.asked.append(-1 if size is None else size)
+        self.read_sizes.append(-1 if size is None else size)
         return super().read(size)
 
 
 # ---- what streams are asked for
 
 
-def test_a_short_stream_is_asked_for_little() -> None:
+def test_short_stream_is_read_in_small_pieces() -> None:
     stream = Counting(b"x" * 4_000)
     assert files.read_bounded(stream, 256 * 1024 * 1024, 4_000) == b"x" * 4_000
-    assert stream.asked == [files.CHUNK_BYTES] * 2
+    assert stream.read_sizes == [files.CHUNK_BYTES] * 2
 
 
 def test_a_stream_of_a_known_length_is_read_in_one_piece() -> None:
     stream = Counting(bytes(1_000_000))
     assert len(files.read_bounded(stream, 256 * 1024 * 1024, 1_000_000)) == 1_000_000
-    assert stream.asked == [1_000_000, files.CHUNK_BYTES]
+    assert stream.read_sizes == [1_000_000, files.CHUNK_BYTES]
 
 
 @pytest.mark.parametrize("expected", [0, 10, 1_000_000])
@@ -67,53 +67,51 @@ def test_a_stream_of_a_known_length_is_read_in_one_piece() -> None:
 def test_a_stream_is_read_up_to_its_bound(expected: int, length: int) -> None:
     stream = Counting(bytes(length))
     assert len(files.read_bounded(stream, 200_000, expected)) == min(length, 200_000)
-    assert max(stream.asked) <= 200_000
+    assert max(stream.read_sizes) <= 200_000
 
 
-def test_a_document_is_asked_for_as_much_as_it_claims_to_have() -> None:
+def test_document_is_read_up_to_its_declared_size() -> None:
     stream = Counting(b"x" * 4_000)
     entry = Entry("x", "x", lambda: stream, 4_000)
     assert entry.read() == b"x" * 4_000
-    assert max(stream.asked) <= files.CHUNK_BYTES
+    assert max(stream.read_sizes) <= files.CHUNK_BYTES
 
 
-def test_a_file_of_an_archive_directory_is_asked_for_its_length(
-    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[int, int]] = []
+def test_archive_file_is_read_up_to_its_length(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[tuple[int, int]] = []
 
     def note(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> bytes:
-        asked.append((max_bytes, expected_bytes))
+        reads.append((max_bytes, expected_bytes))
         return files.read_bounded(stream, max_bytes, expected_bytes)
 
     monkeypatch.setattr(gateway, "read_bounded", note)
     (tmp_path / "x").write_bytes(b"x" * 4_000)
     app = replace(app, config=replace(app.config, base_url=str(tmp_path)))
     assert Gateway(app).get("www", "/x").body == b"x" * 4_000
-    assert asked == [(sources.MAX_DOCUMENT_BYTES, 4_000)]
+    assert reads == [(sources.MAX_DOCUMENT_BYTES, 4_000)]
 
 
-def test_a_reply_is_read_in_pieces_whatever_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reply_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     from http.client import HTTPResponse
 
-    asked: list[int] = []
+    read_sizes: list[int] = []
     read1 = HTTPResponse.read1
 
     def note(response: HTTPResponse, n: int = -1) -> bytes:
-        asked.append(n)
+        read_sizes.append(n)
         return read1(response, n)
 
     monkeypatch.setattr(HTTPResponse, "read1", note)
-    with receiver(status(200, body=bytes(300_000))) as there:
-        request = OutboundRequest(there.url, max_body_bytes=256 * 1024 * 1024)
+    with receiver(status(200, body=bytes(300_000))) as server:
+        request = OutboundRequest(server.url, max_body_bytes=256 * 1024 * 1024)
         assert len(Outbound(ReachPolicy(allows_any_address=True)).send(request).body) == 300_000
-    assert asked
-    assert max(asked) <= files.CHUNK_BYTES
+    assert read_sizes
+    assert max(read_sizes) <= files.CHUNK_BYTES
 
 
-def test_no_code_asks_a_stream_for_its_maximum() -> None:
+def test_no_code_reads_a_stream_up_to_its_maximum() -> None:
     """``read(n)`` of a file takes n bytes before it reads one."""
-    asked = {}
+    sizes_by_line = {}
     for file in FILES:
         module = ".".join(file.relative_to(process.ROOT).with_suffix("").parts)
         for node in nodes_of(file):
@@ -122,16 +120,16 @@ def test_no_code_asks_a_stream_for_its_maximum() -> None:
                 continue
             for name in [name for argument in node.args for name in ast.walk(argument)]:  # type: ignore[attr-defined]
                 if isinstance(name, ast.Name) and name.id.isupper():
-                    asked[f"{module}:{node.lineno}"] = getattr(importlib.import_module(module), name.id)
-    asked = {place: size for place, size in asked.items() if isinstance(size, int)}
-    assert len(asked) > 3
-    assert {place: size for place, size in asked.items() if size > MAX_ASKED} == {}
+                    sizes_by_line[f"{module}:{node.lineno}"] = getattr(importlib.import_module(module), name.id)
+    sizes_by_line = {line: size for line, size in sizes_by_line.items() if isinstance(size, int)}
+    assert len(sizes_by_line) > 3
+    assert {line: size for line, size in sizes_by_line.items() if size > MAX_ASKED} == {}
 
 
 # ---- too little memory
 
 
-def out_of_memory(*arguments: Any, **named: Any) -> Any:
+def out_of_memory(*arguments: Any, **options: Any) -> Any:
     raise MemoryError
 
 
@@ -151,7 +149,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_document_that_cannot_be_read_into_memory_is_refused(
+def test_document_larger_than_memory_is_refused(
     app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(sources, "read_bounded", out_of_memory)
@@ -161,7 +159,7 @@ def test_a_document_that_cannot_be_read_into_memory_is_refused(
 
 
 @pytest.mark.parametrize("step", ["read_content", "store", "group_documents"])
-def test_a_document_that_takes_too_much_memory_is_refused_and_the_rest_goes_on(
+def test_memory_error_refuses_one_document_only(
     step: str, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
@@ -178,7 +176,7 @@ def test_a_document_that_takes_too_much_memory_is_refused_and_the_rest_goes_on(
     assert ingest_one(app, folder).outcome == "ingested"
 
 
-def test_a_zip_whose_list_takes_too_much_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zip_directory_larger_than_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "x.zip"
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("x.txt", "x")
@@ -187,7 +185,7 @@ def test_a_zip_whose_list_takes_too_much_memory_is_refused(tmp_path: Path, monke
 
 
 @pytest.mark.usefixtures("loggers")
-def test_too_little_memory_in_a_verb_is_a_line(
+def test_memory_error_in_verb_prints_one_line(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(ingest, "run", out_of_memory)
@@ -195,14 +193,14 @@ def test_too_little_memory_in_a_verb_is_a_line(
     assert capsys.readouterr().err == f"finapi: {cli.TOO_LITTLE_MEMORY}\n"
 
 
-def test_too_little_memory_in_a_handed_over_verb_is_a_line(
+def test_memory_error_in_forwarded_verb_prints_one_line(
     app: App, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest, "run", out_of_memory)
-    said: list[tuple[str, str]] = []
-    say: Callable[[str, str], None] = lambda stream, text: said.append((stream, text))  # noqa: E731
+    lines: list[tuple[str, str]] = []
+    say: Callable[[str, str], None] = lambda stream, text: lines.append((stream, text))  # noqa: E731
     assert cli.perform(app, ["ingest", str(folder)], str(folder), "", say) == 1
-    assert said == [("err", f"finapi: {cli.TOO_LITTLE_MEMORY}")]
+    assert lines == [("err", f"finapi: {cli.TOO_LITTLE_MEMORY}")]
 
 
 def ingest_within(kilobytes: int, folder: Path, data_dir: Path) -> subprocess.CompletedProcess[str]:
@@ -219,7 +217,7 @@ def test_a_form_is_ingested_within_300_mb(tmp_path: Path, folder: Path) -> None:
     assert done.stdout.startswith("ingested  ")
 
 
-def test_what_does_not_fit_into_memory_is_a_line_for_each_file(tmp_path: Path, folder: Path) -> None:
+def test_memory_error_prints_one_line_per_file(tmp_path: Path, folder: Path) -> None:
     with open_app(Config(data_dir=tmp_path / "data")):
         pass
     # Of a kind that is read completely, and with a hole, so that it costs no disk.
