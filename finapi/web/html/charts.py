@@ -33,7 +33,7 @@ class ChartSeries(NamedTuple):
     @property
     def known_values(self) -> list[Decimal]:
         """Return the values that are not missing, oldest first."""
-        return [value for value in self.values if value is not None]
+        return [number for number in self.values if number is not None]
 
 
 class Axis(NamedTuple):
@@ -82,14 +82,14 @@ def render_bar_chart(
     bar_width = min(slot_width * 0.7 / len(columns), MAX_BAR_WIDTH)
     bars = []
     for column_index, column in enumerate(columns):
-        for period_index, value in enumerate(column.values):
-            if value is None:
+        for period_index, number in enumerate(column.values):
+            if number is None:
                 continue
             x = LEFT + slot_width * (period_index + 0.5) + bar_width * (column_index - len(columns) / 2)
-            tooltip = _format_tooltip(labels[period_index], column, value)
+            tooltip = _format_tooltip(labels[period_index], column, number)
             bars.append(
                 _render_bar(
-                    x, bar_width, axis.compute_y(value), axis.compute_y(Decimal(0)), f"c{column_index + 1}", tooltip
+                    x, bar_width, axis.compute_y(number), axis.compute_y(Decimal(0)), f"c{column_index + 1}", tooltip
                 )
             )
     parts: list[Child] = [_render_grid(axis, columns[0].format), bars, _render_period_labels(labels, slot_width)]
@@ -139,13 +139,13 @@ def _stack(labels: Sequence[str], series: Sequence[ChartSeries]) -> list[StackPa
     negative_totals = [Decimal(0) for _ in labels]
     parts = []
     for series_index, part_series in enumerate(series):
-        for period_index, value in enumerate(part_series.values):
-            if value is None:
+        for period_index, number in enumerate(part_series.values):
+            if number is None:
                 continue
-            totals = negative_totals if value < 0 else positive_totals
+            totals = negative_totals if number < 0 else positive_totals
             base = totals[period_index]
-            totals[period_index] += value
-            tooltip = _format_tooltip(labels[period_index], part_series, value)
+            totals[period_index] += number
+            tooltip = _format_tooltip(labels[period_index], part_series, number)
             parts.append(StackPart(period_index, base, totals[period_index], f"c{series_index + 1}", tooltip))
     return parts
 
@@ -154,18 +154,20 @@ def render_daily_chart(
     title: str, first_day: str, last_day: str, series: ChartSeries, marks: Sequence[DayMark] = ()
 ) -> Html:
     """Return a line of many days with marks on it. The axis need not include zero."""
-    values = series.known_values
-    if len(values) < 2:
+    numbers = series.known_values
+    if len(numbers) < 2:
         return NOTHING
-    axis = _build_axis(values, includes_zero=False)
+    axis = _build_axis(numbers, includes_zero=False)
     coordinates = []
-    for index, value in enumerate(values):
-        x = LEFT + PLOT_WIDTH * index / (len(values) - 1)
-        coordinates.append(f"{x:.1f},{axis.compute_y(value)}")
+    for index, number in enumerate(numbers):
+        x = LEFT + PLOT_WIDTH * index / (len(numbers) - 1)
+        coordinates.append(f"{x:.1f},{axis.compute_y(number)}")
     triangles = []
     for mark in marks:
-        nearest_index = min(int(mark.position * (len(values) - 1) + 0.5), len(values) - 1)
-        path = _build_triangle(LEFT + PLOT_WIDTH * mark.position, axis.compute_y(values[nearest_index]), mark.points_up)
+        nearest_index = min(int(mark.position * (len(numbers) - 1) + 0.5), len(numbers) - 1)
+        path = _build_triangle(
+            LEFT + PLOT_WIDTH * mark.position, axis.compute_y(numbers[nearest_index]), mark.points_up
+        )
         triangles.append(h.path(h.title(mark.tooltip), class_="up" if mark.points_up else "down", d=path))
     day_labels = [
         _render_text(LEFT, HEIGHT - 6, first_day, "start"),
@@ -177,16 +179,16 @@ def render_daily_chart(
 
 def render_sparkline(values: Sequence[Decimal | None], label: str) -> Html:
     """Return a line as high as a word, with its last point marked. ``label`` is read out instead of it."""
-    points = [(index, value) for index, value in enumerate(values) if value is not None]
+    points = [(index, number) for index, number in enumerate(values) if number is not None]
     if len(points) < 2:
         return NOTHING
-    minimum = min(value for _, value in points)
-    maximum = max(value for _, value in points)
+    minimum = min(number for _, number in points)
+    maximum = max(number for _, number in points)
     span = Decimal(maximum - minimum) or Decimal(1)
     coordinates = []
-    for index, value in points:
+    for index, number in points:
         x = round(2 + 76 * index / (len(values) - 1), 1)
-        y = round(float(18 - 15 * (value - minimum) / span), 1)
+        y = round(float(18 - 15 * (number - minimum) / span), 1)
         coordinates.append((x, y))
     last_x, last_y = coordinates[-1]
     return h.svg(
@@ -209,7 +211,7 @@ def _iter_values(series: Iterable[ChartSeries]) -> Iterable[Decimal | None]:
 
 def _build_axis(values: Iterable[Decimal | None], *, includes_zero: bool = True) -> Axis:
     # Whole numbers arrive as int.
-    numbers = [Decimal(value) for value in values if value is not None]
+    numbers = [Decimal(number) for number in values if number is not None]
     if includes_zero:
         numbers.append(Decimal(0))
     minimum, maximum = min(numbers), max(numbers)
@@ -250,8 +252,8 @@ def _render_figure(title: str, series: Sequence[ChartSeries], parts: Child) -> H
 
 
 def _summarise(series: ChartSeries) -> str:
-    values = series.known_values
-    return f"from {series.format(values[0])} to {series.format(values[-1])}" if values else "unknown"
+    numbers = series.known_values
+    return f"from {series.format(numbers[0])} to {series.format(numbers[-1])}" if numbers else "unknown"
 
 
 def _format_tooltip(label: str, series: ChartSeries, value: Decimal) -> str:
@@ -273,13 +275,13 @@ def _render_bar(x: float, width: float, top: float, base: float, colour: str, to
 def _render_line(series: ChartSeries, labels: Sequence[str], slot_width: float, axis: Axis, colour: str) -> Html:
     coordinates = []
     dots = []
-    for index, value in enumerate(series.values):
-        if value is None:
+    for index, number in enumerate(series.values):
+        if number is None:
             continue
         x = round(LEFT + slot_width * (index + 0.5), 1)
-        y = axis.compute_y(value)
+        y = axis.compute_y(number)
         coordinates.append(f"{x},{y}")
-        tooltip = _format_tooltip(labels[index], series, value)
+        tooltip = _format_tooltip(labels[index], series, number)
         dots.append(h.circle(h.title(tooltip), class_=colour, cx=x, cy=y, r=3))
     return h.g(h.polyline(points=" ".join(coordinates), class_=f"{colour} line"), dots)
 
