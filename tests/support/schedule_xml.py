@@ -13,12 +13,12 @@ COMMON = "http://www.sec.gov/edgar/common"
 
 
 def element(name: str, text: str | None) -> str:
-    """An element with a text; nothing at all without one."""
+    """Return an element with a text, or nothing without a text."""
     return "" if text is None else f"<{name}>{text}</{name}>"
 
 
 def person(
-    who: tuple[str | None, str] = WICK,
+    party: tuple[str | None, str] = WICK,
     shares: str | None = "1000000.00",
     percent: str | None = "7.5",
     *,
@@ -29,8 +29,8 @@ def person(
     comment: str | None = None,
     schedule: str = "D",
 ) -> str:
-    """A reporting person as a 13D or a 13G has it."""
-    cik, name = who
+    """Return a reporting person of a 13D or a 13G."""
+    cik, name = party
     powers = "".join(
         element(power, value)
         for power, value in (
@@ -40,7 +40,7 @@ def person(
             ("sharedDispositivePower", shared),
         )
     )
-    kinds = "".join(element("typeOfReportingPerson", one) for one in types.split())
+    kinds = "".join(element("typeOfReportingPerson", code) for code in types.split())
     if schedule == "G":
         return (
             f"<coverPageHeaderReportingPersonDetails>{element('reportingCik', cik)}"
@@ -63,7 +63,7 @@ def person(
     )
 
 
-def _headed(
+def _build_submission(
     form: str, space: str, body: str, *, filer: str, previous: str | None = None, live: str = "LIVE", prefix: str = ""
 ) -> bytes:
     text = (
@@ -87,24 +87,24 @@ def d(
     cusip: str | None = LAMPS[2],
     issuer: tuple[str, str, str] = LAMPS,
     space: str = "http://www.sec.gov/edgar/schedule13D",
-    more: str = "",
+    more_items: str = "",
     number: str | None = None,
     **head: str,
 ) -> bytes:
-    """A Schedule 13D of these persons, or an amendment."""
-    held = element("issuerCUSIP", cusip)
+    """Return a Schedule 13D of these persons, or an amendment."""
+    cusip_element = element("issuerCUSIP", cusip)
     body = (
         f"<coverPageHeader>{element('amendmentNo', number)}"
         "<securitiesClassTitle>Common Stock, $0.001 par value</securitiesClassTitle>"
         f"{element('dateOfEvent', event)}<previouslyFiledFlag>false</previouslyFiledFlag>"
-        f"<issuerInfo><issuerCIK>{issuer[0]}</issuerCIK>{held}<issuerName>{issuer[1]}</issuerName>"
+        f"<issuerInfo><issuerCIK>{issuer[0]}</issuerCIK>{cusip_element}<issuerName>{issuer[1]}</issuerName>"
         "<address><com:street1>1 Main Street</com:street1><com:city>Reno</com:city></address></issuerInfo>"
         f"</coverPageHeader><reportingPersons>{''.join(persons or [person()])}</reportingPersons>"
         f"<items1To7><item1><issuerName>Written otherwise</issuerName></item1>"
         f"<item3><fundsSource>Working capital.</fundsSource></item3>"
-        f"<item4>{element('transactionPurpose', purpose)}</item4>{more}</items1To7>"
+        f"<item4>{element('transactionPurpose', purpose)}</item4>{more_items}</items1To7>"
     )
-    return _headed(form, space, body, **{"filer": WICK[0], **head})
+    return _build_submission(form, space, body, **{"filer": WICK[0], **head})
 
 
 def g(
@@ -118,13 +118,15 @@ def g(
     number: str | None = None,
     **head: str,
 ) -> bytes:
-    """A Schedule 13G of these persons, or an amendment."""
-    held = "" if cusip is None else f"<issuerCusips><issuerCusipNumber>{cusip}</issuerCusipNumber></issuerCusips>"
+    """Return a Schedule 13G of these persons, or an amendment."""
+    cusip_element = (
+        "" if cusip is None else f"<issuerCusips><issuerCusipNumber>{cusip}</issuerCusipNumber></issuerCusips>"
+    )
     body = (
         f"<coverPageHeader>{element('amendmentNo', number)}"
         "<securitiesClassTitle>Common Stock, $0.001 par value</securitiesClassTitle>"
         f"{element('eventDateRequiresFilingThisStatement', event)}"
-        f"<issuerInfo><issuerCik>{issuer[0]}</issuerCik><issuerName>{issuer[1]}</issuerName>{held}</issuerInfo>"
+        f"<issuerInfo><issuerCik>{issuer[0]}</issuerCik><issuerName>{issuer[1]}</issuerName>{cusip_element}</issuerInfo>"
         "<designateRulesPursuantThisScheduleFiled><designateRulePursuantThisScheduleFiled>Rule 13d-1(b)"
         "</designateRulePursuantThisScheduleFiled></designateRulesPursuantThisScheduleFiled></coverPageHeader>"
         f"{''.join(persons or [person(schedule='G')])}"
@@ -132,7 +134,7 @@ def g(
         "<item4><classPercent>see the cover</classPercent></item4>"
         f"<item5><classOwnership5PercentOrLess>{five_or_less}</classOwnership5PercentOrLess></item5></items>"
     )
-    return _headed(form, space, body, **{"filer": WICK[0], **head})
+    return _build_submission(form, space, body, **{"filer": WICK[0], **head})
 
 
 def sale(
@@ -144,7 +146,7 @@ def sale(
     broker: str = "Lamp Brokers LLC",
     outstanding: str | None = "13000000",
 ) -> str:
-    """Securities that are to be sold."""
+    """Return securities that are to be sold."""
     return (
         f"<securitiesInformation><securitiesClassTitle>{title}</securitiesClassTitle>"
         f"<brokerOrMarketmakerDetails><name>{broker}</name><address><com:city>Reno</com:city></address>"
@@ -181,9 +183,9 @@ def notice(
     space: str = "http://www.sec.gov/edgar/ownership",
     **head: str,
 ) -> bytes:
-    """A Form 144."""
-    roles = "".join(element("relationshipToIssuer", one) for one in relationships.split())
-    adopted = "".join(element("planAdoptionDate", one) for one in plans.split())
+    """Return a Form 144."""
+    roles = "".join(element("relationshipToIssuer", relationship) for relationship in relationships.split())
+    adopted = "".join(element("planAdoptionDate", day) for day in plans.split())
     body = (
         f"<issuerInfo><issuerCik>{issuer[0]}</issuerCik><issuerName>{issuer[1]}</issuerName>"
         "<secFileNumber>001-36743</secFileNumber>"
@@ -194,20 +196,20 @@ def notice(
         "<remarks>Sold for taxes.</remarks><noticeSignature><noticeDate>04/13/2025</noticeDate>"
         f"<planAdoptionDates>{adopted}</planAdoptionDates><signature>/s/ Ann Lamp</signature></noticeSignature>"
     )
-    return _headed(form, space, body, **{"filer": "0000000101", **head})
+    return _build_submission(form, space, body, **{"filer": "0000000101", **head})
 
 
 def submission(accession: str, document: bytes, form: str, *, subject: int, filer: int) -> bytes:
-    """A full submission with such a document in it."""
+    """Return a full submission that contains a document."""
     company = submission_texts.party("SUBJECT COMPANY", "BROOK LAMPS INC", f"{subject:010}")
-    by = submission_texts.party("FILED BY", "WICK CAPITAL LP", f"{filer:010}")
+    filer_party = submission_texts.party("FILED BY", "WICK CAPITAL LP", f"{filer:010}")
     return submission_texts.full(
-        accession, form, f"{company}\n{by}", submission_texts.xml(form, "primary_doc.xml", document)
+        accession, form, f"{company}\n{filer_party}", submission_texts.xml(form, "primary_doc.xml", document)
     )
 
 
 def examples() -> list[tuple[str, str, bytes]]:
-    """Filings of which each list of them shows one: accession number, filing day, document."""
+    """Return the accession number, the filing day and the document of three filings, one for each kind of list."""
     group = (person(member="a"), person(BEN, member="a", types="IN"))
     purpose = "On January 10 Wick nominated two candidates for election as directors of the Issuer."
     return [

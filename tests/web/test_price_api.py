@@ -1,4 +1,4 @@
-"""The prices endpoint: shape, paging, tables, and what it says when there is nothing."""
+"""The prices endpoint: records, paging, tables, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAYS = """date,open,close,volume,split,dividend
 
 
 @pytest.fixture
-def ask(app: App, client: Client, user: NewUser) -> Any:
+def get_prices(app: App, client: Client, user: NewUser) -> Any:
     with app.db.write() as tx:
         price_store.upsert(tx, price_csv.parse(DAYS.encode(), "f", "brk.b.csv"), DAYS.encode(), "BRK-B")
         companies.upsert_name(tx, 1067983, "Berkshire", companies.FROM_COVER, "")
@@ -34,8 +34,8 @@ def ask(app: App, client: Client, user: NewUser) -> Any:
     return lambda ticker, **options: client.get(PATH + ticker, **options)
 
 
-def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> None:
-    answer = ask("BRK-B")
+def test_days_are_listed_newest_first_with_adj_close(get_prices: Any) -> None:
+    answer = get_prices("BRK-B")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5")
     assert answer.json["data"][1:] == [
         {
@@ -77,34 +77,34 @@ def test_days_are_answered_newest_first_with_their_adjusted_close(ask: Any) -> N
         "undated_left_out": 0,
         "clamped": {},
     }
-    meta = ask("BRK-B", query={"to": "2025-01-03"}).json["meta"]
+    meta = get_prices("BRK-B", query={"to": "2025-01-03"}).json["meta"]
     assert (meta["from"], meta["to"]) == (None, "2025-01-03")
 
 
 @pytest.mark.parametrize("spelling", ["brk.b", "BRK%2FB", "BRKB", "1067983", "0001067983"])
-def test_a_ticker_is_found_in_every_spelling_and_by_its_cik(ask: Any, spelling: str) -> None:
-    assert ask(spelling).json["meta"]["ticker"] == "BRK-B"
+def test_ticker_is_found_in_any_spelling_and_by_cik(get_prices: Any, spelling: str) -> None:
+    assert get_prices(spelling).json["meta"]["ticker"] == "BRK-B"
 
 
-def test_pages_follow_each_other_without_a_gap_or_a_repeat(ask: Any) -> None:
-    seen, query = [], {"limit": 1}
+def test_pages_have_no_gaps_and_no_repeats(get_prices: Any) -> None:
+    days, query = [], {"limit": 1}
     while True:
-        answer = ask("BRK-B", query=query).json
-        seen += [row["date"] for row in answer["data"]]
+        answer = get_prices("BRK-B", query=query).json
+        days += [row["date"] for row in answer["data"]]
         if not answer["meta"]["has_more"]:
             break
         query = {"limit": 1, "cursor": answer["meta"]["next_cursor"]}
-    assert seen == ["2025-01-06", "2025-01-03", "2025-01-02"]
+    assert days == ["2025-01-06", "2025-01-03", "2025-01-02"]
     assert answer["meta"]["next_cursor"] is None
 
 
-def test_adjusted_scales_every_price_and_the_volume(ask: Any) -> None:
-    row = ask("BRK-B", query={"adjusted": "true", "to": "2025-01-02"}).json["data"][0]
+def test_adjusted_scales_every_price_and_the_volume(get_prices: Any) -> None:
+    row = get_prices("BRK-B", query={"adjusted": "true", "to": "2025-01-02"}).json["data"][0]
     assert (row["close"], row["adj_close"], row["open"], row["volume"]) == (50.375, 50.375, 50.001852, 2000)
 
 
-def test_days_as_a_table(ask: Any) -> None:
-    answer = ask("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
+def test_days_as_csv(get_prices: Any) -> None:
+    answer = get_prices("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
     assert list(csv.DictReader(io.StringIO(answer.body.decode()))) == [
         {
             "date": "2025-01-06",
@@ -122,20 +122,20 @@ def test_days_as_a_table(ask: Any) -> None:
     assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-01-06")
 
 
-def test_nothing_held_is_said_so_and_costs_nothing(ask: Any) -> None:
-    known, unknown = ask("1"), ask("NOPE")
-    assert known.verdict == (404, "NOT_COVERED", "finapi has no prices for this company.")
+def test_missing_prices_are_404_and_free(get_prices: Any) -> None:
+    without_prices, unknown = get_prices("1"), get_prices("NOPE")
+    assert without_prices.verdict == (404, "NOT_COVERED", "finapi has no prices for this company.")
     assert unknown.verdict == (404, "UNKNOWN_TICKER", "No company with the ticker or CIK NOPE is known.")
-    assert known.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
+    assert without_prices.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
 
 
 @pytest.mark.parametrize("cursor", ["x", "0001-01-01", "2025-13-01", "20250101x"])
-def test_a_cursor_that_is_none_is_refused(ask: Any, cursor: str) -> None:
-    answer = ask("BRK-B", query={"cursor": cursor})
+def test_invalid_cursor_is_refused(get_prices: Any, cursor: str) -> None:
+    answer = get_prices("BRK-B", query={"cursor": cursor})
     assert (answer.status, answer.json["details"]["param"]) == (400, "cursor")
 
 
-def test_the_demos_prices_say_that_they_are_made_up(app: App, client: Client, user: NewUser) -> None:
+def test_demo_prices_are_marked_as_synthetic(app: App, client: Client, user: NewUser) -> None:
     assert demo_prices.store_prices(app) > 4_000
     assert demo_prices.store_prices(app) == 0
     client.key = user.api_key
@@ -143,6 +143,6 @@ def test_the_demos_prices_say_that_they_are_made_up(app: App, client: Client, us
     assert (answer["meta"]["source"], answer["meta"]["synthetic"]) == ("synthetic", True)
     after, before = answer["data"]
     assert (after["split_factor"], after["date"]) == (2, "2024-07-01")
-    # As traded: the close halves, the adjusted one runs on.
+    # As traded: the close halves, the adjusted close continues.
     assert 1.9 < before["close"] / after["close"] < 2.1
     assert before["adj_close"] == before["close"] / 2

@@ -1,4 +1,4 @@
-"""Forms 144 in the store, and by the way of an ingest."""
+"""Storing notices of proposed sales (Form 144), from documents and by an ingest."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from finapi.market.ownership.sale_notice_lists import NoticeFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
 
-ONE, TWO = "0000000101-25-000001", "0000000101-25-000002"
+FIRST, SECOND = "0000000101-25-000001", "0000000101-25-000002"
 
 
-def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
+def store_notice(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     notice = sale_notices.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
         return sale_notice_store.upsert(tx, notice, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW)
 
 
-def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
+def list_notices_of(app: App, **filters: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return [{**row} for row in sale_notice_lists.list_notices(tx, NoticeFilters(**narrow), 50, 0)[0]]
+        return [{**row} for row in sale_notice_lists.list_notices(tx, NoticeFilters(**filters), 50, 0)[0]]
 
 
-def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> None:
-    assert put(app, made.notice(made.sale(), made.sale("1500", "75000")), ONE, "2025-04-14") is True
-    assert put(app, made.notice(made.sale(), made.sale("1500", "75000")), ONE, "2025-04-14") is False
-    (row,) = shown(app)
+def test_notice_has_the_sums_of_its_lines(app: App) -> None:
+    assert store_notice(app, made.notice(made.sale(), made.sale("1500", "75000")), FIRST, "2025-04-14") is True
+    assert store_notice(app, made.notice(made.sale(), made.sale("1500", "75000")), FIRST, "2025-04-14") is False
+    (row,) = list_notices_of(app)
     assert (row["shares"], row["aggregate_market_value"]) == (Decimal(6500), Decimal("325000.5"))
     assert row["percent_of_outstanding"] == Decimal("0.05")
     assert (row["seller_name"], row["insider_cik"], row["filed_at"]) == (
@@ -51,7 +51,7 @@ def test_a_notice_is_shown_with_its_lines_and_what_they_come_to(app: App) -> Non
 
 
 @pytest.mark.parametrize(("flag", "live"), [("TEST", False), ("test", False), ("LIVE", True), ("Live", True)])
-def test_a_test_filing_is_refused(flag: str, live: bool) -> None:
+def test_test_filing_is_refused(flag: str, live: bool) -> None:
     data = made.notice().replace(b">LIVE<", f">{flag}<".encode())
     assert flag.encode() in data
     if live:
@@ -61,52 +61,52 @@ def test_a_test_filing_is_refused(flag: str, live: bool) -> None:
         sale_notices.parse(data, "primary_doc.xml")
 
 
-def test_a_wrong_figure_is_named_with_its_line() -> None:
+def test_error_names_the_line_of_a_wrong_figure() -> None:
     with pytest.raises(ParseError, match="sales 2 units"):
         sale_notices.parse(made.notice(made.sale(), made.sale("many")), "primary_doc.xml")
 
 
-def test_shares_of_several_classes_are_not_added(app: App) -> None:
-    put(app, made.notice(made.sale(), made.sale("10", "400", title="Class B")), ONE, "2025-04-14")
-    (row,) = shown(app)
+def test_shares_of_several_classes_are_not_added_up(app: App) -> None:
+    store_notice(app, made.notice(made.sale(), made.sale("10", "400", title="Class B")), FIRST, "2025-04-14")
+    (row,) = list_notices_of(app)
     assert (row["shares"], row["percent_of_outstanding"]) == (None, None)
     assert row["aggregate_market_value"] == Decimal("250400.5")
     assert row["holes"] == {"shares": "several_classes", "percent_of_outstanding": "several_classes"}
 
 
-def test_a_line_without_a_figure_makes_no_sum(app: App) -> None:
-    put(app, made.notice(made.sale(), made.sale(None, None)), ONE, "2025-04-14")
-    (row,) = shown(app)
+def test_sum_is_null_if_a_line_has_no_figure(app: App) -> None:
+    store_notice(app, made.notice(made.sale(), made.sale(None, None)), FIRST, "2025-04-14")
+    (row,) = list_notices_of(app)
     assert (row["shares"], row["aggregate_market_value"]) == (None, None)
     assert set(row["holes"].values()) == {"not_reported"}
 
 
-def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
-    put(app, made.notice(), ONE, "2025-04-14")
+def test_pack_contains_all_stored_notices(app: App, make_app: Any) -> None:
+    store_notice(app, made.notice(), FIRST, "2025-04-14")
     with app.db.read() as tx:
         data = packs.dump(tx, SALE_NOTICES)
     other = make_app()
     assert packs.load(other, data, "x.pack") == 1
     assert packs.load(other, data, "x.pack") == 0
-    assert shown(other) == shown(app)
+    assert list_notices_of(other) == list_notices_of(app)
 
 
-def test_a_file_becomes_a_notice_a_feed_event_and_nothing_when_it_is_refused(app: App, tmp_path: Path) -> None:
-    (tmp_path / f"{ONE}.xml").write_bytes(made.notice())
-    (tmp_path / f"{TWO}.xml").write_bytes(made.notice(seller=None))
-    found: list[Any] = []
-    counts = ingest.run(app, [tmp_path], IngestOptions(), found.append)
+def test_ingest_stores_a_notice_and_records_its_events(app: App, tmp_path: Path) -> None:
+    (tmp_path / f"{FIRST}.xml").write_bytes(made.notice())
+    (tmp_path / f"{SECOND}.xml").write_bytes(made.notice(seller=None))
+    outcomes: list[Any] = []
+    counts = ingest.run(app, [tmp_path], IngestOptions(), outcomes.append)
     assert counts == {"ingested": 1, "unchanged": 0, "skipped": 0, "refused": 1}
-    assert {(one.outcome, one.kind, one.reason) for one in found if one.outcome == "refused"} == {
-        ("refused", "form-144", "seller: is missing")
-    }
-    assert [row["accession_number"] for row in shown(app)] == [ONE]
+    assert {
+        (outcome.outcome, outcome.kind, outcome.reason) for outcome in outcomes if outcome.outcome == "refused"
+    } == {("refused", "form-144", "seller: is missing")}
+    assert [row["accession_number"] for row in list_notices_of(app)] == [FIRST]
     with app.db.read() as tx:
-        told = [
+        events = [
             (row["type"], json.loads(row["data"]))
             for row in tx._connection.execute("SELECT type, data FROM events ORDER BY seq")
         ]
         filings = [row[0] for row in tx._connection.execute("SELECT accession FROM filings")]
-    assert filings == [ONE]
-    assert [type for type, _ in told] == ["new_filing", "proposed_sale"]
-    assert told[1][1]["shares"] == 5000
+    assert filings == [FIRST]
+    assert [type for type, _ in events] == ["new_filing", "proposed_sale"]
+    assert events[1][1]["shares"] == 5000

@@ -1,4 +1,4 @@
-"""Schedules 13D and 13G in the store: who leads a filing, what it follows, and what a header alone tells."""
+"""Storing Schedules 13D and 13G: the lead of a filing, the filing before it, and filings with a header only."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from finapi.edgar import sgml
 from finapi.edgar.form_families import SCHEDULES
 from finapi.market.documents import families, filing_store, metadata, packs
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
-from finapi.market.ownership import holder_ids, purposes, schedule_store
-from finapi.market.ownership import schedule_filings as lists
+from finapi.market.ownership import holder_ids, purposes, schedule_filings, schedule_store
 from finapi.market.ownership.schedule_filings import ScheduleFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
@@ -23,21 +22,21 @@ from tests.support import schedule_xml as made
 WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
 
 
-def put(app: App, data: bytes, accession: str, filed: str | None) -> bool:
+def store_schedule(app: App, data: bytes, accession: str, filed: str | None) -> bool:
     schedule = parser.parse(data, "primary_doc.xml")
     with app.db.write() as tx:
         return schedule_store.upsert(tx, schedule, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed), NOW)
 
 
-def shown(app: App, **narrow: Any) -> list[dict[str, Any]]:
+def list_filings(app: App, **filters: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        return [{**row} for row in lists.list_filings(tx, ScheduleFilters(**narrow), 50, 0)[0]]
+        return [{**row} for row in schedule_filings.list_filings(tx, ScheduleFilters(**filters), 50, 0)[0]]
 
 
-def test_a_filing_is_shown_with_its_person_and_says_why_nothing_came_before(app: App) -> None:
-    assert put(app, made.d(), made.FIRST, "2025-03-05") is True
-    assert put(app, made.d(), made.FIRST, "2025-03-05") is False
-    assert shown(app) == [
+def test_first_filing_states_why_prior_figures_are_null(app: App) -> None:
+    assert store_schedule(app, made.d(), made.FIRST, "2025-03-05") is True
+    assert store_schedule(app, made.d(), made.FIRST, "2025-03-05") is False
+    assert list_filings(app) == [
         {
             "accessionNumber": made.FIRST,
             "formType": "SCHEDULE 13D",
@@ -81,32 +80,32 @@ def test_a_filing_is_shown_with_its_person_and_says_why_nothing_came_before(app:
     ]
 
 
-def test_joint_filers_are_not_added_up_the_one_who_reports_most_stands_for_them(app: App) -> None:
+def test_joint_filing_has_the_figures_of_its_lead(app: App) -> None:
     persons = (
         made.person(FUND, "600000", "4.5"),
         made.person(WICK, "1000000", "7.5"),
         made.person(BEN, "1000000", "7.5", types="IN"),
     )
-    put(app, made.d(*persons), made.FIRST, "2025-03-05")
-    (row,) = shown(app)
+    store_schedule(app, made.d(*persons), made.FIRST, "2025-03-05")
+    (row,) = list_filings(app)
     assert (row["filerName"], row["sharesOwned"], row["percentOfClass"]) == (
         "Wick Capital LP",
         Decimal(1000000),
         Decimal("7.5"),
     )
     assert row["reportingPersonCount"] == 3
-    # Asked for one of them, it is that one's figures, and once.
-    (row,) = shown(app, holders=[holder_ids.for_cik(104)])
+    # A list that is limited to one of them has the figures of that person, once.
+    (row,) = list_filings(app, holders=[holder_ids.for_cik(104)])
     assert (row["filerName"], row["sharesOwned"]) == ("Wick Master Fund", Decimal(600000))
 
 
-def test_a_change_is_against_the_filing_before_of_the_same_securities(app: App) -> None:
-    put(app, made.d(), made.FIRST, "2025-03-05")
+def test_change_compares_with_the_previous_filing_of_the_cusip(app: App) -> None:
+    store_schedule(app, made.d(), made.FIRST, "2025-03-05")
     other = made.d(made.person(shares="50", percent="40"), cusip="594918104")
-    put(app, other, made.SECOND, "2025-03-06")
+    store_schedule(app, other, made.SECOND, "2025-03-06")
     amended = made.d(made.person(shares="1200000", percent="9.1"), form="SCHEDULE 13D/A", number="1")
-    put(app, amended, made.THIRD, "2025-06-05")
-    row = shown(app)[0]
+    store_schedule(app, amended, made.THIRD, "2025-06-05")
+    row = list_filings(app)[0]
     assert row["priorAccessionNumber"] == made.FIRST
     assert (row["priorPercent"], row["percentChange"], row["sharesChange"]) == (
         Decimal("7.5"),
@@ -116,35 +115,38 @@ def test_a_change_is_against_the_filing_before_of_the_same_securities(app: App) 
     assert row["holes"] == {}
 
 
-def test_an_amendment_whose_beginning_is_not_held_does_not_pass_for_the_first(app: App) -> None:
-    put(app, made.d(form="SCHEDULE 13D/A", number="4"), made.FIRST, "2025-03-05")
-    assert shown(app)[0]["holes"]["priorPercent"] == "earlier_filing_not_held"
+def test_amendment_without_stored_original_is_not_a_first_filing(app: App) -> None:
+    store_schedule(app, made.d(form="SCHEDULE 13D/A", number="4"), made.FIRST, "2025-03-05")
+    assert list_filings(app)[0]["holes"]["priorPercent"] == "earlier_filing_not_held"
 
 
-def test_an_amendment_without_figures_has_none_and_says_so(app: App) -> None:
-    put(app, made.d(), made.FIRST, "2025-03-05")
+def test_amendment_without_figures_has_null_figures(app: App) -> None:
+    store_schedule(app, made.d(), made.FIRST, "2025-03-05")
     nothing = made.person(shares=None, percent=None, sole=None, shared=None)
-    put(app, made.d(nothing, form="SCHEDULE 13D/A"), made.SECOND, "2025-06-05")
-    row = shown(app)[0]
+    store_schedule(app, made.d(nothing, form="SCHEDULE 13D/A"), made.SECOND, "2025-06-05")
+    row = list_filings(app)[0]
     assert (row["percentOfClass"], row["sharesOwned"], row["percentChange"]) == (None, None, None)
     assert row["holes"]["percentOfClass"] == row["holes"]["sharesOwned"] == "not_reported"
 
 
-def test_more_than_all_of_a_class_is_not_believed(app: App) -> None:
-    put(app, made.d(made.person(percent="750")), made.FIRST, "2025-03-05")
-    assert (shown(app)[0]["percentOfClass"], shown(app)[0]["holes"]["percentOfClass"]) == (None, "not_reported")
+def test_percentage_above_100_is_ignored(app: App) -> None:
+    store_schedule(app, made.d(made.person(percent="750")), made.FIRST, "2025-03-05")
+    assert (list_filings(app)[0]["percentOfClass"], list_filings(app)[0]["holes"]["percentOfClass"]) == (
+        None,
+        "not_reported",
+    )
 
 
-def test_a_change_from_13g_to_13d_is_a_conversion(app: App) -> None:
-    put(app, made.g(), made.FIRST, "2025-03-05")
-    put(app, made.d(), made.SECOND, "2025-06-05")
-    assert [row["isConversion"] for row in shown(app)] == [True, False]
-    assert [row["accessionNumber"] for row in shown(app, conversion=True)] == [made.SECOND]
-    assert [row["accessionNumber"] for row in shown(app, conversion=False)] == [made.FIRST]
+def test_13d_after_13g_is_a_conversion(app: App) -> None:
+    store_schedule(app, made.g(), made.FIRST, "2025-03-05")
+    store_schedule(app, made.d(), made.SECOND, "2025-06-05")
+    assert [row["isConversion"] for row in list_filings(app)] == [True, False]
+    assert [row["accessionNumber"] for row in list_filings(app, conversion=True)] == [made.SECOND]
+    assert [row["accessionNumber"] for row in list_filings(app, conversion=False)] == [made.FIRST]
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_same_rows_stand_in_whatever_order_filings_come(app: App, make_app: Any, seed: int) -> None:
+def test_stored_rows_do_not_depend_on_order_of_arrival(app: App, make_app: Any, seed: int) -> None:
     documents = [
         (made.g(made.person(WICK, "900", "6", schedule="G")), "0000000103-25-000001", "2025-01-05"),
         (made.d(made.person(WICK, "1000", "7"), made.person(BEN, "1000", "7")), "0000000103-25-000002", "2025-02-05"),
@@ -152,16 +154,16 @@ def test_the_same_rows_stand_in_whatever_order_filings_come(app: App, make_app: 
         (made.d(made.person(BEN, "100", "1"), form="SCHEDULE 13D/A"), "0000000103-25-000004", "2025-04-05"),
         (made.d(made.person((None, "An Heir"), "10", "1")), "0000000103-25-000005", "2025-04-06"),
     ]
-    for one in documents:
-        put(app, *one)
+    for document in documents:
+        store_schedule(app, *document)
     other = make_app()
     shuffled = random.Random(seed).sample(documents, len(documents))
-    for one in shuffled:
-        put(other, *one)
-    put(other, *shuffled[0])
+    for document in shuffled:
+        store_schedule(other, *document)
+    store_schedule(other, *shuffled[0])
 
-    def rows(of: App) -> list[Any]:
-        with of.db.read() as tx:
+    def rows(an_app: App) -> list[Any]:
+        with an_app.db.read() as tx:
             connection = tx._connection
             return [
                 [tuple(row) for row in connection.execute(query)]
@@ -174,7 +176,7 @@ def test_the_same_rows_stand_in_whatever_order_filings_come(app: App, make_app: 
             ]
 
     assert rows(other) == rows(app)
-    first, second, third, fourth, heir = (metadata.accession_to_int(one[1]) for one in documents)
+    first, second, third, fourth, heir = (metadata.accession_to_int(document[1]) for document in documents)
     assert [(row[0], row[1], row[3]) for row in rows(app)[0]] == [
         (first, None, 0),
         (second, first, 0),
@@ -210,45 +212,45 @@ Wick owns 5.5 %.
 """
 
 
-def headed(app: App) -> bool:
+def store_header(app: App) -> bool:
     with app.db.write() as tx:
         header = sgml.parse_header(HEADER, "f")
         filing_store.upsert(tx, metadata.from_header(header, None), NOW)
         return families.store_header(tx, header, NOW)
 
 
-def test_of_a_filing_before_december_2024_the_header_tells_the_parties_and_nothing_else(app: App) -> None:
-    assert headed(app) is True
-    assert headed(app) is False
-    (row,) = shown(app)
+def test_filing_before_december_2024_has_parties_only(app: App) -> None:
+    assert store_header(app) is True
+    assert store_header(app) is False
+    (row,) = list_filings(app)
     assert (row["formType"], row["filerName"], row["nameOfIssuer"]) == ("SC 13G", "Wick Capital LP", "Brook Lamps Inc.")
     assert (row["percentOfClass"], row["sharesOwned"], row["dateOfEvent"]) == (None, None, None)
     assert row["holes"]["percentOfClass"] == row["holes"]["sharesOwned"] == "cover_not_in_xml"
-    # What followed it is no first filing, and its figures cannot be told.
-    put(app, made.g(form="SCHEDULE 13G/A"), made.SECOND, "2025-06-05")
-    row = shown(app)[0]
+    # The filing that follows it is not a first filing, but its changes are not known.
+    store_schedule(app, made.g(form="SCHEDULE 13G/A"), made.SECOND, "2025-06-05")
+    row = list_filings(app)[0]
     assert (row["priorAccessionNumber"], row["holes"]["priorPercent"]) == ("0000000103-24-000009", "cover_not_in_xml")
 
 
-def test_a_document_takes_the_place_of_its_number_being_unknown(app: App) -> None:
-    assert put(app, made.d(), "unfiled-0123456789abcdef", None) is True
-    assert [row["filedAt"] for row in shown(app)] == [None]
-    assert put(app, made.d(), made.FIRST, "2025-03-05") is True
-    assert [row["accessionNumber"] for row in shown(app)] == [made.FIRST]
-    assert put(app, made.d(), "unfiled-0123456789abcdef", None) is False
+def test_known_accession_number_replaces_unknown_one(app: App) -> None:
+    assert store_schedule(app, made.d(), "unfiled-0123456789abcdef", None) is True
+    assert [row["filedAt"] for row in list_filings(app)] == [None]
+    assert store_schedule(app, made.d(), made.FIRST, "2025-03-05") is True
+    assert [row["accessionNumber"] for row in list_filings(app)] == [made.FIRST]
+    assert store_schedule(app, made.d(), "unfiled-0123456789abcdef", None) is False
 
 
-def test_a_lone_person_without_a_cik_is_who_filed_it(app: App) -> None:
-    put(app, made.g(made.person((None, "Wick Capital LP"), schedule="G")), made.FIRST, "2025-03-05")
-    assert shown(app)[0]["filerCik"] == "0000000103"
+def test_only_person_without_cik_gets_the_filer_cik(app: App) -> None:
+    store_schedule(app, made.g(made.person((None, "Wick Capital LP"), schedule="G")), made.FIRST, "2025-03-05")
+    assert list_filings(app)[0]["filerCik"] == "0000000103"
 
 
-def test_persons_without_a_cik_are_one_by_their_name(app: App) -> None:
-    heir, same = (None, "The Lamp Heirs Trust"), (None, "LAMP HEIRS, THE TRUST")
-    put(app, made.d(made.person(heir), made.person(WICK, "1", "0")), made.FIRST, "2025-03-05")
-    put(app, made.d(made.person(same), made.person(WICK, "1", "0")), made.SECOND, "2025-04-05")
-    first, second = (row["holderUuid"] for row in shown(app))
-    assert first != second  # another order of words is another name
+def test_persons_without_cik_are_identified_by_name(app: App) -> None:
+    heir, reordered = (None, "The Lamp Heirs Trust"), (None, "LAMP HEIRS, THE TRUST")
+    store_schedule(app, made.d(made.person(heir), made.person(WICK, "1", "0")), made.FIRST, "2025-03-05")
+    store_schedule(app, made.d(made.person(reordered), made.person(WICK, "1", "0")), made.SECOND, "2025-04-05")
+    first, second = (row["holderUuid"] for row in list_filings(app))
+    assert first != second  # Another order of words is another name.
     assert holder_ids.for_name("The Lamp Heirs Trust") == holder_ids.for_name("the lamp, heirs: TRUST ") == second
 
 
@@ -263,43 +265,45 @@ def test_persons_without_a_cik_are_one_by_their_name(app: App) -> None:
         ("Wick intends to purchase up to 500,000 shares; the Issuer entered into a merger agreement.", 0b1001),
     ],
 )
-def test_only_a_sentence_that_states_something_is_an_intent(text: str | None, stated: int | None) -> None:
+def test_hedged_sentences_state_no_intent(text: str | None, stated: int | None) -> None:
     assert purposes.find_intents(text) == stated
 
 
-def test_a_pack_holds_what_was_stored(app: App, make_app: Any) -> None:
-    put(app, made.d(made.person(), made.person((None, "An Heir"), "5", "0.1")), made.FIRST, "2025-03-05")
-    headed(app)
+def test_pack_contains_all_stored_schedules(app: App, make_app: Any) -> None:
+    store_schedule(app, made.d(made.person(), made.person((None, "An Heir"), "5", "0.1")), made.FIRST, "2025-03-05")
+    store_header(app)
     with app.db.read() as tx:
         data = packs.dump(tx, SCHEDULES)
     other = make_app()
     assert packs.load(other, data, "x.pack") == 2
     assert packs.load(other, data, "x.pack") == 0
-    assert shown(other) == shown(app)
+    assert list_filings(other) == list_filings(app)
     with other.db.read() as tx:
         assert packs.dump(tx, SCHEDULES) == data
 
 
-def test_every_page_of_every_order_makes_up_the_list(app: App) -> None:
+def test_pages_of_each_order_make_up_the_complete_list(app: App) -> None:
     for number in range(1, 24):
         percent = None if number % 5 == 0 else str(number % 7 + 4)
-        who = (f"{200 + number % 3:010}", f"Holder {number % 3}")
-        data = made.d(made.person(who, str(number * 10), percent), form=("SCHEDULE 13D", "SCHEDULE 13D/A")[number % 2])
-        put(app, data, f"0000000103-25-{number:06}", f"2025-03-{number % 9 + 1:02}")
-    for narrow in (
+        holder = (f"{200 + number % 3:010}", f"Holder {number % 3}")
+        data = made.d(
+            made.person(holder, str(number * 10), percent), form=("SCHEDULE 13D", "SCHEDULE 13D/A")[number % 2]
+        )
+        store_schedule(app, data, f"0000000103-25-{number:06}", f"2025-03-{number % 9 + 1:02}")
+    for filter_values in (
         {},
         {"issuer": 1234567},
         {"holders": [holder_ids.for_cik(200), holder_ids.for_cik(201)]},
         {"forms": ("SCHEDULE 13D",)},
         {"amendment": True, "min_percent": 6.0},
     ):
-        for sort in lists.SORTS:
-            whole: dict[bool, list[str]] = {}
+        for sort in schedule_filings.SORTS:
+            accessions_by_order: dict[bool, list[str]] = {}
             for descending in (True, False):
-                filters = ScheduleFilters(**narrow, sort=sort, descending=descending)  # type: ignore[arg-type]
+                filters = ScheduleFilters(**filter_values, sort=sort, descending=descending)  # type: ignore[arg-type]
                 with app.db.read() as tx:
-                    pages = [lists.list_filings(tx, filters, 4, start) for start in range(0, 24, 4)]
-                found = [row["accessionNumber"] for rows, _ in pages for row in rows]
-                assert len(set(found)) == len(found) == pages[0][1]
-                whole[descending] = found
-            assert whole[False] == whole[True][::-1]
+                    pages = [schedule_filings.list_filings(tx, filters, 4, start) for start in range(0, 24, 4)]
+                accessions = [row["accessionNumber"] for rows, _ in pages for row in rows]
+                assert len(set(accessions)) == len(accessions) == pages[0][1]
+                accessions_by_order[descending] = accessions
+            assert accessions_by_order[False] == accessions_by_order[True][::-1]

@@ -1,4 +1,4 @@
-"""Prices: CSV of every kind in, exact figures out, adjusted from the splits and dividends that are stored."""
+"""Prices from CSV files: parsing, storing, adjusting for splits and dividends, and the close of a day."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
 2020-08-28,126.01,126.44,124.58,124.81,122.45,187630000,0.0,0.0
 2020-08-31,127.58,131.00,126.00,129.04,126.61,225702700,0.0,4.0
 """
-# The same days as they were traded: the split of 2020-08-31 halves nothing but the count.
+# The same days as traded: the closes before the split of 2020-08-31 are four times as high.
 TRADED = """date,close,volume,split,dividend
 2020-08-27,500.04,38888100,,
 2020-08-28,499.23,46907479,,0.82
@@ -34,28 +34,28 @@ TRADED = """date,close,volume,split,dividend
 """
 
 
-def parsed(text: str, name: str = "AAPL.csv") -> price_csv.PriceFile:
+def parse(text: str, name: str = "AAPL.csv") -> price_csv.PriceFile:
     return price_csv.parse(text.encode(), "file", name)
 
 
 @pytest.fixture
-def run(app: App, tmp_path: Path) -> Any:
+def ingest_prices(app: App, tmp_path: Path) -> Any:
     with app.db.write() as tx:
         for cik, ticker in enumerate(("AAPL", "BRK-B", "IBM", "INTC", "MSFT"), 1):
             companies.upsert_name(tx, cik, ticker, companies.FROM_LIST, "")
             companies.upsert_tickers(tx, cik, [(ticker, None)], companies.FROM_LIST)
 
-    def ingested(text: str, name: str = "AAPL.csv", *, ticker: str | None = None) -> Outcome:
+    def ingest_file(text: str, name: str = "AAPL.csv", *, ticker: str | None = None) -> Outcome:
         (tmp_path / name).write_text(text)
         outcomes: list[Outcome] = []
         ingest.run(app, [tmp_path / name], IngestOptions(ticker=ticker), outcomes.append)
         [outcome] = outcomes
         return outcome
 
-    return ingested
+    return ingest_file
 
 
-def page(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: Any) -> list[dict[str, Any]]:
+def list_days(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
         series = price_series.find_series_of_ticker(tx, ticker)
         assert series is not None
@@ -63,7 +63,7 @@ def page(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: An
         return price_series.list_days(tx, series, adjusted=adjusted, **values)
 
 
-def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> price_series.Close | None:
+def find_close(app: App, day: str, ticker: str = "AAPL", **options: Any) -> price_series.Close | None:
     with app.db.read() as tx:
         return price_series.find_close(tx, ticker, day, **options)
 
@@ -71,8 +71,8 @@ def close_on(app: App, day: str, ticker: str = "AAPL", **options: Any) -> price_
 # ---- files
 
 
-def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
-    assert parsed(YAHOO).rows[2] == PriceRow(
+def test_row_has_exact_decimals() -> None:
+    assert parse(YAHOO).rows[2] == PriceRow(
         "", "2020-08-31", "127.58", "131", "126", "129.04", 225702700, "126.61", None, "4"
     )
 
@@ -88,8 +88,8 @@ def test_a_row_is_what_the_file_says_in_exact_decimals() -> None:
         "date,CLOSE\n2024-01-02 00:00:00-05:00,1.5\n",
     ],
 )
-def test_names_of_columns_are_folded_and_their_order_is_free(text: str) -> None:
-    [row] = parsed(text).rows
+def test_columns_may_have_any_case_and_order(text: str) -> None:
+    [row] = parse(text).rows
     assert (row.date, row.close, row.volume) == ("2024-01-02", "1.5", None)
 
 
@@ -106,12 +106,10 @@ def test_names_of_columns_are_folded_and_their_order_is_free(text: str) -> None:
         ("daily_IBM.csv", "IBM"),
     ],
 )
-def test_a_part_of_the_name_that_is_a_known_ticker_tells_whose_prices_they_are(
-    run: Any, app: App, name: str, ticker: str
-) -> None:
-    outcome = run("date,close\n2024-01-02,1\n", name)
+def test_known_ticker_in_the_file_name_is_the_ticker(ingest_prices: Any, app: App, name: str, ticker: str) -> None:
+    outcome = ingest_prices("date,close\n2024-01-02,1\n", name)
     assert (outcome.outcome, outcome.reason) == ("ingested", f"prices of {ticker}")
-    assert [row["close"] for row in page(app, ticker)] == [1]
+    assert [row["close"] for row in list_days(app, ticker)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -121,22 +119,22 @@ def test_a_part_of_the_name_that_is_a_known_ticker_tells_whose_prices_they_are(
         ("IBM_INTC.csv", "names several: IBM, INTC"),
     ],
 )
-def test_a_name_without_one_known_ticker_is_refused_and_makes_none(run: Any, app: App, name: str, why: str) -> None:
-    refused = run("date,close\n2024-01-02,1\n", name)
-    told = f"has no column of tickers, and its name {why}; --ticker says whose prices they are"
-    assert (refused.outcome, refused.reason) == ("refused", told)
+def test_file_name_without_one_known_ticker_is_refused(ingest_prices: Any, app: App, name: str, why: str) -> None:
+    refused = ingest_prices("date,close\n2024-01-02,1\n", name)
+    message = f"has no column of tickers, and its name {why}; --ticker says whose prices they are"
+    assert (refused.outcome, refused.reason) == ("refused", message)
     with app.db.read() as tx:
         assert price_series.find_series_of_ticker(tx, name[:-4].upper()) is None
 
 
-def test_the_operator_says_whose_prices_a_file_holds(run: Any, app: App) -> None:
-    assert run("date,close\n2024-01-02,1\n", "export.csv", ticker="ZZZ").reason == "prices of ZZZ"
-    assert [row["close"] for row in page(app, "ZZZ")] == [1]
+def test_operator_can_state_the_ticker(ingest_prices: Any, app: App) -> None:
+    assert ingest_prices("date,close\n2024-01-02,1\n", "export.csv", ticker="ZZZ").reason == "prices of ZZZ"
+    assert [row["close"] for row in list_days(app, "ZZZ")] == [1]
 
 
-def test_a_column_of_tickers_tells_them_row_by_row() -> None:
-    found = parsed("ticker,date,close\nAAPL,2024-01-02,1\nbrk.b,2024-01-02,2\n", "prices.csv")
-    assert [(row.ticker, row.close) for row in found.rows] == [("AAPL", "1"), ("BRK-B", "2")]
+def test_column_of_tickers_applies_to_each_row() -> None:
+    price_file = parse("ticker,date,close\nAAPL,2024-01-02,1\nbrk.b,2024-01-02,2\n", "prices.csv")
+    assert [(row.ticker, row.close) for row in price_file.rows] == [("AAPL", "1"), ("BRK-B", "2")]
 
 
 @pytest.mark.parametrize(
@@ -154,11 +152,11 @@ def test_a_column_of_tickers_tells_them_row_by_row() -> None:
         ("", None),
     ],
 )
-def test_a_split_is_read_in_every_way_it_is_written(cell: str, split: str | None) -> None:
-    assert parsed(f"date,close,split\n2024-01-02,1,{cell}\n").rows[0].split == split
+def test_split_may_be_written_in_several_ways(cell: str, split: str | None) -> None:
+    assert parse(f"date,close,split\n2024-01-02,1,{cell}\n").rows[0].split == split
 
 
-BAD = [
+REJECTED_LINES = [
     ("2024-02-30,1,1,1,1", "line 3: '2024-02-30' is not a day"),
     ("yesterday,1,1,1,1", "line 3: 'yesterday' is not a day"),
     ("2024-01-03,0,1,1,1", "line 3: close is zero"),
@@ -175,11 +173,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("line", "reason"), BAD)
-def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) -> None:
-    found = parsed(f"date,close,high,low,volume\n2024-01-02,1,1,1,1\n{line}\n2024-01-04,1,1,1,1\n")
-    assert [row.date for row in found.rows] == ["2024-01-02", "2024-01-04"]
-    assert (found.rejected_lines, found.rejected_count) == ([reason], 1)
+@pytest.mark.parametrize(("line", "reason"), REJECTED_LINES)
+def test_bad_row_is_rejected_with_its_line_number(line: str, reason: str) -> None:
+    price_file = parse(f"date,close,high,low,volume\n2024-01-02,1,1,1,1\n{line}\n2024-01-04,1,1,1,1\n")
+    assert [row.date for row in price_file.rows] == ["2024-01-02", "2024-01-04"]
+    assert (price_file.rejected_lines, price_file.rejected_count) == ([reason], 1)
 
 
 @pytest.mark.parametrize(
@@ -199,39 +197,39 @@ def test_a_bad_row_is_left_out_and_told_with_its_line(line: str, reason: str) ->
         ("date,close\n" + "9" * 200_000, "A.csv", "file: line 2: a line of more than 20000 characters"),
     ],
 )
-def test_a_file_that_is_none_of_prices_is_refused(text: str, name: str, reason: str) -> None:
+def test_file_without_prices_is_refused(text: str, name: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
-        parsed(text, name)
+        parse(text, name)
     assert str(refused.value) == reason
 
 
-def test_a_fraction_of_a_share_that_was_traded_is_rounded_and_the_day_stays() -> None:
-    found = parsed('date,close,volume\n2024-01-02,1,1500.6\n2024-01-03,1,"1,000.25"\n')
-    assert ([row.volume for row in found.rows], found.rejected_count) == ([1501, 1000], 0)
+def test_volume_is_rounded_to_whole_shares() -> None:
+    price_file = parse('date,close,volume\n2024-01-02,1,1500.6\n2024-01-03,1,"1,000.25"\n')
+    assert ([row.volume for row in price_file.rows], price_file.rejected_count) == ([1501, 1000], 0)
 
 
-def test_a_last_line_that_the_file_ends_in_is_left_out_by_its_number() -> None:
-    cut = parsed("date,open,close,volume\n2024-01-02,1,2,3\n2024-01-03,1,2")
-    assert ([row.date for row in cut.rows], cut.rejected_lines) == (
+def test_truncated_last_line_is_rejected() -> None:
+    truncated = parse("date,open,close,volume\n2024-01-02,1,2,3\n2024-01-03,1,2")
+    assert ([row.date for row in truncated.rows], truncated.rejected_lines) == (
         ["2024-01-02"],
         ["line 3: the file ends in the middle of this line"],
     )
-    whole = parsed("date,open,close,volume\n2024-01-02,1,2\n2024-01-03,1,2,3")
-    assert ([row.date for row in whole.rows], whole.rejected_lines) == (["2024-01-02", "2024-01-03"], [])
+    complete = parse("date,open,close,volume\n2024-01-02,1,2\n2024-01-03,1,2,3")
+    assert ([row.date for row in complete.rows], complete.rejected_lines) == (["2024-01-02", "2024-01-03"], [])
 
 
 @given(st.text(max_size=300))
 @settings(max_examples=300, deadline=None)
-def test_no_text_does_more_than_be_refused(tail: str) -> None:
+def test_any_text_is_parsed_or_refused(tail: str) -> None:
     try:
-        found = parsed("date,close,split,volume\n" + tail)
+        price_file = parse("date,close,split,volume\n" + tail)
     except ParseError:
         return
-    assert all(row.ticker == "" and row.date for row in found.rows)
+    assert all(row.ticker == "" and row.date for row in price_file.rows)
 
 
 @pytest.mark.slow
-def test_memory_stays_within_twenty_times_the_file() -> None:
+def test_memory_is_at_most_twenty_times_the_file() -> None:
     lines = [
         f"{year}-{month:02}-{day:02},1.5,2\n"
         for year in range(1900, 2020)
@@ -240,28 +238,28 @@ def test_memory_stays_within_twenty_times_the_file() -> None:
     ]
     data = ("date,close,volume\n" + "".join(lines)).encode()
     tracemalloc.start()
-    found = price_csv.parse(data, "file", "A.csv")
+    price_file = price_csv.parse(data, "file", "A.csv")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(found.rows) == len(lines)
+    assert len(price_file.rows) == len(lines)
     assert peak < 20 * len(data)
 
 
 # ---- rows
 
 
-def test_an_ingest_tells_what_it_left_out_and_the_same_again_is_unchanged(app: App, run: Any) -> None:
+def test_ingest_reports_rejected_lines(app: App, ingest_prices: Any) -> None:
     bad = YAHOO + "2020-09-01,1,1,1,zero,1,1,0,0\n"
-    assert (run(bad).outcome, run(bad).outcome) == ("ingested", "unchanged")
-    assert run(bad).reason == (
+    assert (ingest_prices(bad).outcome, ingest_prices(bad).outcome) == ("ingested", "unchanged")
+    assert ingest_prices(bad).reason == (
         "prices of AAPL; 1 rows are left out: line 5: close 'zero' is not a price; tells nothing new"
     )
-    assert len(page(app)) == 3
+    assert len(list_days(app)) == 3
 
 
-def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -> None:
-    run(YAHOO)
-    assert page(app, limit=1) == [
+def test_days_are_listed_newest_first(app: App, ingest_prices: Any) -> None:
+    ingest_prices(YAHOO)
+    assert list_days(app, limit=1) == [
         {
             "date": "2020-08-31",
             "open": Decimal("127.58"),
@@ -275,19 +273,19 @@ def test_a_day_is_answered_as_the_file_has_it_newest_first(app: App, run: Any) -
             "dividend": None,
         }
     ]
-    assert [row["date"] for row in page(app, first="2020-08-28", last="2020-08-30")] == ["2020-08-28"]
+    assert [row["date"] for row in list_days(app, first="2020-08-28", last="2020-08-30")] == ["2020-08-28"]
 
 
-def test_closes_that_a_file_has_divided_by_a_split_are_not_divided_again(app: App, run: Any) -> None:
-    run(YAHOO)
-    assert [row["adj_close"] for row in page(app)] == [Decimal("129.04"), Decimal("124.81"), Decimal("125.01")]
+def test_closes_divided_by_the_file_are_not_divided_again(app: App, ingest_prices: Any) -> None:
+    ingest_prices(YAHOO)
+    assert [row["adj_close"] for row in list_days(app)] == [Decimal("129.04"), Decimal("124.81"), Decimal("125.01")]
 
 
-def test_closes_as_traded_are_divided_by_the_split_and_reduced_by_the_dividend(app: App, run: Any) -> None:
-    run(TRADED)
+def test_closes_as_traded_are_adjusted(app: App, ingest_prices: Any) -> None:
+    ingest_prices(TRADED)
     # 499.23 / 4; and 500.04 / 4 x (1 - 0.82 / 500.04).
-    assert [row["adj_close"] for row in page(app)] == [Decimal("129.04"), Decimal("124.8075"), Decimal("124.805")]
-    adjusted = page(app, adjusted=True)
+    assert [row["adj_close"] for row in list_days(app)] == [Decimal("129.04"), Decimal("124.8075"), Decimal("124.805")]
+    adjusted = list_days(app, adjusted=True)
     assert [(row["close"], row["volume"]) for row in adjusted] == [
         (Decimal("129.04"), 225702700),
         (Decimal("124.8075"), 187629916),
@@ -295,38 +293,40 @@ def test_closes_as_traded_are_divided_by_the_split_and_reduced_by_the_dividend(a
     ]
 
 
-def test_an_adjusted_close_of_a_file_without_dividends_and_splits_counts_until_a_file_tells_of_them(
-    app: App, run: Any
-) -> None:
-    run("date,open,close,adj close,volume\n2024-01-02,90,100,67.5,1000\n2024-01-03,100,110,,1000\n")
-    known, unknown = page(app)[::-1]
-    assert (known["close"], known["adj_close"], known["adj_close_reason"]) == (100, Decimal("67.5"), None)
-    assert (unknown["close"], unknown["adj_close"]) == (110, None)
-    assert unknown["adj_close_reason"] == "no_dividends_or_splits_held"
-    scaled = page(app, adjusted=True)[::-1]
+def test_stated_adj_close_counts_until_a_file_has_actions(app: App, ingest_prices: Any) -> None:
+    ingest_prices("date,open,close,adj close,volume\n2024-01-02,90,100,67.5,1000\n2024-01-03,100,110,,1000\n")
+    with_adj_close, without_adj_close = list_days(app)[::-1]
+    assert (with_adj_close["close"], with_adj_close["adj_close"], with_adj_close["adj_close_reason"]) == (
+        100,
+        Decimal("67.5"),
+        None,
+    )
+    assert (without_adj_close["close"], without_adj_close["adj_close"]) == (110, None)
+    assert without_adj_close["adj_close_reason"] == "no_dividends_or_splits_held"
+    scaled = list_days(app, adjusted=True)[::-1]
     assert [(row["open"], row["close"], row["volume"]) for row in scaled] == [
         (Decimal("60.75"), Decimal("67.5"), None),
         (None, None, None),
     ]
-    assert run("date,stock splits\n2024-01-04,0\n2024-01-05,2\n", "AAPL_splits.csv").outcome == "ingested"
-    assert [row["adj_close"] for row in page(app)] == [110, 100]
+    assert ingest_prices("date,stock splits\n2024-01-04,0\n2024-01-05,2\n", "AAPL_splits.csv").outcome == "ingested"
+    assert [row["adj_close"] for row in list_days(app)] == [110, 100]
 
 
-def test_a_page_in_the_middle_knows_the_actions_after_it(app: App, run: Any) -> None:
-    run(TRADED)
-    assert page(app, last="2020-08-27")[0]["adj_close"] == Decimal("124.805")
+def test_page_is_adjusted_by_actions_after_it(app: App, ingest_prices: Any) -> None:
+    ingest_prices(TRADED)
+    assert list_days(app, last="2020-08-27")[0]["adj_close"] == Decimal("124.805")
 
 
-def test_actions_may_come_in_a_file_of_their_own(app: App, run: Any) -> None:
-    run("date,close\n2020-08-28,499.23\n2020-08-31,129.04\n")
-    assert page(app)[1]["adj_close"] is None
-    assert run("date,stock splits\n2020-08-31,4\n", "AAPL_splits.csv").outcome == "ingested"
-    assert page(app)[1]["adj_close"] == Decimal("124.8075")
+def test_actions_may_be_in_a_separate_file(app: App, ingest_prices: Any) -> None:
+    ingest_prices("date,close\n2020-08-28,499.23\n2020-08-31,129.04\n")
+    assert list_days(app)[1]["adj_close"] is None
+    assert ingest_prices("date,stock splits\n2020-08-31,4\n", "AAPL_splits.csv").outcome == "ingested"
+    assert list_days(app)[1]["adj_close"] == Decimal("124.8075")
 
 
-def test_a_dividend_above_the_price_is_no_adjustment(app: App, run: Any) -> None:
-    run("date,close,dividend\n2024-01-02,1,\n2024-01-03,1,5\n")
-    assert [row["adj_close"] for row in page(app)] == [1, 1]
+def test_dividend_above_the_price_does_not_adjust(app: App, ingest_prices: Any) -> None:
+    ingest_prices("date,close,dividend\n2024-01-02,1,\n2024-01-03,1,5\n")
+    assert [row["adj_close"] for row in list_days(app)] == [1, 1]
 
 
 FILES = (
@@ -336,17 +336,17 @@ FILES = (
 )
 
 
-def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -> None:
-    seen = []
+def test_prices_do_not_depend_on_the_order_of_files(make_app: Any) -> None:
+    pages = []
     for order in itertools.permutations(FILES):
         app = make_app()
         for text in order:
             with app.db.write() as tx:
-                price_store.upsert(tx, parsed(text), text.encode(), "AAPL")
-        seen.append(page(app, adjusted=True))
-    assert all(one == seen[0] for one in seen)
-    # The file that reaches furthest stands where they differ.
-    assert [(row["date"], row["split_factor"]) for row in seen[0]] == [
+                price_store.upsert(tx, parse(text), text.encode(), "AAPL")
+        pages.append(list_days(app, adjusted=True))
+    assert all(days == pages[0] for days in pages)
+    # Where files differ, the one that reaches furthest counts.
+    assert [(row["date"], row["split_factor"]) for row in pages[0]] == [
         ("2024-01-05", None),
         ("2024-01-04", None),
         ("2024-01-03", 3),
@@ -355,7 +355,7 @@ def test_what_is_answered_does_not_depend_on_the_order_of_files(make_app: Any) -
 
 
 @pytest.mark.parametrize("real_first", [True, False])
-def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -> None:
+def test_real_prices_replace_synthetic_ones(make_app: Any, real_first: bool) -> None:
     app = make_app()
     real, made_up = (
         "date,close\n2024-01-02,1\n",
@@ -364,9 +364,9 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
     notes = []
     for text in (real, made_up) if real_first else (made_up, real):
         with app.db.write() as tx:
-            notes.append(price_store.upsert(tx, parsed(text), text.encode(), "AAPL"))
-    assert [(row["date"], row["close"]) for row in page(app)] == [("2024-01-02", 1)]
-    assert close_on(app, "2024-01-02") == price_series.Close("AAPL", "2024-01-02", Decimal(1), "csv")
+            notes.append(price_store.upsert(tx, parse(text), text.encode(), "AAPL"))
+    assert [(row["date"], row["close"]) for row in list_days(app)] == [("2024-01-02", 1)]
+    assert find_close(app, "2024-01-02") == price_series.Close("AAPL", "2024-01-02", Decimal(1), "csv")
     if real_first:
         assert notes[1] == (0, "real prices of AAPL are held: made up ones are not mixed in")
 
@@ -374,18 +374,18 @@ def test_made_up_prices_give_way_to_real_ones(make_app: Any, real_first: bool) -
 # ---- the reader for ratios
 
 
-def test_a_close_is_that_of_the_last_day_traded_and_none_when_that_is_long_ago(app: App, run: Any) -> None:
-    run(TRADED)
-    assert close_on(app, "2020-08-30") == price_series.Close("AAPL", "2020-08-28", Decimal("499.23"), "csv")
-    assert close_on(app, "2020-09-10") == price_series.Close("AAPL", "2020-08-31", Decimal("129.04"), "csv")
-    assert close_on(app, "2020-09-11") is None
-    assert close_on(app, "2020-09-11", max_age_days=11) is not None
-    assert close_on(app, "2020-08-26") is None
-    assert close_on(app, "2020-08-31", "MSFT") is None
+def test_close_is_of_the_last_trading_day_if_recent(app: App, ingest_prices: Any) -> None:
+    ingest_prices(TRADED)
+    assert find_close(app, "2020-08-30") == price_series.Close("AAPL", "2020-08-28", Decimal("499.23"), "csv")
+    assert find_close(app, "2020-09-10") == price_series.Close("AAPL", "2020-08-31", Decimal("129.04"), "csv")
+    assert find_close(app, "2020-09-11") is None
+    assert find_close(app, "2020-09-11", max_age_days=11) is not None
+    assert find_close(app, "2020-08-26") is None
+    assert find_close(app, "2020-08-31", "MSFT") is None
 
 
-def test_a_close_is_in_the_shares_of_its_day_whatever_the_file_has_done(app: App, run: Any) -> None:
-    run(YAHOO)
-    found = close_on(app, "2020-08-28")
-    assert found is not None
-    assert found.close == Decimal("499.24")
+def test_close_is_as_traded_even_if_the_file_divided_it(app: App, ingest_prices: Any) -> None:
+    ingest_prices(YAHOO)
+    close = find_close(app, "2020-08-28")
+    assert close is not None
+    assert close.close == Decimal("499.24")

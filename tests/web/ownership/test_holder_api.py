@@ -1,4 +1,4 @@
-"""Holders over all forms: who they are, what they filed, what they have of a company, and how its shares are spread."""
+"""Endpoints for holders over all forms: profiles, filings, positions, events, and concentration."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ COVER = {
 }
 
 
-def filed(accession: str, day: str | None) -> FilingMetadata:
+def build_metadata(accession: str, day: str | None) -> FilingMetadata:
     return FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day)
 
 
 @pytest.fixture(scope="module")
-def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
-    """Apple, of 10,000 shares: two managers, one of whom files a 13G too, a group of two, an insider and a notice."""
+def template_app(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
+    """Return an app with Apple (10,000 shares): two managers, one 13G, a group of two, an insider, and a notice."""
     app = make_stored()
     with app.db.write() as tx:
         companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
@@ -99,16 +99,18 @@ def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFac
     )
     with app.db.write() as tx:
         for data, accession, day in schedules:
-            schedule_store.upsert(tx, parser.parse(data, "f"), filed(accession, day), NOW)
-        insiders.upsert_form(tx, ownership_forms.parse(trade, "f"), filed("0000000101-25-000001", "2025-03-05"), NOW)
+            schedule_store.upsert(tx, parser.parse(data, "f"), build_metadata(accession, day), NOW)
+        insiders.upsert_form(
+            tx, ownership_forms.parse(trade, "f"), build_metadata("0000000101-25-000001", "2025-03-05"), NOW
+        )
         notice = sale_notices.parse(made.notice(issuer=APPLE), "f")
-        sale_notice_store.upsert(tx, notice, filed("0000000101-25-000002", "2025-04-14"), NOW)
+        sale_notice_store.upsert(tx, notice, build_metadata("0000000101-25-000002", "2025-04-14"), NOW)
     return app
 
 
 @pytest.fixture
-def app(copied: Callable[..., App], stored: App) -> App:
-    return copied(stored)
+def app(copied: Callable[..., App], template_app: App) -> App:
+    return copied(template_app)
 
 
 @pytest.fixture
@@ -119,11 +121,11 @@ def client(app: App) -> Client:
 def get(client: Client, path: str, **query: Any) -> dict[str, Any]:
     answer = client.get(f"{BASE}{path}", query=query)
     assert answer.status == 200, answer.json
-    found: dict[str, Any] = answer.json
-    return found
+    body: dict[str, Any] = answer.json
+    return body
 
 
-def refused(client: Client, path: str, **query: Any) -> tuple[int, str, Any]:
+def get_error(client: Client, path: str, **query: Any) -> tuple[int, str, Any]:
     answer = client.get(f"{BASE}{path}", query=query)
     return answer.status, answer.json["code"], answer.json.get("details", {}).get("param")
 
@@ -131,17 +133,17 @@ def refused(client: Client, path: str, **query: Any) -> tuple[int, str, Any]:
 # ---- holders
 
 
-def test_holders_of_all_forms_are_one_list_with_most_filings_first(client: Client) -> None:
-    found = get(client, "/holders")
-    assert [(one["cik"], one["type"], one["filing_count"]) for one in found["holders"]] == [
+def test_holders_with_most_filings_come_first(client: Client) -> None:
+    body = get(client, "/holders")
+    assert [(row["cik"], row["type"], row["filing_count"]) for row in body["holders"]] == [
         (f"{LAMP:010}", "institutional", 3),
         ("0000000102", "beneficial_owner", 2),
         ("0000000103", "beneficial_owner", 2),
         ("0000000101", "insider", 1),
         (f"{SHADE:010}", "institutional", 1),
     ]
-    assert found["meta"] == {"total": 5, "page": 1, "size": 50, "pages": 1, "has_more": False, "matches_cut": False}
-    lamp = found["holders"][0]
+    assert body["meta"] == {"total": 5, "page": 1, "size": 50, "pages": 1, "has_more": False, "matches_cut": False}
+    lamp = body["holders"][0]
     assert (lamp["is_institutional"], lamp["is_beneficial_owner"], lamp["is_insider"]) == (True, True, False)
     assert lamp["holder_uuid"] == holder_ids.for_cik(LAMP)
 
@@ -164,69 +166,69 @@ def test_holders_of_all_forms_are_one_list_with_most_filings_first(client: Clien
     ],
 )
 def test_holders_are_found_by_words_cik_and_kind(client: Client, query: dict[str, Any], ciks: list[int]) -> None:
-    assert [int(one["cik"]) for one in get(client, "/holders", **query)["holders"]] == ciks
+    assert [int(row["cik"]) for row in get(client, "/holders", **query)["holders"]] == ciks
 
 
-def test_a_holder_is_told_with_its_names_and_its_filings(client: Client) -> None:
-    found = get(client, f"/holders/{holder_ids.for_cik(LAMP).upper()}")
-    assert found["filing_counts"] == {"form_4": 0, "form_13f": 2, "form_13dg": 1, "form_144": 0}
-    assert found["name_aliases"] == ["Lamp Capital"] or found["name"] == "Lamp Capital"
-    assert (found["first_filing_at"], found["last_filing_at"]) == (
+def test_profile_has_names_and_filing_counts(client: Client) -> None:
+    profile = get(client, f"/holders/{holder_ids.for_cik(LAMP).upper()}")
+    assert profile["filing_counts"] == {"form_4": 0, "form_13f": 2, "form_13dg": 1, "form_144": 0}
+    assert profile["name_aliases"] == ["Lamp Capital"] or profile["name"] == "Lamp Capital"
+    assert (profile["first_filing_at"], profile["last_filing_at"]) == (
         "2025-08-14T00:00:00.000Z",
         "2025-11-14T15:00:00.000Z",
     )
-    assert (found["alternate_ciks"], found["primary_cik"]) == ([], f"{LAMP:010}")
+    assert (profile["alternate_ciks"], profile["primary_cik"]) == ([], f"{LAMP:010}")
     ann = get(client, "/holders/101")
     assert ann["filing_counts"] == {"form_4": 1, "form_13f": 0, "form_13dg": 0, "form_144": 1}
 
 
-def test_a_persons_name_is_a_holder_where_no_cik_is_told(client: Client, app: App) -> None:
+def test_person_without_cik_is_a_holder_by_name(client: Client, app: App) -> None:
     heir = made.person((None, "An Heir"), "5", "0.05")
     with app.db.write() as tx:
         paper = parser.parse(made.d(heir, issuer=APPLE, cusip=APPLE[2], filer="0000000102"), "f")
-        schedule_store.upsert(tx, paper, filed("0000000102-25-000009", "2025-02-05"), NOW)
-    (found,) = get(client, "/holders", q="heir")["holders"]
-    assert (found["cik"], found["name"], found["holder_uuid"]) == (None, "An Heir", holder_ids.for_name("an heir"))
-    position = get(client, f"/positions/{found['holder_uuid']}/issuer/320193")
+        schedule_store.upsert(tx, paper, build_metadata("0000000102-25-000009", "2025-02-05"), NOW)
+    (holder,) = get(client, "/holders", q="heir")["holders"]
+    assert (holder["cik"], holder["name"], holder["holder_uuid"]) == (None, "An Heir", holder_ids.for_name("an heir"))
+    position = get(client, f"/positions/{holder['holder_uuid']}/issuer/320193")
     assert (position["currentShares"], position["currentPercent"], position["percentBasis"]) == (5, 0.05, "reported")
 
 
-def test_what_a_holder_filed_is_one_list_the_newest_first(client: Client) -> None:
-    found = get(client, f"/holders/{LAMP}/filing-history")
-    told = [(one["formType"], one["filedAt"][:10], one["issuerTicker"], one["action"]) for one in found["history"]]
-    assert told == [
+def test_filing_history_is_listed_newest_first(client: Client) -> None:
+    body = get(client, f"/holders/{LAMP}/filing-history")
+    filings = [(row["formType"], row["filedAt"][:10], row["issuerTicker"], row["action"]) for row in body["history"]]
+    assert filings == [
         ("13F-HR", "2025-11-14", None, "report"),
         ("13F-HR", "2025-08-14", None, "report"),
         ("SCHEDULE 13G", "2025-08-14", "AAPL", "new"),
     ]
-    assert found["meta"] == {"total": 3, "limit": 50, "offset": 0, "has_more": False}
+    assert body["meta"] == {"total": 3, "limit": 50, "offset": 0, "has_more": False}
     ben = get(client, "/holders/102/filing-history")["history"]
-    assert [(one["formType"], one["action"]) for one in ben] == [
+    assert [(row["formType"], row["action"]) for row in ben] == [
         ("SCHEDULE 13D/A", "decreased"),
         ("SCHEDULE 13D", "new"),
     ]
     ann = get(client, "/holders/101/filing-history")["history"]
-    assert [(one["formType"], one["action"]) for one in ann] == [("144", "proposed_sale"), ("4", "sell")]
+    assert [(row["formType"], row["action"]) for row in ann] == [("144", "proposed_sale"), ("4", "sell")]
     page = get(client, f"/holders/{LAMP}/filing-history", limit=1, offset=2)
-    assert [one["formType"] for one in page["history"]] == ["SCHEDULE 13G"]
+    assert [row["formType"] for row in page["history"]] == ["SCHEDULE 13G"]
     only = get(client, f"/holders/{LAMP}/filing-history", sourceType="form_13dg")
     assert (len(only["history"]), only["meta"]["total"]) == (1, 1)
 
 
-def test_a_holders_filings_stand_side_by_side_by_family(client: Client) -> None:
-    found = get(client, f"/cross-reference/{LAMP}")
-    assert [(one["period_of_report"], one["position_count"], one["total_aum_usd"]) for one in found["form_13f"]] == [
+def test_cross_reference_lists_filings_by_family(client: Client) -> None:
+    body = get(client, f"/cross-reference/{LAMP}")
+    assert [(row["period_of_report"], row["position_count"], row["total_aum_usd"]) for row in body["form_13f"]] == [
         ("2025-09-30", 2, 6250),
         ("2025-06-30", 3, 7900),
     ]
-    (stake,) = found["form_13dg"]
+    (stake,) = body["form_13dg"]
     assert (stake["percent_of_class"], stake["shares"], stake["issuer_ticker"]) == (0.12, 12, "AAPL")
-    summary = found["summary"]
+    summary = body["summary"]
     assert (summary["total_filings"], summary["form_13f_count"], summary["form_13dg_count"]) == (3, 2, 1)
-    assert (found["form_4"], found["form_144"], summary["unique_issuers"]) == ([], [], 1)
+    assert (body["form_4"], body["form_144"], summary["unique_issuers"]) == ([], [], 1)
     ann = get(client, "/cross-reference/101")
-    assert [one["action"] for one in ann["form_4"]] == ["sell"]
-    assert [one["seller_name"] for one in ann["form_144"]] == ["Lamp Ann"]
+    assert [row["action"] for row in ann["form_4"]] == ["sell"]
+    assert [row["seller_name"] for row in ann["form_144"]] == ["Lamp Ann"]
 
 
 @pytest.mark.parametrize(
@@ -255,52 +257,56 @@ def test_a_holders_filings_stand_side_by_side_by_family(client: Client) -> None:
         ("/analytics/ownership-concentration/1", {}, (404, "UNKNOWN_TICKER", None)),
     ],
 )
-def test_what_is_not_there_or_not_meant_is_refused(
+def test_unknown_or_invalid_parameter_is_refused(
     client: Client, path: str, query: dict[str, str], expected: tuple[int, str, Any]
 ) -> None:
-    assert refused(client, path, **query) == expected
+    assert get_error(client, path, **query) == expected
 
 
 # ---- positions
 
 
-def test_holders_of_a_company_stand_with_the_figure_of_the_latest_day_and_its_source(client: Client) -> None:
-    found = get(client, "/positions/issuer/320193/holders")
-    assert found["shares_outstanding"] == {
+def test_issuer_holders_have_the_figure_of_the_latest_day(client: Client) -> None:
+    body = get(client, "/positions/issuer/320193/holders")
+    assert body["shares_outstanding"] == {
         "shares": 10000,
         "day": "2025-10-17",
         "accession": "0000320193-25-000079",
         "gap": None,
     }
-    told = [
-        (int(one["cik"]), one["shares_held"], one["percent_of_class"], one["percent_basis"], one["shares_source"])
-        for one in found["holders"]
+    holders = [
+        (int(row["cik"]), row["shares_held"], row["percent_of_class"], row["percent_basis"], row["shares_source"])
+        for row in body["holders"]
     ]
-    assert told == [
+    assert holders == [
         (ANN, 1600, 16, "shares_outstanding", "form_4"),
         (BEN, 700, 7.0, "reported", "form_13dg"),
         (WICK, 600, 6.0, "reported", "form_13dg"),
         (LAMP, 15, 0.15, "shares_outstanding", "form_13f"),
         (SHADE, 1, 0.01, "shares_outstanding", "form_13f"),
     ]
-    assert (found["as_of"], found["meta"]["total"]) == ("2025-09-30T00:00:00.000Z", 5)
-    lamp = found["holders"][3]
+    assert (body["as_of"], body["meta"]["total"]) == ("2025-09-30T00:00:00.000Z", 5)
+    lamp = body["holders"][3]
     assert lamp["sources"] == ["form_13f", "form_13dg"]
-    assert [(one["source"], one["day"], one["shares"], one["percent"], one["value"]) for one in lamp["figures"]] == [
+    assert [(row["source"], row["day"], row["shares"], row["percent"], row["value"]) for row in lamp["figures"]] == [
         ("form_13f", "2025-09-30", 15, None, 3750),
         ("form_13dg", "2025-07-31", 12, 0.12, None),
     ]
     assert lamp["figures"][0]["gaps"] == {"percent": "not_of_this_form"}
-    assert found["holders"][1]["figures"][0]["together"] == 2
+    assert body["holders"][1]["figures"][0]["together"] == 2
     page = get(client, "/positions/issuer/320193/holders", limit=2, offset=3)
-    assert [int(one["cik"]) for one in page["holders"]] == [LAMP, SHADE]
+    assert [int(row["cik"]) for row in page["holders"]] == [LAMP, SHADE]
 
 
-def test_a_position_is_never_a_sum_of_forms(client: Client) -> None:
-    found = get(client, f"/positions/{LAMP}/issuer/320193")
-    assert (found["currentShares"], found["currentPercent"], found["asOf"]) == (15, 0.15, "2025-09-30T00:00:00.000Z")
-    assert found["sourceFormTypes"] == ["13F-HR", "SCHEDULE 13G"]
-    assert found["firstObservedAt"] == "2025-06-30T00:00:00.000Z"
+def test_position_is_never_a_sum_of_forms(client: Client) -> None:
+    position = get(client, f"/positions/{LAMP}/issuer/320193")
+    assert (position["currentShares"], position["currentPercent"], position["asOf"]) == (
+        15,
+        0.15,
+        "2025-09-30T00:00:00.000Z",
+    )
+    assert position["sourceFormTypes"] == ["13F-HR", "SCHEDULE 13G"]
+    assert position["firstObservedAt"] == "2025-06-30T00:00:00.000Z"
     july = get(client, f"/positions/{LAMP}/issuer/320193", asOfDate="2025-08-01")
     assert (july["currentShares"], july["currentPercent"], july["sharesSource"]) == (12, 0.12, "form_13dg")
     june = get(client, f"/positions/{LAMP}/issuer/320193", asOfDate="2025-06-30")
@@ -309,48 +315,48 @@ def test_a_position_is_never_a_sum_of_forms(client: Client) -> None:
     assert (ben["currentShares"], ben["currentPercent"]) == (900, 9.0)
 
 
-def test_what_a_manager_no_longer_reports_is_none_and_is_no_holding(client: Client, app: App, tmp_path: Path) -> None:
+def test_position_that_is_no_longer_reported_is_zero(client: Client, app: App, tmp_path: Path) -> None:
     with app.db.write() as tx:
         companies.upsert_name(tx, 40729, "Ally Financial Inc.", companies.FROM_LIST, "")
         companies.upsert_tickers(tx, 40729, [("ALLY", None)], companies.FROM_LIST)
     take(app, tmp_path, b"cusip,ticker\n" + thirteenf_xml.ALLY.encode() + b",ALLY\n")
-    found = get(client, f"/positions/{LAMP}/issuer/40729")
-    assert (found["currentShares"], found["asOf"]) == (0, "2025-09-30T00:00:00.000Z")
+    position = get(client, f"/positions/{LAMP}/issuer/40729")
+    assert (position["currentShares"], position["asOf"]) == (0, "2025-09-30T00:00:00.000Z")
     june = get(client, f"/positions/{LAMP}/issuer/40729", asOfDate="2025-09-29")
     assert (june["currentShares"], june["asOf"]) == (10, "2025-06-30T00:00:00.000Z")
     assert get(client, "/positions/issuer/40729/holders")["holders"] == []
     events = get(client, "/positions/issuer/40729/timeline")["events"]
-    assert [(one["action"], one["shares_after"]) for one in events] == [("closed", 0), (None, 10)]
+    assert [(row["action"], row["shares_after"]) for row in events] == [("closed", 0), (None, 10)]
 
 
-def test_a_position_goes_on_by_what_each_form_told(client: Client) -> None:
-    found = get(client, f"/positions/{LAMP}/issuer/320193/history")
-    told = [
-        (one["eventDate"], one["sourceFormType"], one["action"], one["postEventShares"], one["postEventPercent"])
-        for one in found["events"]
+def test_position_history_has_an_event_for_each_form(client: Client) -> None:
+    body = get(client, f"/positions/{LAMP}/issuer/320193/history")
+    events = [
+        (row["eventDate"], row["sourceFormType"], row["action"], row["postEventShares"], row["postEventPercent"])
+        for row in body["events"]
     ]
-    assert told == [
+    assert events == [
         ("2025-09-30", "13F-HR", "increased", 15, None),
         ("2025-07-31", "SCHEDULE 13G", "new", 12, 0.12),
         ("2025-06-30", "13F-HR", None, 10, None),
     ]
     only = get(client, f"/positions/{LAMP}/issuer/320193/history", startDate="2025-07-01", sourceType="form_13f")
-    assert ([one["postEventShares"] for one in only["events"]], only["meta"]["total"]) == ([15], 1)
+    assert ([row["postEventShares"] for row in only["events"]], only["meta"]["total"]) == ([15], 1)
     ann = get(client, "/positions/101/issuer/320193/history")["events"]
-    assert [(one["eventDate"], one["action"], one["postEventShares"]) for one in ann] == [
+    assert [(row["eventDate"], row["action"], row["postEventShares"]) for row in ann] == [
         ("2025-04-13", "proposed_sale", None),
         ("2025-03-03", "sell", 1600),
     ]
     assert ann[0]["gaps"]["postEventShares"] == "not_of_this_form"
 
 
-def test_a_companys_timeline_has_what_every_form_told_of_its_holders(client: Client) -> None:
-    found = get(client, "/positions/issuer/320193/timeline")
-    told = [
-        (one["event_at"][:10], one["source"], int(one["holder_uuid"][-12:]), one["action"], one["shares_after"])
-        for one in found["events"]
+def test_issuer_timeline_has_events_of_all_holders(client: Client) -> None:
+    body = get(client, "/positions/issuer/320193/timeline")
+    events = [
+        (row["event_at"][:10], row["source"], int(row["holder_uuid"][-12:]), row["action"], row["shares_after"])
+        for row in body["events"]
     ]
-    assert told == [
+    assert events == [
         ("2025-09-30", "form_13f", LAMP, "increased", 15),
         ("2025-09-30", "form_13f", SHADE, None, 1),
         ("2025-07-31", "form_13dg", LAMP, "new", 12),
@@ -360,27 +366,27 @@ def test_a_companys_timeline_has_what_every_form_told_of_its_holders(client: Cli
         ("2025-03-03", "form_13dg", BEN, "new", 900),
         ("2025-03-03", "form_4", ANN, "sell", 1600),
     ]
-    assert found["meta"]["total"] == 8
-    assert len({one["event_id"] for one in found["events"]}) == 8
+    assert body["meta"]["total"] == 8
+    assert len({row["event_id"] for row in body["events"]}) == 8
     walked = [get(client, "/positions/issuer/320193/timeline", limit=3, offset=at)["events"] for at in (0, 3, 6, 9)]
-    assert [one for page in walked for one in page] == found["events"]
+    assert [row for page in walked for row in page] == body["events"]
     spring = get(client, "/positions/issuer/320193/timeline", startDate="2025-04-01", endDate="2025-06-30")
-    assert [one["source"] for one in spring["events"]] == ["form_13f", "form_13dg", "form_144"]
+    assert [row["source"] for row in spring["events"]] == ["form_13f", "form_13dg", "form_144"]
     assert get(client, "/positions/issuer/320193/timeline", source="form_13f")["meta"]["total"] == 3
 
 
-def test_pages_of_a_timeline_meet_where_positions_are_worth_the_same(client: Client, app: App) -> None:
+def test_timeline_pages_join_at_positions_of_equal_value(client: Client, app: App) -> None:
     path = "/positions/issuer/320193/timeline?source=form_13f&limit="
     with app.db.write() as tx:
-        # The order of values, as a quarter in which many leave has it, is then that of managers, not that of reports.
+        # As in a quarter in which many managers sell: positions of equal value are ordered by manager, not by report.
         tx._connection.execute("UPDATE positions SET value = 0")
-    whole = get(client, f"{path}100")
-    pages = [get(client, f"{path}1&offset={skipped}")["events"] for skipped in range(whole["meta"]["total"])]
-    assert [one["event_id"] for page in pages for one in page] == [one["event_id"] for one in whole["events"]]
-    assert len({one["event_id"] for page in pages for one in page}) == whole["meta"]["total"] >= 3
+    complete_list = get(client, f"{path}100")
+    pages = [get(client, f"{path}1&offset={skipped}")["events"] for skipped in range(complete_list["meta"]["total"])]
+    assert [row["event_id"] for page in pages for row in page] == [row["event_id"] for row in complete_list["events"]]
+    assert len({row["event_id"] for page in pages for row in page}) == complete_list["meta"]["total"] >= 3
 
 
-def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Client, app: App) -> None:
+def test_form_with_two_classes_has_null_shares_with_reason(client: Client, app: App) -> None:
     two = forms.form(
         forms.transaction("P", after="5", date="2025-06-02"),
         forms.transaction("P", after="7", title="Class B Common", date="2025-06-02"),
@@ -389,12 +395,14 @@ def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Clie
         owners=(forms.owner(forms.BEN),),
     )
     with app.db.write() as tx:
-        insiders.upsert_form(tx, ownership_forms.parse(two, "f"), filed("0000000102-25-000077", "2025-06-04"), NOW)
-    found = get(client, "/positions/102/issuer/320193")
-    assert (found["currentShares"], found["currentPercent"], found["sharesSource"]) == (None, None, "form_4")
-    assert found["gaps"] == {"currentShares": "several_classes", "currentPercent": "no_figure_of_shares"}
-    shown = [(one["source"], one["security"], one["shares"]) for one in found["figures"]]
-    assert shown[:2] == [("form_4", "Class B Common", 7), ("form_4", "Common Stock", 5)]
+        insiders.upsert_form(
+            tx, ownership_forms.parse(two, "f"), build_metadata("0000000102-25-000077", "2025-06-04"), NOW
+        )
+    position = get(client, "/positions/102/issuer/320193")
+    assert (position["currentShares"], position["currentPercent"], position["sharesSource"]) == (None, None, "form_4")
+    assert position["gaps"] == {"currentShares": "several_classes", "currentPercent": "no_figure_of_shares"}
+    reported = [(row["source"], row["security"], row["shares"]) for row in position["figures"]]
+    assert reported[:2] == [("form_4", "Class B Common", 7), ("form_4", "Common Stock", 5)]
     event = get(client, "/positions/102/issuer/320193/history")["events"][0]
     assert (event["action"], event["postEventShares"], event["gaps"]["postEventShares"]) == (
         "buy",
@@ -406,12 +414,12 @@ def test_a_form_of_two_classes_has_no_figure_of_shares_and_says_why(client: Clie
 # ---- concentration
 
 
-def test_concentration_counts_those_who_file_together_once(client: Client) -> None:
-    found = get(client, "/analytics/ownership-concentration/320193")
+def test_concentration_counts_joint_filers_once(client: Client) -> None:
+    body = get(client, "/analytics/ownership-concentration/320193")
     # Ann 16, Ben 7 for himself and Wick, Lamp 0.15, Shade 0.01.
-    assert (found["top5Percent"], found["herfindahl"]) == (23.16, 305.0226)
-    assert (found["institutionalPercent"], found["insiderPercent"]) == (0.16, 16)
-    assert found["coverage"] == {
+    assert (body["top5Percent"], body["herfindahl"]) == (23.16, 305.0226)
+    assert (body["institutionalPercent"], body["insiderPercent"]) == (0.16, 16)
+    assert body["coverage"] == {
         "holders": 4,
         "withoutPercent": 0,
         "withoutPercentReasons": {},
@@ -419,29 +427,29 @@ def test_concentration_counts_those_who_file_together_once(client: Client) -> No
         "unknownPercent": 76.84,
         "gaps": {},
     }
-    first = found["holders"][0]
+    first = body["holders"][0]
     assert (first["percent"], first["source"], first["accessionNumber"]) == (16, "form_4", "0000000101-25-000001")
-    assert found["gaps"] == {}
+    assert body["gaps"] == {}
 
 
-def test_shares_of_before_a_split_are_made_into_those_of_the_cover(client: Client, app: App) -> None:
+def test_shares_before_a_split_are_adjusted_to_the_cover(client: Client, app: App) -> None:
     with app.db.write() as tx:
         days = b"date,close,stock splits,ticker\n2025-06-02,100,0,AAPL\n2025-10-01,25,4,AAPL\n2025-10-02,25,0,AAPL\n"
         price_store.upsert(tx, price_csv.parse(days, "aapl.csv", "aapl.csv"), b"split")
-    found = get(client, "/positions/issuer/320193/holders")["holders"]
-    lamp = next(one for one in found if int(one["cik"]) == LAMP)
+    holders = get(client, "/positions/issuer/320193/holders")["holders"]
+    lamp = next(row for row in holders if int(row["cik"]) == LAMP)
     assert (lamp["shares_held"], lamp["percent_of_class"]) == (15, 0.6)
 
 
-def test_without_a_cover_page_nothing_is_divided(client: Client, app: App) -> None:
+def test_no_percentage_without_a_cover_page(client: Client, app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM facts")
-    found = get(client, "/analytics/ownership-concentration/320193")
+    body = get(client, "/analytics/ownership-concentration/320193")
     names = ("top5Percent", "top10Percent", "top25Percent", "herfindahl", "institutionalPercent", "insiderPercent")
-    assert [found[name] for name in names] == [None] * 6
-    assert found["gaps"] == dict.fromkeys(names, "shares_outstanding_unknown")
+    assert [body[name] for name in names] == [None] * 6
+    assert body["gaps"] == dict.fromkeys(names, "shares_outstanding_unknown")
     unknown = "shares_outstanding_unknown"
-    assert found["coverage"] == {
+    assert body["coverage"] == {
         "holders": 0,
         "withoutPercent": 5,
         "withoutPercentReasons": {unknown: 5},
@@ -453,62 +461,62 @@ def test_without_a_cover_page_nothing_is_divided(client: Client, app: App) -> No
     assert (holder["percent_of_class"], holder["gaps"]) == (None, {"percent_of_class": "shares_outstanding_unknown"})
 
 
-def counted(app: App, shares: int, end: str) -> None:
-    """Another report's cover page."""
+def store_cover(app: App, shares: int, end: str) -> None:
+    """Store a report with this count of shares on its cover."""
     cover = COVER | {"end": end, "val": shares, "accn": f"0000320193-{end[2:4]}-000090", "filed": end}
     concept = "dei:EntityCommonStockSharesOutstanding"
     figures.store_companyfacts(app, figures.build_companyfacts(320193, "Apple Inc.", [(concept, "shares", cover)]))
 
 
-def test_what_is_left_is_not_told_where_forms_tell_more_than_there_is(client: Client, app: App) -> None:
-    counted(app, 2000, "2025-11-17")
-    found = get(client, "/analytics/ownership-concentration/320193")
+def test_unknown_percent_is_null_if_forms_overlap(client: Client, app: App) -> None:
+    store_cover(app, 2000, "2025-11-17")
+    body = get(client, "/analytics/ownership-concentration/320193")
     # Ann 80, Ben 35, Lamp 0.75, Shade 0.05.
-    coverage = found["coverage"]
+    coverage = body["coverage"]
     assert (coverage["heldPercent"], coverage["unknownPercent"]) == (115.8, None)
-    assert (coverage["gaps"], found["gaps"]) == ({"unknownPercent": "forms_overlap"}, {})
+    assert (coverage["gaps"], body["gaps"]) == ({"unknownPercent": "forms_overlap"}, {})
 
 
-def test_shares_are_not_divided_by_those_of_another_year(client: Client, app: App) -> None:
-    counted(app, 10000, "2026-11-17")
-    found = get(client, "/analytics/ownership-concentration/320193")
-    # Lamp's and Shade's quarter is of September 30, 2025; all else is older by months.
-    assert found["coverage"]["withoutPercentReasons"] == {"days_apart": 5}
-    assert (found["top5Percent"], found["holders"], found["gaps"]["insiderPercent"]) == (None, [], "days_apart")
+def test_shares_are_not_divided_by_a_cover_of_another_year(client: Client, app: App) -> None:
+    store_cover(app, 10000, "2026-11-17")
+    body = get(client, "/analytics/ownership-concentration/320193")
+    # The quarter of Lamp and Shade ends on September 30, 2025; the other figures are months older.
+    assert body["coverage"]["withoutPercentReasons"] == {"days_apart": 5}
+    assert (body["top5Percent"], body["holders"], body["gaps"]["insiderPercent"]) == (None, [], "days_apart")
     holders_then = get(client, "/positions/issuer/320193/holders")["holders"]
-    lamp = next(one for one in holders_then if int(one["cik"]) == LAMP)
+    lamp = next(row for row in holders_then if int(row["cik"]) == LAMP)
     assert (lamp["percent_of_class"], lamp["gaps"]) == (None, {"percent_of_class": "days_apart"})
-    # Of a day it is divided by what was counted by that day.
+    # A position as of a day is divided by the cover that was filed until that day.
     past = get(client, f"/positions/{LAMP}/issuer/320193?asOfDate=2025-12-31")
     assert (past["currentPercent"], past["percentBasis"]) == (0.15, "shares_outstanding")
 
 
-def test_a_small_part_is_not_rounded_to_nothing(client: Client, app: App) -> None:
-    counted(app, 14_681_140_000, "2025-11-17")
-    found = get(client, "/analytics/ownership-concentration/320193")
+def test_small_percentage_is_not_rounded_to_zero(client: Client, app: App) -> None:
+    store_cover(app, 14_681_140_000, "2025-11-17")
+    body = get(client, "/analytics/ownership-concentration/320193")
     # 1,600, 700, 15 and 1 of 14,681,140,000.
-    assert [one["percent"] for one in found["holders"]] == [0.0000109, 0.000004768, 0.0000001022, 0.000000006811]
-    assert (found["top25Percent"], found["herfindahl"]) == (0.00001578, 0.0000000001415)
+    assert [row["percent"] for row in body["holders"]] == [0.0000109, 0.000004768, 0.0000001022, 0.000000006811]
+    assert (body["top25Percent"], body["herfindahl"]) == (0.00001578, 0.0000000001415)
 
 
-# ---- kept counts
+# ---- stored counts
 
 
-def test_a_holder_of_whom_nothing_is_held_any_more_is_gone(client: Client, app: App) -> None:
+def test_holder_without_stored_filings_is_deleted(client: Client, app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM schedule_filings WHERE accession LIKE '0000000102%'")
         tx._connection.execute("DELETE FROM insider_forms")
-        left = [
+        remaining = [
             tuple(row) for row in tx._connection.execute("SELECT cik, form_13f, form_13dg FROM holders ORDER BY cik")
         ]
-    assert left == [(LAMP, 2, 1), (SHADE, 1, 0)]
+    assert remaining == [(LAMP, 2, 1), (SHADE, 1, 0)]
 
 
-def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Client, app: App) -> None:
-    def problems() -> list[str]:
-        return [one for one in proof.check_database(app.db, app.config)["problems"] if "holder" in one]
+def test_check_reports_wrong_filing_counts_of_holders(client: Client, app: App) -> None:
+    def list_holder_problems() -> list[str]:
+        return [row for row in proof.check_database(app.db, app.config)["problems"] if "holder" in row]
 
-    assert problems() == []
+    assert list_holder_problems() == []
     lamp, ann = holder_ids.for_cik(LAMP), holder_ids.for_cik(ANN)
     with app.db.write() as tx:
         # Two wrong counts whose sum is right, and a holder whose row is missing.
@@ -516,7 +524,7 @@ def test_a_count_of_a_holder_that_is_not_that_of_its_filings_is_named(client: Cl
             "UPDATE holders SET form_13f = form_13f + 1, form_13dg = form_13dg - 1 WHERE id = ?", (lamp,)
         )
         tx._connection.execute("DELETE FROM holders WHERE id = ?", (ann,))
-    assert problems() == [
+    assert list_holder_problems() == [
         f"Forms 3, 4 and 5 of holder {ann}: 1 are there, 0 were stored",
         f"13F reports of holder {lamp}: 2 are there, 3 were stored",
         f"Schedules 13D and 13G of holder {lamp}: 1 are there, 0 were stored",

@@ -1,4 +1,4 @@
-"""Schedules 13D and 13G and Forms 144 over HTTP."""
+"""Endpoints for Schedules 13D and 13G, stakes, and Forms 144."""
 
 from __future__ import annotations
 
@@ -27,20 +27,24 @@ OTHER = ("0000000777", "Shade Works Corp", "594918104")
 
 
 @pytest.fixture(scope="module")
-def stored(make_stored: Callable[..., App]) -> App:
-    """Brook Lamps and Shade Works with a group, a conversion, an exit, and a filing of before December 2024."""
+def template_app(make_stored: Callable[..., App]) -> App:
+    """Return an app with a group, a conversion, an exit, and a filing from before December 2024."""
     app = make_stored()
     group = (
         made.person(made.BEN, "900000", "6.9", member="a", types="IN"),
         made.person(made.FUND, "300000", "2.3", member="a"),
         made.person((None, "An Heir"), "900000", "6.9", member="b"),
     )
-    left = made.person(made.BEN, "950000", "7.3", member="a", types="IN")
+    remaining_member = made.person(made.BEN, "950000", "7.3", member="a", types="IN")
     documents = (
         (made.g(), "0000000103-25-000001", "2025-02-05"),
         (made.d(purpose="Wick nominated two directors."), "0000000103-25-000002", "2025-03-05"),
         (made.d(*group, filer="0000000102"), "0000000102-25-000003", "2025-04-05"),
-        (made.d(left, form="SCHEDULE 13D/A", number="1", filer="0000000102"), "0000000102-25-000004", "2025-05-05"),
+        (
+            made.d(remaining_member, form="SCHEDULE 13D/A", number="1", filer="0000000102"),
+            "0000000102-25-000004",
+            "2025-05-05",
+        ),
         (
             made.g(
                 made.person(percent="4.2", shares="10", schedule="G"),
@@ -70,8 +74,8 @@ def stored(make_stored: Callable[..., App]) -> App:
 
 
 @pytest.fixture
-def app(copied: Callable[..., App], stored: App) -> App:
-    return copied(stored)
+def app(copied: Callable[..., App], template_app: App) -> App:
+    return copied(template_app)
 
 
 @pytest.fixture
@@ -79,22 +83,22 @@ def client(app: App) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def rows(client: Client, query: str, within: str = "filings") -> list[dict[str, Any]]:
+def list_rows(client: Client, query: str, within: str = "filings") -> list[dict[str, Any]]:
     answer = client.get(f"{BASE}/{query}")
     assert answer.status == 200, answer.json
-    found: list[dict[str, Any]] = answer.json[within]
-    return found
+    rows_of_answer: list[dict[str, Any]] = answer.json[within]
+    return rows_of_answer
 
 
-def numbers(client: Client, query: str) -> list[str]:
-    return [row["accessionNumber"][-9:] for row in rows(client, f"filings?{query}")]
+def list_accessions(client: Client, query: str) -> list[str]:
+    return [row["accessionNumber"][-9:] for row in list_rows(client, f"filings?{query}")]
 
 
 ALL = ["25-000005", "25-000004", "25-000003", "25-000002", "25-000001", "24-000009"]
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "accessions"),
     [
         ("", ALL),
         ("order=asc", ALL[::-1]),
@@ -118,12 +122,12 @@ ALL = ["25-000005", "25-000004", "25-000003", "25-000002", "25-000001", "24-0000
         ("dateFrom=2025-03-05&dateTo=2025-05-04", ALL[2:4]),
     ],
 )
-def test_filings_are_narrowed_and_sorted(client: Client, query: str, found: list[str]) -> None:
-    assert numbers(client, query.replace(" ", "%20")) == found
+def test_filings_are_filtered_and_sorted(client: Client, query: str, accessions: list[str]) -> None:
+    assert list_accessions(client, query.replace(" ", "%20")) == accessions
 
 
-def test_a_person_asked_for_is_shown_with_its_own_figures(client: Client) -> None:
-    (row,) = rows(client, "filings?filerCik=104")
+def test_filter_by_person_shows_the_figures_of_that_person(client: Client) -> None:
+    (row,) = list_rows(client, "filings?filerCik=104")
     assert (row["filerName"], row["sharesOwned"], row["percentOfClass"], row["reportingPersonCount"]) == (
         "Wick Master Fund",
         300_000,
@@ -132,7 +136,7 @@ def test_a_person_asked_for_is_shown_with_its_own_figures(client: Client) -> Non
     )
 
 
-def test_a_page_says_how_many_there_are_and_whether_it_is_the_last(client: Client) -> None:
+def test_meta_states_the_total_and_the_next_page(client: Client) -> None:
     meta = client.get(f"{BASE}/filings?size=4&dateTo=2025-12-31").json["meta"]
     assert {name: meta[name] for name in ("total", "limit", "page", "size", "totalPages", "has_more", "dateTo")} == {
         "total": 6,
@@ -146,8 +150,8 @@ def test_a_page_says_how_many_there_are_and_whether_it_is_the_last(client: Clien
     assert client.get(f"{BASE}/filings?size=4&page=2").json["meta"]["has_more"] is False
 
 
-def test_of_a_filing_of_before_december_2024_figures_are_null_with_their_reason(client: Client) -> None:
-    row = rows(client, "filings?formType=SC%2013G")[0]
+def test_figures_before_december_2024_are_null_with_reason(client: Client) -> None:
+    row = list_rows(client, "filings?formType=SC%2013G")[0]
     assert (row["percentOfClass"], row["sharesOwned"], row["holes"]["sharesOwned"]) == (None, None, "cover_not_in_xml")
     detail = client.get(f"{BASE}/filings/{row['accessionNumber']}").json
     assert (detail["source"], detail["filers"][0]["holes"]) == (
@@ -156,19 +160,22 @@ def test_of_a_filing_of_before_december_2024_figures_are_null_with_their_reason(
     )
 
 
-def test_the_list_tells_of_everybody_on_each_cover_when_asked(client: Client) -> None:
-    plain, found = rows(client, "filings"), rows(client, "filings?include=positions")
-    assert [{name: value for name, value in one.items() if name != "positions"} for one in found] == plain
-    for one in found:
-        assert one["positions"] == client.get(f"{BASE}/filings/{one['accessionNumber']}").json["positions"]
-    (group,) = rows(client, "filings?filerCik=104&include=positions")
+def test_include_positions_lists_all_persons(client: Client) -> None:
+    plain, filings = list_rows(client, "filings"), list_rows(client, "filings?include=positions")
+    assert [{name: value for name, value in filing.items() if name != "positions"} for filing in filings] == plain
+    for filing in filings:
+        assert filing["positions"] == client.get(f"{BASE}/filings/{filing['accessionNumber']}").json["positions"]
+    (group,) = list_rows(client, "filings?filerCik=104&include=positions")
     assert group["sharesOwned"] == 300_000
-    assert [(one["filerName"], one["filerCik"], one["sharesOwned"], one["holes"]) for one in group["positions"]] == [
+    assert [
+        (filing["filerName"], filing["filerCik"], filing["sharesOwned"], filing["holes"])
+        for filing in group["positions"]
+    ] == [
         ("Shade Ben", "0000000102", 900_000, {}),
         ("Wick Master Fund", "0000000104", 300_000, {}),
         ("An Heir", None, 900_000, {}),
     ]
-    (headed,) = rows(client, "filings?formType=SC%2013G&include=positions")
+    (headed,) = list_rows(client, "filings?formType=SC%2013G&include=positions")
     (position,) = headed["positions"]
     figures = (
         "percentOfClass",
@@ -185,29 +192,31 @@ def test_the_list_tells_of_everybody_on_each_cover_when_asked(client: Client) ->
         **dict.fromkeys(figures),
         "holes": dict.fromkeys(figures, "cover_not_in_xml"),
     }
-    assert rows(client, "filings?filerName=nobody&include=positions") == []
+    assert list_rows(client, "filings?filerName=nobody&include=positions") == []
 
 
-def test_one_filing_tells_of_everybody_on_its_cover(client: Client) -> None:
-    told = client.get(f"{BASE}/filings/0000000102-25-000003").json
-    assert told["issuer"] == {
+def test_detail_lists_all_persons_on_the_cover(client: Client) -> None:
+    detail = client.get(f"{BASE}/filings/0000000102-25-000003").json
+    assert detail["issuer"] == {
         "cik": "0001234567",
         "ticker": "LAMP",
         "name": "Brook Lamps Inc.",
         "sector": None,
         "industry": None,
     }
-    assert [(one["name"], one["cik"], one["isLead"], one["memberOfGroup"]) for one in told["filers"]] == [
+    assert [
+        (person["name"], person["cik"], person["isLead"], person["memberOfGroup"]) for person in detail["filers"]
+    ] == [
         ("Shade Ben", "0000000102", True, True),
         ("Wick Master Fund", "0000000104", False, True),
         ("An Heir", None, False, False),
     ]
-    assert [(one["sharesOwned"], one["votingPower"]) for one in told["positions"]] == [
+    assert [(person["sharesOwned"], person["votingPower"]) for person in detail["positions"]] == [
         (900_000, 1_000_000),
         (300_000, 1_000_000),
         (900_000, 1_000_000),
     ]
-    assert told["purpose"] == {
+    assert detail["purpose"] == {
         "primary": "The shares were bought for investment.",
         "flags": dict.fromkeys(
             ("intends_to_acquire", "opposes_management", "board_seat_demand", "seeks_sale_or_merger"), False
@@ -216,12 +225,12 @@ def test_one_filing_tells_of_everybody_on_its_cover(client: Client) -> None:
     assert client.get(f"{BASE}/filings/0000000102-25-000099").status == 404
 
 
-def test_a_company_s_owners_are_as_each_last_told(client: Client) -> None:
-    told = client.get(f"{BASE}/issuers/1234567/summary").json
-    assert (told["issuerTicker"], told["asOf"]) == ("LAMP", "2025-05-05T00:00:00.000Z")
+def test_owners_have_their_latest_figures(client: Client) -> None:
+    summary = client.get(f"{BASE}/issuers/1234567/summary").json
+    assert (summary["issuerTicker"], summary["asOf"]) == ("LAMP", "2025-05-05T00:00:00.000Z")
     assert [
-        (one["filerName"], one["latestPercent"], one["isNamedInLatest"], one["reportedTogether"])
-        for one in told["beneficialOwners"]
+        (owner["filerName"], owner["latestPercent"], owner["isNamedInLatest"], owner["reportedTogether"])
+        for owner in summary["beneficialOwners"]
     ] == [
         ("Shade Ben", 7.3, True, 1),
         ("Wick Master Fund", 2.3, False, 3),
@@ -229,31 +238,31 @@ def test_a_company_s_owners_are_as_each_last_told(client: Client) -> None:
         ("Wick Capital LP", 7.5, True, 1),
     ]
     assert client.get(f"{BASE}/issuers/9/summary").status == 404
-    assert rows(client, "issuers/102/summary", "beneficialOwners") == []
+    assert list_rows(client, "issuers/102/summary", "beneficialOwners") == []
 
 
-def test_a_holder_s_portfolio_marks_what_it_left(client: Client) -> None:
-    told = client.get(f"{BASE}/filers/103/portfolio").json
-    assert told["filerName"] == "Wick Capital LP"
-    assert [(one["nameOfIssuer"], one["latestPercent"], one["isExit"]) for one in told["positions"]] == [
+def test_portfolio_marks_exits(client: Client) -> None:
+    portfolio = client.get(f"{BASE}/filers/103/portfolio").json
+    assert portfolio["filerName"] == "Wick Capital LP"
+    assert [(stake["nameOfIssuer"], stake["latestPercent"], stake["isExit"]) for stake in portfolio["positions"]] == [
         ("Shade Works Corp", 4.2, True),
         ("Brook Lamps Inc.", 7.5, False),
     ]
-    assert told["meta"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
-    assert rows(client, "filers/103/portfolio?offset=1", "positions")[0]["nameOfIssuer"] == "Brook Lamps Inc."
+    assert portfolio["meta"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
+    assert list_rows(client, "filers/103/portfolio?offset=1", "positions")[0]["nameOfIssuer"] == "Brook Lamps Inc."
     assert client.get(f"{BASE}/filers/1/portfolio").status == 404
 
 
-def test_activists_are_found_by_what_their_item_4_states(client: Client) -> None:
-    assert len(rows(client, "activists", "activists")) == 3
-    (row,) = rows(client, "activists?purposeCategory=board_seat_demand", "activists")
+def test_activists_are_filtered_by_intent(client: Client) -> None:
+    assert len(list_rows(client, "activists", "activists")) == 3
+    (row,) = list_rows(client, "activists?purposeCategory=board_seat_demand", "activists")
     assert (row["filerName"], row["purpose"]) == ("Wick Capital LP", "Wick nominated two directors.")
     assert row["intentFlags"]["board_seat_demand"] is True
-    assert rows(client, "activists?purposeCategory=opposes_management", "activists") == []
+    assert list_rows(client, "activists?purposeCategory=opposes_management", "activists") == []
 
 
-def test_conversions_name_both_filings(client: Client) -> None:
-    assert rows(client, "conversions", "conversions") == [
+def test_conversion_names_both_filings(client: Client) -> None:
+    assert list_rows(client, "conversions", "conversions") == [
         {
             "filerCik": "0000000103",
             "filerName": "Wick Capital LP",
@@ -267,11 +276,11 @@ def test_conversions_name_both_filings(client: Client) -> None:
             "convertedAt": "2025-03-05T00:00:00.000Z",
         }
     ]
-    assert rows(client, "conversions?dateFrom=2025-03-06", "conversions") == []
+    assert list_rows(client, "conversions?dateFrom=2025-03-06", "conversions") == []
 
 
-def test_a_group_has_the_figures_of_its_largest_member_and_those_who_left(client: Client) -> None:
-    (group,) = rows(client, "groups", "data")
+def test_group_has_figures_of_largest_member_and_past_members(client: Client) -> None:
+    (group,) = list_rows(client, "groups", "data")
     assert (group["groupName"], group["aggregateShares"], group["aggregatePercent"], group["figuresRule"]) == (
         "Shade Ben",
         950_000,
@@ -287,14 +296,15 @@ def test_a_group_has_the_figures_of_its_largest_member_and_those_who_left(client
         True,
         "0000000102-25-000004",
     )
-    assert rows(client, "groups?issuerCik=777", "data") == []
+    assert list_rows(client, "groups?issuerCik=777", "data") == []
 
 
-def test_crossings_are_those_of_one_person_between_two_filings(client: Client) -> None:
-    found = client.get(CROSSINGS).json["crossings"]
-    # The 13G/A of 4.2 % has no filing before that is held; 7.5 to 7.5 and 6.9 to 7.3 pass nothing.
+def test_crossing_compares_two_filings_of_one_person(client: Client) -> None:
+    crossings = client.get(CROSSINGS).json["crossings"]
+    # The previous filing of the 13G/A of 4.2 % is not stored; 7.5 to 7.5 and 6.9 to 7.3 pass no threshold.
     assert [
-        (one["accessionNumber"][-9:], one["threshold"], one["direction"], one["priorPercent"]) for one in found
+        (crossing["accessionNumber"][-9:], crossing["threshold"], crossing["direction"], crossing["priorPercent"])
+        for crossing in crossings
     ] == [("25-000003", 5, "up", None)]
 
 
@@ -313,15 +323,18 @@ def test_crossings_are_those_of_one_person_between_two_filings(client: Client) -
         ("groups?activeOnly=maybe", "activeOnly"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(client: Client, query: str, param: str) -> None:
+def test_invalid_parameter_is_refused(client: Client, query: str, param: str) -> None:
     answer = client.get(f"{BASE}/{query}")
     assert (answer.status, answer.json["details"]["param"]) == (400, param)
 
 
-def test_notices_are_listed_by_day_ticker_and_insider(client: Client) -> None:
-    told = client.get(f"{NOTICES}/latest").json
-    assert [(row["accession_number"][-6:], row["shares"]) for row in told["data"]] == [("000002", 10), ("000001", 5000)]
-    assert told["meta"]["pagination"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
+def test_notices_are_filtered_by_day_ticker_and_insider(client: Client) -> None:
+    notices = client.get(f"{NOTICES}/latest").json
+    assert [(row["accession_number"][-6:], row["shares"]) for row in notices["data"]] == [
+        ("000002", 10),
+        ("000001", 5000),
+    ]
+    assert notices["meta"]["pagination"] == {"total": 2, "limit": 50, "offset": 0, "has_more": False}
     for query in ("by-ticker/LAMP", "by-insider/101", "by-insider/101?ticker=LAMP"):
         assert len(client.get(f"{NOTICES}/{query}").json["data"]) == 2
     assert client.get(f"{NOTICES}/by-insider/102").json["data"] == []
@@ -331,7 +344,7 @@ def test_notices_are_listed_by_day_ticker_and_insider(client: Client) -> None:
     assert row["sales"][0]["broker_name"] == "Lamp Brokers LLC"
 
 
-def test_sql_reads_both(client: Client) -> None:
+def test_sql_proxy_has_schedules_and_notices(client: Client) -> None:
     query = (
         "SELECT holder_name, percent_of_class FROM beneficial_ownership WHERE is_lead AND is_current ORDER BY 2 DESC"
     )
@@ -344,15 +357,18 @@ def test_sql_reads_both(client: Client) -> None:
     assert client.post("/api/v1/sql-proxy", {"query": query}).json["data"] == [{"seller": "Lamp Ann", "shares": 5010.0}]
 
 
-def test_a_fall_passes_every_threshold_on_its_way_once(app: App, client: Client) -> None:
+def test_fall_crosses_each_threshold_once(app: App, client: Client) -> None:
     with app.db.write() as tx:
         for number, percent in ((7, "26"), (8, "9.9"), (9, "10")):
             document = made.d(made.person(("0000000900", "Jumper"), "5", percent), issuer=OTHER, cusip=OTHER[2])
             filed = FilingMetadata(f"0000000900-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=f"2025-0{number}-01")
             schedule_store.upsert(tx, parser.parse(document, "f"), filed, NOW)
         tx.run("bump_data_version")
-    found = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&dateTo=2025-12-31").json["crossings"]
-    assert [(one["threshold"], one["direction"], one["priorPercent"], one["currentPercent"]) for one in found] == [
+    crossings = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&dateTo=2025-12-31").json["crossings"]
+    assert [
+        (crossing["threshold"], crossing["direction"], crossing["priorPercent"], crossing["currentPercent"])
+        for crossing in crossings
+    ] == [
         (10, "up", 9.9, 10),
         (25, "down", 26, 9.9),
         (20, "down", 26, 9.9),
@@ -360,20 +376,20 @@ def test_a_fall_passes_every_threshold_on_its_way_once(app: App, client: Client)
         (10, "down", 26, 9.9),
         (5, "up", None, 26),
     ]
-    told = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&threshold=10&direction=down").json
-    assert ([one["threshold"] for one in told["crossings"]], told["meta"]["total"]) == ([10], 1)
+    filtered = client.get(f"{CROSSINGS}?dateFrom=2025-07-01&threshold=10&direction=down").json
+    assert ([crossing["threshold"] for crossing in filtered["crossings"]], filtered["meta"]["total"]) == ([10], 1)
     pages = [client.get(f"{CROSSINGS}?dateFrom=2025-07-01&size=4&page={page}").json["crossings"] for page in (1, 2)]
-    assert pages[0] + pages[1] == found
+    assert pages[0] + pages[1] == crossings
 
 
-def ask(client: Client, **body: Any) -> Any:
+def query_schedules(client: Client, **body: Any) -> Any:
     return client.post("/api/v1/form-13d", body)
 
 
-def test_a_query_finds_what_the_list_finds(client: Client) -> None:
-    told = ask(client, query={"ticker": "LAMP", "formType": "13D", "minOwnership": 7}, size=1).json
-    assert told["meta"] == {"total": {"value": 2, "relation": "eq"}, "from": 0, "size": 1}
-    (row,) = told["data"]
+def test_query_finds_the_filings_of_the_list(client: Client) -> None:
+    body = query_schedules(client, query={"ticker": "LAMP", "formType": "13D", "minOwnership": 7}, size=1).json
+    assert body["meta"] == {"total": {"value": 2, "relation": "eq"}, "from": 0, "size": 1}
+    (row,) = body["data"]
     assert (row["accessionNo"], row["issuer"], row["filer"]) == (
         "0000000102-25-000004",
         {"name": "Brook Lamps Inc.", "cik": "0001234567", "ticker": "LAMP"},
@@ -385,13 +401,13 @@ def test_a_query_finds_what_the_list_finds(client: Client) -> None:
         "soleVotingPower": 0,
         "sharedVotingPower": 1_000_000,
     }
-    assert len(ask(client).json["data"]) == 6
+    assert len(query_schedules(client).json["data"]) == 6
     days = {"from": "2025-03-05", "to": "2025-03-05"}
-    assert [one["accessionNo"] for one in ask(client, query={"dateRange": days}).json["data"]] == [
+    assert [filing["accessionNo"] for filing in query_schedules(client, query={"dateRange": days}).json["data"]] == [
         "0000000103-25-000002"
     ]
-    least = ask(client, sort=[{"percentOfClass": {"order": "asc"}}]).json["data"]
-    assert [one["ownership"]["percentOfClass"] for one in least] == [None, 4.2, 6.9, 7.3, 7.5, 7.5]
+    ascending = query_schedules(client, sort=[{"percentOfClass": {"order": "asc"}}]).json["data"]
+    assert [filing["ownership"]["percentOfClass"] for filing in ascending] == [None, 4.2, 6.9, 7.3, 7.5, 7.5]
 
 
 @pytest.mark.parametrize(
@@ -405,6 +421,6 @@ def test_a_query_finds_what_the_list_finds(client: Client) -> None:
         ({"sort": "name"}, "sort"),
     ],
 )
-def test_a_query_that_cannot_be_is_refused(client: Client, body: dict[str, Any], param: str) -> None:
-    answer = ask(client, **body)
+def test_invalid_query_is_refused(client: Client, body: dict[str, Any], param: str) -> None:
+    answer = query_schedules(client, **body)
     assert (answer.status, answer.json["details"]["param"]) == (400, param)
