@@ -25,7 +25,7 @@ RETAIL_CODES = range(5200, 6000)
 FINANCIAL_CODES = range(6000, 6800)
 _INDUSTRIES_BY_CODE = (
     ("bank", range(6000, 6200)),
-    # Exchanges (6200) and advisers (6282) are known by what they report.
+    # The industry of exchanges (6200) and advisers (6282) follows from their tags.
     ("bank", range(SECURITY_BROKERS, SECURITY_BROKERS + 1)),
     ("insurer", range(6300, 6400)),
     ("reit", range(6798, 6799)),
@@ -50,7 +50,7 @@ _TYPICAL_CONCEPTS = {
 
 @dataclass(frozen=True, slots=True)
 class CompanyBook:
-    """The facts of a company as known on a day, with what is needed to answer from them."""
+    """The facts of a company as known on a day, with its calendar, industry and resolvers."""
 
     book: FactBook
     calendar: Calendar
@@ -160,7 +160,7 @@ def list_ciks(tx: Transaction) -> list[int]:
 
 
 def find_industry(sic: int | None, book: FactBook) -> str:
-    """Return "commercial", "bank", "insurer" or "reit", by the SIC code or else by what the company reports.
+    """Return "commercial", "bank", "insurer" or "reit", by the SIC code or else by the company's tags.
 
     A code that says commercial is believed. Most filings come without a code.
     """

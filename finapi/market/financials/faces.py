@@ -1,6 +1,6 @@
 """The printed statements of filings: the concepts on each, and the metrics that the labels of their lines mean.
 
-Tags do not always say what a line is: filers invent tags, or use a standard tag for a part of its meaning. The label
+Tags do not always identify a line: filers invent tags, or use a standard tag for a part of its meaning. The label
 that is printed next to the figure often does. ``metrics.toml`` has patterns of labels for each metric; this module
 finds, for each filing and metric, the line whose label means it where no tag does, or several lines that make it
 together.
@@ -12,7 +12,7 @@ Three rules keep this from guessing:
 - Lines are added only if they are proved to be parts: by the sums that the filing declares (its calculation linkbase),
   or by the order and values of the lines.
 
-Amounts in parentheses are not lines of a statement, nor is what follows the closing balance of cash.
+Amounts in parentheses are not lines of a statement, nor are lines below the closing balance of cash.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STATEMENTS_BY_KIND = {
 _PARENTHETICAL = "-parenthetical"
 SECTION_KINDS = (*_STATEMENTS_BY_KIND, *(kind + _PARENTHETICAL for kind in _STATEMENTS_BY_KIND))
 
-# Words in parentheses that only say what the opposite sign means, and are part of a line's name: "Income (loss)".
+# Words in parentheses that only name the meaning of the opposite sign, and are part of a line's name: "Income (loss)".
 _SIGN_WORDS = (
     r"loss|losses|income|earnings|benefit|expense|credit|deficit|used|used (?:in|for|by)|decrease|increase|reduction"
 )
@@ -73,7 +73,7 @@ COSTS, GROSS = "cost_of_revenue", "gross_profit"
 
 # The number of lines that a sum may consist of.
 SUM_LENGTHS = range(2, MAX_PARTS + 1)
-# Labels that say what the line leaves out: "Cost of sales (excluding depreciation shown below)".
+# Labels that state an exclusion: "Cost of sales (excluding depreciation shown below)".
 _EXCLUDING = re.compile(
     r"\b(exclu\w*|shown|listed|stated) (of|below|separately|items)|\bexclud|items below", re.IGNORECASE
 )

@@ -100,7 +100,7 @@ VintagesByPeriod = dict[PeriodKey, list[Vintage]]
 
 
 class FactBook:
-    """The facts of a company and what the pages of its filings say about them."""
+    """The facts of a company and the findings of the pages of its filings about them."""
 
     __slots__ = (
         "_nearest_filings",
@@ -306,8 +306,8 @@ class FactBook:
         """Return the other days of balances that are at most ``max_days`` from a day, the nearest first."""
         start = bisect_left(self.instants, day - max_days)
         end = bisect_right(self.instants, day + max_days)
-        others = [instant for instant in self.instants[start:end] if instant != day]
-        return sorted(others, key=lambda instant: (abs(instant - day), instant))
+        other_instants = [instant for instant in self.instants[start:end] if instant != day]
+        return sorted(other_instants, key=lambda instant: (abs(instant - day), instant))
 
     def list_units(self, unit_kind: str) -> tuple[str, ...]:
         """Return the units that facts of a kind may have, the proper one first."""
@@ -357,7 +357,7 @@ def build_book(
     currency: str | None = None,
     faces: Faces | None = None,
 ) -> FactBook:
-    """Return a book of the facts that a mapping can use, with what the ``faces`` of the filings say of them.
+    """Return a book of the facts that a mapping can use, with the findings of the ``faces`` of the filings.
 
     ``filings`` are in the order of :func:`sort_filings`, and ``rows`` in the order of their filings.
     """
@@ -387,7 +387,7 @@ def build_book(
         vintages[COVER_SHARES] = _move_to_period_end(book, vintages[COVER_SHARES])
     if faces is not None and faces.concepts:
         _add_faces(book, vintages, rows, mapping, faces, exact_periods)
-    book.vintage_count = sum(len(found) for by_period in vintages.values() for found in by_period.values())
+    book.vintage_count = sum(len(line) for by_period in vintages.values() for line in by_period.values())
     book.instants = sorted({end for by_period in vintages.values() for end, length in by_period if not length})
     return book
 
@@ -418,7 +418,7 @@ def _add_faces(
     faces: Faces,
     exact_periods: _ExactPeriods,
 ) -> None:
-    """Add what the printed statements say, and enter the lines whose labels mean a metric under its name."""
+    """Add the findings of the printed statements, and enter the lines whose labels mean a metric under its name."""
     book.face_concepts = faces.concepts
     for (filing_index, statement), concepts in faces.bracketed.items():
         face_concepts = faces.concepts.get(filing_index, {}).get(statement, set())
@@ -561,13 +561,13 @@ def _add_vintage(by_period: VintagesByPeriod, period_key: PeriodKey, vintage: Vi
         is_other_concept = candidate.concept != use.concept
         return use.units.index(candidate.unit), is_other_concept, candidate.concept, candidate.value
 
-    known = by_period.get(period_key)
-    if known is None:
+    period_vintages = by_period.get(period_key)
+    if period_vintages is None:
         by_period[period_key] = [vintage]
-    elif known[-1].filing_index != vintage.filing_index:
-        known.append(vintage)
-    elif get_preference(vintage) < get_preference(known[-1]):
-        known[-1] = vintage
+    elif period_vintages[-1].filing_index != vintage.filing_index:
+        period_vintages.append(vintage)
+    elif get_preference(vintage) < get_preference(period_vintages[-1]):
+        period_vintages[-1] = vintage
 
 
 class _ExactPeriods:

@@ -318,10 +318,10 @@ class ReportedFigures:
 
     def _list_known(self, tags: Iterable[str], custom_patterns: Iterable[Pattern[str]] = ()) -> list[str]:
         """Return the tags that the book contains, then the custom tags that match a pattern."""
-        known = [tag for tag in tags if tag in self.book.vintages]
+        contained_tags = [tag for tag in tags if tag in self.book.vintages]
         for pattern in custom_patterns:
-            known += sorted(tag for tag in self._custom_concepts if pattern.fullmatch(tag.partition(":")[2]))
-        return known
+            contained_tags += sorted(tag for tag in self._custom_concepts if pattern.fullmatch(tag.partition(":")[2]))
+        return contained_tags
 
     # ---- formulas
 
@@ -427,13 +427,13 @@ class ReportedFigures:
         source_rank = self.book.source_ranks[figure.filing_index]
         for rule, concepts in self._list_usable_rules(metric):
             for concept in concepts if not rule.terms else ():
-                same = [
+                equal_figures = [
                     filed
                     for filed in self.iter_filed(rule, period_key, (concept,))
                     if filed.value == figure.value and self.book.source_ranks[filed.filing_index] == source_rank
                 ]
-                if same and (concept,) != figure.concepts:
-                    yield same[0] if self.is_original else same[-1]
+                if equal_figures and (concept,) != figure.concepts:
+                    yield equal_figures[0] if self.is_original else equal_figures[-1]
 
     def find_pair(self, metric: Metric, figure: Figure, other: Figure) -> tuple[Figure, Figure] | None:
         """Return two figures of one line as a single filing reports both, so that both or neither are restated.

@@ -112,8 +112,8 @@ def build_segments(
         period_index = _find_period_index(fact["end_day"], fact["days"], periods)
         if period_index is None:
             continue
-        known = best_facts.get((period_index, member))
-        if known is None or get_order(fact) < get_order(known):
+        known_fact = best_facts.get((period_index, member))
+        if known_fact is None or get_order(fact) < get_order(known_fact):
             best_facts[period_index, member] = fact
     points: dict[str, list[SegmentPoint]] = {}
     for period_index, member in sorted(best_facts):
@@ -204,8 +204,8 @@ def list_share_classes(
         if row["filing_index"] != filing_index or member is None:
             continue
         # If a class is counted on several days, the last day counts.
-        known = counts_by_class.get(member)
-        if known is None or row["end_day"] >= known["end_day"]:
+        known_count = counts_by_class.get(member)
+        if known_count is None or row["end_day"] >= known_count["end_day"]:
             counts_by_class[member] = row
     only_symbol = symbols.get(ONLY_CLASS) if len(counts_by_class) == 1 else None
     return filings[filing_index], [

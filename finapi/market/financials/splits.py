@@ -119,13 +119,13 @@ def list_splits(
 
 def _merge_split(splits: list[ShareSplit], split: ShareSplit, factors: Sequence[Decimal]) -> bool:
     """Add the evidence of a split to the same split in ``splits``. Return False if it is not there."""
-    for index, known in enumerate(splits):
-        if known.factor in factors and known.may_be_same_as(split):
-            new_evidence = [kind for kind in split.evidence if kind not in known.evidence]
-            splits[index] = known._replace(
-                date=known.date or split.date,
-                filing=known.filing or split.filing,
-                evidence=(*known.evidence, *new_evidence),
+    for index, known_split in enumerate(splits):
+        if known_split.factor in factors and known_split.may_be_same_as(split):
+            new_evidence = [kind for kind in split.evidence if kind not in known_split.evidence]
+            splits[index] = known_split._replace(
+                date=known_split.date or split.date,
+                filing=known_split.filing or split.filing,
+                evidence=(*known_split.evidence, *new_evidence),
             )
             return True
     return False
