@@ -1,4 +1,4 @@
-"""Companies and tickers by name, ticker and CIK: the one that is meant stands first."""
+"""Searching companies and tickers by name, ticker and CIK: the order of the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from finapi.market.reference import companies
 from tests.client import Client
 from tests.market.documents.test_filing_store import run
 
-# As company_tickers.json has them: the largest first.
+# In the order of company_tickers.json, the largest company first.
 LISTED = (
     (320193, "AAPL", "Apple Inc."),
     (1067983, "BRK-B", "BERKSHIRE HATHAWAY INC"),
@@ -34,9 +34,9 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
     file = tmp_path / "company_tickers.json"
     rows = ({"cik_str": cik, "ticker": ticker, "title": name} for cik, ticker, name in LISTED)
     file.write_text(json.dumps({str(n): row for n, row in enumerate(rows)}))
-    assert [one.outcome for one in run(app, file)] == ["ingested"]
+    assert [outcome.outcome for outcome in run(app, file)] == ["ingested"]
     with app.db.write() as tx:
-        # Companies without a ticker, which no list ranks.
+        # Companies without a ticker are not in the SEC's list.
         for cik, name in ((30, "APPLE ORCHARDS LP"), (31, "BERKSHIRE INCOME REALTY INC"), (32, "APPLE")):
             companies.upsert_name(tx, cik, name, companies.FROM_FILING_LIST, "")
         companies.insert_former_name(tx, 1326801, "Facebook Inc", "2005-05-04", "2021-10-27")
@@ -44,11 +44,11 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
     client.key = user.api_key
     paths = {"search": ("/api/v1/xbrl/search", "data"), "autocomplete": ("/api/v1/tickers/autocomplete", "tickers")}
 
-    def ask(how: str, q: str) -> list[str | None]:
-        path, member = paths[how]
+    def ask(endpoint: str, q: str) -> list[str | None]:
+        path, member = paths[endpoint]
         answer = client.get(path, query={"q": q})
         assert answer.status == 200, answer.json
-        return [one.get("symbol", one.get("ticker")) for one in answer.json[member]]
+        return [row.get("symbol", row.get("ticker")) for row in answer.json[member]]
 
     return ask
 
@@ -56,14 +56,17 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
 @pytest.mark.parametrize(
     ("q", "expected"),
     [
-        ("apple", ["AAPL", "APLE", None, None, "LUCY"]),  # names that begin so, the largest first; then what holds it
+        (
+            "apple",
+            ["AAPL", "APLE", None, None, "LUCY"],
+        ),  # Names that begin with it, the largest first, then names that contain it.
         ("APPLE INC", ["AAPL"]),
         ("apple h", ["APLE"]),
         ("berkshire", ["BRK-B", "BHLB", None]),
         ("brk.b", ["BRK-B"]),
-        ("gap", ["GAP", "GAPX"]),  # an exact ticker goes before a larger company's name
+        ("gap", ["GAP", "GAPX"]),  # An exact ticker comes before a larger company's name.
         ("fb", ["FB"]),
-        ("facebook", ["META"]),  # a former name
+        ("facebook", ["META"]),  # A former name.
         ("320193", ["AAPL"]),
         ("0001067983", ["BRK-B"]),
         ("%", []),
@@ -71,7 +74,7 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
         ("nobody at all", []),
     ],
 )
-def test_the_company_that_is_meant_is_found_first(
+def test_search_returns_the_likely_company_first(
     first: Callable[[str, str], list[str | None]], q: str, expected: list[str | None]
 ) -> None:
     assert first("search", q) == expected
@@ -84,13 +87,13 @@ def test_the_company_that_is_meant_is_found_first(
         ("berkshire", ["BRK-B", "BRK-A", "BHLB"]),
         ("gap", ["GAP", "GAPX"]),
         ("facebook", ["META"]),
-        ("ap", ["APLE", "AAPL"]),  # tickers that begin so before names that do
+        ("ap", ["APLE", "AAPL"]),  # Tickers that begin with it come before such names.
         ("1067983", ["BRK-B", "BRK-A"]),
         ("0000320193", ["AAPL"]),
         ("12345678901", []),
     ],
 )
-def test_a_ticker_is_completed_from_tickers_names_and_ciks(
+def test_autocomplete_matches_tickers_names_and_ciks(
     first: Callable[[str, str], list[str | None]], q: str, expected: list[str | None]
 ) -> None:
     assert first("autocomplete", q) == expected

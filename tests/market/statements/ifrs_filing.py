@@ -1,7 +1,7 @@
-"""A small annual report of an IFRS filer, made up: instance, schema and linkbases, as EDGAR has them beside a 20-F.
+"""A small fictional annual report under IFRS: instance, schema and linkbases as EDGAR publishes them with a 20-F.
 
-Its statements are drawn as IFRS filers draw them: lines that are not current first, equity before liabilities, costs
-printed in brackets, cash from operations before interest and taxes, and a line under a name of the filer's own.
+Its statements follow the habits of IFRS filers: non-current lines first, equity before liabilities, costs printed in
+brackets, cash from operations before interest and taxes, and a line with an element of the filer's own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROLES = {NEGATED: "http://www.xbrl.org/2009/role/negatedLabel"}
 
 
 class FiledLine(NamedTuple):
-    """A line: its element, label, figures of 2024 and 2023, kind of label, and the total that it goes into."""
+    """A line: element, label, figures of 2024 and 2023, kind of label, and the total that it is part of."""
 
     element: str
     label: str
@@ -147,13 +147,13 @@ _ARCROLES = "http://www.xbrl.org/2003/arcrole"
 
 def documents(*, schema: bool = True) -> dict[str, bytes]:
     """The documents by file name, amounts in full; without a ``schema`` roles alone name statements."""
-    made = {
+    files = {
         f"{STEM}.xml": _instance(),
         f"{STEM}_pre.xml": _linkbase("presentation", _presentation()),
         f"{STEM}_cal.xml": _linkbase("calculation", _calculation()),
         f"{STEM}_lab.xml": _linkbase("label", {"": _labels()}),
     }
-    return made | ({f"{STEM}.xsd": _schema()} if schema else {})
+    return files | ({f"{STEM}.xsd": _schema()} if schema else {})
 
 
 def _named(element: str) -> str:
@@ -179,8 +179,8 @@ def _instance() -> bytes:
         "<unitDenominator><measure>shares</measure></unitDenominator></divide></unit>"
     )
     for year in (2024, 2023, 2022):
-        whole = f"<startDate>{year}-01-01</startDate><endDate>{year}-12-31</endDate>"
-        parts.append(f'<context id="y{year}">{entity}<period>{whole}</period></context>')
+        full_year = f"<startDate>{year}-01-01</startDate><endDate>{year}-12-31</endDate>"
+        parts.append(f'<context id="y{year}">{entity}<period>{full_year}</period></context>')
         parts.append(f'<context id="d{year}">{entity}<period><instant>{year}-12-31</instant></period></context>')
     cover = {
         "EntityRegistrantName": "Nordhafen plc",
@@ -191,10 +191,10 @@ def _instance() -> bytes:
         "DocumentFiscalPeriodFocus": "FY",
     }
     parts += [f'<dei:{name} contextRef="y2024">{value}</dei:{name}>' for name, value in cover.items()]
-    told: dict[str, None] = dict.fromkeys(_facts())
+    fact_elements: dict[str, None] = dict.fromkeys(_facts())
     shares = (("WeightedAverageShares", "100000000"), ("AdjustedWeightedAverageShares", "101500000"))
     parts += [
-        *told,
+        *fact_elements,
         *(_fact(name, f"y{year}", "shares", value, "0") for name, value in shares for year in (2024, 2023)),
     ]
     return f"<xbrl {_XBRL}>{''.join(parts)}</xbrl>".encode()
@@ -208,7 +208,7 @@ def _facts() -> Iterator[str]:
                 each = "PerShare" in line.element
                 unit, decimals = ("each", "2") if each else ("eur", "-3")
                 yield _fact(line.element, context, unit, value if each else f"{value}000000", decimals)
-    # Cash at the beginning of the year before.
+    # The opening balance of cash of 2023.
     yield _fact("CashAndCashEquivalents", "d2022", "eur", "55000000", "-3")
 
 
@@ -223,22 +223,22 @@ def _schema() -> bytes:
         "</link:definition><link:usedOn>link:presentationLink</link:usedOn></link:roleType>"
         for number, (name, (title, _, _)) in enumerate(STATEMENTS.items(), 1)
     )
-    own = (
+    element = (
         '<xs:element id="nord_LongTermTradeReceivables" name="LongTermTradeReceivables" xbrli:balance="debit" '
         'type="xbrli:monetaryItemType" substitutionGroup="xbrli:item" xbrli:periodType="instant"/>'
     )
-    opened = f'xmlns:xs="http://www.w3.org/2001/XMLSchema" {_XBRL.replace("xmlns=", "xmlns:xbrli=")}'
-    annotated = f"<xs:annotation><xs:appinfo>{roles}</xs:appinfo></xs:annotation>{own}"
-    return f'<xs:schema {opened} targetNamespace="{OWN}">{annotated}</xs:schema>'.encode()
+    namespaces = f'xmlns:xs="http://www.w3.org/2001/XMLSchema" {_XBRL.replace("xmlns=", "xmlns:xbrli=")}'
+    content = f"<xs:annotation><xs:appinfo>{roles}</xs:appinfo></xs:annotation>{element}"
+    return f'<xs:schema {namespaces} targetNamespace="{OWN}">{content}</xs:schema>'.encode()
 
 
 def _linkbase(kind: str, links: dict[str, list[str]]) -> bytes:
-    made = "".join(
+    link_elements = "".join(
         f'<link:{kind}Link xlink:type="extended" '
         f'xlink:role="{_role(name) if name else "http://www.xbrl.org/2003/role/link"}">{"".join(parts)}</link:{kind}Link>'
         for name, parts in links.items()
     )
-    return f"<link:linkbase {_XBRL}>{made}</link:linkbase>".encode()
+    return f"<link:linkbase {_XBRL}>{link_elements}</link:linkbase>".encode()
 
 
 def _locators(elements: Iterable[str]) -> list[str]:
@@ -246,13 +246,13 @@ def _locators(elements: Iterable[str]) -> list[str]:
         return f"{STEM}.xsd" if element.startswith("nord:") else f"{IFRS}/full_ifrs-cor_2024-03-27.xsd"
 
     return [
-        f'<link:loc xlink:type="locator" xlink:label="{_id(one)}" xlink:href="{schema(one)}#{_id(one)}"/>'
-        for one in dict.fromkeys(elements)
+        f'<link:loc xlink:type="locator" xlink:label="{_id(element)}" xlink:href="{schema(element)}#{_id(element)}"/>'
+        for element in dict.fromkeys(elements)
     ]
 
 
 def _presentation() -> dict[str, list[str]]:
-    made = {}
+    parts_by_role = {}
     for name, (_, top, lines) in STATEMENTS.items():
         parts = _locators([top, *(line.element for line in lines)])
         for order, line in enumerate(lines, 1):
@@ -261,12 +261,12 @@ def _presentation() -> dict[str, list[str]]:
                 f'<link:presentationArc xlink:type="arc" xlink:arcrole="{_ARCROLES}/parent-child" '
                 f'xlink:from="{_id(top)}" xlink:to="{_id(line.element)}" order="{order}" preferredLabel="{role}"/>'
             )
-        made[name] = parts
-    return made
+        parts_by_role[name] = parts
+    return parts_by_role
 
 
 def _calculation() -> dict[str, list[str]]:
-    made = {}
+    parts_by_role = {}
     for name, (_, _, lines) in STATEMENTS.items():
         arcs = [line for line in lines if line.into]
         parts = _locators([*(line.element for line in arcs), *(line.into.lstrip("-") for line in arcs)])
@@ -277,8 +277,8 @@ def _calculation() -> dict[str, list[str]]:
                 f'xlink:from="{_id(line.into.lstrip("-"))}" xlink:to="{_id(line.element)}" order="{order}" '
                 f'weight="{weight}"/>'
             )
-        made[name] = parts
-    return made
+        parts_by_role[name] = parts
+    return parts_by_role
 
 
 def _labels() -> list[str]:

@@ -1,4 +1,4 @@
-"""Facts of several sources and vintages: each kept with its filing, one of a filing, in any order of ingest."""
+"""Facts from several sources and filings: vintages, and the choice of the source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row(filing: tuple[str, str, str], val: Any, end: str, start: str | None = No
 
 
 def document(units: dict[str, dict[str, list[dict[str, Any]]]], cik: int = APPLE) -> bytes:
-    """A companyfacts document of us-gaap concepts, each with its rows by unit."""
+    """Return a companyfacts document of us-gaap concepts, each with its rows by unit."""
     concepts = {concept: {"label": concept, "units": rows} for concept, rows in units.items()}
     return json.dumps({"cik": cik, "entityName": "Apple Inc.", "facts": {"us-gaap": concepts}}).encode()
 
@@ -53,108 +53,113 @@ RESTATED = document(
 
 
 @pytest.fixture
-def put(app: App, tmp_path: Path) -> Callable[..., list[Outcome]]:
-    """Ingests documents given as bytes, or paths, in their order."""
+def ingest_documents(app: App, tmp_path: Path) -> Callable[..., list[Outcome]]:
+    """Return a function that ingests documents, given as bytes or paths, in their order."""
     numbers = itertools.count()
 
-    def ingested(*documents: bytes | Path, into: App = app) -> list[Outcome]:
+    def ingest_into(*documents: bytes | Path, into: App = app) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        for one in documents:
-            path = one
-            if isinstance(one, bytes):
+        for content in documents:
+            path = content
+            if isinstance(content, bytes):
                 path = tmp_path / f"{next(numbers)}.json"
-                path.write_bytes(one)
+                path.write_bytes(content)
             assert isinstance(path, Path)
-            given = IngestOptions(NFLX, "2010-10-27") if path == FILING else IngestOptions()
-            ingest.run(into, [path], given, outcomes.append)
+            options = IngestOptions(NFLX, "2010-10-27") if path == FILING else IngestOptions()
+            ingest.run(into, [path], options, outcomes.append)
         return outcomes
 
-    return ingested
+    return ingest_into
 
 
-def of(app: App, cik: int = APPLE, **question: Any) -> list[FiledFact]:
+def list_facts(app: App, cik: int = APPLE, **options: Any) -> list[FiledFact]:
     with app.db.read() as tx:
-        return filed_facts.list_company_facts(tx, cik, **question)
+        return filed_facts.list_company_facts(tx, cik, **options)
 
 
-def version(app: App) -> int:
+def get_data_version(app: App) -> int:
     with app.db.read() as tx:
         return int(tx.find_value("data_version"))
 
 
-def values(found: Iterable[FiledFact]) -> list[tuple[str | None, str, str | None, str | None]]:
-    return [(fact.value, fact.accession, fact.form, fact.filed) for fact in found]
+def list_values(facts: Iterable[FiledFact]) -> list[tuple[str | None, str, str | None, str | None]]:
+    return [(fact.value, fact.accession, fact.form, fact.filed) for fact in facts]
 
 
-def test_restated_figure_is_kept_beside_the_first_with_its_accession(app: App, put: Callable[..., Any]) -> None:
-    put(RESTATED)
-    assert values(of(app, concepts=["us-gaap:Assets"])) == [("53851000000", *ANNUAL), ("47501000000", *AMENDED)]
+def test_a_restated_fact_does_not_replace_the_original(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(RESTATED)
+    assert list_values(list_facts(app, concepts=["us-gaap:Assets"])) == [
+        ("53851000000", *ANNUAL),
+        ("47501000000", *AMENDED),
+    ]
 
 
-def test_per_share_figures_before_and_after_are_both_there_with_their_period(app: App, put: Callable[..., Any]) -> None:
-    put(RESTATED)
-    found = of(app, concepts=["us-gaap:EarningsPerShareDiluted"])
-    assert [(fact.value, fact.start, fact.end, fact.unit) for fact in found] == [
+def test_both_vintages_of_a_per_share_fact_have_their_period(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(RESTATED)
+    facts = list_facts(app, concepts=["us-gaap:EarningsPerShareDiluted"])
+    assert [(fact.value, fact.start, fact.end, fact.unit) for fact in facts] == [
         ("6.29", "2008-09-28", "2009-09-26", "USD/shares"),
         ("9.08", "2008-09-28", "2009-09-26", "USD/shares"),
     ]
 
 
-def test_figure_of_a_proxy_statement_says_its_form(app: App, put: Callable[..., Any]) -> None:
-    put(RESTATED)
-    assert [fact.form for fact in of(app, concepts=["us-gaap:NetIncomeLoss"])] == ["DEF 14A"]
+def test_a_fact_of_a_proxy_statement_has_its_form(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(RESTATED)
+    assert [fact.form for fact in list_facts(app, concepts=["us-gaap:NetIncomeLoss"])] == ["DEF 14A"]
 
 
-def test_what_was_filed_later_is_hidden_from_as_of(app: App, put: Callable[..., Any]) -> None:
-    put(RESTATED)
-    assert [fact.value for fact in of(app, as_of="2010-01-24")] == ["53851000000", "6.29"]
-    assert len(of(app, as_of="2010-01-25")) == 4
+def test_as_of_hides_later_filings(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(RESTATED)
+    assert [fact.value for fact in list_facts(app, as_of="2010-01-24")] == ["53851000000", "6.29"]
+    assert len(list_facts(app, as_of="2010-01-25")) == 4
 
 
-def test_same_document_again_changes_nothing(app: App, put: Callable[..., Any]) -> None:
-    assert [one.outcome for one in put(RESTATED)] == ["ingested"]
-    before = version(app)
-    (again,) = put(RESTATED)
+def test_the_same_document_again_changes_nothing(app: App, ingest_documents: Callable[..., Any]) -> None:
+    assert [outcome.outcome for outcome in ingest_documents(RESTATED)] == ["ingested"]
+    before = get_data_version(app)
+    (again,) = ingest_documents(RESTATED)
     assert (again.outcome, again.reason) == ("unchanged", "every figure of it is held already")
-    assert version(app) == before
+    assert get_data_version(app) == before
 
 
-def test_same_figures_written_otherwise_change_nothing(app: App, put: Callable[..., Any]) -> None:
-    put(RESTATED)
-    before = version(app)
-    (again,) = put(json.dumps(json.loads(RESTATED), indent=2).encode())
-    assert (again.outcome, version(app)) == ("unchanged", before)
+def test_the_same_facts_in_other_json_change_nothing(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(RESTATED)
+    before = get_data_version(app)
+    (again,) = ingest_documents(json.dumps(json.loads(RESTATED), indent=2).encode())
+    assert (again.outcome, get_data_version(app)) == ("unchanged", before)
 
 
-def test_later_copy_adds_what_is_new_and_keeps_what_it_lacks(app: App, put: Callable[..., Any]) -> None:
+def test_a_later_copy_adds_facts_and_removes_none(app: App, ingest_documents: Callable[..., Any]) -> None:
     older = document({"Assets": {"USD": [row(ANNUAL, 53851000000, "2009-09-26")]}})
     newer = document({"Assets": {"USD": [row(AMENDED, 47501000000, "2009-09-26")]}})
-    put(older)
-    before = version(app)
-    assert [one.outcome for one in put(newer)] == ["ingested"]
-    assert version(app) == before + 1
-    assert [fact.value for fact in of(app)] == ["53851000000", "47501000000"]
+    ingest_documents(older)
+    before = get_data_version(app)
+    assert [outcome.outcome for outcome in ingest_documents(newer)] == ["ingested"]
+    assert get_data_version(app) == before + 1
+    assert [fact.value for fact in list_facts(app)] == ["53851000000", "47501000000"]
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_copies_that_differ_give_the_longer_text_in_any_order(app: App, put: Callable[..., Any], turned: bool) -> None:
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_of_differing_copies_the_longer_text_is_stored(
+    app: App, ingest_documents: Callable[..., Any], is_reversed: bool
+) -> None:
     copies = [document({"Assets": {"USD": [row(ANNUAL, val, "2009-09-26")]}}) for val in (5.25, 5.251)]
-    put(*(reversed(copies) if turned else copies))
-    assert [fact.value for fact in of(app)] == ["5.251"]
+    ingest_documents(*(reversed(copies) if is_reversed else copies))
+    assert [fact.value for fact in list_facts(app)] == ["5.251"]
 
 
-def test_document_without_figures_is_held_already(app: App, put: Callable[..., Any]) -> None:
-    (outcome,) = put(document({}))
+def test_a_document_without_facts_is_unchanged(app: App, ingest_documents: Callable[..., Any]) -> None:
+    (outcome,) = ingest_documents(document({}))
     assert outcome.outcome == "unchanged"
 
 
-def test_refused_document_leaves_nothing_behind(app: App, put: Callable[..., Any]) -> None:
-    before = version(app)
-    (outcome,) = put(RESTATED[:-2])
+def test_a_refused_document_stores_nothing(app: App, ingest_documents: Callable[..., Any]) -> None:
+    before = get_data_version(app)
+    (outcome,) = ingest_documents(RESTATED[:-2])
     assert outcome.outcome == "refused"
     assert outcome.kind == "companyfacts"
     assert "not JSON" in (outcome.reason or "")
-    assert (of(app), version(app)) == ([], before)
+    assert (list_facts(app), get_data_version(app)) == ([], before)
 
 
 # ---- the same filing from several sources
@@ -168,42 +173,42 @@ NETFLIX = document(
 )
 
 
-def test_documents_of_a_filing_speak_instead_of_companyfacts(app: App, put: Callable[..., Any]) -> None:
-    put(NETFLIX, FILING)
-    found = of(app, 1065280)
-    assert {fact.source for fact in found if fact.accession == NFLX} == {"xbrl"}
-    assert [fact.source for fact in found if fact.accession != NFLX] == ["companyfacts"]
-    assert "1" not in {fact.value for fact in found}
+def test_xbrl_documents_hide_companyfacts(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(NETFLIX, FILING)
+    facts = list_facts(app, 1065280)
+    assert {fact.source for fact in facts if fact.accession == NFLX} == {"xbrl"}
+    assert [fact.source for fact in facts if fact.accession != NFLX] == ["companyfacts"]
+    assert "1" not in {fact.value for fact in facts}
 
 
-def test_any_order_of_documents_gives_the_same_facts(make_app: Callable[..., App], put: Callable[..., Any]) -> None:
-    found = []
+def test_facts_do_not_depend_on_the_order_of_documents(
+    make_app: Callable[..., App], ingest_documents: Callable[..., Any]
+) -> None:
+    results = []
     for order in itertools.permutations([NETFLIX, FILING, RESTATED]):
         app = make_app()
-        put(*order, into=app)
-        found.append([(of(app, cik), of(app, cik, dimensioned=True)) for cik in (APPLE, 1065280)])
-    assert all(one == found[0] for one in found)
-    assert len(found[0][1][0]) == 18
+        ingest_documents(*order, into=app)
+        results.append([(list_facts(app, cik), list_facts(app, cik, dimensioned=True)) for cik in (APPLE, 1065280)])
+    assert all(result == results[0] for result in results)
+    assert len(results[0][1][0]) == 18
 
 
-def test_filing_date_of_companyfacts_is_the_filing_s_where_nothing_else_tells(
-    app: App, put: Callable[..., Any]
-) -> None:
+def test_companyfacts_provide_an_unknown_filing_date(app: App, ingest_documents: Callable[..., Any]) -> None:
     outcomes: list[Outcome] = []
     ingest.run(app, [FILING], IngestOptions(NFLX), outcomes.append)
-    assert of(app, 1065280, as_of="2030-01-01") == []
-    put(NETFLIX)
-    assert {fact.filed for fact in of(app, 1065280) if fact.accession == NFLX} == {"2010-10-27"}
+    assert list_facts(app, 1065280, as_of="2030-01-01") == []
+    ingest_documents(NETFLIX)
+    assert {fact.filed for fact in list_facts(app, 1065280) if fact.accession == NFLX} == {"2010-10-27"}
 
 
-def test_facts_of_a_filing_have_their_dimensions(app: App, put: Callable[..., Any]) -> None:
-    put(FILING)
+def test_facts_of_a_filing_have_their_dimensions(app: App, ingest_documents: Callable[..., Any]) -> None:
+    ingest_documents(FILING)
     with app.db.read() as tx:
-        ((_, found),) = filed_facts.iter_facts_by_set(tx, filed_facts.list_fact_sets(tx, accession=NFLX))
+        ((_, facts),) = filed_facts.iter_facts_by_set(tx, filed_facts.list_fact_sets(tx, accession=NFLX))
         assert filed_facts.list_fact_sets(tx, accession="0000000000-00-000000") == []
-    assert {fact.accession for fact in found} == {NFLX}
-    assert [fact for fact in found if not fact.dims] == of(app, 1065280)
+    assert {fact.accession for fact in facts} == {NFLX}
+    assert [fact for fact in facts if not fact.dims] == list_facts(app, 1065280)
 
 
-def test_company_that_is_not_held_has_no_facts(app: App) -> None:
-    assert of(app, 1) == []
+def test_an_unknown_company_has_no_facts(app: App) -> None:
+    assert list_facts(app, 1) == []

@@ -1,4 +1,4 @@
-"""A filer under IFRS: statements as filed, series, template and proofs, from linkbases and from companyfacts."""
+"""Statements, series, template and debt of a company that reports under IFRS."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.support.figures import Fact, build_company_book, build_filing, get_ce
 NAME = f"/api/v1/xbrl/companies/{CIK}/statements"
 
 
-def stored(app: App, place: Path, documents: Mapping[str, bytes]) -> None:
-    place.mkdir()
+def ingest_documents(app: App, folder: Path, documents: Mapping[str, bytes]) -> None:
+    folder.mkdir()
     for name, data in documents.items():
-        (place / name).write_bytes(data)
+        (folder / name).write_bytes(data)
     outcomes: list[str] = []
-    ingest.run(app, [place], IngestOptions(), lambda outcome: outcomes.append(outcome.outcome))
+    ingest.run(app, [folder], IngestOptions(), lambda outcome: outcomes.append(outcome.outcome))
     assert set(outcomes) == {"ingested"}
 
 
-def asked(app: App, user: users.NewUser, path: str, **query: str) -> Any:
+def get_data(app: App, user: users.NewUser, path: str, **query: str) -> Any:
     answer = Client(app, user.api_key).get(path, query=query)
     assert answer.status == 200, answer.body
     return answer.json["data"]
@@ -38,8 +38,8 @@ def asked(app: App, user: users.NewUser, path: str, **query: str) -> Any:
 
 @pytest.mark.parametrize("schema", [True, False])
 def test_statements_are_as_filed(app: App, user: users.NewUser, tmp_path: Path, schema: bool) -> None:
-    stored(app, tmp_path / "filing", ifrs_filing.documents(schema=schema))
-    statements = asked(app, user, NAME)["statements"]
+    ingest_documents(app, tmp_path / "filing", ifrs_filing.documents(schema=schema))
+    statements = get_data(app, user, NAME)["statements"]
     assert list(statements) == ["income", "comprehensive-income", "balance", "cash-flow"]
     for kind, lines in (("income", PROFIT), ("balance", BALANCE)):
         rows = [row for row in statements[kind]["rows"] if not row["abstract"]]
@@ -55,7 +55,7 @@ def test_statements_are_as_filed(app: App, user: users.NewUser, tmp_path: Path, 
     assert [row["values"] for row in flows[-2:]] == [["70000000", "55000000"], ["90000000", "70000000"]]
 
 
-# What each metric is in 2024, in millions.
+# The value of each metric for 2024, in millions.
 SERIES = {
     "revenue": 900,
     "cost_of_revenue": 540,
@@ -111,44 +111,42 @@ SERIES = {
 }
 
 
-def test_series_and_template_are_made_of_ifrs_tags(app: App, user: users.NewUser, tmp_path: Path) -> None:
-    stored(app, tmp_path / "filing", ifrs_filing.documents())
-    data = asked(app, user, "/api/v1/xbrl/timeseries", ticker=str(CIK), provenance="full", template="true")
+def test_series_and_template_use_ifrs_tags(app: App, user: users.NewUser, tmp_path: Path) -> None:
+    ingest_documents(app, tmp_path / "filing", ifrs_filing.documents())
+    data = get_data(app, user, "/api/v1/xbrl/timeseries", ticker=str(CIK), provenance="full", template="true")
     assert (data["reporting_currency"], [row["fiscal_year"] for row in data["rows"]]) == ("EUR", [2024, 2023])
     cells = data["rows"][0]["metrics"]
     assert {key: cells[key]["value"] // 1_000_000 for key in SERIES} == SERIES
     assert (cells["eps_basic"]["value"], cells["weighted_average_shares_diluted"]["value"]) == (1.32, 101_500_000)
-    assert [(one["sign"], one["concept"], one["value"]) for one in cells["total_debt"]["operands"]] == [
+    assert [(operand["sign"], operand["concept"], operand["value"]) for operand in cells["total_debt"]["operands"]] == [
         (1, "ifrs-full:ShorttermBorrowings", 25_000_000),
         (1, "ifrs-full:CurrentPortionOfLongtermBorrowings", 55_000_000),
         (1, "ifrs-full:LongtermBorrowings", 330_000_000),
     ]
     for row in data["rows"]:
-        footing = {name: one["footing_status"] for name, one in row["template"].items()}
+        footing = {name: operand["footing_status"] for name, operand in row["template"].items()}
         assert set(footing.values()) == {"consistent"}, footing
     lines = {line["key"]: line for line in data["rows"][0]["template"]["income"]["lines"]}
-    # Told before taxes, the income of associates is part of what is taxed and is not added again.
+    # The filer shows the income of associates before tax: it is part of pretax income and not added to it again.
     assert lines["equity_method_earnings"]["parent"] == "pretax_income"
 
 
-def test_a_line_of_the_filers_own_is_known_by_its_label_in_its_part_of_the_balance_sheet(
-    app: App, user: users.NewUser, tmp_path: Path
-) -> None:
+def test_an_extension_is_mapped_by_its_label_and_section(app: App, user: users.NewUser, tmp_path: Path) -> None:
     documents = {
         name: data.replace(b"ifrs-full:TradeAndOtherCurrentReceivables", b"nord:Debtors")
         .replace(b"ifrs-full_TradeAndOtherCurrentReceivables", b"nord_Debtors")
         .replace(b">Trade and other receivables<", b">Trade receivables<")
         for name, data in ifrs_filing.documents().items()
     }
-    stored(app, tmp_path / "filing", documents)
-    asks = {"ticker": str(CIK), "metrics": "accounts_receivable,total_debt", "provenance": "full"}
-    cells = asked(app, user, "/api/v1/xbrl/timeseries", **asks)["rows"][0]["metrics"]
-    # Beside it stands a line of the same label among what is not current.
+    ingest_documents(app, tmp_path / "filing", documents)
+    query = {"ticker": str(CIK), "metrics": "accounts_receivable,total_debt", "provenance": "full"}
+    cells = get_data(app, user, "/api/v1/xbrl/timeseries", **query)["rows"][0]["metrics"]
+    # The non-current section has a line with the same label, which must not be used.
     assert (cells["accounts_receivable"]["value"], cells["accounts_receivable"]["concept"]) == (
         140_000_000,
         "nord:Debtors",
     )
-    # Debtors are no debt.
+    # "Debtors" must not be mapped to debt.
     assert cells["total_debt"]["value"] == 410_000_000
 
 
@@ -156,7 +154,7 @@ REPORT = build_filing("0000000001-25-000001", "20-F", "2025-04-01", fiscal_year=
 
 
 def day(tag: str, value: str) -> Fact:
-    """A balance under an IFRS tag."""
+    """Return a fact for an instant under an IFRS tag."""
     return (f"ifrs-full:{tag}", None, "2024-12-31", value, REPORT.accession)
 
 
@@ -179,18 +177,16 @@ BASE: list[Fact] = [("ifrs-full:ProfitLoss", "2024-01-01", "2024-12-31", "7", RE
         ([("Borrowings", "155"), ("LongtermBorrowings", "100"), ("ShorttermBorrowings", "20")], "155"),
     ],
 )
-def test_debt_under_ifrs_is_the_total_or_all_of_its_parts(facts: list[tuple[str, str]], debt: str) -> None:
-    assert (
-        get_cell_text(build_company_book([REPORT], [*BASE, *(day(*one) for one in facts)]), "total_debt", "2024 FY")
-        == debt
-    )
+def test_ifrs_debt_is_the_total_or_the_sum_of_its_parts(facts: list[tuple[str, str]], debt: str) -> None:
+    book = build_company_book([REPORT], [*BASE, *(day(*fact) for fact in facts)])
+    assert get_cell_text(book, "total_debt", "2024 FY") == debt
 
 
 @needs_shared
-def test_a_filer_of_20f_adds_up_in_every_template(app: App, user: users.NewUser) -> None:
+def test_all_templates_of_a_20f_filer_are_consistent(app: App, user: users.NewUser) -> None:
     ingest.run(app, [SHARED / "edgar" / "companyfacts" / "CIK0001997711.json"], IngestOptions(), lambda outcome: None)
-    data = asked(app, user, "/api/v1/xbrl/timeseries", ticker="1997711", template="true", years="2022-2024")
+    data = get_data(app, user, "/api/v1/xbrl/timeseries", ticker="1997711", template="true", years="2022-2024")
     assert [row["fiscal_year"] for row in data["rows"]] == [2024, 2023, 2022]
     for row in data["rows"]:
-        footing = {name: one["footing_status"] for name, one in row["template"].items()}
+        footing = {name: statement["footing_status"] for name, statement in row["template"].items()}
         assert set(footing.values()) == {"consistent"}, (row["fiscal_year"], footing)

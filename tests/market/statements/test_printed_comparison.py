@@ -1,4 +1,4 @@
-"""The comparison of figures with the lines that filers printed: which label means what, and what it finds."""
+"""The comparison of figures with the printed lines of filings (tests/measure/printed.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.statement_set_tables import ADSH, NUM, PRE, SUB, folder, tabl
 
 
 def rule(metric: str) -> PrintedRule:
-    return next(one for one in printed.RULES if one.metric == metric)
+    return next(printed_rule for printed_rule in printed.RULES if printed_rule.metric == metric)
 
 
 def line(label: str, tag: str = "", unit: str = "money") -> PrintedLine:
@@ -33,12 +33,12 @@ def line(label: str, tag: str = "", unit: str = "money") -> PrintedLine:
         ("Long-term debt Note 7", "long term debt"),
     ],
 )
-def test_labels_are_read_plainly(label: str, text: str) -> None:
+def test_labels_are_normalised(label: str, text: str) -> None:
     assert printed.plain(label) == text
 
 
 @pytest.mark.parametrize(
-    ("metric", "labels", "meant"),
+    ("metric", "labels", "expected"),
     [
         ("revenue", ["Net sales", "Financing revenue", "Total revenues"], "Total revenues"),
         ("revenue", ["Net sales", "Financing revenue"], None),
@@ -53,19 +53,19 @@ def test_labels_are_read_plainly(label: str, text: str) -> None:
         ("interest_expense", ["Interest income"], None),
     ],
 )
-def test_a_line_is_meant_where_its_label_leaves_no_doubt(metric: str, labels: list[str], meant: str | None) -> None:
-    found = printed.chosen(rule(metric), [line(label) for label in labels])
-    assert (found and found.label) == meant
+def test_a_metric_matches_only_an_unambiguous_label(metric: str, labels: list[str], expected: str | None) -> None:
+    chosen = printed.chosen(rule(metric), [line(label) for label in labels])
+    assert (chosen and chosen.label) == expected
 
 
-def test_a_rule_is_about_one_unit() -> None:
+def test_a_rule_matches_lines_of_one_unit() -> None:
     shares, each = line("Basic", "a", "shares"), line("Basic", "b", "each")
     assert printed.chosen(rule("eps_basic"), [shares, each]) == each
     assert printed.chosen(rule("weighted_average_shares_basic"), [shares, each]) == shares
     assert printed.chosen(rule("eps_basic"), [line("Basic", "c")]) is None
 
 
-# statement, element, label, quarters, value
+# Statement, element, label, quarters and value of each line.
 PRINTED = [
     ("BS", "Assets", "Total assets", "0", "100"),
     ("IS", "Revenues", "Net sales", "1", "50000"),
@@ -75,28 +75,26 @@ PRINTED = [
 ]
 
 
-def test_what_is_printed_is_compared_with_the_figures(app: App, tmp_path: Path) -> None:
-    num = [
-        NUM
-        | {"tag": tag, "qtrs": quarters, "value": value, "version": ADSH if tag.startswith("Acme") else "us-gaap/2009"}
-        for _, tag, _, quarters, value in PRINTED
-    ]
-    pre = [
-        PRE
-        | {"report": stmt, "line": str(at), "stmt": stmt, "tag": one["tag"], "plabel": label, "version": one["version"]}
-        for at, ((stmt, _, label, *_), one) in enumerate(zip(PRINTED, num, strict=True))
-    ]
-    pre = [one | {"report": "2" if one["stmt"] == "BS" else "4"} for one in pre]
-    place = folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num, pre=pre))
-    ingest.run(app, [place], IngestOptions(), lambda outcome: None)
+def test_printed_lines_are_compared_with_figures(app: App, tmp_path: Path) -> None:
+    num_rows = []
+    pre_rows = []
+    for line_number, (stmt, tag, label, quarters, value) in enumerate(PRINTED):
+        version = ADSH if tag.startswith("Acme") else "us-gaap/2009"
+        num_rows.append(NUM | {"tag": tag, "qtrs": quarters, "value": value, "version": version})
+        page = "2" if stmt == "BS" else "4"
+        position = {"report": page, "line": str(line_number), "stmt": stmt}
+        pre_rows.append(PRE | position | {"tag": tag, "plabel": label, "version": version})
+    quarter = folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num_rows, pre=pre_rows))
+    ingest.run(app, [quarter], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
-    found = report.printed_lines(place, books)
-    assert found["counts"] == {"same": 1, "differs": 1, "hole": 1}
-    assert [(one["metric"], one["outcome"], one["printed"], one["given"]) for one in found["misses"]] == [
+    comparison = report.printed_lines(quarter, books)
+    assert comparison["counts"] == {"same": 1, "differs": 1, "hole": 1}
+    misses = [(miss["metric"], miss["outcome"], miss["printed"], miss["given"]) for miss in comparison["misses"]]
+    assert misses == [
         ("gross_profit", "differs", "20000", "30000"),
         ("short_term_investments", "hole", "40000", "not_mapped"),
     ]
-    assert any(line.startswith("revenue ") and line.endswith("IS: 1") for line in found["lines"])
-    told = report.printed_text(found)
-    assert sum(line.startswith(("differs: ", "hole: ")) for line in told) == 2
+    assert any(text.startswith("revenue ") and text.endswith("IS: 1") for text in comparison["lines"])
+    text_lines = report.printed_text(comparison)
+    assert sum(text.startswith(("differs: ", "hole: ")) for text in text_lines) == 2

@@ -1,4 +1,4 @@
-"""Restatements: a figure of a later filing that is another than the one served until then, and nothing else."""
+"""Restatements: a later filing reports another value than the latest filing before it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.market.documents.test_announcements import list_events
 LATER = "0001234567-25-000009"
 
 
-def restated(app: App) -> list[Any]:
-    return [data for type, data in list_events(app) if type == "restatement_detected"]
+def list_restatement_events(app: App) -> list[Any]:
+    return [data for event_type, data in list_events(app) if event_type == "restatement_detected"]
 
 
-def test_another_value_in_a_later_filing_is_a_restatement(app: App) -> None:
+def test_a_different_value_in_a_later_filing_is_a_restatement(app: App) -> None:
     put(app, report())
     put(app, report(revenue="950000"), LATER, "2025-05-01")
-    (event,) = restated(app)
+    (event,) = list_restatement_events(app)
     assert (event["accession_number"], event["change_count"]) == (LATER, 1)
     assert event["changes"] == [
         {
@@ -38,37 +38,37 @@ def test_another_value_in_a_later_filing_is_a_restatement(app: App) -> None:
 
 
 @pytest.mark.parametrize("revenue", ["1000000", "1000000.00", "1000999"])
-def test_the_same_figure_in_another_spelling_or_within_its_precision_is_none(app: App, revenue: str) -> None:
+def test_a_value_within_the_precision_is_not_restated(app: App, revenue: str) -> None:
     put(app, report())
     put(app, report(revenue=revenue, documents=7), LATER, "2025-05-01")
-    assert restated(app) == []
+    assert list_restatement_events(app) == []
 
 
-def test_an_older_filing_that_comes_later_changes_nothing_that_is_served(app: App) -> None:
+def test_an_older_filing_stored_later_restates_nothing(app: App) -> None:
     put(app, report(revenue="950000"), LATER, "2025-05-01")
     put(app, report())
-    assert restated(app) == []
+    assert list_restatement_events(app) == []
 
 
-def test_a_filing_whose_day_is_not_known_restates_nothing(app: App) -> None:
+def test_a_filing_of_unknown_day_restates_nothing(app: App) -> None:
     put(app, report())
     put(app, report(revenue="950000"), LATER, None)
-    assert restated(app) == []
+    assert list_restatement_events(app) == []
 
 
 def test_other_documents_of_the_same_filing_restate_nothing(app: App) -> None:
     put(app, report())
     put(app, report(revenue="950000"))
-    assert restated(app) == []
+    assert list_restatement_events(app) == []
 
 
-def test_what_counts_is_the_value_served_until_then(app: App) -> None:
+def test_only_the_latest_earlier_value_counts(app: App) -> None:
     put(app, report())
     put(app, report(revenue="950000"), LATER, "2025-05-01")
     put(app, report(revenue="950000", documents=7), "0001234567-25-000010", "2025-06-01")
     put(app, report(revenue="1000000", documents=8), "0001234567-25-000011", "2025-07-01")
-    assert [event["accession_number"] for event in restated(app)] == [LATER, "0001234567-25-000011"]
-    assert restated(app)[1]["changes"][0]["previous_accession"] == "0001234567-25-000010"
+    assert [event["accession_number"] for event in list_restatement_events(app)] == [LATER, "0001234567-25-000011"]
+    assert list_restatement_events(app)[1]["changes"][0]["previous_accession"] == "0001234567-25-000010"
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_what_counts_is_the_value_served_until_then(app: App) -> None:
         ("5", "INF", "0"),
     ],
 )
-def test_a_value_is_exact_to_what_it_says_or_to_its_last_digit(value: str, decimals: str | None, step: str) -> None:
+def test_precision_is_stated_or_that_of_the_last_digit(value: str, decimals: str | None, step: str) -> None:
     assert restatements.get_precision_unit(Decimal(value), decimals) == Decimal(step)

@@ -1,4 +1,4 @@
-"""Which sections are statements, and of which kind."""
+"""The kinds of sections, found from titles, URIs and concepts."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from finapi.market.statements import statement_kinds
         ("Consolidated Schedule of Something Else", "other"),
     ],
 )
-def test_the_title_in_the_definition_names_the_kind(title: str, kind: str) -> None:
+def test_the_title_in_the_definition_decides_the_kind(title: str, kind: str) -> None:
     assert statement_kinds.find_kind("http://x.com/role/R2", f"0000003 - Statement - {title}", "Abstract") == kind
 
 
 @pytest.mark.parametrize(
     "definition", ["0002 -Statement- Balance Sheets", "0002 \u2013 statement \u2013 BALANCE SHEETS"]
 )
-def test_blanks_dashes_and_capitals_of_a_definition_do_not_matter(definition: str) -> None:
+def test_spaces_dashes_and_case_of_a_definition_are_ignored(definition: str) -> None:
     assert statement_kinds.find_kind("http://x.com/role/R2", definition, "Abstract") == "balance"
 
 
-def test_the_only_statement_of_a_filer_is_the_income_statement_whatever_it_is_called() -> None:
-    everything = {"ifrs-full:Revenue", "ifrs-full:ComprehensiveIncome"}
-    rest = {"us-gaap:ComprehensiveIncomeNetOfTax", "us-gaap:NetIncomeLoss"}
-    assert statement_kinds.resolve_kinds([("comprehensive-income", everything), (None, ())]) == ["income", None]
-    assert statement_kinds.resolve_kinds([("comprehensive-income", rest)]) == ["comprehensive-income"]
-    assert statement_kinds.resolve_kinds([("income", everything), ("comprehensive-income", everything)]) == [
+def test_a_single_statement_is_the_income_statement() -> None:
+    all_income = {"ifrs-full:Revenue", "ifrs-full:ComprehensiveIncome"}
+    comprehensive = {"us-gaap:ComprehensiveIncomeNetOfTax", "us-gaap:NetIncomeLoss"}
+    assert statement_kinds.resolve_kinds([("comprehensive-income", all_income), (None, ())]) == ["income", None]
+    assert statement_kinds.resolve_kinds([("comprehensive-income", comprehensive)]) == ["comprehensive-income"]
+    assert statement_kinds.resolve_kinds([("income", all_income), ("comprehensive-income", all_income)]) == [
         "income",
         "comprehensive-income",
     ]
 
 
 @pytest.mark.parametrize("definition", ["0000014 - Disclosure - Balance Sheet Details", "0001 - Document - Cover"])
-def test_notes_and_covers_are_no_statements(definition: str) -> None:
+def test_notes_and_covers_are_not_statements(definition: str) -> None:
     assert statement_kinds.find_kind("http://x.com/role/BalanceSheets", definition, "Abstract") is None
 
 
@@ -81,7 +81,7 @@ def test_notes_and_covers_are_no_statements(definition: str) -> None:
         ("x.com/role/AccumulatedOtherComprehensiveLoss", "Abstract", None),
     ],
 )
-def test_without_a_schema_the_uri_and_the_root_tell(uri: str, root: str, kind: str | None) -> None:
+def test_without_a_schema_the_uri_and_the_root_decide(uri: str, root: str, kind: str | None) -> None:
     assert statement_kinds.find_kind(f"http://{uri}", "", root) == kind
 
 
