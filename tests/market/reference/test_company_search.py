@@ -56,10 +56,8 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
 @pytest.mark.parametrize(
     ("q", "expected"),
     [
-        (
-            "apple",
-            ["AAPL", "APLE", None, None, "LUCY"],
-        ),  # Names that begin with it, the largest first, then names that contain it.
+        # Names that begin with it, the largest first, then names that contain it.
+        ("apple", ["AAPL", "APLE", None, None, "LUCY"]),
         ("APPLE INC", ["AAPL"]),
         ("apple h", ["APLE"]),
         ("berkshire", ["BRK-B", "BHLB", None]),
