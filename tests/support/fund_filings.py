@@ -1,4 +1,4 @@
-"""An invented fund's 13F filings through the ingest, for tests of what is stored and answered."""
+"""13F filings of two invented funds, and their ingest, for tests of stored rows and answers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from finapi.app import App
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
-from tests.support import submission_texts
-from tests.support import thirteenf_xml as made
+from tests.support import submission_texts, thirteenf_xml
+from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT, OTHER_FUND
 
-FUND, OTHER = int(made.LAMP_FUND), int(made.OTHER_FUND)
+FUND, OTHER = int(LAMP_FUND), int(OTHER_FUND)
 
 # Quarter, day of filing, and rows of (CUSIP, value, shares) of the two funds; prices are 250, 500 and 40.
-JUNE = ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10), (made.ALLY, 400, 10)])
-SEPTEMBER = ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.MICROSOFT, 2_500, 5)])
-OTHERS = ("09-30-2025", "2025-11-12", [(made.APPLE, 250, 1)])
+JUNE = (
+    "06-30-2025",
+    "2025-08-14",
+    [(APPLE, 2_500, 10), (MICROSOFT, 5_000, 10), (ALLY, 400, 10)],
+)
+SEPTEMBER = ("09-30-2025", "2025-11-14", [(APPLE, 3_750, 15), (MICROSOFT, 2_500, 5)])
+OTHERS = ("09-30-2025", "2025-11-12", [(APPLE, 250, 1)])
 
 
 def submission(
@@ -28,23 +32,23 @@ def submission(
     entries: int | None = None,
     **cover: Any,
 ) -> bytes:
-    """A full submission, the ``number``-th of its year."""
+    """Return a full submission, the ``number``-th of its year."""
     period, filed, rows = quarter
-    rows_xml = "".join(made.row(*row) for row in rows) + extra
-    cik = cover.pop("cik", made.LAMP_FUND)
+    rows_xml = "".join(thirteenf_xml.row(*row) for row in rows) + extra
+    cik = cover.pop("cik", LAMP_FUND)
     form = cover.get("form", "13F-HR")
     count = len(rows) + extra.count("<infoTable>") if entries is None else entries
-    first = made.cover(cik=cik, period=period, entries=count, total=sum(row[1] for row in rows), **cover)
+    first = thirteenf_xml.cover(cik=cik, period=period, entries=count, total=sum(row[1] for row in rows), **cover)
     iso = f"{period[6:]}{period[:2]}{period[3:5]}"
     documents = [submission_texts.xml(form, "primary_doc.xml", first)]
     if not form.startswith("13F-NT"):
-        documents.append(submission_texts.xml("INFORMATION TABLE", "table.xml", made.table(rows_xml), 2))
+        documents.append(submission_texts.xml("INFORMATION TABLE", "table.xml", thirteenf_xml.table(rows_xml), 2))
     filer, moment = submission_texts.party("FILER", "LAMP CAPITAL", cik), filed.replace("-", "") + "100000"
     return submission_texts.full(accession(number), form, filer, *documents, filed=moment, period=iso)
 
 
 def accession(number: int) -> str:
-    """The accession number of the ``number``-th submission."""
+    """Return the accession number of the ``number``-th submission."""
     return f"0001234567-25-{number:06}"
 
 
@@ -57,23 +61,23 @@ def september() -> bytes:
 
 
 def others() -> bytes:
-    return submission(3, OTHERS, cik=made.OTHER_FUND, name="Shade Partners")
+    return submission(3, OTHERS, cik=OTHER_FUND, name="Shade Partners")
 
 
-def take(app: App, tmp_path: Path, *documents: bytes, **given: str) -> list[Outcome]:
-    """Ingest documents one after the other, each as a file of its own."""
+def take(app: App, tmp_path: Path, *documents: bytes, **options: str) -> list[Outcome]:
+    """Ingest documents one after the other, each as a file of its own. Return the outcomes."""
     outcomes: list[Outcome] = []
     for number, data in enumerate(documents, 1):
         folder = tmp_path / f"take{number}"
         folder.mkdir(exist_ok=True)
         file = folder / "document.txt"
         file.write_bytes(data)
-        ingest.run(app, [file], IngestOptions(**given), outcomes.append)
+        ingest.run(app, [file], IngestOptions(**options), outcomes.append)
     return outcomes
 
 
 def stored(app: App) -> dict[str, list[tuple[Any, ...]]]:
-    """Everything that answers are made from, without the ids that depend on the order of things."""
+    """Return the rows that answers are built from, without the ids that depend on the order of documents."""
     queries = {
         "positions": """SELECT positions.cik, period, kind, cusip, issuer, shares, value, status, previous_shares,
             flow, discretion, managers, sole FROM positions JOIN securities ON securities.id = security_id""",

@@ -1,4 +1,4 @@
-"""Which reports stand for a quarter, and what became of each position since the one before."""
+"""The effective reports of a quarter, and the changes of positions since the quarter before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from finapi.market.holdings.fund_positions import FundPosition, ReportedRow, Sta
 
 
 def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> StandingReport:
-    """An original, or with ``kind`` an amendment: "RESTATEMENT", "NEW HOLDINGS" or "?" for one of no type."""
-    made = StandingReport(
+    """Return an original, or an amendment of a ``kind``: "RESTATEMENT", "NEW HOLDINGS", or "?" without a type."""
+    original = StandingReport(
         filed_at,
         report_id if kind else 0,
         f"0000000000-25-{report_id:06}",
@@ -23,24 +23,24 @@ def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> Sta
         bool(kind),
         False,
     )
-    return made._replace(**changes)
+    return original._replace(**changes)
 
 
 def stands(*reports: StandingReport) -> tuple[list[int], bool]:
-    """The ids of those that stand, the same in every order."""
-    found = {
-        (tuple(one.report_id for one in standing), full)
-        for some in itertools.permutations(reports)
-        for standing, full in [fund_positions.choose_effective_reports(some)]
+    """Return the ids of the effective reports, and check that they are the same in every order."""
+    choices = {
+        (tuple(chosen.report_id for chosen in standing), full)
+        for permutation in itertools.permutations(reports)
+        for standing, full in [fund_positions.choose_effective_reports(permutation)]
     }
-    assert len(found) == 1
-    ((ids, full),) = found
+    assert len(choices) == 1
+    ((ids, full),) = choices
     return list(ids), full
 
 
-def test_a_restatement_replaces_and_new_holdings_are_united() -> None:
+def test_a_restatement_replaces_and_new_holdings_are_added() -> None:
     original = report(1, "2025-11-14")
-    added, restated, more = (
+    added, restated, later_addition = (
         report(2, "2025-11-20", "NEW HOLDINGS"),
         report(3, "2025-12-01", "RESTATEMENT"),
         report(4, "2025-12-10", "NEW HOLDINGS"),
@@ -48,42 +48,42 @@ def test_a_restatement_replaces_and_new_holdings_are_united() -> None:
     assert stands(original) == ([1], True)
     assert stands(original, added) == ([1, 2], True)
     assert stands(original, added, restated) == ([3], True)
-    assert stands(original, added, restated, more) == ([3, 4], True)
+    assert stands(original, added, restated, later_addition) == ([3, 4], True)
 
 
-def test_an_amendment_of_no_type_restates() -> None:
+def test_an_amendment_without_a_type_restates() -> None:
     assert stands(report(1, "2025-11-14"), report(2, "2025-11-20", "?")) == ([2], True)
 
 
-def test_additions_without_what_they_add_to_are_not_a_full_report() -> None:
+def test_additions_alone_are_not_a_full_report() -> None:
     assert stands(report(2, "2025-11-20", "NEW HOLDINGS")) == ([2], False)
     assert stands() == ([], False)
 
 
-def test_a_later_original_does_not_take_an_addition_back() -> None:
+def test_a_later_original_keeps_an_earlier_addition() -> None:
     assert stands(report(1, "2025-11-14"), report(2, "2025-11-15", "NEW HOLDINGS"), report(3, "2025-11-16")) == (
         [3, 2],
         True,
     )
 
 
-def test_of_one_day_the_number_of_the_amendment_decides() -> None:
+def test_on_one_day_the_amendment_number_decides() -> None:
     day = "2025-11-14"
     assert stands(report(2, day, "RESTATEMENT"), report(1, day)) == ([2], True)
 
 
-def test_a_report_of_an_unknown_day_comes_first() -> None:
+def test_a_report_without_a_day_sorts_first() -> None:
     assert stands(report(5, ""), report(1, "2025-11-14")) == ([1], True)
 
 
-def test_a_notice_stands_for_nothing() -> None:
+def test_a_notice_is_no_effective_report() -> None:
     assert stands(report(1, "2025-11-14", is_notice=True)) == ([], False)
 
 
-def test_of_two_sets_of_documents_under_one_number_the_whole_one_counts() -> None:
-    trimmed = report(1, "2025-11-14", is_complete=False, row_count=5)
-    whole = report(2, "2025-11-14", accession=trimmed.accession, row_count=90)
-    assert stands(trimmed, whole) == ([2], True)
+def test_the_complete_set_of_one_accession_number_counts() -> None:
+    incomplete = report(1, "2025-11-14", is_complete=False, row_count=5)
+    complete = report(2, "2025-11-14", accession=incomplete.accession, row_count=90)
+    assert stands(incomplete, complete) == ([2], True)
 
 
 # ---- rows
@@ -101,29 +101,37 @@ def test_rows_of_one_security_are_added_up() -> None:
     ]
 
 
-def test_votes_are_added_only_where_every_row_gives_them() -> None:
+def test_votes_are_added_only_if_every_row_states_them() -> None:
     (added,) = fund_positions.merge_rows([row(7, 10, 100), row(7, 5, 50, sole=None)]).values()
     assert (added.sole, added.shared) == (None, 0)
 
 
-def test_the_first_figi_that_is_told_stands() -> None:
-    for told, stands_for in (((None, "B"), "B"), (("A", None), "A"), (("A", "B"), "A"), ((None, None), None)):
-        (added,) = fund_positions.merge_rows([row(7, 10, 100, figi=one) for one in told]).values()
-        assert added.figi == stands_for
+def test_the_first_stated_figi_is_taken() -> None:
+    for figis, expected in (((None, "B"), "B"), (("A", None), "A"), (("A", "B"), "A"), ((None, None), None)):
+        (added,) = fund_positions.merge_rows([row(7, 10, 100, figi=figi) for figi in figis]).values()
+        assert added.figi == expected
 
 
 def changes(before: list[ReportedRow] | None, now: list[ReportedRow]) -> dict[int, FundPosition]:
-    held = None if before is None else fund_positions.merge_rows(before)
-    return {one.row.security_id: one for one in fund_positions.compare_quarters(fund_positions.merge_rows(now), held)}
+    previous = None if before is None else fund_positions.merge_rows(before)
+    return {
+        position.row.security_id: position
+        for position in fund_positions.compare_quarters(fund_positions.merge_rows(now), previous)
+    }
 
 
-def test_every_change_has_its_name_and_its_worth() -> None:
+def test_every_change_has_a_name_and_a_flow() -> None:
     before = [row(1, 10, 100), row(2, 10, 100), row(3, 10, 100), row(4, 10, 100)]
     now = [row(1, 10, 150), row(2, 14, 210), row(3, 7, 105), row(5, 2, 30)]
-    found = changes(before, now)
+    positions = changes(before, now)
     assert {
-        at: (fund_positions.find_change_name(one.status), one.previous_shares, one.previous_value, one.flow)
-        for at, one in found.items()
+        security_id: (
+            fund_positions.find_change_name(position.status),
+            position.previous_shares,
+            position.previous_value,
+            position.flow,
+        )
+        for security_id, position in positions.items()
     } == {
         1: ("unchanged", 10, 100, 0),
         2: ("increased", 10, 100, 60),
@@ -131,39 +139,42 @@ def test_every_change_has_its_name_and_its_worth() -> None:
         4: ("closed", 10, 100, -100),
         5: ("new", 0, 0, 30),
     }
-    assert (found[4].row.shares, found[4].row.value) == (0, 0)
+    assert (positions[4].row.shares, positions[4].row.value) == (0, 0)
 
 
-def test_without_the_quarter_before_no_change_is_known() -> None:
-    found = changes(None, [row(1, 10, 100)])
-    assert found[1] == FundPosition(row(1, 10, 100), fund_positions.UNKNOWN, None, None, None)
+def test_without_the_previous_quarter_changes_are_unknown() -> None:
+    positions = changes(None, [row(1, 10, 100)])
+    assert positions[1] == FundPosition(row(1, 10, 100), fund_positions.UNKNOWN, None, None, None)
 
 
-def test_the_worth_of_a_change_is_exact_in_numbers_that_no_float_holds() -> None:
+def test_flows_are_exact_beyond_the_precision_of_floats() -> None:
     value = 9_007_199_254_740_993
     assert changes([row(1, 1, 1)], [row(1, 3, 3 * value)])[1].flow == 2 * value
     assert changes([row(1, 4, 1)], [row(1, 3, 2)])[1].flow == -1  # two thirds of a dollar
     assert changes([row(1, 4, 1)], [row(1, 0, 2)])[1].flow == 0  # a price that nobody can tell
 
 
-def test_a_put_is_no_share_of_what_it_is_on() -> None:
-    found = fund_positions.compare_quarters(
+def test_a_put_and_its_share_are_different_positions() -> None:
+    positions = fund_positions.compare_quarters(
         fund_positions.merge_rows([row(1, 5, 5, kind=3)]), fund_positions.merge_rows([row(1, 5, 5)])
     )
-    assert [(one.row.kind, one.status) for one in found] == [(3, fund_positions.NEW), (0, fund_positions.CLOSED)]
-    assert fund_positions.compute_contribution(found[0]) is None
+    assert [(position.row.kind, position.status) for position in positions] == [
+        (3, fund_positions.NEW),
+        (0, fund_positions.CLOSED),
+    ]
+    assert fund_positions.compute_contribution(positions[0]) is None
 
 
 # ---- quarters
 
 
-def test_quarters_follow_each_other() -> None:
+def test_next_and_previous_quarter_ends() -> None:
     ends = ["2023-12-31", "2024-03-31", "2024-06-30", "2024-09-30", "2024-12-31"]
     assert [quarters.get_next_end(end) for end in ends[:-1]] == ends[1:]
     assert [quarters.get_previous_end(end) for end in ends[1:]] == ends[:-1]
 
 
-def test_deadlines_as_the_sec_publishes_them() -> None:
+def test_deadlines_are_those_that_the_sec_publishes() -> None:
     # sec.gov, Form 13F filing deadlines: the 45th day, moved past weekends and Presidents' Day.
     assert {
         period: quarters.get_filing_deadline(period).isoformat()

@@ -1,4 +1,4 @@
-"""Packs of 13F reports: what goes in comes out, and what is none is refused."""
+"""Packs of 13F reports restore the stored rows, and invalid packs are refused."""
 
 from __future__ import annotations
 
@@ -14,18 +14,24 @@ from finapi.edgar.form_families import THIRTEEN_F
 from finapi.market.demo import demo_data as demo
 from finapi.market.documents import packs
 from finapi.market.holdings import funds
-from tests.support import fund_filings as ours
-from tests.support import thirteenf_xml as made
+from tests.support import fund_filings, thirteenf_xml
 from tests.support.fund_filings import stored, submission, take
+from tests.support.thirteenf_xml import APPLE, NOTE, OTHER_FUND
 
 MAGIC = b"finapi-pack 2 holdings\n"
 
 
-def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_path: Path) -> None:
+def test_a_pack_restores_the_rows_of_an_ingest(make_app: Callable[..., App], tmp_path: Path) -> None:
     app, other = make_app(), make_app()
-    put = made.row(made.APPLE, 5_000, 20, putCall="Put") + made.row(made.NOTE, 9, 9, sshPrnamtType="PRN")
-    notice = submission(5, ("09-30-2025", "2025-11-14", []), form="13F-NT", entries=0, cik=made.OTHER_FUND)
-    take(app, tmp_path, ours.june(), submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"]), notice)
+    put = thirteenf_xml.row(APPLE, 5_000, 20, putCall="Put") + thirteenf_xml.row(NOTE, 9, 9, sshPrnamtType="PRN")
+    notice = submission(5, ("09-30-2025", "2025-11-14", []), form="13F-NT", entries=0, cik=OTHER_FUND)
+    take(
+        app,
+        tmp_path,
+        fund_filings.june(),
+        submission(2, fund_filings.SEPTEMBER, extra=put, managers=["Wick LLC"]),
+        notice,
+    )
     with app.db.read() as tx:
         data = packs.dump(tx, THIRTEEN_F)
     assert packs.load(other, data, "p") == 3
@@ -36,7 +42,7 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
 
 
 @pytest.mark.parametrize(
-    ("data", "place", "reason"),
+    ("data", "location", "reason"),
     [
         (b"", "", "is not a finapi pack of version 2"),
         (MAGIC + b"hello", "", "cannot be unpacked: "),
@@ -45,14 +51,14 @@ def test_a_pack_stores_what_the_ingest_stored(make_app: Callable[..., App], tmp_
         (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not a pack line: RecursionError"),
     ],
 )
-def test_a_pack_that_is_none_is_refused(app: App, data: bytes, place: str, reason: str) -> None:
+def test_invalid_packs_are_refused(app: App, data: bytes, location: str, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
         packs.load(app, data, "p")
-    assert caught.value.place == place
+    assert caught.value.place == location
     assert caught.value.reason.startswith(reason)
 
 
-def test_the_demo_holds_four_funds_and_says_what_is_missing(app: App) -> None:
+def test_the_demo_has_funds_and_states_incomplete_quarters(app: App) -> None:
     demo.load(app)
     with app.db.read() as tx:
         lts, berkshire = funds.get_quarter(tx, 1894188, None), funds.get_quarter(tx, 1067983, None)

@@ -1,4 +1,4 @@
-"""A split changes nothing that funds did: every answer about changes is that of a world in which there was none."""
+"""Answers about changes are the same in a world with a split and in one without it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
 from tests.market.holdings.test_holdings_store import TICKERS
-from tests.support import thirteenf_xml as made
 from tests.support.fund_filings import submission, take
+from tests.support.thirteenf_xml import APPLE, LAMP_FUND, MICROSOFT, OTHER_FUND
 
 # Ten Apple shares become a hundred; the other fund sells half, a third one leaves.
 SPLIT = b"ticker,date,close,stock splits\nAAPL,2025-08-19,2500,\nAAPL,2025-08-20,250,10:1\n"
 PRICES = b"ticker,date,close,stock splits\nAAPL,2025-08-19,250,\nAAPL,2025-08-20,250,\n"
-FUNDS = ((made.LAMP_FUND, "Lamp Capital", 10, 100), (made.OTHER_FUND, "Shade", 40, 200), ("0009999999", "Wick", 3, 0))
+FUNDS = (
+    (LAMP_FUND, "Lamp Capital", 10, 100),
+    (OTHER_FUND, "Shade", 40, 200),
+    ("0009999999", "Wick", 3, 0),
+)
 ROUTES = (
     "/form-13f/fund/1234567?status=all&include_activity=true&include_analytics=true",
     "/form-13f/fund/7654321?include_activity=true",
@@ -52,19 +56,19 @@ def world(make_app: Callable[..., App], folder: Path, *, split: bool) -> Client:
     app, factor = make_app(**LIFTED), 1 if split else 10
     papers = []
     for number, (cik, name, before, now) in enumerate(FUNDS, 1):
-        june = [(made.APPLE, before * 2500, before * factor), (made.MICROSOFT, 5_000, 10)]
-        september = [(made.APPLE, now * 250, now)] * (now > 0) + [(made.MICROSOFT, 5_000, 10)]
-        for place, told in enumerate((("06-30-2025", "2025-08-14", june), ("09-30-2025", "2025-11-14", september))):
-            papers.append(submission(2 * number + place, told, cik=cik, name=name))
+        june = [(APPLE, before * 2500, before * factor), (MICROSOFT, 5_000, 10)]
+        september = [(APPLE, now * 250, now)] * (now > 0) + [(MICROSOFT, 5_000, 10)]
+        for index, quarter in enumerate((("06-30-2025", "2025-08-14", june), ("09-30-2025", "2025-11-14", september))):
+            papers.append(submission(2 * number + index, quarter, cik=cik, name=name))
     folder.mkdir()
     take(app, folder, TICKERS, *papers, SPLIT if split else PRICES)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def without(value: Any, told: set[str]) -> Any:
+def without(value: Any, members: set[str]) -> Any:
     if isinstance(value, dict):
-        return {name: without(one, told) for name, one in value.items() if name not in told}
-    return [without(one, told) for one in value] if isinstance(value, list) else value
+        return {name: without(member, members) for name, member in value.items() if name not in members}
+    return [without(element, members) for element in value] if isinstance(value, list) else value
 
 
 @pytest.fixture
@@ -72,34 +76,38 @@ def worlds(make_app: Callable[..., App], tmp_path: Path) -> tuple[Client, Client
     return (world(make_app, tmp_path / "split", split=True), world(make_app, tmp_path / "none", split=False))
 
 
-def test_what_funds_did_is_told_as_if_there_had_been_no_split(worlds: tuple[Client, Client]) -> None:
+def test_changes_are_the_same_with_and_without_a_split(worlds: tuple[Client, Client]) -> None:
     wrong = list[str]()
     for path in ROUTES:
         answers = [client.get(f"/api/v1{path}") for client in worlds]
-        assert [one.status for one in answers] == [200, 200], (path, answers[0].json)
-        told = TOLD | {"total_shares"} if "fund-trends" in path else TOLD
-        split, none = (without(one.json, told) for one in answers)
+        assert [answer.status for answer in answers] == [200, 200], (path, answers[0].json)
+        adjusted_members = TOLD | {"total_shares"} if "fund-trends" in path else TOLD
+        split, none = (without(answer.json, adjusted_members) for answer in answers)
         wrong += [f"{path}: {line}" for line in _differing(split, none)]
     assert wrong == []
 
 
-def test_positions_of_a_basket_tell_the_factor_also_backwards(worlds: tuple[Client, Client]) -> None:
+def test_a_basket_has_split_factors_in_both_directions(worlds: tuple[Client, Client]) -> None:
     path = "/api/v1/form-13f/aggregation/basket-holdings?ciks=1234567,7654321"
     for query, expected in (
         ("&period=2025-09-30", (300, "decreased", -200, 10)),
         ("&period=2025-06-30&compare_period=2025-09-30", (50, "increased", 20, 0.1)),
     ):
-        apple = next(one for one in worlds[0].get(path + query).json["positions"] if one["ticker"] == "AAPL")
+        apple = next(
+            position for position in worlds[0].get(path + query).json["positions"] if position["ticker"] == "AAPL"
+        )
         assert tuple(apple[name] for name in ("shares", "change_type", "share_change", "split_factor")) == expected
     plain = worlds[1].get(f"{path}&period=2025-09-30").json["positions"]
-    assert {one["split_factor"] for one in plain} == {None}
+    assert {position["split_factor"] for position in plain} == {None}
 
 
-def _differing(one: Any, other: Any, place: str = "") -> list[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return [line for name in one for line in _differing(one[name], other.get(name), f"{place}.{name}")]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+def _differing(first: Any, second: Any, path: str = "") -> list[str]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        return [line for name in first for line in _differing(first[name], second.get(name), f"{path}.{name}")]
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         return [
-            line for at, pair in enumerate(zip(one, other, strict=True)) for line in _differing(*pair, f"{place}[{at}]")
+            line
+            for at, pair in enumerate(zip(first, second, strict=True))
+            for line in _differing(*pair, f"{path}[{at}]")
         ]
-    return [] if one == other else [f"{place}: {one} is not {other}"]
+    return [] if first == second else [f"{path}: {first} is not {second}"]

@@ -22,9 +22,9 @@ from finapi.web.holdings import fund_holdings
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.support import fund_filings as ours
-from tests.support import thirteenf_xml as made
+from tests.support import fund_filings, thirteenf_xml
 from tests.support.fund_filings import submission, take
+from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
 API = "/api/v1"
 FUND = API + "/form-13f/fund/1234567"
@@ -43,10 +43,10 @@ SHAPES = {(route.method, route.path): route.schema for route in ROUTES if route.
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store that holds two funds and two quarters, a put, and a mapping."""
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
-    put = made.row(made.APPLE, 5_000, 20, putCall="Put")
-    september = submission(2, ours.SEPTEMBER, extra=put, managers=["Wick LLC"])
+    put = thirteenf_xml.row(APPLE, 5_000, 20, putCall="Put")
+    september = submission(2, fund_filings.SEPTEMBER, extra=put, managers=["Wick LLC"])
     forms = tmp_path_factory.mktemp("forms")
-    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, ours.others())
+    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, fund_filings.others())
     yield app
     app.db.close()
 
@@ -106,10 +106,10 @@ def asked(client: Client, method: str, path: str, body: Any, **options: Any) -> 
     return client.get(API + path, **options) if method == "GET" else client.post(API + path, body, **options)
 
 
-def test_what_is_kept_says_nothing_that_changes_with_the_clock(api: Client, clock: FixedClock) -> None:
+def test_cached_answers_do_not_depend_on_the_clock(api: Client, clock: FixedClock) -> None:
     asker = Client(replace(api.app, answer_cache=Cache(0, lambda response: 1)), api.key)
-    kept = {(one.method, one.path) for one in ROUTES if one.cacheable}
-    paths = [path for method, route, path, _ in CALLS if (method, API + route) in kept]
+    cached_routes = {(record.method, record.path) for record in ROUTES if record.cacheable}
+    paths = [path for method, route, path, _ in CALLS if (method, API + route) in cached_routes]
     before = [asker.get(API + path) for path in paths]
     clock.advance(400 * 86_400)
     after = [asker.get(API + path) for path in paths]
@@ -123,9 +123,7 @@ OWN = {"request_id": "", "timestamp": ""}
 
 
 @each_call
-def test_an_answer_is_of_the_shape_that_its_route_declares(
-    api: Client, method: str, route: str, path: str, body: Any
-) -> None:
+def test_answers_match_their_declared_schemas(api: Client, method: str, route: str, path: str, body: Any) -> None:
     answer = asked(api, method, path, body)
     assert answer.status == 200, answer.body
     validator = Draft202012Validator(SHAPES[method, API + route])
@@ -133,16 +131,16 @@ def test_an_answer_is_of_the_shape_that_its_route_declares(
 
 
 @each_call
-def test_every_path_wants_a_key(api: Client, method: str, route: str, path: str, body: Any) -> None:
+def test_every_path_requires_a_key(api: Client, method: str, route: str, path: str, body: Any) -> None:
     assert asked(Client(api.app), method, path, body).status == 401
 
 
 @pytest.mark.parametrize("kind", ["text/csv", "application/x-ndjson"])
 @each_call
-def test_a_list_is_a_table_when_asked_for(
+def test_lists_can_be_requested_as_tables(
     api: Client, method: str, route: str, path: str, body: Any, kind: str
 ) -> None:
-    declared = next(one for one in ROUTES if (one.method, one.path) == (method, API + route))
+    declared = next(record for record in ROUTES if (record.method, record.path) == (method, API + route))
     answer = asked(api, method, path, body, headers={"Accept": kind})
     assert answer.status == 200, answer.body
     assert answer.headers["content-type"].startswith(kind if declared.lists else "application/json")
@@ -150,7 +148,7 @@ def test_a_list_is_a_table_when_asked_for(
         assert answer.body.decode().split("\r\n")[0] == ",".join(declared.columns)
 
 
-def test_the_totals_count_what_funds_hold(api: Client) -> None:
+def test_totals_are_those_of_the_holdings(api: Client) -> None:
     totals = api.get(API + "/stats").json
     with api.app.db.read() as tx:
         rows = tx._connection.execute("SELECT count(*) FROM holdings").fetchone()[0]
@@ -161,75 +159,81 @@ def test_the_totals_count_what_funds_hold(api: Client) -> None:
 # ---- one fund
 
 
-def test_a_fund_as_it_stands_and_as_it_changed(api: Client) -> None:
-    found = shown(api, "/form-13f/fund/1234567", include_activity="true", include_analytics="true")
-    assert found["fund"] == {
+def test_a_fund_has_holdings_and_changes(api: Client) -> None:
+    answer = shown(api, "/form-13f/fund/1234567", include_activity="true", include_analytics="true")
+    assert answer["fund"] == {
         "cik": "0001234567",
         "name": "Lamp Capital LP",
         "signing_officer": "Ann Lamp",
         "latest_filed_at": "2025-11-14",
     }
-    assert found["period"] == "2025-09-30"
-    assert [(row["ticker"], row["shares"], row["value_usd"], row["status"]) for row in found["holdings"]] == [
+    assert answer["period"] == "2025-09-30"
+    assert [(row["ticker"], row["shares"], row["value_usd"], row["status"]) for row in answer["holdings"]] == [
         ("AAPL", 15, 3_750, "increased"),
         ("MSFT", 5, 2_500, "decreased"),
     ]
-    apple = found["holdings"][0]
+    apple = answer["holdings"][0]
     assert (apple["pct_of_portfolio"], apple["change_shares"], apple["change_pct"]) == (33.3333, 5, 50)
     assert (apple["value_unit_rule"], apple["ticker_evidence"]) == ("dollars:filing_date", "name")
-    assert found["meta"]["changes"] == {"available": True, "previous_period": "2025-06-30", "reason": None}
+    assert answer["meta"]["changes"] == {"available": True, "previous_period": "2025-06-30", "reason": None}
     # The put is counted where it is listed.
     counts = {"new": 0, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
-    assert found["meta"]["counts"] == counts
+    assert answer["meta"]["counts"] == counts
     with_options = shown(api, "/form-13f/fund/1234567", include_options="true")
     assert with_options["meta"]["counts"] == {**counts, "new": 1}
     only_options = shown(api, "/form-13f/fund/1234567", options_only="true")
     assert only_options["meta"]["counts"] == {**dict.fromkeys(counts, 0), "new": 1}
-    analysis = {kind: [row["cusip"] for row in rows] for kind, rows in found["analysis"].items()}
+    analysis = {kind: [row["cusip"] for row in rows] for kind, rows in answer["analysis"].items()}
     assert analysis == {
         "new_buys": [],
-        "increased": [made.APPLE],
-        "decreased": [made.MICROSOFT],
+        "increased": [APPLE],
+        "decreased": [MICROSOFT],
         "unchanged": [],
-        "closed": [made.ALLY],
+        "closed": [ALLY],
     }
-    assert [tuple(row.values()) for row in found["sector_allocation"]] == [
+    assert [tuple(row.values()) for row in answer["sector_allocation"]] == [
         ("Manufacturing", 3_750, 1, 60, 0, 0),
         (None, 2_500, 1, 40, 0, 0),
     ]
 
 
-def test_activity_and_analytics_are_null_unless_asked_for(api: Client) -> None:
-    found = shown(api, "/form-13f/fund/1234567")
-    assert (found["analysis"], found["sector_allocation"]) == (None, None)
+def test_activity_and_analytics_are_null_by_default(api: Client) -> None:
+    answer = shown(api, "/form-13f/fund/1234567")
+    assert (answer["analysis"], answer["sector_allocation"]) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("include_options=true", [(made.APPLE, "Put"), (made.APPLE, None), (made.MICROSOFT, None)]),
-        ("options_only=true", [(made.APPLE, "Put")]),
-        ("sort_by=name&sort_order=asc", [(made.APPLE, None), (made.MICROSOFT, None)]),
-        ("sort_by=name&sort_order=desc", [(made.MICROSOFT, None), (made.APPLE, None)]),
-        ("sort_by=shares&sort_order=asc", [(made.MICROSOFT, None), (made.APPLE, None)]),
-        ("sort_by=change&sort_order=asc", [(made.MICROSOFT, None), (made.APPLE, None)]),
-        ("sort_by=ticker&sort_order=desc", [(made.MICROSOFT, None), (made.APPLE, None)]),
-        ("status=closed", [(made.ALLY, None)]),
+        (
+            "include_options=true",
+            [(APPLE, "Put"), (APPLE, None), (MICROSOFT, None)],
+        ),
+        ("options_only=true", [(APPLE, "Put")]),
+        ("sort_by=name&sort_order=asc", [(APPLE, None), (MICROSOFT, None)]),
+        ("sort_by=name&sort_order=desc", [(MICROSOFT, None), (APPLE, None)]),
+        ("sort_by=shares&sort_order=asc", [(MICROSOFT, None), (APPLE, None)]),
+        ("sort_by=change&sort_order=asc", [(MICROSOFT, None), (APPLE, None)]),
+        ("sort_by=ticker&sort_order=desc", [(MICROSOFT, None), (APPLE, None)]),
+        ("status=closed", [(ALLY, None)]),
         ("status=new", []),
-        ("q=micro", [(made.MICROSOFT, None)]),
-        ("q=aapl", [(made.APPLE, None)]),
+        ("q=micro", [(MICROSOFT, None)]),
+        ("q=aapl", [(APPLE, None)]),
         ("q=%25", []),
-        ("period=2025-06-30", [(made.MICROSOFT, None), (made.APPLE, None), (made.ALLY, None)]),
-        ("limit=1&offset=1", [(made.MICROSOFT, None)]),
+        (
+            "period=2025-06-30",
+            [(MICROSOFT, None), (APPLE, None), (ALLY, None)],
+        ),
+        ("limit=1&offset=1", [(MICROSOFT, None)]),
         ("offset=9", []),
     ],
 )
-def test_holdings_are_chosen_and_sorted(api: Client, query: str, expected: list[Any]) -> None:
+def test_holdings_are_filtered_and_sorted(api: Client, query: str, expected: list[Any]) -> None:
     rows = shown(api, f"/form-13f/fund/1234567?{query}")["holdings"]
     assert [(row["cusip"], row["put_call"]) for row in rows] == expected
 
 
-def test_a_page_says_whether_there_is_more(api: Client) -> None:
+def test_a_page_states_if_more_rows_follow(api: Client) -> None:
     assert shown(api, "/form-13f/fund/1234567", limit=1)["meta"]["pagination"] == {
         "total": 2,
         "limit": 1,
@@ -240,17 +244,17 @@ def test_a_page_says_whether_there_is_more(api: Client) -> None:
     assert shown(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 500
 
 
-def test_a_change_that_is_not_known_is_refused_and_never_empty(api: Client) -> None:
+def test_a_filter_by_unknown_changes_is_refused(api: Client) -> None:
     answer = api.get(FUND, query={"status": "new", "period": "2025-06-30"})
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
-    found = shown(api, "/form-13f/fund/1234567", period="2025-06-30", include_activity="true")
-    assert found["analysis"] is None
-    assert found["meta"]["changes"]["reason"] == "previous_quarter_not_held"
-    assert set(found["meta"]["counts"].values()) == {None}
+    fund = shown(api, "/form-13f/fund/1234567", period="2025-06-30", include_activity="true")
+    assert fund["analysis"] is None
+    assert fund["meta"]["changes"]["reason"] == "previous_quarter_not_held"
+    assert set(fund["meta"]["counts"].values()) == {None}
 
 
-def test_the_history_of_a_cusip(api: Client) -> None:
-    found = shown(api, f"/form-13f/fund/1234567/cusip/{made.ALLY}/history")
+def test_a_position_has_a_history(api: Client) -> None:
+    answer = shown(api, f"/form-13f/fund/1234567/cusip/{ALLY}/history")
     assert [
         (
             row["quarter_date"],
@@ -260,20 +264,23 @@ def test_the_history_of_a_cusip(api: Client) -> None:
             row["shares_delta"],
             row["transaction_type"],
         )
-        for row in found["history"]
+        for row in answer["history"]
     ] == [("2025-09-30", 0, 0, None, -10, "closed"), ("2025-06-30", 10, 400, 40, None, None)]
-    assert (found["name"], found["quarters"], found["split_adjusted"]) == ("ALLY FINL INC", 2, False)
+    assert (answer["name"], answer["quarters"], answer["split_adjusted"]) == ("ALLY FINL INC", 2, False)
 
 
 def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
     body = {"ciks": ["1234567", "0007654321", "9", "0000000009"]}
-    found = api.post(API + "/form-13f/fund/bulk?period=2025-06-30", body).json
-    assert [(one["cik"], one["status"], one["portfolio_value_usd"], one["holdings"]) for one in found["funds"]] == [
+    answer = api.post(API + "/form-13f/fund/bulk?period=2025-06-30", body).json
+    assert [
+        (record["cik"], record["status"], record["portfolio_value_usd"], record["holdings"])
+        for record in answer["funds"]
+    ] == [
         ("0001234567", "ok", 7_900, None),
         ("0007654321", "no_filing", None, None),
         ("0000000009", "unknown_cik", None, None),
     ]
-    assert found["meta"] == {
+    assert answer["meta"] == {
         "requested_count": 3,
         "ok_count": 1,
         "no_filing_count": 1,
@@ -282,35 +289,35 @@ def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
         "size": 50,
     }
     full = api.post(API + "/form-13f/fund/bulk?detail=full&size=1&from=1", {"ciks": ["1234567"]}).json
-    assert [(row["cusip"], row["put_call"]) for row in full["funds"][0]["holdings"]] == [(made.APPLE, None)]
+    assert [(row["cusip"], row["put_call"]) for row in full["funds"][0]["holdings"]] == [(APPLE, None)]
     assert full["funds"][0]["has_more"]
 
 
-@pytest.mark.parametrize(("funds", "asked", "size"), [(50, "200", 10), (50, "7", 7), (11, None, 45), (10, None, 50)])
-def test_bulk_answers_five_hundred_holdings_at_most_and_says_how_many_of_each(
-    api: Client, funds: int, asked: str | None, size: int
+@pytest.mark.parametrize(
+    ("funds", "requested_size", "size"), [(50, "200", 10), (50, "7", 7), (11, None, 45), (10, None, 50)]
+)
+def test_bulk_divides_500_holdings_among_the_funds(
+    api: Client, funds: int, requested_size: str | None, size: int
 ) -> None:
     ciks = ["1234567", *map(str, range(1, funds))]
-    answer = api.post(API + "/form-13f/fund/bulk?detail=full" + (f"&size={asked}" if asked else ""), {"ciks": ciks})
+    answer = api.post(
+        API + "/form-13f/fund/bulk?detail=full" + (f"&size={requested_size}" if requested_size else ""), {"ciks": ciks}
+    )
     assert (answer.json["meta"]["size"], len(answer.json["funds"])) == (size, funds)
 
 
-def test_bulk_refuses_several_funds_with_more_holdings_than_it_sorts(
-    api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bulk_refuses_funds_with_too_many_holdings(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     path, both = API + "/form-13f/fund/bulk?period=2025-09-30", {"ciks": ["1234567", "7654321"]}
-    found = api.post(path + "&detail=full", both).json["funds"]
-    assert [one["status"] for one in found] == ["ok", "ok"]
-    monkeypatch.setattr(fund_holdings, "MAX_SORTED_HOLDINGS", sum(one["holdings_count"] for one in found) - 1)
+    answer = api.post(path + "&detail=full", both).json["funds"]
+    assert [record["status"] for record in answer] == ["ok", "ok"]
+    monkeypatch.setattr(fund_holdings, "MAX_SORTED_HOLDINGS", sum(record["holdings_count"] for record in answer) - 1)
     refused = api.post(path + "&detail=full", both)
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.post(path, both).status == 200
     assert api.post(path + "&detail=full", {"ciks": both["ciks"][:1]}).status == 200
 
 
-def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
-    api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_basket_with_too_many_holdings_is_refused(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks="
     monkeypatch.setattr(fund_baskets, "MAX_BASKET_HOLDINGS", 2)
     refused = api.get(path + "1234567,7654321")
@@ -318,35 +325,36 @@ def test_a_basket_of_funds_with_more_holdings_than_are_added_up_is_refused(
     assert api.get(path + "1234567").status == 200
 
 
-def test_a_page_of_a_basket_is_bounded_and_says_that_more_follows(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_a_basket_is_bounded(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     path = API + "/form-13f/aggregation/basket-holdings?period=2025-09-30&ciks=1234567,7654321"
-    whole = api.get(path).json["positions"]
+    all_positions = api.get(path).json["positions"]
     monkeypatch.setattr(fund_baskets, "MAX_BASKET_POSITIONS", 1)
-    pages = [api.get(f"{path}&size=all&offset={place}").json for place in range(len(whole))]
-    assert [page["positions"] for page in pages] == [[row] for row in whole]
-    assert [page["meta"]["has_more"] for page in pages] == [True] * (len(whole) - 1) + [False]
+    pages = [api.get(f"{path}&size=all&offset={offset}").json for offset in range(len(all_positions))]
+    assert [page["positions"] for page in pages] == [[row] for row in all_positions]
+    assert [page["meta"]["has_more"] for page in pages] == [True] * (len(all_positions) - 1) + [False]
 
 
-def test_pages_by_value_do_not_slip_where_positions_are_worth_the_same(
-    app: App, user: users.NewUser, tmp_path: Path
-) -> None:
-    rows = [(number, 100, 10) for number in (made.APPLE, made.MICROSOFT, made.ALLY)] + [("02079K305", 300, 5)]
+def test_pages_do_not_overlap_at_equal_values(app: App, user: users.NewUser, tmp_path: Path) -> None:
+    rows = [(number, 100, 10) for number in (APPLE, MICROSOFT, ALLY)] + [("02079K305", 300, 5)]
     take(app, tmp_path, submission(30, ("09-30-2025", "2025-11-10", rows)))
     api = Client(app, user.api_key)
     ask = API + "/form-13f/fund/1234567?period=2025-09-30"
-    whole = [row["cusip"] for row in api.get(ask).json["holdings"]]
-    assert whole == ["02079K305", *sorted((made.APPLE, made.MICROSOFT, made.ALLY))]
-    pages = [api.get(f"{ask}&limit=1&offset={place}").json for place in range(5)]
-    assert [[row["cusip"] for row in page["holdings"]] for page in pages] == [*([one] for one in whole), []]
+    all_cusips = [row["cusip"] for row in api.get(ask).json["holdings"]]
+    assert all_cusips == ["02079K305", *sorted((APPLE, MICROSOFT, ALLY))]
+    pages = [api.get(f"{ask}&limit=1&offset={offset}").json for offset in range(5)]
+    assert [[row["cusip"] for row in page["holdings"]] for page in pages] == [
+        *([expected_cusip] for expected_cusip in all_cusips),
+        [],
+    ]
     assert {page["meta"]["pagination"]["total"] for page in pages} == {4}
 
 
 def test_bulk_is_bounded_in_bytes(api: Client) -> None:
     path, body = API + "/form-13f/fund/bulk?detail=full", {"ciks": ["1234567", "7654321"]}
-    whole = api.post(path, body)
-    size = len(whole.body.partition(b',"meta"')[0]) + 1
+    complete_answer = api.post(path, body)
+    size = len(complete_answer.body.partition(b',"meta"')[0]) + 1
     object.__setattr__(api.app.config, "answer_limit", size)
-    assert api.post(path, body).json["funds"] == whole.json["funds"]
+    assert api.post(path, body).json["funds"] == complete_answer.json["funds"]
     object.__setattr__(api.app.config, "answer_limit", size - 1)
     refused = api.post(path, body)
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "size")
@@ -357,15 +365,17 @@ def test_bulk_is_bounded_in_bytes(api: Client) -> None:
 # ---- queries
 
 
-def test_a_query_of_holdings(api: Client) -> None:
+def test_holdings_are_queried_by_fund_and_quarter(api: Client) -> None:
     body = {"query": "cik:1234567 AND period:2025-09-30", "size": 2, "from": 1, "includeChanges": True}
-    found = api.post(API + "/form-13f/holdings", body).json
-    assert [(row["ticker"], row["changeShares"], row["changePercent"], row["status"]) for row in found["holdings"]] == [
+    answer = api.post(API + "/form-13f/holdings", body).json
+    assert [
+        (row["ticker"], row["changeShares"], row["changePercent"], row["status"]) for row in answer["holdings"]
+    ] == [
         ("AAPL", 5, 50, "increased"),
         ("MSFT", -5, -50, "decreased"),
     ]
-    assert found["previousPeriod"] == "2025-06-30"
-    assert found["meta"]["pagination"]["has_more"] is False
+    assert answer["previousPeriod"] == "2025-06-30"
+    assert answer["meta"]["pagination"]["has_more"] is False
     plain = api.post(API + "/form-13f/holdings", {"query": 'cik:"1234567"'}).json
     assert {row["changeShares"] for row in plain["holdings"]} == {None}
 
@@ -381,14 +391,14 @@ def test_a_query_of_holdings(api: Client) -> None:
         ('cik:1234567 AND formType:"13F-HR" AND ticker:NONE', "2025-09-30", []),
     ],
 )
-def test_a_query_of_holdings_by_what_is_held(api: Client, query: str, period: str, tickers: list[str]) -> None:
-    found = api.post(API + "/form-13f/holdings", {"query": query}).json
-    names = {made.APPLE: "AAPL", made.MICROSOFT: "MSFT", made.ALLY: "ALLY"}
-    assert (found["period"], [names[row["cusip"]] for row in found["holdings"]]) == (period, tickers)
-    assert found["meta"]["pagination"]["total"] == len(tickers)
+def test_holdings_are_queried_by_security(api: Client, query: str, period: str, tickers: list[str]) -> None:
+    answer = api.post(API + "/form-13f/holdings", {"query": query}).json
+    names = {APPLE: "AAPL", MICROSOFT: "MSFT", ALLY: "ALLY"}
+    assert (answer["period"], [names[row["cusip"]] for row in answer["holdings"]]) == (period, tickers)
+    assert answer["meta"]["pagination"]["total"] == len(tickers)
 
 
-def test_a_quarter_that_no_query_finds_names_those_that_are_held(api: Client) -> None:
+def test_a_missing_quarter_lists_the_covered_ones(api: Client) -> None:
     answer = api.post(API + "/form-13f/holdings", {"query": "cik:1234567 AND filedAt:[2030-01-01 TO *]"})
     assert (answer.status, answer.json["code"]) == (404, "NOT_COVERED")
     assert answer.json["details"]["covered_periods"] == ["2025-09-30", "2025-06-30"]
@@ -397,13 +407,13 @@ def test_a_quarter_that_no_query_finds_names_those_that_are_held(api: Client) ->
 @pytest.mark.parametrize(
     ("sort", "first"),
     [
-        ("shares", made.APPLE),
-        (["value_usd"], made.APPLE),
-        ([{"value": {"order": "asc"}}], made.MICROSOFT),
-        ([{"Market_Value": "asc"}], made.MICROSOFT),
+        ("shares", APPLE),
+        (["value_usd"], APPLE),
+        ([{"value": {"order": "asc"}}], MICROSOFT),
+        ([{"Market_Value": "asc"}], MICROSOFT),
     ],
 )
-def test_a_sort_is_a_column_or_a_list_of_one(api: Client, sort: Any, first: str) -> None:
+def test_a_sort_is_a_column_or_a_list_of_one_column(api: Client, sort: Any, first: str) -> None:
     body = {"query": "cik:1234567 AND (apple OR micro) AND NOT period:2025-06-30", "sort": sort}
     rows = api.post(API + "/form-13f/holdings", body).json["holdings"]
     assert next(row["cusip"] for row in rows if row["put_call"] is None) == first
@@ -413,12 +423,12 @@ def test_a_sort_is_a_column_or_a_list_of_one(api: Client, sort: Any, first: str)
     "sort",
     [["value", "shares"], [], [{"value": "up"}], [{"value": {}}], 7, "drop", "\ud800", [{"\ud800": "asc"}], [None]],
 )
-def test_a_sort_that_is_none_is_refused(api: Client, sort: Any) -> None:
+def test_invalid_sorts_are_refused(api: Client, sort: Any) -> None:
     answer = api.post(API + "/form-13f/holdings", {"query": "cik:1234567", "sort": sort})
     assert (answer.status, answer.json["details"]["param"]) == (400, "sort")
 
 
-def test_an_ascending_order_of_covers_is_refused(api: Client) -> None:
+def test_cover_pages_cannot_be_sorted_ascending(api: Client) -> None:
     body = {"query": "cik:1234567", "sort": [{"filedAt": {"order": "desc"}}]}
     assert api.post(API + "/form-13f/cover-pages", body).status == 200
     body = {"query": "cik:1234567", "sort": [{"filedAt": {"order": "asc"}}]}
@@ -426,10 +436,10 @@ def test_an_ascending_order_of_covers_is_refused(api: Client) -> None:
     assert (answer.status, answer.json["details"]["param"]) == (400, "sort")
 
 
-def test_older_covers_that_were_not_looked_at_are_told(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_states_if_older_covers_were_not_searched(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(holdings_query, "MAX_SEARCHED_PAGES", 1)
-    found = api.post(API + "/form-13f/cover-pages", {"query": "formType:13F-HR"}).json
-    assert ([row["filed_date"] for row in found["filings"]], found["meta"]["older_not_looked_at"]) == (
+    answer = api.post(API + "/form-13f/cover-pages", {"query": "formType:13F-HR"}).json
+    assert ([row["filed_date"] for row in answer["filings"]], answer["meta"]["older_not_looked_at"]) == (
         ["2025-11-14"],
         True,
     )
@@ -458,24 +468,24 @@ def test_older_covers_that_were_not_looked_at_are_told(api: Client, monkeypatch:
         ("-lamp", [3]),
     ],
 )
-def test_a_query_of_cover_pages(api: Client, query: str, accessions: list[int]) -> None:
-    found = api.post(API + "/form-13f/cover-pages", {"query": query}).json
-    assert [row["accession_number"] for row in found["filings"]] == [ours.accession(one) for one in accessions]
+def test_cover_pages_are_queried(api: Client, query: str, accessions: list[int]) -> None:
+    answer = api.post(API + "/form-13f/cover-pages", {"query": query}).json
+    assert [row["accession_number"] for row in answer["filings"]] == [
+        fund_filings.accession(number) for number in accessions
+    ]
     if accessions[:1] == [2]:
-        assert found["filings"][0]["other_managers"][0]["name"] == "Wick LLC"
-        assert found["filings"][0]["address"] == "1 Wick Street, Reno, NV, 89501"
+        assert answer["filings"][0]["other_managers"][0]["name"] == "Wick LLC"
+        assert answer["filings"][0]["address"] == "1 Wick Street, Reno, NV, 89501"
 
 
-def test_a_cover_page_of_an_unknown_day_was_filed_between_no_two_days(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
+def test_a_cover_page_without_a_day_is_in_no_range_of_days(make_app: Callable[..., App], tmp_path: Path) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
-    take(app, tmp_path, made.cover(form="13F-NT"))
+    take(app, tmp_path, thirteenf_xml.cover(form="13F-NT"))
 
     def days(query: str) -> list[str | None]:
-        found = client.post(API + "/form-13f/cover-pages", {"query": query}).json["filings"]
-        return [row["filed_date"] for row in found]
+        answer = client.post(API + "/form-13f/cover-pages", {"query": query}).json["filings"]
+        return [row["filed_date"] for row in answer]
 
     assert days("cik:1234567") == [None]
     assert days("cik:1234567 AND filed:[* TO 2026-12-31]") == []
@@ -499,7 +509,7 @@ def test_a_cover_page_of_an_unknown_day_was_filed_between_no_two_days(
         "cik:1 AND " * 500,
     ],
 )
-def test_a_query_that_is_none_is_refused(api: Client, query: str) -> None:
+def test_invalid_queries_are_refused(api: Client, query: str) -> None:
     answer = api.post(API + "/form-13f/holdings", {"query": query})
     assert (answer.status, answer.json["details"]["param"]) == (400, "query")
 
@@ -510,7 +520,7 @@ def test_a_query_that_is_none_is_refused(api: Client, query: str) -> None:
 def test_funds_by_cursor_never_repeat(api: Client) -> None:
     first = shown(api, "/form-13f/funds", limit=1)
     second = shown(api, "/form-13f/funds", limit=1, cursor=first["meta"]["next_cursor"])
-    assert [one["funds"][0]["name"] for one in (first, second)] == ["Lamp Capital LP", "Shade Partners"]
+    assert [record["funds"][0]["name"] for record in (first, second)] == ["Lamp Capital LP", "Shade Partners"]
     assert second["meta"] == {"has_more": False, "next_cursor": None, "limit": 1}
 
 
@@ -525,27 +535,31 @@ def test_funds_by_cursor_never_repeat(api: Client) -> None:
         ("sha lamp", []),
     ],
 )
-def test_managers_are_found_by_the_beginnings_of_words(api: Client, search: str, names: list[str]) -> None:
-    assert [one["name"] for one in shown(api, "/form-13f/search", q=search)["results"]] == names
+def test_managers_are_found_by_word_prefixes(api: Client, search: str, names: list[str]) -> None:
+    assert [record["name"] for record in shown(api, "/form-13f/search", q=search)["results"]] == names
 
 
-def test_the_newest_filings_and_what_they_changed(api: Client) -> None:
-    found = shown(api, "/form-13f/latest")
-    assert [(row["accession_no"], row["filed_at"], row["analysis"]["closed"]) for row in found["data"]] == [
-        (ours.accession(2), "2025-11-14", 1),
-        (ours.accession(3), "2025-11-12", None),
-        (ours.accession(1), "2025-08-14", None),
+def test_the_newest_filings_have_counts_of_changes(api: Client) -> None:
+    answer = shown(api, "/form-13f/latest")
+    assert [(row["accession_no"], row["filed_at"], row["analysis"]["closed"]) for row in answer["data"]] == [
+        (fund_filings.accession(2), "2025-11-14", 1),
+        (fund_filings.accession(3), "2025-11-12", None),
+        (fund_filings.accession(1), "2025-08-14", None),
     ]
-    assert found["data"][0]["statistics"]["prior_quarter_available"] is True
+    assert answer["data"][0]["statistics"]["prior_quarter_available"] is True
     assert shown(api, "/form-13f/latest", since="2025-11-13")["meta"]["total"] == 1
     assert [row["cik"] for row in shown(api, "/form-13f/latest", cik="7654321")["data"]] == ["0007654321"]
 
 
-def test_how_a_quarter_comes_in(api: Client) -> None:
-    found = shown(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
-    assert (found["filers"], found["baseline_filers"], found["pct_reported"]) == (2, 1, 200)
-    assert (found["deadline"], found["deadline_status"], found["days_until_deadline"]) == ("2025-11-14", "passed", -78)
-    assert (found["total_filings"], found["total_aum"], found["is_complete"]) == (2, 11_500, True)
+def test_the_filing_progress_of_a_quarter(api: Client) -> None:
+    answer = shown(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
+    assert (answer["filers"], answer["baseline_filers"], answer["pct_reported"]) == (2, 1, 200)
+    assert (answer["deadline"], answer["deadline_status"], answer["days_until_deadline"]) == (
+        "2025-11-14",
+        "passed",
+        -78,
+    )
+    assert (answer["total_filings"], answer["total_aum"], answer["is_complete"]) == (2, 11_500, True)
     stats = shown(api, "/form-13f/filing-stats")["data"]
     assert (stats["period"], stats["deadline"], stats["deadlineStatus"]) == ("2025-12-31", "2026-02-17", "open")
     assert (stats["totalFundsFiled"], stats["totalAUM"], stats["previousQuarterFilers"]) == (0, None, 2)
@@ -555,55 +569,58 @@ def test_how_a_quarter_comes_in(api: Client) -> None:
 # ---- all funds together
 
 
-def test_the_securities_of_a_quarter(api: Client) -> None:
-    found = shown(api, "/form-13f/aggregation/by-ticker", include_ranges="true")["data"]
+def test_securities_of_a_quarter_have_sums_over_funds(api: Client) -> None:
+    answer = shown(api, "/form-13f/aggregation/by-ticker", include_ranges="true")["data"]
     assert [
         (row["ticker"], row["fund_flow"], row["total_value"], row["fund_count"], row["share_change"])
-        for row in found["tickers"]
+        for row in answer["tickers"]
     ] == [("AAPL", 1_250, 4_000, 2, 5), (None, -400, 0, 0, -10), ("MSFT", -2_500, 2_500, 1, -5)]
-    apple = found["tickers"][0]
+    apple = answer["tickers"][0]
     assert (apple["fund_count_compared"], apple["fund_count_prev"], apple["fund_change"]) == (1, 1, 0)
     assert (apple["implied_price"], apple["share_change_pct"], apple["increased_count"]) == (250, 50, 1)
     assert (apple["sector"], apple["industry"]) == ("Manufacturing", "Machinery and Computer Equipment")
-    assert found["volume"] == {"buy": 1_250, "sell": 2_900, "doubted_buy": 0, "doubted_sell": 0}
-    assert found["available_quarters"] == ["2025-09-30", "2025-06-30"]
-    assert found["filter_ranges"]["fund_flow"] == {"min": -2_500, "max": 1_250}
+    assert answer["volume"] == {"buy": 1_250, "sell": 2_900, "doubted_buy": 0, "doubted_sell": 0}
+    assert answer["available_quarters"] == ["2025-09-30", "2025-06-30"]
+    assert answer["filter_ranges"]["fund_flow"] == {"min": -2_500, "max": 1_250}
 
 
 @pytest.mark.parametrize(
     ("query", "cusips"),
     [
-        ("search=app", [made.APPLE]),
-        ("search=msft", [made.MICROSOFT]),
-        ("sector=manufacturing", [made.APPLE]),
-        ("min_total_value=2500.5", [made.APPLE]),
-        ("max_fund_flow=-400", [made.ALLY, made.MICROSOFT]),
-        ("min_fund_count=1&sort_by=total_value&sort_order=asc", [made.MICROSOFT, made.APPLE]),
+        ("search=app", [APPLE]),
+        ("search=msft", [MICROSOFT]),
+        ("sector=manufacturing", [APPLE]),
+        ("min_total_value=2500.5", [APPLE]),
+        ("max_fund_flow=-400", [ALLY, MICROSOFT]),
+        ("min_fund_count=1&sort_by=total_value&sort_order=asc", [MICROSOFT, APPLE]),
         ("is_etf=true", []),
-        ("search=inc+app", [made.APPLE]),
+        ("search=inc+app", [APPLE]),
         ("search=apple+corp", []),
         ("search=%25", []),
-        ("security_group=Stocks&limit=1&offset=1", [made.ALLY]),
-        ("quarter=2025-06-30&sort_by=name&sort_order=asc", [made.ALLY, made.APPLE, made.MICROSOFT]),
+        ("security_group=Stocks&limit=1&offset=1", [ALLY]),
+        (
+            "quarter=2025-06-30&sort_by=name&sort_order=asc",
+            [ALLY, APPLE, MICROSOFT],
+        ),
     ],
 )
 def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: list[str]) -> None:
-    found = shown(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
-    assert [row["cusip"] for row in found] == cusips
+    answer = shown(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
+    assert [row["cusip"] for row in answer] == cusips
 
 
 @pytest.mark.parametrize("spelling", ["lam.p", "LAM/P", "lam p", "Lam-P"])
 def test_a_ticker_is_found_in_every_spelling(make_app: Callable[..., App], tmp_path: Path, spelling: str) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
-    take(app, tmp_path, f"cusip,ticker\n{made.ALLY},LAM.P\n".encode(), ours.june())
-    found = shown(client, "/form-13f/aggregation/by-ticker", search=spelling)["data"]["tickers"]
-    assert [(row["cusip"], row["ticker"]) for row in found] == [(made.ALLY, "LAM-P")]
-    assert [row["cusip"] for row in shown(client, "/form-13f/fund/1234567", q=spelling)["holdings"]] == [made.ALLY]
+    take(app, tmp_path, f"cusip,ticker\n{ALLY},LAM.P\n".encode(), fund_filings.june())
+    answer = shown(client, "/form-13f/aggregation/by-ticker", search=spelling)["data"]["tickers"]
+    assert [(row["cusip"], row["ticker"]) for row in answer] == [(ALLY, "LAM-P")]
+    assert [row["cusip"] for row in shown(client, "/form-13f/fund/1234567", q=spelling)["holdings"]] == [ALLY]
     assert [row["score"] for row in shown(client, "/cusip/search", q=spelling)["results"]] == [100]
 
 
-def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> None:
+def test_unsupported_filters_are_refused(api: Client) -> None:
     answer = api.get(API + "/form-13f/aggregation/by-ticker?min_market_cap=1000")
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "min_market_cap"
@@ -619,14 +636,14 @@ def test_a_filter_that_is_not_served_is_refused_and_not_ignored(api: Client) -> 
         "/form-13f/latest?offset=1000000000",
     ],
 )
-def test_what_is_not_served_and_what_is_out_of_bounds_is_refused(api: Client, path: str) -> None:
+def test_values_out_of_bounds_are_refused(api: Client, path: str) -> None:
     answer = api.get(API + path)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == path.partition("?")[2].partition("=")[0]
 
 
-def test_a_quarter_is_compared_with_the_one_that_is_named(api: Client, tmp_path: Path) -> None:
-    december = ("12-31-2025", "2026-01-20", [(made.APPLE, 250, 1)])
+def test_a_quarter_is_compared_with_the_requested_one(api: Client, tmp_path: Path) -> None:
+    december = ("12-31-2025", "2026-01-20", [(APPLE, 250, 1)])
     take(api.app, tmp_path, submission(9, december, signed="01-20-2026"))
     query = {"quarter": "2025-12-31", "compare": "2025-09-30"}
     (sector,) = shown(api, "/form-13f/aggregation/by-sector", **query)["data"]["sectors"]
@@ -656,55 +673,55 @@ def test_a_quarter_is_compared_with_the_one_that_is_named(api: Client, tmp_path:
     assert alone["compare"] is None
 
 
-def test_holders_have_a_history_of_the_quarters_asked_for(api: Client) -> None:
-    found = shown(api, "/tickers/AAPL/holders?quarters=4")["data"]["holders"]
-    assert {row["cik"]: [tuple(one.values()) for one in row["history"]] for row in found} == {
+def test_holders_have_a_history_of_several_quarters(api: Client) -> None:
+    answer = shown(api, "/tickers/AAPL/holders?quarters=4")["data"]["holders"]
+    assert {row["cik"]: [tuple(record.values()) for record in row["history"]] for row in answer} == {
         "0001234567": [("2025-09-30", 15, 3_750, None, None), ("2025-06-30", 10, 2_500, None, None)],
         # Of a quarter without a report nothing is known.
         "0007654321": [("2025-09-30", 1, 250, None, None)],
     }
 
 
-def test_sectors_compare_with_the_quarter_before_by_name(api: Client) -> None:
+def test_compare_prev_names_the_previous_quarter(api: Client) -> None:
     for path in ("by-sector", "by-industry"):
-        named = shown(api, f"/form-13f/aggregation/{path}?compare=prev")["data"]
-        assert named == shown(api, f"/form-13f/aggregation/{path}?compare=2025-06-30")["data"]
+        with_prev = shown(api, f"/form-13f/aggregation/{path}?compare=prev")["data"]
+        assert with_prev == shown(api, f"/form-13f/aggregation/{path}?compare=2025-06-30")["data"]
 
 
 @pytest.mark.parametrize(
     ("sort", "means"),
     [("value_usd", "value"), ("Market_Value", "value"), ("name_of_issuer", "name"), ("SHARES", "shares")],
 )
-def test_columns_sort_by_the_names_that_clients_have(api: Client, sort: str, means: str) -> None:
-    asked, meant = (shown(api, "/form-13f/fund/1234567", sort_by=one)["holdings"] for one in (sort, means))
-    assert asked == meant
+def test_aliases_of_sort_columns_are_accepted(api: Client, sort: str, means: str) -> None:
+    aliased_rows, canonical_rows = (
+        shown(api, "/form-13f/fund/1234567", sort_by=sort_name)["holdings"] for sort_name in (sort, means)
+    )
+    assert aliased_rows == canonical_rows
 
 
-def test_one_quarter_of_holders_is_what_is_shown_anyway(api: Client) -> None:
+def test_holders_of_one_quarter_have_no_history(api: Client) -> None:
     assert shown(api, "/tickers/AAPL/holders?quarters=1")["data"] == shown(api, "/tickers/AAPL/holders")["data"]
 
 
 @pytest.mark.parametrize(
-    ("path", "place"),
+    ("path", "get_page"),
     [
-        ("/form-13f/aggregation/by-ticker", lambda found: found["meta"]["pagination"]),
-        ("/cusip/search?q=apple", lambda found: found["meta"]),
+        ("/form-13f/aggregation/by-ticker", lambda answer: answer["meta"]["pagination"]),
+        ("/cusip/search?q=apple", lambda answer: answer["meta"]),
     ],
 )
-def test_a_page_behind_the_last_still_says_how_many_there_are(api: Client, path: str, place: Any) -> None:
-    whole = place(shown(api, path))
-    behind = place(shown(api, path + ("&" if "?" in path else "?") + "offset=50"))
-    assert (behind["total"], behind["has_more"]) == (whole["total"], False)
-    assert whole["total"] > 0
+def test_a_page_after_the_last_states_the_total(api: Client, path: str, get_page: Any) -> None:
+    first_page = get_page(shown(api, path))
+    behind = get_page(shown(api, path + ("&" if "?" in path else "?") + "offset=50"))
+    assert (behind["total"], behind["has_more"]) == (first_page["total"], False)
+    assert first_page["total"] > 0
 
 
-def test_a_manager_with_several_tickers_bears_the_one_that_its_company_is_shown_with(
-    make_app: Callable[..., App], tmp_path: Path
-) -> None:
+def test_a_manager_has_the_main_ticker_of_its_company(make_app: Callable[..., App], tmp_path: Path) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
-    listed = [{"cik_str": 1234567, "ticker": ticker, "title": "Lamp"} for ticker in ("LMP-B", "LMP-A")]
-    take(app, tmp_path, json.dumps(dict(enumerate(listed))).encode(), ours.june())
+    ticker_list = [{"cik_str": 1234567, "ticker": ticker, "title": "Lamp"} for ticker in ("LMP-B", "LMP-A")]
+    take(app, tmp_path, json.dumps(dict(enumerate(ticker_list))).encode(), fund_filings.june())
     primary = client.get(API + "/xbrl/search?q=1234567").json["data"][0]["ticker"]
     assert primary == "LMP-B"
     for path, rows in (
@@ -717,14 +734,14 @@ def test_a_manager_with_several_tickers_bears_the_one_that_its_company_is_shown_
         assert [row["symbol"] for row in shown(client, f"/form-13f/{path}")[rows]] == [primary], path
 
 
-def test_the_newest_reports_of_an_empty_manager_and_day_are_all(api: Client) -> None:
+def test_empty_filters_select_all_newest_filings(api: Client) -> None:
     assert shown(api, "/form-13f/latest?cik=&since=")["data"] == shown(api, "/form-13f/latest")["data"]
     assert api.get(API + "/form-13f/latest?cik=%20").status == 400
 
 
-def test_what_13f_reports_do_not_say_of_a_security_is_null_with_a_reason(api: Client) -> None:
-    found = shown(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
-    holes = found["meta"]["holes"]
+def test_members_that_13f_lacks_are_null_with_a_reason(api: Client) -> None:
+    answer = shown(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
+    holes = answer["meta"]["holes"]
     assert set(holes) == {
         "close_price",
         "market_cap",
@@ -733,60 +750,60 @@ def test_what_13f_reports_do_not_say_of_a_security_is_null_with_a_reason(api: Cl
         "fund_flow_mcap_pct",
         "filter_ranges.market_cap",
     }
-    assert {tuple(one.values()) for one in holes.values()} == {("hole", "not_in_13f")}
-    assert {row[name] for row in found["data"]["tickers"] for name in holes if "." not in name} == {None}
-    assert found["data"]["filter_ranges"]["market_cap"] == {"min": None, "max": None}
+    assert {tuple(record.values()) for record in holes.values()} == {("hole", "not_in_13f")}
+    assert {row[name] for row in answer["data"]["tickers"] for name in holes if "." not in name} == {None}
+    assert answer["data"]["filter_ranges"]["market_cap"] == {"min": None, "max": None}
 
 
-def test_cover_pages_have_one_order(api: Client) -> None:
+def test_cover_pages_have_a_stable_order(api: Client) -> None:
     path, query = API + "/form-13f/cover-pages", {"query": "period:2025-09-30"}
     assert api.post(path, {**query, "sort": "filed_date"}).json["filings"] == api.post(path, query).json["filings"]
     assert api.post(path, {**query, "sort": "period_of_report"}).json["details"]["param"] == "sort"
 
 
-def test_flows_that_no_fund_can_tell_are_null(api: Client) -> None:
-    found = shown(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
-    assert {(row["fund_flow"], row["fund_change"], row["closed_count"]) for row in found["tickers"]} == {
+def test_flows_without_compared_funds_are_null(api: Client) -> None:
+    answer = shown(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
+    assert {(row["fund_flow"], row["fund_change"], row["closed_count"]) for row in answer["tickers"]} == {
         (None, None, None)
     }
-    assert found["volume"] == {"buy": None, "sell": None, "doubted_buy": 0, "doubted_sell": 0}
+    assert answer["volume"] == {"buy": None, "sell": None, "doubted_buy": 0, "doubted_sell": 0}
 
 
-def test_several_funds_taken_together(api: Client) -> None:
+def test_a_basket_adds_up_several_funds(api: Client) -> None:
     path = "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321,9&period=2025-09-30"
-    found = shown(api, path)
+    answer = shown(api, path)
     assert [
         tuple(
             row[name]
             for name in ("cusip", "funds_holding", "value_usd", "change_type", "share_change", "prev_value_usd")
         )
-        for row in found["positions"]
+        for row in answer["positions"]
     ] == [
         # The second fund's quarter before is not held: its share counts in what is held, not in what changed.
-        (made.APPLE, 2, 4_000, "increased", 5, 2_500),
-        (made.MICROSOFT, 1, 2_500, "decreased", -5, 5_000),
-        (made.ALLY, 0, 0, "closed", -10, 400),
+        (APPLE, 2, 4_000, "increased", 5, 2_500),
+        (MICROSOFT, 1, 2_500, "decreased", -5, 5_000),
+        (ALLY, 0, 0, "closed", -10, 400),
     ]
-    assert found["positions"][0]["pct_of_basket"] == 61.5385
-    assert {name: found["totals"][name] for name in ("total_value_usd", "total_positions")} == {
+    assert answer["positions"][0]["pct_of_basket"] == 61.5385
+    assert {name: answer["totals"][name] for name in ("total_value_usd", "total_positions")} == {
         "total_value_usd": 6_500,
         "total_positions": 2,
     }
-    assert found["basket"]["pending"] == [{"cik": "0000000009", "company_name": None}]
+    assert answer["basket"]["pending"] == [{"cik": "0000000009", "company_name": None}]
     alone = shown(api, path.replace("1234567,", ""))["positions"]
     assert [(row["change_type"], row["prev_value_usd"], row["share_change"]) for row in alone] == [(None, None, None)]
     sized = shown(api, path + "&size=1&sort_by=change&sort_order=asc")
-    assert ([row["cusip"] for row in sized["positions"]], sized["meta"]["has_more"]) == ([made.ALLY], True)
+    assert ([row["cusip"] for row in sized["positions"]], sized["meta"]["has_more"]) == ([ALLY], True)
 
 
-def test_sectors_and_industries_of_a_quarter(api: Client) -> None:
-    found = shown(api, "/form-13f/aggregation/by-sector")["data"]
-    (sector,) = found["sectors"]
+def test_sectors_and_industries_have_sums_over_funds(api: Client) -> None:
+    answer = shown(api, "/form-13f/aggregation/by-sector")["data"]
+    (sector,) = answer["sectors"]
     assert (sector["sector"], sector["fund_flow"], sector["total_value"]) == ("Manufacturing", 1_250, 4_000)
     assert (sector["fund_count"], sector["momentum"], sector["confidence"]) == (2, "strong_inflow", "low")
-    assert (found["total_value"], found["coverage_pct"]) == (6_500, 61.5385)
+    assert (answer["total_value"], answer["coverage_pct"]) == (6_500, 61.5385)
     (industry,) = sector["industries"]["inflows"]
-    assert [one["ticker"] for one in industry["top_movers"]] == ["AAPL"]
+    assert [record["ticker"] for record in industry["top_movers"]] == ["AAPL"]
     (industry,) = shown(api, "/form-13f/aggregation/by-industry")["data"]["industries"]
     assert (industry["industry"], industry["sector"]["name"], industry["increased_count"]) == (
         "Machinery and Computer Equipment",
@@ -795,45 +812,45 @@ def test_sectors_and_industries_of_a_quarter(api: Client) -> None:
     )
 
 
-def test_who_holds_a_ticker(api: Client) -> None:
-    found = shown(api, "/tickers/aapl/holders")["data"]
+def test_holders_of_a_ticker(api: Client) -> None:
+    answer = shown(api, "/tickers/aapl/holders")["data"]
     assert [
         (row["name"], row["shares"], row["chg_shares"], row["status"], row["pct_of_portfolio"])
-        for row in found["holders"]
+        for row in answer["holders"]
     ] == [("Lamp Capital LP", 15, 5, "increased", 33.3333), ("Shade Partners", 1, None, None, 100)]
-    assert (found["total_shares"], found["total_value"], found["total_holders"]) == (16, 4_000, 2)
+    assert (answer["total_shares"], answer["total_value"], answer["total_holders"]) == (16, 4_000, 2)
     assert shown(api, "/tickers/AAPL/holders", limit=1)["data"]["has_more"] is True
     assert shown(api, "/tickers/AAPL/holders", status="increased")["data"]["total_count"] == 1
-    searched = shown(api, "/form-13f/holdings/search", q=made.APPLE, limit=1)
+    searched = shown(api, "/form-13f/holdings/search", q=APPLE, limit=1)
     assert (searched["resolved"]["ticker"], searched["meta"]) == (
         "AAPL",
         {"total": 2, "has_more": True, "doubted_count": 0, "doubted_value": 0},
     )
 
 
-def test_a_ticker_quarter_by_quarter(api: Client) -> None:
-    found = shown(api, "/tickers/AAPL/fund-trends")["data"]
+def test_a_ticker_has_a_trend_by_quarter(api: Client) -> None:
+    answer = shown(api, "/tickers/AAPL/fund-trends")["data"]
     assert [
         (row["date"], row["total_shares"], row["fund_count"], row["share_change"], row["fund_flow"])
-        for row in found["quarters"]
+        for row in answer["quarters"]
     ] == [("2025-09-30", 16, 2, 5, 1_250), ("2025-06-30", 10, 1, None, None)]
 
 
 SPLIT = b"ticker,date,close,stock splits\nAAPL,2025-08-19,2500,\nAAPL,2025-08-20,250,10:1\n"
-HUNDRED = ("09-30-2025", "2025-11-14", [(made.APPLE, 25_000, 100), (made.MICROSOFT, 2_500, 5)])
+HUNDRED = ("09-30-2025", "2025-11-14", [(APPLE, 25_000, 100), (MICROSOFT, 2_500, 5)])
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (1, 2, 3, 0)])
-def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
+def test_a_split_is_no_purchase_in_any_order_of_documents(
     make_app: Callable[..., App], tmp_path: Path, order: tuple[int, ...]
 ) -> None:
     app = make_app(**ACCOUNTS)
     user = users.create(app, "ann@example.com", "pro", NOW)
-    documents = (SPLIT, ours.june(), submission(2, HUNDRED), TICKERS)
-    take(app, tmp_path, *(documents[one] for one in order))
+    documents = (SPLIT, fund_filings.june(), submission(2, HUNDRED), TICKERS)
+    take(app, tmp_path, *(documents[record] for record in order))
     client = Client(app, user.api_key)
     fund = shown(client, "/form-13f/fund/1234567", status="all")
-    apple = next(one for one in fund["holdings"] if one["ticker"] == "AAPL")
+    apple = next(record for record in fund["holdings"] if record["ticker"] == "AAPL")
     assert (apple["status"], apple["previous_shares"], apple["change_shares"], apple["split_factor"]) == (
         "unchanged",
         100,
@@ -850,23 +867,23 @@ def test_a_split_within_a_quarter_is_no_purchase_whenever_it_becomes_known(
         0,
     )
     trend = shown(client, "/tickers/AAPL/fund-trends")["data"]["quarters"]
-    assert [(one["total_shares"], one["share_change"], one["fund_flow"]) for one in trend] == [
+    assert [(record["total_shares"], record["share_change"], record["fund_flow"]) for record in trend] == [
         (100, 0, 0),
         (10, None, None),
     ]
-    history = shown(client, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
+    history = shown(client, f"/form-13f/fund/1234567/cusip/{APPLE}/history")
     assert (history["split_adjusted"], history["splits"]) == (
         True,
         [{"date": "2025-08-20", "ratio": 10, "source": "prices"}],
     )
-    told = ("shares", "shares_raw", "shares_delta", "split_factor")
-    assert [tuple(one[name] for name in told) for one in history["history"]] == [
+    columns = ("shares", "shares_raw", "shares_delta", "split_factor")
+    assert [tuple(record[name] for name in columns) for record in history["history"]] == [
         (100, 100, 0, 10),
         (100, 10, None, None),
     ]
 
 
-def test_made_up_splits_change_nothing_that_funds_reported(make_app: Callable[..., App], tmp_path: Path) -> None:
+def test_synthetic_splits_do_not_change_reports(make_app: Callable[..., App], tmp_path: Path) -> None:
     app = make_app(**ACCOUNTS)
     user = users.create(app, "ann@example.com", "pro", NOW)
     made_up = (
@@ -874,69 +891,74 @@ def test_made_up_splits_change_nothing_that_funds_reported(make_app: Callable[..
         .replace(b",\n", b",,synthetic\n")
         .replace(b"1\n", b"1,synthetic\n")
     )
-    take(app, tmp_path, TICKERS, made_up, ours.june(), submission(2, HUNDRED))
-    history = shown(Client(app, user.api_key), f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")
+    take(app, tmp_path, TICKERS, made_up, fund_filings.june(), submission(2, HUNDRED))
+    history = shown(Client(app, user.api_key), f"/form-13f/fund/1234567/cusip/{APPLE}/history")
     assert (history["split_adjusted"], history["splits"]) == (False, [])
-    assert [one["shares_delta"] for one in history["history"]] == [90, None]
+    assert [record["shares_delta"] for record in history["history"]] == [90, None]
 
 
 def test_tickers_are_completed(api: Client) -> None:
-    assert [(one["symbol"], one["score"]) for one in shown(api, "/tickers/autocomplete", q="aa")["tickers"]] == [
-        ("AAPL", 80)
-    ]
-    assert [(one["symbol"], one["score"]) for one in shown(api, "/tickers/autocomplete", q="apple in")["tickers"]] == []
-    assert [one["score"] for one in shown(api, "/tickers/autocomplete", q="Apple")["tickers"]] == [50]
+    assert [
+        (record["symbol"], record["score"]) for record in shown(api, "/tickers/autocomplete", q="aa")["tickers"]
+    ] == [("AAPL", 80)]
+    assert [
+        (record["symbol"], record["score"]) for record in shown(api, "/tickers/autocomplete", q="apple in")["tickers"]
+    ] == []
+    assert [record["score"] for record in shown(api, "/tickers/autocomplete", q="Apple")["tickers"]] == [50]
     assert shown(api, "/tickers/autocomplete", q="%%")["tickers"] == []
 
 
 # ---- CUSIPs
 
 
-def test_a_cusip_is_looked_up_with_its_evidence(api: Client) -> None:
-    found = shown(api, f"/cusip/lookup/{made.MICROSOFT.lower()}")
-    assert (found["ticker"], found["evidence"], found["seen_in"]) == ("MSFT", "csv", ours.accession(2))
-    assert shown(api, "/cusip/ticker/msft")["cusip"] == made.MICROSOFT
-    assert shown(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == made.APPLE
+def test_a_cusip_has_a_ticker_with_evidence(api: Client) -> None:
+    answer = shown(api, f"/cusip/lookup/{MICROSOFT.lower()}")
+    assert (answer["ticker"], answer["evidence"], answer["seen_in"]) == ("MSFT", "csv", fund_filings.accession(2))
+    assert shown(api, "/cusip/ticker/msft")["cusip"] == MICROSOFT
+    assert shown(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == APPLE
 
 
-def test_a_batch_says_why_a_cusip_is_not_resolved(api: Client) -> None:
-    found = api.post(API + "/cusip/batch", {"cusips": [made.APPLE, made.ALLY, "88579Y101", "037833101"]}).json
-    assert [(one["ticker"], one["reason"]) for one in found["results"]] == [
+def test_a_batch_states_why_a_cusip_has_no_ticker(api: Client) -> None:
+    answer = api.post(API + "/cusip/batch", {"cusips": [APPLE, ALLY, "88579Y101", "037833101"]}).json
+    assert [(record["ticker"], record["reason"]) for record in answer["results"]] == [
         ("AAPL", None),
         (None, "ticker_not_known"),
         (None, "unknown_cusip"),
         (None, "invalid_cusip"),
     ]
-    assert found["meta"] == {"requested": 4, "resolved": 1, "unmapped": 3}
+    assert answer["meta"] == {"requested": 4, "resolved": 1, "unmapped": 3}
 
 
 def test_a_chain_ends_at_the_current_cusip(api: Client) -> None:
-    found = shown(api, "/cusip/chain/464286640")
-    assert [(one["cusip"], one["is_current"]) for one in found["chain"]] == [("464286640", False), ("78462F103", True)]
+    answer = shown(api, "/cusip/chain/464286640")
+    assert [(record["cusip"], record["is_current"]) for record in answer["chain"]] == [
+        ("464286640", False),
+        ("78462F103", True),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "expected"),
     [
-        ("apple", [(made.APPLE, 70)]),
-        ("AAPL", [(made.APPLE, 100)]),
-        ("037833", [(made.APPLE, 80)]),
+        ("apple", [(APPLE, 70)]),
+        ("AAPL", [(APPLE, 100)]),
+        ("037833", [(APPLE, 80)]),
         ("financ ally", []),
-        ("finl ally", [(made.ALLY, 50)]),
-        ("all", [(made.ALLY, 70)]),
+        ("finl ally", [(ALLY, 50)]),
+        ("all", [(ALLY, 70)]),
         ("%", []),
         ("[", []),
     ],
 )
-def test_securities_are_searched(api: Client, search: str, found: list[Any]) -> None:
+def test_securities_are_searched(api: Client, search: str, expected: list[Any]) -> None:
     rows = shown(api, "/cusip/search", q=search)["results"]
-    assert [(row["cusip"], row["score"]) for row in rows] == found
+    assert [(row["cusip"], row["score"]) for row in rows] == expected
 
 
-def test_how_many_cusips_are_known(api: Client) -> None:
-    found = shown(api, "/cusip/stats")
-    assert (found["total_cusips"], found["mapped"], found["with_cik"]) == (5, 3, 1)
-    assert found["by_security_group"]["Stocks"] == 3
+def test_statistics_count_known_cusips(api: Client) -> None:
+    answer = shown(api, "/cusip/stats")
+    assert (answer["total_cusips"], answer["mapped"], answer["with_cik"]) == (5, 3, 1)
+    assert answer["by_security_group"]["Stocks"] == 3
 
 
 # ---- refusals
@@ -984,7 +1006,7 @@ def test_how_many_cusips_are_known(api: Client) -> None:
         ("/cusip/chain/88579Y101", 404, "NOT_FOUND"),
     ],
 )
-def test_what_is_not_there_and_what_is_wrong_are_told_apart(api: Client, path: str, status: int, code: str) -> None:
+def test_missing_data_and_wrong_parameters_differ(api: Client, path: str, status: int, code: str) -> None:
     answer = api.get(API + path)
     assert (answer.status, answer.json["code"]) == (status, code)
 
@@ -1003,7 +1025,7 @@ def test_what_is_not_there_and_what_is_wrong_are_told_apart(api: Client, path: s
         ("/cusip/batch", {"cusips": ["1"] * 201}),
     ],
 )
-def test_a_body_that_is_wrong_is_refused(api: Client, path: str, body: Any) -> None:
+def test_invalid_bodies_are_refused(api: Client, path: str, body: Any) -> None:
     answer = api.post(API + path, body)
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
 
@@ -1011,9 +1033,7 @@ def test_a_body_that_is_wrong_is_refused(api: Client, path: str, body: Any) -> N
 @pytest.mark.parametrize(
     "path", ["/tickers/LMP/holders", "/tickers/lmp/fund-trends", "/cusip/ticker/LMP", "/form-13f/holdings/search?q=LMP"]
 )
-def test_a_ticker_that_is_known_without_a_cusip_is_not_an_unknown_one(
-    make_app: Callable[..., App], tmp_path: Path, path: str
-) -> None:
+def test_a_ticker_without_a_cusip_is_not_covered(make_app: Callable[..., App], tmp_path: Path, path: str) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     take(app, tmp_path, b'{"0":{"cik_str":77,"ticker":"LMP","title":"Lamp Inc."}}')
@@ -1022,7 +1042,7 @@ def test_a_ticker_that_is_known_without_a_cusip_is_not_an_unknown_one(
     assert answer.json["details"] == {"ticker": "LMP", "cik": "0000000077"}
 
 
-def test_an_empty_store_says_that_nothing_is_held(make_app: Callable[..., App]) -> None:
+def test_an_empty_database_is_not_covered(make_app: Callable[..., App]) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     assert client.get(API + "/form-13f/aggregation/by-ticker").json["code"] == "NOT_COVERED"
@@ -1031,11 +1051,11 @@ def test_an_empty_store_says_that_nothing_is_held(make_app: Callable[..., App]) 
     assert shown(client, "/cusip/stats")["mapping_rate"] is None
 
 
-def test_paths_and_costs_are_those_of_the_contract() -> None:
+def test_paths_and_costs_match_the_contract() -> None:
     wire = Path(__file__).parents[3] / "shared" / "contract" / "wire.json"
     if not wire.is_file():
         pytest.skip("the contract (../shared/contract) is not here")
     contract = json.loads(wire.read_text())
     costs = {f"{route.method} {route.path}": route.cost for route in ROUTES}
-    mine = {f"{method} {API}{route}" for method, route, _, _ in CALLS}
-    assert {name: costs[name] for name in mine} == {name: contract[name]["cost"] for name in mine}
+    tested_routes = {f"{method} {API}{route}" for method, route, _, _ in CALLS}
+    assert {name: costs[name] for name in tested_routes} == {name: contract[name]["cost"] for name in tested_routes}

@@ -1,4 +1,4 @@
-"""What is reckoned of 13F reports: costs and gains, returns over a quarter, rotation, and what insiders bought too."""
+"""Analytics of 13F reports: costs and gains, returns over a quarter, rotation, and cross signals with insiders."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from finapi.market.insiders import insider_store
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.support import thirteenf_xml as made
 from tests.support.fund_filings import submission, take
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
+from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT, OTHER_FUND
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 API = "/api/v1/form-13f"
 SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not None}
 
 # Lamp: Microsoft is opened at 500, raised by ten at 600 and cut to a quarter; Apple was there before the reports.
-MARCH = ("03-31-2025", "2025-05-14", [(made.APPLE, 2_000, 10)])
-JUNE = ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)])
-SEPTEMBER = ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.MICROSOFT, 12_000, 20)])
-DECEMBER = ("12-31-2025", "2026-01-20", [(made.APPLE, 3_000, 15), (made.MICROSOFT, 3_300, 5)])
-LAMP = [submission(number, one) for number, one in enumerate((MARCH, JUNE, SEPTEMBER, DECEMBER), 1)]
-SHADE = {"cik": made.OTHER_FUND, "name": "Shade Partners"}
+MARCH = ("03-31-2025", "2025-05-14", [(APPLE, 2_000, 10)])
+JUNE = ("06-30-2025", "2025-08-14", [(APPLE, 2_500, 10), (MICROSOFT, 5_000, 10)])
+SEPTEMBER = ("09-30-2025", "2025-11-14", [(APPLE, 3_750, 15), (MICROSOFT, 12_000, 20)])
+DECEMBER = ("12-31-2025", "2026-01-20", [(APPLE, 3_000, 15), (MICROSOFT, 3_300, 5)])
+LAMP = [submission(number, quarter) for number, quarter in enumerate((MARCH, JUNE, SEPTEMBER, DECEMBER), 1)]
+SHADE = {"cik": OTHER_FUND, "name": "Shade Partners"}
 # Shade holds Ally, which has no price, for nine tenths of its dollars.
 OTHERS = [
-    submission(5, ("09-30-2025", "2025-11-12", [(made.APPLE, 250, 1), (made.ALLY, 2_250, 50)]), **SHADE),
-    submission(6, ("12-31-2025", "2026-01-21", [(made.APPLE, 2_000, 10), (made.ALLY, 2_250, 50)]), **SHADE),
+    submission(5, ("09-30-2025", "2025-11-12", [(APPLE, 250, 1), (ALLY, 2_250, 50)]), **SHADE),
+    submission(6, ("12-31-2025", "2026-01-21", [(APPLE, 2_000, 10), (ALLY, 2_250, 50)]), **SHADE),
 ]
 PRICES = b"""ticker,date,close,dividends,stock splits
 MSFT,2025-09-30,600,,
@@ -79,14 +79,14 @@ def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
 # ---- costs
 
 
-def test_shares_cost_what_they_were_worth_when_they_first_appeared(api: Client) -> None:
+def test_shares_cost_their_first_reported_value(api: Client) -> None:
     answer = shown(api, "/fund/1234567/holdings-analytics")
     microsoft, apple = answer["holdings"]
     # 10 at 500 and 10 at 600; three quarters of them were sold.
-    told = ("cost_basis", "avg_buy_price", "market_value", "unrealized_pnl", "unrealized_pnl_pct")
-    assert [microsoft[name] for name in told] == [2_750, 550, 3_300, 550, 20]
-    told = ("first_added", "holding_period_days", "holding_period_quarters", "last_transaction_quarter")
-    assert [microsoft[name] for name in told] == ["2025-06-30", 184, 2, "2025-12-31"]
+    columns = ("cost_basis", "avg_buy_price", "market_value", "unrealized_pnl", "unrealized_pnl_pct")
+    assert [microsoft[name] for name in columns] == [2_750, 550, 3_300, 550, 20]
+    columns = ("first_added", "holding_period_days", "holding_period_quarters", "last_transaction_quarter")
+    assert [microsoft[name] for name in columns] == ["2025-06-30", 184, 2, "2025-12-31"]
     assert (microsoft["last_share_delta"], microsoft["sector"], microsoft["reason"]) == (-15, None, None)
     assert (apple["last_share_delta"], apple["last_transaction_quarter"]) == (5, "2025-09-30")
     assert (apple["sector"], apple["cost_basis"], apple["reason"]) == (
@@ -96,7 +96,7 @@ def test_shares_cost_what_they_were_worth_when_they_first_appeared(api: Client) 
     )
 
 
-def test_sums_say_of_how_much_the_cost_is_known(api: Client) -> None:
+def test_sums_state_the_part_with_known_costs(api: Client) -> None:
     assert shown(api, "/fund/1234567/holdings-analytics")["summary"] == {
         "total_cost_basis": 2_750,
         "total_market_value": 6_300,
@@ -109,7 +109,7 @@ def test_sums_say_of_how_much_the_cost_is_known(api: Client) -> None:
     }
 
 
-def test_no_cost_at_all_is_null_and_not_zero(app: App, tmp_path: Path) -> None:
+def test_unknown_costs_are_null(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, LAMP[0])
     summary = shown(client(app), "/fund/1234567/holdings-analytics")["summary"]
     unknown = ("total_cost_basis", "total_unrealized_pnl", "total_unrealized_pnl_pct", "avg_holding_period_days")
@@ -117,14 +117,14 @@ def test_no_cost_at_all_is_null_and_not_zero(app: App, tmp_path: Path) -> None:
     assert (summary["total_market_value"], summary["cost_coverage_pct"]) == (2_000, 0)
 
 
-def test_a_table_that_is_not_whole_has_no_costs_and_says_why(app: App, tmp_path: Path) -> None:
+def test_an_incomplete_table_has_no_costs_with_a_reason(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP[:3], submission(4, DECEMBER, entries=90))
     answer = shown(client(app), "/fund/1234567/holdings-analytics")
     assert of(answer["holdings"], "cost_basis", "reason") == [[None, "quarter_incomplete"]] * 2
     assert answer["meta"]["changes"]["reason"] == "quarter_incomplete"
 
 
-def test_what_was_not_counted_yet_says_so(app: App, tmp_path: Path) -> None:
+def test_costs_that_are_not_computed_yet_have_a_reason(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP)
     with app.db.write() as tx:
         # As a migration and an ingest that was killed leave it.
@@ -133,24 +133,24 @@ def test_what_was_not_counted_yet_says_so(app: App, tmp_path: Path) -> None:
     assert of(rows, "cost_basis", "reason") == [[2_750, None], [None, "counted_with_the_next_ingest"]]
 
 
-def test_a_close_after_the_quarter_and_a_split_since_count(app: App, tmp_path: Path) -> None:
+def test_later_closes_and_splits_count(app: App, tmp_path: Path) -> None:
     later = PRICES + b"MSFT,2026-01-15,350,,2\nMSFT,2026-01-16,360,,\n"
     take(app, tmp_path, *NAMES, *LAMP, later)
     microsoft = shown(client(app), "/fund/1234567/holdings-analytics?sort_by=ticker")["holdings"][0]
-    told = ("shares", "shares_raw", "split_factor", "current_price", "price_source", "price_date", "market_value")
-    assert [microsoft[name] for name in told] == [10, 5, 2, 360, "close", "2026-01-16", 3_600]
+    columns = ("shares", "shares_raw", "split_factor", "current_price", "price_source", "price_date", "market_value")
+    assert [microsoft[name] for name in columns] == [10, 5, 2, 360, "close", "2026-01-16", 3_600]
     assert (microsoft["avg_buy_price"], microsoft["unrealized_pnl"]) == (275, 850)
 
 
-def test_costs_are_the_same_in_whatever_order_reports_come(make_app: Callable[..., App], tmp_path: Path) -> None:
-    found = []
+def test_the_order_of_reports_does_not_change_costs(make_app: Callable[..., App], tmp_path: Path) -> None:
+    stored_costs = []
     for turn, order in enumerate(itertools.permutations(LAMP)):
         app = make_app(**ACCOUNTS)
         folder = tmp_path / str(turn)
         folder.mkdir()
         take(app, folder, *NAMES, PRICES, *order)
         api = client(app)
-        found.append(
+        stored_costs.append(
             [
                 shown(api, path)["data" if "perf" in path else "holdings"]
                 for path in (
@@ -159,12 +159,12 @@ def test_costs_are_the_same_in_whatever_order_reports_come(make_app: Callable[..
                 )
             ]
         )
-    assert all(one == found[0] for one in found)
-    assert found[0][0][0]["cost_basis"] == 2_750
+    assert all(quarter == stored_costs[0] for quarter in stored_costs)
+    assert stored_costs[0][0][0]["cost_basis"] == 2_750
 
 
-def test_an_amendment_moves_the_cost_of_what_came_after(app: App, tmp_path: Path) -> None:
-    restated = ("06-30-2025", "2026-01-05", [(made.APPLE, 2_500, 10), (made.MICROSOFT, 4_000, 10)])
+def test_an_amendment_changes_the_costs_of_later_quarters(app: App, tmp_path: Path) -> None:
+    restated = ("06-30-2025", "2026-01-05", [(APPLE, 2_500, 10), (MICROSOFT, 4_000, 10)])
     amendment = submission(9, restated, form="13F-HR/A", amendment=(1, "RESTATEMENT"))
     take(app, tmp_path, *NAMES, *LAMP, amendment)
     microsoft = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"][0]
@@ -183,21 +183,21 @@ def test_costs_are_sorted_and_paged(api: Client) -> None:
 # ---- returns
 
 
-def test_funds_are_ranked_by_what_their_shares_returned(api: Client) -> None:
+def test_funds_are_ranked_by_return(api: Client) -> None:
     answer = shown(api, "/fund-performance?include_all=true")
     lamp, shade = answer["data"]["leaderboard"]
     assert (answer["data"]["quarter"], answer["data"]["begins"]) == ("2025-12-31", "2025-09-30")
     # A tenth of 12,000 dollars gained, a fifth of 3,750 lost.
-    told = ("rank", "portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct", "reason")
-    assert [lamp[name] for name in told] == [1, 2.8571, 15_750, 2, 100, None]
+    columns = ("rank", "portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct", "reason")
+    assert [lamp[name] for name in columns] == [1, 2.8571, 15_750, 2, 100, None]
     assert lamp["top_contributors"] == [{"ticker": "MSFT", "return_pct": 10, "contribution_pct": 7.619}]
     assert lamp["top_detractors"] == [{"ticker": "AAPL", "return_pct": -20, "contribution_pct": -4.7619}]
     # No return is made of a tenth of a portfolio.
-    assert [shade[name] for name in told] == [None, None, 2_500, 2, 10, "price_coverage_low"]
+    assert [shade[name] for name in columns] == [None, None, 2_500, 2, 10, "price_coverage_low"]
     assert (answer["data"]["total_funds"], answer["data"]["eligible_funds"]) == (2, 2)
 
 
-def test_funds_are_narrowed_and_keep_their_rank(api: Client) -> None:
+def test_filtered_funds_keep_their_rank(api: Client) -> None:
     assert shown(api, "/fund-performance")["data"]["eligible_funds"] == 0
     assert shown(api, "/fund-performance?min_aum=12345678901.5")["meta"]["filters"]["min_aum"] == 12_345_678_902
     small = "/fund-performance?min_aum=1000&min_holdings=1"
@@ -213,11 +213,11 @@ def test_funds_are_narrowed_and_keep_their_rank(api: Client) -> None:
     }
 
 
-def test_without_prices_there_is_no_return_and_a_reason(app: App, tmp_path: Path) -> None:
+def test_without_prices_a_return_is_null_with_a_reason(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP)
     (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
-    told = ("portfolio_return_pct", "reason", "price_coverage_pct", "top_contributors")
-    assert [row[name] for name in told] == [None, "no_prices_held", 0, []]
+    columns = ("portfolio_return_pct", "reason", "price_coverage_pct", "top_contributors")
+    assert [row[name] for name in columns] == [None, "no_prices_held", 0, []]
     missing = client_answer(app, "/fund-performance?quarter=2020-12-31")
     assert (missing.status, missing.json["details"]["covered_periods"][0]) == (404, "2025-12-31")
 
@@ -226,29 +226,29 @@ def client_answer(app: App, path: str) -> Any:
     return Client(app, users.create(app, "ben@example.com", "pro", NOW).api_key).get(API + path)
 
 
-def test_a_close_of_weeks_before_is_not_that_of_the_quarters_end(app: App, tmp_path: Path) -> None:
+def test_a_close_weeks_before_the_quarter_end_does_not_count(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, PRICES.replace(b"2025-12-31", b"2025-12-12"))
     (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
     assert (row["price_coverage_pct"], row["reason"]) == (23.8095, "price_coverage_low")
 
 
-def test_prices_that_come_later_or_change_are_counted(app: App, tmp_path: Path) -> None:
+def test_later_and_changed_prices_change_returns(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, PRICES, *LAMP, *NAMES)  # prices first, and the tickers last of all
-    asked = "/fund-performance?include_all=true"
-    assert shown(client(app), asked)["data"]["leaderboard"][0]["portfolio_return_pct"] == 2.8571
+    path = "/fund-performance?include_all=true"
+    assert shown(client(app), path)["data"]["leaderboard"][0]["portfolio_return_pct"] == 2.8571
     take(app, tmp_path, PRICES.replace(b"660", b"720") + b"MSFT,2026-01-02,700,,\n")
-    answer = client_answer(app, asked).json
+    answer = client_answer(app, path).json
     assert answer["data"]["leaderboard"][0]["portfolio_return_pct"] == 10.4762
 
 
-def test_dividends_and_splits_count_and_files_without_them_say_so(app: App, tmp_path: Path) -> None:
+def test_returns_include_dividends_and_splits(app: App, tmp_path: Path) -> None:
     split = PRICES.replace(b"MSFT,2025-12-31,660,,", b"MSFT,2025-11-03,320,,2\nMSFT,2025-12-31,330,,")
     take(app, tmp_path, *NAMES, *LAMP, split)
     (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
     assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 0)
 
 
-def test_unadjusted_prices_are_told(app: App, tmp_path: Path) -> None:
+def test_the_unadjusted_part_is_stated(app: App, tmp_path: Path) -> None:
     bare = b"ticker,date,close\nMSFT,2025-09-30,600\nMSFT,2025-12-31,660\nAAPL,2025-09-30,250\nAAPL,2025-12-31,200\n"
     take(app, tmp_path, *NAMES, *LAMP, bare)
     (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
@@ -282,10 +282,10 @@ def forget(app: App) -> None:
             tx._connection.execute(sql)
 
 
-def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, tmp_path: Path) -> None:
+def test_due_costs_are_computed_in_portions_after_a_kill(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
-    whole = kept(app)
-    assert (len(whole["fund_returns"]), whole["funds_uncounted"]) == (6, [])
+    stored_rows = kept(app)
+    assert (len(stored_rows["fund_returns"]), stored_rows["funds_uncounted"]) == (6, [])
     forget(app)
     portions = 0
     for _ in range(4):
@@ -294,7 +294,7 @@ def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, t
     # Killed here: Lamp is counted up to its third quarter. Whatever is ingested next ends it.
     assert kept(app)["funds_uncounted"] == [(1234567, "2025-12-31", 0, 0), (7654321, "2025-09-30", 0, 0)]
     take(app, tmp_path, TICKERS)
-    assert kept(app) == whole
+    assert kept(app) == stored_rows
     forget(app)
     due = True
     while due:
@@ -302,10 +302,10 @@ def test_what_is_due_is_counted_in_portions_and_goes_on_after_a_kill(app: App, t
             due = cost_basis.recompute_portion(tx, 1)
         portions += 1
     # Prices, six quarters of funds, funds of the quarter with prices one by one and its end, and nothing.
-    assert (portions, kept(app)) == (11, whole)
+    assert (portions, kept(app)) == (11, stored_rows)
 
 
-def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: App, tmp_path: Path) -> None:
+def test_a_changed_return_restarts_its_quarter(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
     forget(app)
     while kept(app)["funds_uncounted"]:
@@ -320,38 +320,44 @@ def test_a_return_that_changes_while_its_quarter_is_counted_begins_it_anew(app: 
     assert of(rows, "cik", "portfolio_return_pct") == [["0001234567", 6.6667], ["0007654321", None]]
 
 
-def test_each_return_of_a_fund_is_counted_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted, count = [], fund_returns.build_return_row
+def test_each_return_of_a_fund_is_computed_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+    build_return_row = fund_returns.build_return_row
+
+    def record_call(tx: Any, *key: Any) -> Any:
+        computed.append(key)
+        return build_return_row(tx, *key)
+
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
     forget(app)
-    monkeypatch.setattr(fund_returns, "build_return_row", lambda tx, *one: (counted.append(one), count(tx, *one))[1])
+    monkeypatch.setattr(fund_returns, "build_return_row", record_call)
     cost_basis.recompute_all(app.db)
-    assert (len(counted), len(set(counted))) == (6, 6)
+    assert (len(computed), len(set(computed))) == (6, 6)
 
 
-def test_the_kept_return_is_null_below_the_least_coverage(app: App) -> None:
+def test_the_stored_return_is_null_below_the_coverage(app: App) -> None:
     with app.db.write() as tx:
         tx._connection.execute("PRAGMA defer_foreign_keys=ON")
         rows = [
             ("2025-12-31", cik, 1, 100, fund_returns.MIN_COVERAGE_PCT - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)
         ]
         tx.insert_rows("upsert_fund_return", rows)
-        found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
+        rows_found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
         tx._connection.execute("DELETE FROM fund_returns")
-    assert [row[0] for row in found] == [None, 0.1]
+    assert [row[0] for row in rows_found] == [None, 0.1]
 
 
 # ---- rotation
 
 
-def test_rotation_is_what_was_bought_for_each_dollar_sold(app: App, tmp_path: Path) -> None:
+def test_rotation_is_dollars_bought_per_dollar_sold(app: App, tmp_path: Path) -> None:
     bank = SUBMISSIONS.replace(b"320193", b"40729").replace(b"3571", b"6021").replace(b"AAPL", b"ALLY")
     bank = bank.replace(b"Apple Inc.", b"Ally Financial Inc.")
-    first = submission(1, ("06-30-2025", "2025-08-14", [(made.APPLE, 2_500, 10), (made.ALLY, 4_000, 100)]))
-    then = submission(2, ("09-30-2025", "2025-11-14", [(made.APPLE, 3_750, 15), (made.ALLY, 2_000, 50)]))
+    first = submission(1, ("06-30-2025", "2025-08-14", [(APPLE, 2_500, 10), (ALLY, 4_000, 100)]))
+    then = submission(2, ("09-30-2025", "2025-11-14", [(APPLE, 3_750, 15), (ALLY, 2_000, 50)]))
     shade = [
-        submission(3, ("06-30-2025", "2025-08-12", [(made.APPLE, 1_000, 4), (made.ALLY, 400, 10)]), **SHADE),
-        submission(4, ("09-30-2025", "2025-11-12", [(made.APPLE, 500, 2), (made.ALLY, 800, 20)]), **SHADE),
+        submission(3, ("06-30-2025", "2025-08-12", [(APPLE, 1_000, 4), (ALLY, 400, 10)]), **SHADE),
+        submission(4, ("09-30-2025", "2025-11-12", [(APPLE, 500, 2), (ALLY, 800, 20)]), **SHADE),
     ]
     take(app, tmp_path, *NAMES, bank, first, then, *shade)
     data = shown(client(app), "/market-rotation?compare=prev")["data"]
@@ -387,23 +393,23 @@ def test_rotation_of_a_quarter_without_reports_is_refused(api: Client) -> None:
 
 def bought(app: App, *trades: tuple[int, str, tuple[str, str]]) -> None:
     with app.db.write() as tx:
-        for number, (shares, day, who) in enumerate(trades, 1):
+        for number, (shares, day, owner_cik) in enumerate(trades, 1):
             accession = f"0000320193-25-{number:06}"
             row = transaction("P", str(shares), "200", date=day, after="20000")
-            document = form(row, period=day, owners=(owner(who),), issuer=("0000320193", "Apple Inc.", "AAPL"))
+            document = form(row, period=day, owners=(owner(owner_cik),), issuer=("0000320193", "Apple Inc.", "AAPL"))
             filed = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at="2026-01-15")
             insider_store.upsert_form(tx, ownership_forms.parse(document, accession), filed, NOW)
 
 
-def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> None:
+def test_cross_signals_of_funds_and_insiders(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS)
     bought(app, (10, "2025-12-01", ANN), (5, "2026-01-05", BEN), (100, "2025-11-30", ANN))
     api = client(app)
     data = shown(api, "/cross-filing-signals")["data"]
     (row,) = data["signals"]
     # Shade bought nine shares at 200 dollars; the purchase of 30 November is 31 days before the quarter's end.
-    told = ("symbol", "fund_flow", "fund_flow_pct", "fund_count", "insider_buyer_count", "insider_buy_value")
-    assert [row[name] for name in told] == ["AAPL", 1_800, 36, 2, 2, 3_000]
+    columns = ("symbol", "fund_flow", "fund_flow_pct", "fund_count", "insider_buyer_count", "insider_buy_value")
+    assert [row[name] for name in columns] == ["AAPL", 1_800, 36, 2, 2, 3_000]
     assert [row[name] for name in ("first_buy_date", "last_buy_date")] == ["2025-12-01", "2026-01-05"]
     assert (row["attractiveness_score"], row["attractiveness_components"][0]) == (
         100,
@@ -424,7 +430,7 @@ def test_what_funds_and_insiders_bought_at_once(app: App, tmp_path: Path) -> Non
         assert api.get(f"{API}/cross-filing-signals?{wrong}").json["code"] == "INVALID_PARAM"
 
 
-def test_no_insiders_are_no_signals_and_it_is_said(api: Client) -> None:
+def test_without_insiders_there_are_no_signals(api: Client) -> None:
     data = shown(api, "/cross-filing-signals")["data"]
     assert (data["signals"], data["signal_count"]) == ([], 0)
     assert "held of no day" in data["coverage_note"]

@@ -1,4 +1,4 @@
-"""Fund to fund: the largest moves of a quarter, overlaps, and what closed rows and other managers are told."""
+"""Comparisons of funds: the largest moves of a quarter, overlaps, closed positions and other managers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from finapi.app import App
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.support import fund_filings as ours
-from tests.support import thirteenf_xml as made
+from tests.support import fund_filings, thirteenf_xml
 from tests.support.fund_filings import submission, take
+from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT, OTHER_FUND
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 API = "/api/v1/form-13f"
@@ -26,12 +26,12 @@ SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not Non
 @pytest.fixture(scope="module")
 def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
     app = make_stored(**ACCOUNTS)
-    numbered = made.row(made.ALLY, 80, 2, otherManager="1,7")
-    september = submission(2, ours.SEPTEMBER, extra=numbered, managers=["Wick LLC"])
-    shade = {"cik": made.OTHER_FUND, "name": "Shade Partners"}
-    june = submission(4, ("06-30-2025", "2025-08-12", [(made.MICROSOFT, 1_000, 2)]), **shade)
+    numbered = thirteenf_xml.row(ALLY, 80, 2, otherManager="1,7")
+    september = submission(2, fund_filings.SEPTEMBER, extra=numbered, managers=["Wick LLC"])
+    shade = {"cik": OTHER_FUND, "name": "Shade Partners"}
+    june = submission(4, ("06-30-2025", "2025-08-12", [(MICROSOFT, 1_000, 2)]), **shade)
     forms = tmp_path_factory.mktemp("forms")
-    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, ours.june(), september, june, ours.others())
+    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, june, fund_filings.others())
     return app
 
 
@@ -48,17 +48,17 @@ def shown(api: Client, path: str) -> Any:
     return answer.json
 
 
-def test_the_largest_moves_over_all_funds(api: Client) -> None:
+def test_the_largest_moves_of_all_funds_come_first(api: Client) -> None:
     closed = shown(api, "/moves?status=closed&period=2025-09-30")["moves"]
-    assert [(one["fund"], one["cusip"], one["flow_usd"]) for one in closed] == [
-        ("Shade Partners", made.MICROSOFT, -1000)
+    assert [(fund["fund"], fund["cusip"], fund["flow_usd"]) for fund in closed] == [
+        ("Shade Partners", MICROSOFT, -1000)
     ]
-    told = ("shares", "previous_shares", "value_usd", "previous_value_usd", "previous_pct_of_portfolio")
-    assert [closed[0][name] for name in told] == [0, 2, 0, 1000, 100]
+    columns = ("shares", "previous_shares", "value_usd", "previous_value_usd", "previous_pct_of_portfolio")
+    assert [closed[0][name] for name in columns] == [0, 2, 0, 1000, 100]
     decreased = shown(api, "/moves?status=decreased")["moves"]
-    assert [(one["cusip"], one["flow_usd"], one["change_pct"]) for one in decreased] == [
-        (made.MICROSOFT, -2500, -50),
-        (made.ALLY, -320, -80),
+    assert [(fund["cusip"], fund["flow_usd"], fund["change_pct"]) for fund in decreased] == [
+        (MICROSOFT, -2500, -50),
+        (ALLY, -320, -80),
     ]
     all_funds, of_one = (shown(api, path)["meta"]["compared_funds"] for path in ("/moves", "/moves?cik=1234567"))
     assert (all_funds, of_one) == (2, 1)
@@ -66,19 +66,19 @@ def test_the_largest_moves_over_all_funds(api: Client) -> None:
     assert (new["fund"], new["ticker"], new["pct_of_portfolio"]) == ("Shade Partners", "AAPL", 100)
 
 
-def test_moves_come_in_pages_and_of_one_fund(api: Client) -> None:
-    one, two = (shown(api, f"/moves?status=decreased&limit=1&offset={first}") for first in (0, 1))
-    assert [page["meta"]["has_more"] for page in (one, two)] == [True, False]
-    assert one["moves"] + two["moves"] == shown(api, "/moves?status=decreased")["moves"]
+def test_moves_have_pages_and_a_fund_filter(api: Client) -> None:
+    fund, second_page = (shown(api, f"/moves?status=decreased&limit=1&offset={first}") for first in (0, 1))
+    assert [page["meta"]["has_more"] for page in (fund, second_page)] == [True, False]
+    assert fund["moves"] + second_page["moves"] == shown(api, "/moves?status=decreased")["moves"]
     assert shown(api, "/moves?status=decreased&cik=7654321")["moves"] == []
     assert [row["flow_usd"] for row in shown(api, "/moves?status=increased&cik=1234567")["moves"]] == [1250]
 
 
-def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
+def test_overlap_is_the_smaller_percentage_of_each_security(api: Client) -> None:
     answer = shown(api, "/overlap?ciks=1234567,7654321&period=2025-09-30")
     # 3,750 of 6,330 dollars are Apple here, all of 250 there.
     assert (answer["overlap_pct"], answer["meta"]["pagination"]["total"]) == (59.2417, 1)
-    assert [(one["name"], one["shared_pct"]) for one in answer["funds"]] == [
+    assert [(fund["name"], fund["shared_pct"]) for fund in answer["funds"]] == [
         ("Lamp Capital LP", 59.2417),
         ("Shade Partners", 100),
     ]
@@ -86,25 +86,28 @@ def test_overlap_is_the_smaller_share_of_each_security(api: Client) -> None:
 
 
 def test_two_funds_are_compared_in_one_quarter(api: Client, tmp_path: Path) -> None:
-    later = submission(7, ("12-31-2025", "2026-01-20", [(made.ALLY, 400, 10)]))
-    lonely = submission(8, ("03-31-2025", "2025-05-10", [(made.ALLY, 40, 1)]), cik="0009999999", name="Third")
+    later = submission(7, ("12-31-2025", "2026-01-20", [(ALLY, 400, 10)]))
+    lonely = submission(8, ("03-31-2025", "2025-05-10", [(ALLY, 40, 1)]), cik="0009999999", name="Third")
     take(api.app, tmp_path, later, lonely)
-    assert {one["period"] for one in shown(api, "/overlap?ciks=1234567,7654321")["funds"]} == {"2025-09-30"}
+    assert {fund["period"] for fund in shown(api, "/overlap?ciks=1234567,7654321")["funds"]} == {"2025-09-30"}
     # Without a quarter in common each is told with its own.
     apart = shown(api, "/overlap?ciks=1234567,9999999")["funds"]
-    assert [one["period"] for one in apart] == ["2025-12-31", "2025-03-31"]
+    assert [fund["period"] for fund in apart] == ["2025-12-31", "2025-03-31"]
     assert api.get(f"{API}/overlap?ciks=1234567,5").status == 404
 
 
-def test_two_managers_may_be_given_one_by_one_and_one_is_told_that_two_are_asked(api: Client) -> None:
+def test_overlap_requires_two_managers(api: Client) -> None:
     assert shown(api, "/overlap?ciks=1234567&ciks=7654321&period=2025-09-30")["overlap_pct"] == 59.2417
     assert api.get(f"{API}/overlap?ciks=1234567").json["message"] == "ciks must be 2 values separated by commas."
 
 
-def test_a_holding_names_its_other_managers_and_what_was_sold(api: Client) -> None:
-    rows = {one["cusip"]: one for one in api.get(f"{API}/fund/1234567").json["holdings"]}
-    assert (rows[made.ALLY]["other_managers"], rows[made.ALLY]["other_manager_names"]) == ("1,7", ["Wick LLC", None])
-    assert rows[made.APPLE]["previous_value_usd"] == 2500
+def test_a_holding_names_its_other_managers(api: Client) -> None:
+    rows = {fund["cusip"]: fund for fund in api.get(f"{API}/fund/1234567").json["holdings"]}
+    assert (rows[ALLY]["other_managers"], rows[ALLY]["other_manager_names"]) == (
+        "1,7",
+        ["Wick LLC", None],
+    )
+    assert rows[APPLE]["previous_value_usd"] == 2500
     (closed,) = api.get(f"{API}/fund/7654321?status=closed").json["holdings"]
     assert (closed["value_usd"], closed["previous_value_usd"]) == (0, 1000)
 
@@ -132,7 +135,7 @@ def test_refusals_name_the_parameter_and_cost_nothing(api: Client, path: str, st
         assert answer.json["details"]["param"] == param
 
 
-def test_nothing_held_is_not_found_and_a_quarter_without_reports_has_no_moves(api: Client, make_app: Any) -> None:
+def test_no_reports_and_quarters_without_reports_differ(api: Client, make_app: Any) -> None:
     none = shown(api, "/moves?period=2024-12-31")
     assert (none["moves"], none["meta"]["compared_funds"]) == ([], 0)
     first = shown(api, "/moves?cik=1234567&period=2025-06-30")

@@ -1,4 +1,4 @@
-"""A single position of a 13F that is a thousand times off: it stays as filed and says what speaks against it."""
+"""Doubtful values: a position that is a thousand times off is served as filed, with the evidence against it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from finapi.market.holdings import holdings_store, value_doubts
 from finapi.ops import proof
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.support import thirteenf_xml as made
+from tests.support import thirteenf_xml
 from tests.support.fund_filings import submission, take
+from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
 FUND = "/api/v1/form-13f/fund/1234567"
 HIGH, LOW = "thousand_times_other_managers", "thousandth_of_other_managers"
 # Apple is at 250, Microsoft at 500; Lamp holds one of the two a thousand times too high, or too low.
-TOO_HIGH = [(made.APPLE, 2_500_000, 10), (made.MICROSOFT, 5_000, 10)]
-TOO_LOW = [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10_000)]
-RIGHT = [(made.APPLE, 2_500, 10), (made.MICROSOFT, 5_000, 10)]
+TOO_HIGH = [(APPLE, 2_500_000, 10), (MICROSOFT, 5_000, 10)]
+TOO_LOW = [(APPLE, 2_500, 10), (MICROSOFT, 5_000, 10_000)]
+RIGHT = [(APPLE, 2_500, 10), (MICROSOFT, 5_000, 10)]
 OTHERS = [("0007654321", "Shade"), ("0007654322", "Wick"), ("0007654323", "Glass")]
 
 
-def report(number: int, rows: Sequence[tuple[str, int, int]], cik: str = made.LAMP_FUND, **more: Any) -> bytes:
-    return submission(number, ("09-30-2025", "2025-11-14", list(rows)), cik=cik, **more)
+def report(number: int, rows: Sequence[tuple[str, int, int]], cik: str = LAMP_FUND, **cover: Any) -> bytes:
+    return submission(number, ("09-30-2025", "2025-11-14", list(rows)), cik=cik, **cover)
 
 
 def others(count: int, rows: Sequence[tuple[str, int, int]] = RIGHT) -> list[bytes]:
@@ -57,12 +58,16 @@ def doubted(api: Client, path: str = FUND) -> list[tuple[str, int, str | None, A
 @pytest.mark.parametrize(
     ("rows", "expected", "sums"),
     [
-        (TOO_HIGH, [(made.APPLE, 2_500_000, HIGH, 250), (made.MICROSOFT, 5_000, None, None)], (1, 2_500_000)),
-        (TOO_LOW, [(made.MICROSOFT, 5_000, LOW, 500), (made.APPLE, 2_500, None, None)], (1, 5_000)),
-        (RIGHT, [(made.MICROSOFT, 5_000, None, None), (made.APPLE, 2_500, None, None)], (0, 0)),
+        (
+            TOO_HIGH,
+            [(APPLE, 2_500_000, HIGH, 250), (MICROSOFT, 5_000, None, None)],
+            (1, 2_500_000),
+        ),
+        (TOO_LOW, [(MICROSOFT, 5_000, LOW, 500), (APPLE, 2_500, None, None)], (1, 5_000)),
+        (RIGHT, [(MICROSOFT, 5_000, None, None), (APPLE, 2_500, None, None)], (0, 0)),
     ],
 )
-def test_a_position_a_thousand_times_off_is_as_filed_and_says_so_in_any_order(
+def test_a_doubtful_value_is_served_as_filed_and_marked(
     make_app: Callable[..., App], tmp_path: Path, rows: Any, expected: Any, sums: tuple[int, int]
 ) -> None:
     for turn, order in enumerate(itertools.permutations([report(1, rows), *others(2)])):
@@ -79,7 +84,7 @@ def test_a_position_a_thousand_times_off_is_as_filed_and_says_so_in_any_order(
         assert {mark for *_, mark, _ in doubted(api, FUND.replace("1234567", "7654321"))} == {None}
 
 
-def test_bulk_and_queries_say_so_too(app: App, tmp_path: Path) -> None:
+def test_bulk_and_queries_mark_doubtful_values(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *others(2))
     api = client(app)
     (bulk,) = api.post("/api/v1/form-13f/fund/bulk?detail=full", {"ciks": ["1234567"]}).json["funds"]
@@ -88,7 +93,7 @@ def test_bulk_and_queries_say_so_too(app: App, tmp_path: Path) -> None:
         assert [(row["value_doubt"], row["others_price"]) for row in rows] == [(HIGH, 250), (None, None)]
 
 
-def test_one_other_manager_or_none_decides_nothing(app: App, tmp_path: Path) -> None:
+def test_one_other_manager_causes_no_doubt(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH))
     api = client(app)
     assert {mark for *_, mark, _ in doubted(api)} == {None}
@@ -97,35 +102,35 @@ def test_one_other_manager_or_none_decides_nothing(app: App, tmp_path: Path) -> 
     assert {mark for *_, mark, _ in doubted(api, FUND.replace("1234567", "7654321"))} == {None}
 
 
-def test_managers_who_do_not_agree_decide_nothing(app: App, tmp_path: Path) -> None:
-    second = report(3, [(made.APPLE, 2_500_000, 10), (made.MICROSOFT, 5_000, 10)], "0007654322", name="Wick")
+def test_divided_managers_cause_no_doubt(app: App, tmp_path: Path) -> None:
+    second = report(3, [(APPLE, 2_500_000, 10), (MICROSOFT, 5_000, 10)], "0007654322", name="Wick")
     take(app, tmp_path, report(1, TOO_HIGH), *others(1), second, report(5, RIGHT, "0007654329", name="Ash"))
     assert {mark for *_, mark, _ in doubted(client(app))} == {None}
 
 
 def test_options_are_not_compared(app: App, tmp_path: Path) -> None:
-    put = made.row(made.APPLE, 2_500_000, 10, putCall="Put")
+    put = thirteenf_xml.row(APPLE, 2_500_000, 10, putCall="Put")
     take(app, tmp_path, report(1, RIGHT, extra=put), *others(2))
     rows = client(app).get(FUND + "?include_options=true").json["holdings"]
     assert [(row["put_call"], row["value_doubt"]) for row in rows] == [("Put", None), (None, None), (None, None)]
 
 
-def test_a_split_within_the_quarter_or_soon_after_explains_it(app: App, tmp_path: Path) -> None:
+def test_a_split_near_the_quarter_end_explains_a_difference(app: App, tmp_path: Path) -> None:
     split = b"ticker,date,close,dividends,stock splits\nAAPL,2025-10-14,0.25,,1000\nAAPL,2025-10-15,0.25,,\n"
     take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, report(1, TOO_HIGH), *others(2), split)
     assert {mark for *_, mark, _ in doubted(client(app))} == {None}
 
 
-def test_a_price_that_is_held_clears_a_position_and_condemns_none(app: App, tmp_path: Path) -> None:
+def test_a_stored_close_clears_a_doubt_and_causes_none(app: App, tmp_path: Path) -> None:
     names = (TICKERS, SUBMISSIONS, MAPPING)
     take(app, tmp_path, *names, report(1, TOO_HIGH), *others(2), b"ticker,date,close\nAAPL,2025-09-30,250000\n")
     api = client(app)
     assert {mark for *_, mark, _ in doubted(api)} == {None}
     take(app, tmp_path, b"ticker,date,close\nAAPL,2025-09-30,250\nAAPL,2025-10-01,250\n")
-    assert doubted(api)[0] == (made.APPLE, 2_500_000, HIGH, 250)
+    assert doubted(api)[0] == (APPLE, 2_500_000, HIGH, 250)
 
 
-def test_a_fund_that_amends_it_is_cleared(app: App, tmp_path: Path) -> None:
+def test_an_amendment_clears_a_doubt(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *others(2))
     api = client(app)
     assert doubted(api)[0][2] == HIGH
@@ -133,7 +138,7 @@ def test_a_fund_that_amends_it_is_cleared(app: App, tmp_path: Path) -> None:
     assert {mark for *_, mark, _ in doubted(api)} == {None}
 
 
-def test_agreed_prices_are_made_in_portions_that_go_on_after_a_kill(app: App, tmp_path: Path) -> None:
+def test_agreed_prices_are_computed_in_portions_after_a_kill(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *others(2))
     with app.db.write() as tx:
         tx._connection.execute("UPDATE security_quarters SET price = NULL")
@@ -147,7 +152,7 @@ def test_agreed_prices_are_made_in_portions_that_go_on_after_a_kill(app: App, tm
         assert not value_doubts.recompute_portion(tx, 1)
 
 
-def test_a_server_compares_what_no_ingest_has_compared(app: App, tmp_path: Path) -> None:
+def test_a_server_completes_comparisons_of_an_ingest(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *others(2))
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM positions_far_off")
@@ -160,19 +165,23 @@ def test_a_server_compares_what_no_ingest_has_compared(app: App, tmp_path: Path)
     assert doubted(api)[0][2:] == (HIGH, 250)
 
 
-def test_one_position_beside_others_that_nobody_else_holds_does_not_turn_the_table(app: App, tmp_path: Path) -> None:
-    alone = [(made.APPLE, 2_500_000, 10), (made.ALLY, 400, 10), (made.MICROSOFT, 5_000, 10)]
-    take(app, tmp_path, report(1, alone), *others(2, [(made.APPLE, 2_500, 10)]))
-    assert doubted(client(app))[0] == (made.APPLE, 2_500_000, HIGH, 250)
+def test_one_doubtful_position_does_not_change_the_unit(app: App, tmp_path: Path) -> None:
+    alone = [(APPLE, 2_500_000, 10), (ALLY, 400, 10), (MICROSOFT, 5_000, 10)]
+    take(app, tmp_path, report(1, alone), *others(2, [(APPLE, 2_500, 10)]))
+    assert doubted(client(app))[0] == (APPLE, 2_500_000, HIGH, 250)
     assert holdings_store.MAX_COMPARED_POSITIONS > 1
 
 
 # ---- sums over funds: as filed, with what of it is doubted
 
-MANAGERS = [(made.LAMP_FUND, "Lamp"), *OTHERS[:2]]
+MANAGERS = [(LAMP_FUND, "Lamp"), *OTHERS[:2]]
 QUARTERS = ("06-30-2025", "2025-08-14"), ("09-30-2025", "2025-11-14"), ("12-31-2025", "2026-01-15")
 # Lamp doubles Apple in September, in thousands of what it is worth, and has sold it in December.
-LAMPS = [RIGHT, [(made.APPLE, 5_000_000, 20), (made.MICROSOFT, 5_000, 10)], [(made.MICROSOFT, 5_000, 10)]]
+LAMPS = [
+    RIGHT,
+    [(APPLE, 5_000_000, 20), (MICROSOFT, 5_000, 10)],
+    [(MICROSOFT, 5_000, 10)],
+]
 SEPTEMBER, DECEMBER = "2025-09-30", "2025-12-31"
 
 
@@ -207,15 +216,15 @@ def of(row: Any, *names: str) -> tuple[Any, ...]:
 DOUBTS = ("doubted_count", "doubted_value", "doubted_flow")
 
 
-def test_holders_say_which_value_is_doubted_and_how_much_of_the_sum(thrice: Client) -> None:
-    found = asked(thrice, f"/tickers/AAPL/holders?period={SEPTEMBER}&quarters=2")["data"]
-    assert of(found, "total_value", "doubted_count", "doubted_value") == (5_005_000, 1, 5_000_000)
-    assert [of(row, "value", "value_doubt", "others_price") for row in found["holders"]] == [
+def test_holders_mark_doubtful_values_and_their_sum(thrice: Client) -> None:
+    answer = asked(thrice, f"/tickers/AAPL/holders?period={SEPTEMBER}&quarters=2")["data"]
+    assert of(answer, "total_value", "doubted_count", "doubted_value") == (5_005_000, 1, 5_000_000)
+    assert [of(row, "value", "value_doubt", "others_price") for row in answer["holders"]] == [
         (5_000_000, HIGH, 250),
         (2_500, None, None),
         (2_500, None, None),
     ]
-    assert [of(row, "period", "value_doubt", "others_price") for row in found["holders"][0]["history"]] == [
+    assert [of(row, "period", "value_doubt", "others_price") for row in answer["holders"][0]["history"]] == [
         (SEPTEMBER, HIGH, 250),
         ("2025-06-30", None, None),
     ]
@@ -226,14 +235,14 @@ def test_holders_say_which_value_is_doubted_and_how_much_of_the_sum(thrice: Clie
     assert of(later, "total_value", "doubted_count", "doubted_value") == (5_000, 0, 0)
 
 
-def test_a_trend_says_in_which_quarter_its_sum_is_doubted(thrice: Client) -> None:
+def test_a_trend_marks_quarters_with_doubtful_sums(thrice: Client) -> None:
     rows = asked(thrice, "/tickers/AAPL/fund-trends")["data"]["quarters"]
     assert [of(row, "date", "total_value", "doubted_count", "doubted_value") for row in rows] == [
         (DECEMBER, 5_000, 0, 0),
         (SEPTEMBER, 5_005_000, 1, 5_000_000),
         ("2025-06-30", 7_500, 0, 0),
     ]
-    history = asked(thrice, f"/form-13f/fund/1234567/cusip/{made.APPLE}/history")["history"]
+    history = asked(thrice, f"/form-13f/fund/1234567/cusip/{APPLE}/history")["history"]
     assert [of(row, "quarter_date", "value_doubt") for row in history] == [
         (DECEMBER, None),
         (SEPTEMBER, HIGH),
@@ -241,75 +250,75 @@ def test_a_trend_says_in_which_quarter_its_sum_is_doubted(thrice: Client) -> Non
     ]
 
 
-def test_moves_say_whether_their_value_or_the_one_before_is_doubted(thrice: Client) -> None:
+def test_moves_mark_doubtful_current_and_previous_values(thrice: Client) -> None:
     names = ("cusip", "flow_usd", "value_doubt", "others_price", "previous_value_doubt")
     (grown,) = asked(thrice, f"/form-13f/moves?period={SEPTEMBER}&status=increased")["moves"]
-    assert of(grown, *names) == (made.APPLE, 2_500_000, HIGH, 250, None)
+    assert of(grown, *names) == (APPLE, 2_500_000, HIGH, 250, None)
     (closed,) = asked(thrice, f"/form-13f/moves?period={DECEMBER}&status=closed&cik=1234567")["moves"]
-    assert of(closed, *names) == (made.APPLE, -5_000_000, None, None, HIGH)
+    assert of(closed, *names) == (APPLE, -5_000_000, None, None, HIGH)
     activity = asked(thrice, FUND.removeprefix("/api/v1") + f"?period={SEPTEMBER}&include_activity=true")["analysis"]
-    assert [of(row, "cusip", "value_doubt") for row in activity["increased"]] == [(made.APPLE, HIGH)]
+    assert [of(row, "cusip", "value_doubt") for row in activity["increased"]] == [(APPLE, HIGH)]
 
 
-def test_overlap_says_whose_value_is_doubted(thrice: Client) -> None:
-    found = asked(thrice, f"/form-13f/overlap?ciks=7654321,1234567&period={SEPTEMBER}")["positions"]
-    assert [of(row, "cusip", "value_doubt", "other_value_doubt", "others_price") for row in found] == [
-        (made.APPLE, None, HIGH, 250),
-        (made.MICROSOFT, None, None, None),
+def test_overlap_marks_the_doubtful_value_of_each_fund(thrice: Client) -> None:
+    answer = asked(thrice, f"/form-13f/overlap?ciks=7654321,1234567&period={SEPTEMBER}")["positions"]
+    assert [of(row, "cusip", "value_doubt", "other_value_doubt", "others_price") for row in answer] == [
+        (APPLE, None, HIGH, 250),
+        (MICROSOFT, None, None, None),
     ]
 
 
-def test_sums_by_security_say_what_of_value_and_flow_is_doubted(thrice: Client) -> None:
+def test_security_sums_state_doubtful_value_and_flow(thrice: Client) -> None:
     path = "/form-13f/aggregation/by-ticker?search=AAPL&quarter="
-    found = asked(thrice, path + SEPTEMBER)["data"]
-    assert of(found["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (
+    answer = asked(thrice, path + SEPTEMBER)["data"]
+    assert of(answer["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (
         5_005_000,
         2_500_000,
         1,
         5_000_000,
         2_500_000,
     )
-    assert found["volume"] == {"buy": 2_500_000, "sell": 0, "doubted_buy": 2_500_000, "doubted_sell": 0}
-    assert of(found, "doubted_count", "doubted_value") == (1, 5_000_000)
+    assert answer["volume"] == {"buy": 2_500_000, "sell": 0, "doubted_buy": 2_500_000, "doubted_sell": 0}
+    assert of(answer, "doubted_count", "doubted_value") == (1, 5_000_000)
     # What was doubted and is sold moved as much.
-    found = asked(thrice, path + DECEMBER)["data"]
-    assert of(found["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (5_000, -5_000_000, 1, 0, -5_000_000)
-    assert found["volume"] == {"buy": 0, "sell": 5_000_000, "doubted_buy": 0, "doubted_sell": 5_000_000}
+    answer = asked(thrice, path + DECEMBER)["data"]
+    assert of(answer["tickers"][0], "total_value", "fund_flow", *DOUBTS) == (5_000, -5_000_000, 1, 0, -5_000_000)
+    assert answer["volume"] == {"buy": 0, "sell": 5_000_000, "doubted_buy": 0, "doubted_sell": 5_000_000}
     other = asked(thrice, path.replace("AAPL", "MSFT") + SEPTEMBER)["data"]["tickers"][0]
     assert of(other, "total_value", *DOUBTS) == (15_000, 0, 0, 0)
 
 
-def test_sectors_and_industries_say_what_of_them_is_doubted(thrice: Client) -> None:
+def test_sectors_and_industries_state_doubtful_parts(thrice: Client) -> None:
     path = f"?quarter={SEPTEMBER}"
     sectors = asked(thrice, "/form-13f/aggregation/by-sector" + path)["data"]
     (sector,) = sectors["sectors"]
     (industry,) = asked(thrice, "/form-13f/aggregation/by-industry" + path)["data"]["industries"]
     inflow = sector["industries"]["inflows"][0]
-    for one in (sectors, sector, inflow, industry, industry["sector"]):
-        assert of(one, *DOUBTS) == (1, 5_000_000, 2_500_000)
-    assert of(inflow["top_movers"][0], "cusip", "fund_flow", "doubted_count") == (made.APPLE, 2_500_000, 1)
+    for group in (sectors, sector, inflow, industry, industry["sector"]):
+        assert of(group, *DOUBTS) == (1, 5_000_000, 2_500_000)
+    assert of(inflow["top_movers"][0], "cusip", "fund_flow", "doubted_count") == (APPLE, 2_500_000, 1)
     buckets = asked(thrice, "/form-13f/market-rotation" + path)["data"]["sector_buckets"]
     assert of(buckets["growth"], "bought", *DOUBTS) == (2_500_000, 1, 5_000_000, 2_500_000)
     assert of(buckets["defensive"], *DOUBTS) == (0, 0, 0)
 
 
-def test_baskets_say_what_of_both_quarters_is_doubted(thrice: Client) -> None:
+def test_baskets_state_the_doubtful_part_of_both_quarters(thrice: Client) -> None:
     path = "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321&period="
     names = ("cusip", "value_usd", "doubted_count", "doubted_value_usd", "doubted_prev_value_usd")
-    found = asked(thrice, path + SEPTEMBER)
-    assert [of(row, *names) for row in found["positions"]] == [
-        (made.APPLE, 5_002_500, 1, 5_000_000, 0),
-        (made.MICROSOFT, 10_000, 0, 0, 0),
+    answer = asked(thrice, path + SEPTEMBER)
+    assert [of(row, *names) for row in answer["positions"]] == [
+        (APPLE, 5_002_500, 1, 5_000_000, 0),
+        (MICROSOFT, 10_000, 0, 0, 0),
     ]
-    assert of(found["totals"], "total_value_usd", "doubted_count", "doubted_value_usd") == (5_012_500, 1, 5_000_000)
-    found = asked(thrice, path + DECEMBER)
-    assert [of(row, *names) for row in found["positions"]] == [
-        (made.MICROSOFT, 10_000, 0, 0, 0),
-        (made.APPLE, 2_500, 0, 0, 5_000_000),
+    assert of(answer["totals"], "total_value_usd", "doubted_count", "doubted_value_usd") == (5_012_500, 1, 5_000_000)
+    answer = asked(thrice, path + DECEMBER)
+    assert [of(row, *names) for row in answer["positions"]] == [
+        (MICROSOFT, 10_000, 0, 0, 0),
+        (APPLE, 2_500, 0, 0, 5_000_000),
     ]
 
 
-def test_what_is_reckoned_of_a_doubted_value_says_so(thrice: Client) -> None:
+def test_results_from_doubtful_values_are_marked(thrice: Client) -> None:
     rows = asked(thrice, f"/form-13f/fund-performance?quarter={DECEMBER}&include_all=true&sort_by=portfolio_value")
     assert [of(row, "portfolio_value", "doubted_count", "doubted_value") for row in rows["data"]["leaderboard"]] == [
         (5_005_000, 1, 5_000_000),
@@ -323,17 +332,17 @@ def test_what_is_reckoned_of_a_doubted_value_says_so(thrice: Client) -> None:
     ]
 
 
-def test_a_price_that_moves_and_a_fund_that_amends_clear_the_sums(app: App, tmp_path: Path) -> None:
+def test_new_prices_and_amendments_clear_doubtful_sums(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, TICKERS, SUBMISSIONS, MAPPING, report(1, TOO_HIGH), *others(2))
     path = f"/form-13f/aggregation/by-ticker?search=AAPL&quarter={SEPTEMBER}"
     api = client(app)
     assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (1, 2_500_000, 0)
     # Two more who agree with Lamp: neither price is that of most any more, and nothing is doubted.
-    more = [report(7, TOO_HIGH, "0007654328", name="Elm"), report(8, TOO_HIGH, "0007654329", name="Ash")]
-    take(app, tmp_path, more[0])
+    more_reports = [report(7, TOO_HIGH, "0007654328", name="Elm"), report(8, TOO_HIGH, "0007654329", name="Ash")]
+    take(app, tmp_path, more_reports[0])
     assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (0, 0, 0)
     # A third: now the others are doubted.
-    take(app, tmp_path, more[1])
+    take(app, tmp_path, more_reports[1])
     assert of(asked(api, path)["data"]["tickers"][0], *DOUBTS) == (2, 5_000, 0)
     right = report(9, RIGHT, "0007654328", name="Elm", form="13F-HR/A", amendment=(1, "RESTATEMENT"))
     take(app, tmp_path, right, report(10, RIGHT, "0007654327", name="Fir"))
@@ -349,10 +358,13 @@ def kept(app: App) -> dict[str, bool]:
     return {row[0]: bool(row[1]) for row in rows}
 
 
-def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(thrice: Client) -> None:
+def test_stored_and_computed_group_sums_are_equal(thrice: Client) -> None:
     app = thrice.app
     assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
-    paths = [f"/form-13f/aggregation/{one}?quarter={SEPTEMBER}&compare=prev" for one in ("by-sector", "by-industry")]
+    paths = [
+        f"/form-13f/aggregation/{grouping}?quarter={SEPTEMBER}&compare=prev"
+        for grouping in ("by-sector", "by-industry")
+    ]
     before = [asked(thrice, path)["data"] for path in paths]
     with app.db.write() as tx:
         tx._connection.execute("UPDATE group_sums SET sums = NULL")
@@ -360,7 +372,7 @@ def test_sums_of_groups_are_kept_with_the_ingest_and_the_same_without(thrice: Cl
     assert [asked(thrice, path)["data"] for path in paths] == before
 
 
-def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: App, tmp_path: Path) -> None:
+def test_check_finds_wrong_sums_and_doubts(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *others(2), TICKERS)
 
     def problems() -> list[str]:
@@ -378,7 +390,7 @@ def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: Ap
             f"doubts of fund {row[0]} on {SEPTEMBER}: 1 positions were compared otherwise"
             for row in run(
                 "SELECT DISTINCT cik FROM positions WHERE cik IN (?, (SELECT max(cik) FROM positions)) ORDER BY cik",
-                (int(made.LAMP_FUND),),
+                (int(LAMP_FUND),),
             )
         ]
     assert len(wrong) == 2
@@ -390,7 +402,7 @@ def test_check_names_sums_and_doubts_that_are_not_those_of_the_positions(app: Ap
     assert problems() == []
 
 
-def test_a_company_of_another_industry_changes_the_sums_that_are_kept(thrice: Client, tmp_path: Path) -> None:
+def test_a_changed_industry_changes_the_stored_sums(thrice: Client, tmp_path: Path) -> None:
     app = thrice.app
     path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
     assert [row["industry"] for row in asked(thrice, path)["data"]["industries"]] == [
@@ -401,9 +413,9 @@ def test_a_company_of_another_industry_changes_the_sums_that_are_kept(thrice: Cl
     assert kept(app) == dict.fromkeys(("2025-06-30", SEPTEMBER, DECEMBER), True)
 
 
-def test_a_report_that_comes_later_changes_the_sums_that_are_kept(thrice: Client, tmp_path: Path) -> None:
+def test_a_later_report_changes_the_stored_sums(thrice: Client, tmp_path: Path) -> None:
     app = thrice.app
     path = f"/form-13f/aggregation/by-industry?quarter={SEPTEMBER}"
-    take(app, tmp_path, report(40, [(made.APPLE, 1_000, 4)], "0007654329", name="Ash"))
+    take(app, tmp_path, report(40, [(APPLE, 1_000, 4)], "0007654329", name="Ash"))
     (row,) = asked(thrice, path)["data"]["industries"]
     assert of(row, "total_value", "unique_fund_count", "cusip_count") == (5_006_000, 4, 1)

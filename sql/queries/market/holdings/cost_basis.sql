@@ -29,7 +29,8 @@ WHERE positions.cik = :cik AND positions.period = :period AND kind = 0 AND until
 ORDER BY until, factor
 
 -- name: positions_to_value
--- With the last close after the quarter's end, where one is held, and the text that they are sorted by.
+-- ``close`` is the day and the price of the last stored close after the quarter's end, or null. ``text`` is the ticker
+-- or the name if the list is sorted by it.
 SELECT positions.security_id, cusip,
     CASE :sort WHEN 'ticker' THEN securities.ticker
         WHEN 'name' THEN (SELECT issuer FROM holding_names WHERE holding_names.id = name_id) END AS text,
@@ -42,7 +43,7 @@ LEFT JOIN price_series ON price_series.ticker = securities.ticker AND NOT price_
 WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5
 
 -- name: positions_with_costs
--- With the change of the last quarter that had one.
+-- ``last_share_delta`` is the change in shares of the latest quarter that changed the position.
 SELECT positions.security_id, cusip, securities.ticker, holding_names.issuer AS name, positions.shares AS shares_raw,
     positions.changed, sic_group, last.shares - last.previous_shares AS last_share_delta
 FROM json_each(:securities) AS wanted

@@ -5,8 +5,8 @@ SELECT cik, name FROM funds WHERE cik IN (SELECT value FROM json_each(:ciks))
 SELECT cik, complete, positions FROM fund_quarters WHERE cik IN (SELECT value FROM json_each(:ciks)) AND period = :period
 
 -- name: sums_of_basket
--- The sums of each security, the most valuable first: the holdings of all funds, and the holdings of the common funds in
--- both quarters. :funds is a JSON list of pairs: a CIK, and true for a common fund.
+-- The sums of each security, the most valuable first: the holdings of all funds, and the holdings of the common funds
+-- in both quarters. :funds is a JSON list of pairs: a CIK, and true for a common fund.
 WITH fund (cik, is_common) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:funds))
 SELECT summed.*
 FROM (

@@ -1,5 +1,5 @@
 -- name: quarters_with_funds
--- From one to the next by the index.
+-- One look-up in the index for each quarter. A DISTINCT query would read every row.
 WITH RECURSIVE held (period) AS (
     SELECT max(period) FROM fund_quarters
     UNION ALL
@@ -17,7 +17,7 @@ INSERT INTO returned_quarters (period, due) VALUES (:period, 0)
 UPDATE price_series SET counted = -1
 
 -- name: uncounted_series
--- Made up prices say nothing of what a fund's shares returned.
+-- Synthetic series are included, so that returns of former real prices are deleted.
 SELECT id, ticker, iif(synthetic, 'synthetic', 'csv') AS source, changed, acted
 FROM price_series
 WHERE changed <> counted
@@ -36,7 +36,7 @@ INSERT INTO quarter_returns (series_id, period, earned, adjusted) VALUES (?, ?, 
 UPDATE price_series SET counted = changed WHERE id = :id
 
 -- name: due_quarter
--- With the CIK from which on its funds are to be counted.
+-- ``first`` is the CIK of the first fund that is due.
 SELECT period, due AS first FROM returned_quarters WHERE due ORDER BY period LIMIT 1
 
 -- name: update_due_quarter
@@ -92,7 +92,7 @@ FROM fund_returns INDEXED BY fund_returns_by_return
 WHERE period = :period
 
 -- name: funds_by_return
--- All are placed by the index alone; what else is told is read of those of the page.
+-- All funds are sorted by the index alone. The other columns are read for the funds of the page only.
 SELECT rank, printf('%010d', number) AS cik, funds.name AS company_name, page.value AS portfolio_value,
     page.holdings AS holdings_count, page.priced, unadjusted, gain, best, worst, total
 FROM (

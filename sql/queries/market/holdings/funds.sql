@@ -8,7 +8,8 @@ SELECT period FROM fund_quarters WHERE cik = :cik ORDER BY period DESC
 SELECT max(period) FROM fund_quarters WHERE period < :period
 
 -- name: fund_quarter_record
--- A table ties when it has the rows and the sum of its cover; each row in thousands was rounded by up to 500.
+-- A table ties if it has the number of rows and the sum that its cover states. Each row in thousands was rounded by up
+-- to 500 dollars.
 SELECT printf('%010d', quarter.cik) AS cik, funds.name, report.signer AS signing_officer,
     nullif(funds.latest_filed_at, '') AS latest_filed_at, quarter.period, quarter.value, quarter.positions,
     quarter.new, quarter.increased, quarter.decreased, quarter.unchanged, quarter.closed, quarter.compared,
@@ -106,7 +107,8 @@ ORDER BY fund_quarters.period DESC
 LIMIT 400
 
 -- name: funds_by_word
--- The longest word by its index, the rest in the name; the largest funds first.
+-- The index finds the longest word, and a GLOB pattern over the sorted words of the name the others. The largest funds
+-- come first.
 SELECT printf('%010d', funds.cik) AS cik, funds.name, company.ticker AS symbol, filing_count, latest_period,
     nullif(latest_filed_at, '') AS latest_filed_at, latest_value AS latest_aum_usd, count(*) OVER () AS total
 FROM funds

@@ -1,6 +1,7 @@
 -- name: cover_pages
--- The reports of some funds and filings, or the newest that are looked at, of which every test of some choice holds:
--- none comes out as its "not". A report without a day was filed in no range of days.
+-- The reports of some funds and filings, or the newest :looked reports, that match one of the alternatives in :choices.
+-- An alternative matches if no condition fails. A condition fails if its result equals its "not". A report without a day
+-- is in no range of days.
 SELECT report.id, printf('%010d', report.cik) AS cik, accession AS accession_number, form AS form_type, amendment_type,
     period AS period_of_report, nullif(filed_at, '') AS filed_date, name AS filer_name, address, report_type,
     file_number, signer AS signing_officer, signer_title AS signing_officer_title,

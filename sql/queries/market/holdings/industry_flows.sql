@@ -21,14 +21,14 @@ WHERE security_quarters.period = :period
 GROUP BY sic_group
 
 -- name: fund_counts_by_label
--- labels: a major group to what stands for its sector, or for its industry.
+-- :labels is a JSON object with the label of each major group: its sector, or its sector and industry.
 SELECT labelled.value AS label, count(DISTINCT cik) AS funds
 FROM json_each(:labels) AS labelled
 CROSS JOIN fund_groups ON period = :period AND sic_group = CAST(labelled.key AS INTEGER)
 GROUP BY labelled.value
 
 -- name: movers_of_quarter
--- Of each major group of SIC codes the securities with the greatest flow in, and out.
+-- The securities of each major group of SIC codes with the largest inflows, and those with the largest outflows.
 SELECT security_id, sic_group, fund_flow, total_value, fund_count FROM (
     SELECT security_id, cusip, sic_group, flow AS fund_flow, value AS total_value, funds AS fund_count,
         row_number() OVER (PARTITION BY sic_group, flow > 0 ORDER BY abs(flow) DESC, cusip) AS place

@@ -1,5 +1,5 @@
 -- name: trades_by_group
--- Funds and stocks apart: what an ETF holds is of other industries than its own.
+-- ETFs are left out: their holdings belong to other industries than their issuers.
 SELECT sic_group, sum(value) AS total_value, sum(compared) AS compared, sum(flow) AS flow, sum(bought) AS bought,
     sum(sold) AS sold
 FROM security_quarters
