@@ -21,10 +21,10 @@ from tests.process import ROOT
 
 # Requests over raw sockets, well and ill; what each override is checked by; and a server with everything in front.
 TESTS = (
-    "tests/test_overrides.py",
-    "tests/test_listen.py",
-    "tests/test_shares.py",
-    "tests/test_pacing.py",
+    "tests/httpd/test_overrides.py",
+    "tests/httpd/test_listener.py",
+    "tests/httpd/test_shares.py",
+    "tests/httpd/test_pacing.py",
     "tests/test_server.py",
 )
 FETCH_SECONDS = 120

@@ -222,7 +222,7 @@ OF_THE_FILE: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "tests/test_client.py::test_events_go_on_where_they_were",
+            "tests/python_client/test_client.py::test_events_go_on_where_they_were",
             "tests/test_conformance.py::test_finapi_passes_every_check",
             "tests/test_fixture.py::test_control_sends_events_and_webhooks",
             "tests/test_fixture_server.py::test_a_stop_leaves_no_thread_and_no_directory",

@@ -14,7 +14,7 @@ ChunkedBody.received              refuses LF without CR, blank lines between chu
 RequestTask.build_response_header takes a third of the time; a 304 does not end the connection, and a stop does
 RequestTask.write                 sends no body in response to HEAD, and logs no warning about it
 
-``tests/test_overrides.py`` names the tests over sockets that check each of them with any installed version.
+``tests/httpd/test_overrides.py`` names the tests over sockets that check each of them with any installed version.
 
 The task uses ``write_soon``, ``check_client_disconnected``, ``addr`` and ``server`` of a connection, and ``adj``,
 ``application``, ``server_name`` and ``effective_port`` of the server.

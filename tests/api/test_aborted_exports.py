@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from os import SEEK_END
 from pathlib import Path
@@ -27,7 +27,7 @@ from finapi.web.routes import ROUTES
 from finapi.web.service import OPENAPI
 from tests.api import ledger
 from tests.conftest import ACCOUNTS, NOW
-from tests.test_listen import Client, Clock, Running, eventually
+from tests.httpd.running_listener import ManualClock, RawClient, RunningListener, Start, eventually
 
 ROWS = 20_000
 TEXT = "x" * 500  # A list of all rows has 10 MB.
@@ -90,23 +90,23 @@ def key(app: App) -> str:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def start(app: App) -> Iterator[Callable[..., Running]]:
+def start(app: App) -> Iterator[Start]:
     """Starts servers of ``app``; stopped at the end."""
-    started: list[Running] = []
+    started: list[RunningListener] = []
 
-    def starting(*args: Any, **settings: Any) -> Running:
+    def starting(*args: Any, **settings: Any) -> RunningListener:
         wsgi = WsgiApp(app, [EXPORT, BULK, *(route for route in ROUTES if route.path == "/openapi.json")])
         hooks = {
             "answer_from_memory": wsgi.answer_from_memory,
             "check_before_body": wsgi.check_before_body,
             "address_of": wsgi.address_of,
         }
-        started.append(Running(wsgi, *args, **hooks, **settings))  # type: ignore[arg-type]
+        started.append(RunningListener(wsgi, *args, **hooks, **settings))  # type: ignore[arg-type]
         return started[-1]
 
     yield starting
@@ -118,14 +118,14 @@ def start(app: App) -> Iterator[Callable[..., Running]]:
         assert running.listener.context.pool.stop(timeout_seconds=10) == 0
 
 
-def request(running: Running, path: str, key: str = "", source: str = "127.0.0.1", **headers: str) -> Client:
+def request(running: RunningListener, path: str, key: str = "", source: str = "127.0.0.1", **headers: str) -> RawClient:
     """A client that sends a request and reads nothing."""
     fields = {"Host": "a", **({"X-API-Key": key} if key else {}), **headers}
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     return running.connect(source, buffer=4096).send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
 
-def table_of(client: Client) -> list[bytes]:
+def table_of(client: RawClient) -> list[bytes]:
     """Read a chunked answer, which must be complete. Return its lines."""
     assert client.stream.readline() == b"HTTP/1.1 200 OK\r\n"
     while client.stream.readline() != b"\r\n":
@@ -137,7 +137,7 @@ def table_of(client: Client) -> list[bytes]:
     return body.splitlines()
 
 
-def read_all(client: Client) -> int:
+def read_all(client: RawClient) -> int:
     """Read until the connection ends. Return the number of bytes."""
     count = 0
     with suppress(ConnectionError):
@@ -146,7 +146,7 @@ def read_all(client: Client) -> int:
     return count
 
 
-def is_stored_or_paused(running: Running) -> bool:
+def is_stored_or_paused(running: RunningListener) -> bool:
     """Whether no export is being made: each is complete, or waits for its client to read."""
     return sum(bool(one.requests) for one in running.listener.connections) == len(
         running.listener.context.paused_threads
@@ -172,7 +172,7 @@ REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
 # ---- what one address can take
 
 
-def test_unread_documents_of_one_address_take_no_room(start: Callable[..., Running], app: App, key: str) -> None:
+def test_unread_documents_of_one_address_take_no_room(start: Start, app: App, key: str) -> None:
     app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # As large when it is compressed.
     running = start(spool_limit=1_000_000, held_limit=500_000)
     kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
@@ -185,12 +185,12 @@ def test_unread_documents_of_one_address_take_no_room(start: Callable[..., Runni
     )
     assert len(app.static_bodies) == 2
     document = request(running, "/openapi.json?b=1", source="127.0.0.3")
-    assert document.answer().body == app.static_bodies[OPENAPI]
+    assert document.read_answer().body == app.static_bodies[OPENAPI]
     assert len(table_of(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
     del hoard
 
 
-def test_four_slow_readers_of_exports_get_every_row(start: Callable[..., Running], app: App) -> None:
+def test_four_slow_readers_of_exports_get_every_row(start: Start, app: App) -> None:
     running = start(spool_limit=12_000_000, held_limit=0, threads=8)
     keys = [users.create(app, f"user{number}@example.com", "pro", NOW).api_key for number in range(4)]
     clients = []
@@ -206,9 +206,7 @@ def test_four_slow_readers_of_exports_get_every_row(start: Callable[..., Running
     assert changes(app) == PAID * 4
 
 
-def test_an_export_that_waits_for_its_reader_lets_others_be_made(
-    start: Callable[..., Running], app: App, key: str
-) -> None:
+def test_an_export_that_waits_for_its_reader_lets_others_be_made(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0, threads=8)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     waiting = [request(running, PATH, key, "127.0.0.2"), request(running, PATH, other_key, "127.0.0.3")]
@@ -232,19 +230,19 @@ def test_no_account_and_no_address_makes_all_large_answers(app: App) -> None:
 # ---- who pays
 
 
-def test_a_client_that_stops_reading_pays(start: Callable[..., Running], app: App, key: str, clock: Clock) -> None:
+def test_a_client_that_stops_reading_pays(start: Start, app: App, key: str, clock: ManualClock) -> None:
     running = start(clock, spool_limit=2_000_000, held_limit=0, channel_timeout=60)
     client = request(running, PATH, key)
     received = 0
     while received < 8_000_000:
         received += len(client.socket.recv(65_536))
     eventually(lambda: len(running.listener.context.paused_threads) == 1 or is_settled(app))
-    running.later(61)
+    running.advance(61)
     eventually(lambda: is_settled(app))
     assert changes(app) == PAID
 
 
-def test_a_client_that_disconnects_pays(start: Callable[..., Running], app: App, key: str) -> None:
+def test_a_client_that_disconnects_pays(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0)
     client = request(running, PATH, key)
     eventually(lambda: len(running.listener.context.paused_threads) == 1)
@@ -253,7 +251,7 @@ def test_a_client_that_disconnects_pays(start: Callable[..., Running], app: App,
     assert changes(app) == PAID
 
 
-def test_a_slow_reader_that_has_to_make_room_pays(start: Callable[..., Running], app: App, key: str) -> None:
+def test_a_slow_reader_that_has_to_make_room_pays(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0, paused_limit=1, paused_per_owner=1, threads=8)
     slow = request(running, PATH, key, "127.0.0.2")
     eventually(lambda: len(running.listener.context.paused_threads) == 1)
@@ -264,7 +262,7 @@ def test_a_slow_reader_that_has_to_make_room_pays(start: Callable[..., Running],
     assert changes(app) == PAID * 2
 
 
-def test_an_export_that_fails_after_a_pause_is_refunded(start: Callable[..., Running], app: App, key: str) -> None:
+def test_an_export_that_fails_after_a_pause_is_refunded(start: Start, app: App, key: str) -> None:
     FAILING_PAGES.append(15_000)
     running = start(spool_limit=0, held_limit=0)
     client = request(running, PATH, key)
@@ -275,9 +273,7 @@ def test_an_export_that_fails_after_a_pause_is_refunded(start: Callable[..., Run
 
 
 @pytest.mark.parametrize("spool_limit", [0, 20_000_000])
-def test_an_export_that_a_stop_cuts_off_is_refunded(
-    start: Callable[..., Running], app: App, key: str, spool_limit: int
-) -> None:
+def test_an_export_that_a_stop_cuts_off_is_refunded(start: Start, app: App, key: str, spool_limit: int) -> None:
     running = start(spool_limit=spool_limit, held_limit=0)
     client = request(running, PATH, key)
     if spool_limit:
@@ -292,7 +288,7 @@ def test_an_export_that_a_stop_cuts_off_is_refunded(
     assert read_all(client) < ROWS * len(TEXT)
 
 
-def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Callable[..., Running], app: App, key: str) -> None:
+def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=20_000_000, held_limit=0)
     client = request(running, PATH, key)
     eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
@@ -303,17 +299,17 @@ def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Callable[...,
 
 
 def test_a_stored_export_is_paid_at_the_latest_after_its_time(
-    start: Callable[..., Running], app: App, key: str, clock: Clock
+    start: Start, app: App, key: str, clock: ManualClock
 ) -> None:
     running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     leaving, slow = request(running, PATH, key), request(running, PATH, other_key, "127.0.0.2")
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 2)
     leaving.close()
-    eventually(lambda: running.connections() == 1)
-    running.later(299)
+    eventually(lambda: running.count_connections() == 1)
+    running.advance(299)
     assert not is_settled(app)
-    running.later(2)
+    running.advance(2)
     eventually(lambda: is_settled(app))
     assert changes(app) == PAID * 2
     assert len(table_of(slow)) == ROWS + 1
@@ -322,7 +318,7 @@ def test_a_stored_export_is_paid_at_the_latest_after_its_time(
 # ---- files
 
 
-def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Callable[..., Running], app: App, key: str) -> None:
+def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Start, app: App, key: str) -> None:
     (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
     assert CHUNK < FILE_BYTES
     running = start(spool_limit=0, held_limit=0)
@@ -330,20 +326,20 @@ def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Callable[...
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 3)
     assert len(running.listener.context.paused_threads) == 0
     assert not is_settled(app)
-    assert len(clients[0].answer().body) == FILE_BYTES
+    assert len(clients[0].read_answer().body) == FILE_BYTES
     clients[1].close()
-    eventually(lambda: running.connections() == 2)
+    eventually(lambda: running.count_connections() == 2)
     running.listener.stop(0)
     running.thread.join(10)
     eventually(lambda: is_settled(app))
     assert sorted(changes(app)) == [(-7, "debit")] * 3 + [(7, "5xx_refund")]
 
 
-def test_a_head_of_a_file_costs_and_has_no_body(start: Callable[..., Running], app: App, key: str) -> None:
+def test_a_head_of_a_file_costs_and_has_no_body(start: Start, app: App, key: str) -> None:
     (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
     running = start()
     client = running.connect().send(f"HEAD {BULK.path} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
-    assert client.answer(head=True).headers["content-length"] == str(FILE_BYTES)
-    assert client.send(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n").answer().status == 404
+    assert client.read_answer(head=True).headers["content-length"] == str(FILE_BYTES)
+    assert client.send(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n").read_answer().status == 404
     eventually(lambda: is_settled(app))
     assert changes(app) == [(-7, "debit")]

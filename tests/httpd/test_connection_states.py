@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -33,11 +33,8 @@ from finapi.httpd.connection_states import (
 )
 from finapi.httpd.loop import Connection, Loop
 from finapi.httpd.settings import HandedOverRequest
-from tests.test_listen import GET, POST, App, Client, Running, eventually
-from tests.test_listen import app as app
-from tests.test_listen import start as start
+from tests.httpd.running_listener import GET, POST, EchoApplication, RawClient, RunningListener, Start, eventually
 
-Start = Callable[..., Running]
 LONG_BODY = b"x" * 100_000
 LONG_HEAD = POST + b"Content-Length: 100000\r\n\r\n"
 
@@ -56,9 +53,9 @@ def states(monkeypatch: pytest.MonkeyPatch) -> list[ConnectionState]:
     return states
 
 
-def close(client: Client, running: Running) -> None:
+def close(client: RawClient, running: RunningListener) -> None:
     client.close()
-    eventually(lambda: running.connections() == 0)
+    eventually(lambda: running.count_connections() == 0)
 
 
 def open_connection() -> Iterator[Connection]:
@@ -118,14 +115,14 @@ def test_a_refused_transition_changes_nothing(connection: Connection) -> None:
 def test_a_forbidden_transition_costs_only_its_connection(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     running = start()
     client = running.connect().send(GET)
-    assert client.answer().status == 200
+    assert client.read_answer().status == 200
     (connection,) = running.listener.connections
     eventually(lambda: connection.state is IDLE)
     with caplog.at_level(logging.ERROR, "finapi.httpd"):
         connection.call_soon(lambda: connection.move_to(PACING))
-        assert client.at_end()
+        assert client.is_closed()
     assert "from 'idle' to 'pacing'" in caplog.text
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
 
 
 # ---- the states of real connections
@@ -134,7 +131,7 @@ def test_a_forbidden_transition_costs_only_its_connection(start: Start, caplog: 
 def test_two_short_requests(start: Start, states: list[ConnectionState]) -> None:
     running = start()
     client = running.connect()
-    assert [client.send(GET).answer().status for _ in range(2)] == [200, 200]
+    assert [client.send(GET).read_answer().status for _ in range(2)] == [200, 200]
     close(client, running)
     assert states == [READING_HEAD, QUEUED, CALLING, IDLE] * 2 + [CLOSED]
 
@@ -142,7 +139,7 @@ def test_two_short_requests(start: Start, states: list[ConnectionState]) -> None
 def test_a_pipelined_request_is_queued_after_the_first(start: Start, states: list[ConnectionState]) -> None:
     running = start()
     client = running.connect().send(GET * 2)
-    assert [client.answer().status for _ in range(2)] == [200, 200]
+    assert [client.read_answer().status for _ in range(2)] == [200, 200]
     close(client, running)
     assert states == [READING_HEAD, QUEUED, CALLING, QUEUED, CALLING, IDLE, CLOSED]
 
@@ -151,7 +148,7 @@ def test_an_answer_from_memory_needs_no_call(start: Start, states: list[Connecti
     answer = ("200 OK", [("Content-Length", "0")], b"")
     running = start(answer_from_memory=lambda target, headers, peer: answer)
     client = running.connect()
-    assert client.send(GET).answer().status == 200
+    assert client.send(GET).read_answer().status == 200
     close(client, running)
     assert states == [READING_HEAD, IDLE, CLOSED]
 
@@ -160,7 +157,7 @@ def test_a_long_body_is_checked_before_it_is_read(start: Start, states: list[Con
     running = start(check_before_body=lambda environ: len(LONG_BODY))
     client = running.connect().send(LONG_HEAD)
     eventually(lambda: states[-2:] == [CHECKING_BODY, READING_BODY])
-    assert client.send(LONG_BODY).answer().status == 200
+    assert client.send(LONG_BODY).read_answer().status == 200
     close(client, running)
     assert states == [READING_HEAD, READING_BODY, CHECKING_BODY, READING_BODY, QUEUED, CALLING, IDLE, CLOSED]
 
@@ -168,7 +165,7 @@ def test_a_long_body_is_checked_before_it_is_read(start: Start, states: list[Con
 def test_a_malformed_request_is_refused_and_ends(start: Start, states: list[ConnectionState]) -> None:
     running = start()
     client = running.connect().send(b"GET /\r\n\r\n")
-    assert client.answer().error == "BAD_REQUEST"
+    assert client.read_answer().error == "BAD_REQUEST"
     close(client, running)
     assert states == [READING_HEAD, FINISHING, LINGERING, CLOSED]
 
@@ -177,14 +174,16 @@ def test_the_rest_of_an_answer_is_sent_after_its_call(start: Start, states: list
     running = start()
     client = running.connect(buffer=4096).send(b"GET /bytes?4000000 HTTP/1.1\r\nHost: a\r\n\r\n")
     eventually(lambda: states[-1:] == [SENDING])
-    assert len(client.answer().body) == 4_000_000
+    assert len(client.read_answer().body) == 4_000_000
     eventually(lambda: states[-1:] == [IDLE])
     close(client, running)
     assert states == [READING_HEAD, QUEUED, CALLING, SENDING, IDLE, CLOSED]
 
 
-def test_a_thread_without_room_for_its_answer_pauses(start: Start, states: list[ConnectionState], app: App) -> None:
-    app.body_chunks = 40
+def test_a_thread_without_room_for_its_answer_pauses(
+    start: Start, states: list[ConnectionState], app: EchoApplication
+) -> None:
+    app.chunk_count = 40
     running = start(held_limit=0, spool_limit=0)
     client = running.connect(buffer=4096).send(b"GET /chunks HTTP/1.1\r\nHost: a\r\n\r\n")
     eventually(lambda: PAUSED in states)
@@ -206,7 +205,7 @@ def test_a_request_for_the_feeds_leaves_the_server(start: Start, states: list[Co
             request.sock.close()
 
     running = start(request_taker=Feeds())
-    assert running.connect().send(GET).at_end()
+    assert running.connect().send(GET).is_closed()
     assert states == [READING_HEAD, HANDING_OVER, CLOSED]
 
 

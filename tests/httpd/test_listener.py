@@ -12,286 +12,36 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
 from finapi.httpd.connection import MAX_PIPELINED, HttpConnection
 from finapi.httpd.listener import Listener
 from finapi.httpd.settings import (
-    AddressOf,
-    AnswerFromMemory,
-    CheckBeforeBody,
     HandedOverRequest,
     ListenSettings,
     RequestSummary,
-    RequestTaker,
+)
+from tests.httpd.running_listener import (
+    CHUNKED,
+    GET,
+    POST,
+    EchoApplication,
+    ManualClock,
+    RawClient,
+    RunningListener,
+    Start,
+    count_descriptors,
+    error_response,
+    eventually,
+    list_request_threads,
 )
 
-GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
-THREAD = "finapi-http"
 
-
-def error_response(status: int, reason: str, asked: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
-    code = HTTPStatus(status).name
-    body = {"status": "error", "error": code, "code": code, "message": reason, "asked": asked}
-    return [("Content-Type", "application/json"), ("X-API-Version", "1.2.3")], json.dumps(body).encode()
-
-
-class Clock:
-    """A monotonic clock that stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = 5000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class App:
-    """Answers with what it was sent; paths name other behaviours. Keeps the environs and bodies."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[WSGIEnvironment, bytes]] = []
-        self.entered = threading.Semaphore(0)
-        self.release = threading.Semaphore(0)
-        self.on_call: Callable[[], object] = lambda: None
-        self.adds: dict[str, object] = {}  # to the environ
-        self.body_chunks = 2  # Of 100,000 bytes each, for /chunks.
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        self.on_call()
-        environ.update(self.adds)
-        body = environ["wsgi.input"].read()
-        self.calls.append((environ, body))
-        path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
-        if path == "/raise":
-            raise {"os": OSError, "value": ValueError, "exit": SystemExit}[query]("a mistake of the application")
-        if path in ("/wait", "/half"):
-            if path == "/half":
-                start_response("200 OK", [("Content-Length", "8")])(b"half")
-            self.entered.release()
-            assert self.release.acquire(timeout=10)
-            if path == "/half":
-                return [b"half"]
-        if path == "/bytes":
-            start_response("200 OK", [("Content-Length", query)])
-            return (b"x" * min(1_000_000, int(query) - at) for at in range(0, int(query), 1_000_000))
-        if path == "/unchanged":
-            start_response("304 Not Modified", [("ETag", '"a"')])
-            return []
-        if path == "/split":
-            start_response("200 OK", [("Content-Length", "0"), ("X-Said", unquote(query))])
-            return []
-        if path == "/hop":
-            start_response("200 OK", [("Content-Length", "0"), ("transfer-Encoding", "chunked")])
-            return []
-        if path == "/twice":
-            start_response("200 OK", [("Content-Length", "0")])
-            start_response("200 OK", [("Content-Length", "0")])
-            return []
-        if path == "/chunks":
-            start_response("200 OK", [])
-            return (b"x" * 100_000 for _ in range(self.body_chunks))
-        if path == "/stream":
-            start_response("200 OK", [])
-            return iter([b"one", b"two"])
-        answer = b"%s %d" % (path.encode("latin-1"), len(body))
-        start_response("200 OK", [("Content-Length", str(len(answer)))])
-        return [answer]
-
-
-class Answer:
-    """A response read off the wire."""
-
-    def __init__(self, stream: Any, head: bool = False) -> None:
-        line = stream.readline()
-        assert line.startswith(b"HTTP/1."), line
-        self.version, status, self.phrase = line.decode().rstrip("\r\n").split(" ", 2)
-        self.status = int(status)
-        self.headers: dict[str, str] = {}
-        while (line := stream.readline()) not in (b"\r\n", b""):
-            name, value = line.decode("latin-1").rstrip("\r\n").split(": ", 1)
-            assert name.lower() not in self.headers
-            self.headers[name.lower()] = value
-        self.body = b""
-        if not head and self.status != 100:
-            length = self.headers.get("content-length")
-            self.body = stream.read(int(length)) if length else stream.read()
-
-    @property
-    def error(self) -> str:
-        """The code of a refusal, which also must be whole, in shape and the last on its connection."""
-        assert self.version == "HTTP/1.1"
-        assert self.headers["connection"] == "close"
-        assert self.headers["x-api-version"] == "1.2.3"
-        assert "date" in self.headers
-        assert int(self.headers["content-length"]) == len(self.body)
-        shape = json.loads(self.body)
-        assert shape["code"] == HTTPStatus(self.status).name
-        assert shape["message"]
-        return str(shape["code"])
-
-
-class Client:
-    """A raw connection."""
-
-    def __init__(self, address: tuple[str, int], source: str = "127.0.0.1", buffer: int | None = None) -> None:
-        self.socket = socket.socket(socket.AF_INET6 if ":" in source else socket.AF_INET)
-        if buffer is not None:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        self.socket.settimeout(10)
-        self.socket.bind((source, 0))
-        try:
-            self.socket.connect(address)
-        except OSError:
-            self.socket.close()
-            raise
-        self.stream = self.socket.makefile("rb")
-
-    def send(self, data: bytes) -> Client:
-        self.socket.sendall(data)
-        return self
-
-    def answer(self, head: bool = False) -> Answer:
-        return Answer(self.stream, head)
-
-    def at_end(self) -> bool:
-        """Whether the server has closed, in good order, without another byte."""
-        return bool(self.stream.read(1) == b"")
-
-    def is_silent(self) -> bool:
-        """Whether neither a byte nor an end has come."""
-        self.socket.settimeout(0)
-        try:
-            self.socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        finally:
-            self.socket.settimeout(10)
-        return False
-
-    def close(self) -> None:
-        self.stream.close()
-        self.socket.close()
-
-
-class Running:
-    """A listener in a thread of its own, and its clients."""
-
-    def __init__(
-        self,
-        app: App,
-        clock: Callable[[], float] = time.monotonic,
-        answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
-        check_before_body: CheckBeforeBody | None = None,
-        address_of: AddressOf = lambda peer, forwarded: peer,
-        request_taker: RequestTaker | None = None,
-        **settings: Any,
-    ) -> None:
-        settings = {"host": "127.0.0.1", "port": 0, "threads": 2, **settings}
-        self.app = app
-        self.clock = clock
-        self.clients: list[Client] = []
-        self.listener: Listener = Listener(
-            app,
-            ListenSettings(**settings),
-            error_response,
-            clock,
-            request_taker,
-            answer_from_memory,
-            check_before_body,
-            address_of,
-        )
-        self.thread = threading.Thread(target=self.listener.run)
-        self.thread.start()
-
-    def connect(self, source: str = "127.0.0.1", buffer: int | None = None) -> Client:
-        ipv6 = ":" in self.listener.host
-        client = Client((self.listener.host, self.listener.port), "::1" if ipv6 else source, buffer)
-        self.clients.append(client)
-        return client
-
-    def ask(self, data: bytes = GET, head: bool = False) -> Answer:
-        client = self.connect().send(data)
-        answer = client.answer(head)
-        client.close()
-        return answer
-
-    def settle(self) -> None:
-        """Return when the loop has read what was sent before and ended what was overdue; needs no thread."""
-        assert self.ask(b"\x16\x03\x01").error == "BAD_REQUEST"
-
-    def later(self, seconds: float) -> None:
-        """Return when that much of the stopped clock's time has passed and the loop has acted on it."""
-        assert isinstance(self.clock, Clock)
-        self.settle()
-        self.clock.now += seconds
-        self.settle()
-
-    def connections(self) -> int:
-        return len(self.listener.connections)
-
-    def wait_for_call(self) -> None:
-        assert self.app.entered.acquire(timeout=10)
-
-    def stop(self, grace: float = 5.0) -> None:
-        self.listener.stop(grace)
-        self.thread.join(10)
-        assert not self.thread.is_alive()
-        for client in self.clients:
-            client.close()
-
-
-@pytest.fixture
-def app() -> App:
-    return App()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def start(app: App) -> Iterator[Callable[..., Running]]:
-    """Starts listeners for ``app``; at the end they are stopped and no thread may be left."""
-    started: list[Running] = []
-
-    def starting(*args: Any, **settings: Any) -> Running:
-        started.append(Running(app, *args, **settings))
-        return started[-1]
-
-    yield starting
-    for running in started:
-        running.stop(grace=0)
-    app.release.release(100)
-    eventually(lambda: not task_threads())
-
-
-def task_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == THREAD]
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def eventually(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.005)
-
-
-def test_a_head_that_comes_again_is_read_as_it_was(start: Callable[..., Running], app: App) -> None:
+def test_a_head_that_comes_again_is_read_as_it_was(start: Start, app: EchoApplication) -> None:
     client = start().connect()
     heads = [
         b"GET /a%20b?c=1 HTTP/1.1\r\nHost: a\r\nX-Said: one\r\n\r\n",
@@ -299,7 +49,7 @@ def test_a_head_that_comes_again_is_read_as_it_was(start: Callable[..., Running]
         b"GET http://other/d HTTP/1.1\r\nHost: a\r\n\r\n",
     ]
     for head in heads * 2:
-        assert client.send(head).answer().status == 200
+        assert client.send(head).read_answer().status == 200
     told = [
         tuple(environ.get(name) for name in ("PATH_INFO", "QUERY_STRING", "HTTP_HOST", "HTTP_X_SAID", "REQUEST_URI"))
         for environ, _ in app.calls
@@ -310,18 +60,18 @@ def test_a_head_that_comes_again_is_read_as_it_was(start: Callable[..., Running]
     assert told[2][:3] == ("/d", "", "other")
 
 
-def test_a_head_that_ends_its_connection_ends_it_each_time(start: Callable[..., Running]) -> None:
+def test_a_head_that_ends_its_connection_ends_it_each_time(start: Start) -> None:
     running = start()
     for _ in range(2):
         client = running.connect().send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        assert client.answer().headers["connection"] == "close"
-        assert client.at_end()
+        assert client.read_answer().headers["connection"] == "close"
+        assert client.is_closed()
 
 
-def test_a_body_is_taken_with_each_request_whose_head_is_the_same(start: Callable[..., Running], app: App) -> None:
+def test_a_body_is_taken_with_each_request_whose_head_is_the_same(start: Start, app: EchoApplication) -> None:
     client = start().connect()
     for body in (b"ab", b"cd"):
-        assert client.send(POST + b"Content-Length: 2\r\n\r\n" + body).answer().body == b"/ 2"
+        assert client.send(POST + b"Content-Length: 2\r\n\r\n" + body).read_answer().body == b"/ 2"
     assert [body for _, body in app.calls] == [b"ab", b"cd"]
 
 
@@ -437,29 +187,29 @@ REFUSALS = {name: (data, 400) for name, data in BAD_REQUESTS.items()} | OTHER_RE
 
 
 @pytest.mark.parametrize(("data", "status"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_refused_in_shape_and_closed(start: Callable[..., Running], app: App, data: bytes, status: int) -> None:
+def test_refused_in_shape_and_closed(start: Start, app: EchoApplication, data: bytes, status: int) -> None:
     client = start(body_limit=1000).connect().send(data)
-    answer = client.answer()
+    answer = client.read_answer()
     assert answer.status == status
     assert answer.error == HTTPStatus(status).name
-    assert client.at_end()
+    assert client.is_closed()
     assert app.calls == []
 
 
-def test_what_follows_a_refused_request_is_never_read_as_another(start: Callable[..., Running], app: App) -> None:
+def test_what_follows_a_refused_request_is_never_read_as_another(start: Start, app: EchoApplication) -> None:
     client = start().connect().send(CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n" + GET)
-    assert client.answer().status == 400
-    assert client.at_end()
+    assert client.read_answer().status == 400
+    assert client.is_closed()
     assert app.calls == []
 
 
 @pytest.mark.parametrize("data", [b"HEAD / HTTP/1.1\r\n\r\n", b"HEAD http://[ HTTP/1.1\r\nHost: a\r\n\r\n"])
-def test_a_refused_head_request_gets_no_body(start: Callable[..., Running], data: bytes) -> None:
+def test_a_refused_head_request_gets_no_body(start: Start, data: bytes) -> None:
     client = start().connect().send(data)
-    answer = client.answer(head=True)
+    answer = client.read_answer(head=True)
     assert answer.status == 400
     assert int(answer.headers["content-length"]) > 0
-    assert client.at_end()
+    assert client.is_closed()
 
 
 # What is served.
@@ -503,13 +253,13 @@ SERVED = {
 
 @pytest.mark.parametrize("piece", [1_000_000, 1], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize(("data", "expected"), SERVED.values(), ids=SERVED.keys())
-def test_served(start: Callable[..., Running], app: App, data: bytes, expected: dict[str, Any], piece: int) -> None:
+def test_served(start: Start, app: EchoApplication, data: bytes, expected: dict[str, Any], piece: int) -> None:
     client = start(body_limit=1000).connect()
     if len(data) > 5000:
         piece *= 997
     for at in range(0, len(data), piece):
         client.send(data[at : at + piece])
-    assert client.answer().status == 200
+    assert client.read_answer().status == 200
     ((environ, body),) = app.calls
     seen = {"body": body, **environ}
     assert {name: seen[name] for name in expected} == expected
@@ -517,11 +267,11 @@ def test_served(start: Callable[..., Running], app: App, data: bytes, expected: 
 
 
 def test_the_environ_names_the_peer_the_server_and_the_deadline(
-    start: Callable[..., Running], app: App, clock: Clock
+    start: Start, app: EchoApplication, clock: ManualClock
 ) -> None:
     running = start(clock, server_timeout=300)
     client = running.connect().send(GET)
-    client.answer()
+    client.read_answer()
     environ, _ = app.calls[0]
     assert environ["REMOTE_ADDR"] == "127.0.0.1"
     assert environ["REMOTE_PORT"] == str(client.socket.getsockname()[1])
@@ -530,8 +280,8 @@ def test_the_environ_names_the_peer_the_server_and_the_deadline(
     assert environ["finapi.deadline"] == clock.now + 300
 
 
-def test_no_header_tells_the_software(start: Callable[..., Running]) -> None:
-    headers = start().ask().headers
+def test_no_header_tells_the_software(start: Start) -> None:
+    headers = start().fetch().headers
     assert headers.keys() == {"content-length", "date"}
 
 
@@ -547,303 +297,299 @@ PERSISTENCE = {
 
 
 @pytest.mark.parametrize(("data", "stays"), PERSISTENCE.values(), ids=PERSISTENCE.keys())
-def test_the_connection_stays(start: Callable[..., Running], data: bytes, stays: bool) -> None:
+def test_the_connection_stays(start: Start, data: bytes, stays: bool) -> None:
     client = start().connect().send(data)
-    answer = client.answer()
+    answer = client.read_answer()
     assert (answer.headers.get("connection") == "close") is not stays
     if stays:
-        assert client.send(data).answer().status == 200
+        assert client.send(data).read_answer().status == 200
     else:
-        assert client.at_end()
+        assert client.is_closed()
 
 
-def test_pipelined_requests_are_answered_in_order(start: Callable[..., Running]) -> None:
+def test_pipelined_requests_are_answered_in_order(start: Start) -> None:
     requests = [b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (n, n) + b"x" * n for n in range(20)]
     client = start(threads=4).connect().send(b"".join(requests))
-    assert [client.answer().body for _ in requests] == [b"/%d %d" % (n, n) for n in range(20)]
+    assert [client.read_answer().body for _ in requests] == [b"/%d %d" % (n, n) for n in range(20)]
 
 
-def test_a_refusal_waits_for_the_answers_before_it(start: Callable[..., Running], app: App) -> None:
+def test_a_refusal_waits_for_the_answers_before_it(start: Start, app: EchoApplication) -> None:
     client = start().connect().send(GET + GET + b"GET / HTTP/1.1\r\n\r\n" + GET)
-    assert [client.answer().status for _ in range(2)] == [200, 200]
-    assert client.answer().error == "BAD_REQUEST"
-    assert client.at_end()
+    assert [client.read_answer().status for _ in range(2)] == [200, 200]
+    assert client.read_answer().error == "BAD_REQUEST"
+    assert client.is_closed()
     assert len(app.calls) == 2
 
 
-def test_a_long_pipeline_is_answered_in_part(start: Callable[..., Running]) -> None:
+def test_a_long_pipeline_is_answered_in_part(start: Start) -> None:
     client = start().connect().send(GET * 100)
-    answers = [client.answer() for _ in range(MAX_PIPELINED + 1)]
+    answers = [client.read_answer() for _ in range(MAX_PIPELINED + 1)]
     assert [answer.headers.get("connection") for answer in answers] == [None] * MAX_PIPELINED + ["close"]
-    assert client.at_end()
+    assert client.is_closed()
 
 
-def test_a_pipeline_whose_answers_are_not_read_stops_at_the_first(start: Callable[..., Running], app: App) -> None:
+def test_a_pipeline_whose_answers_are_not_read_stops_at_the_first(start: Start, app: EchoApplication) -> None:
     large = b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n"
     running = start(threads=1)
     client = running.connect().send(large * 3)
     eventually(lambda: len(app.calls) == 1)
-    running.ask()  # the thread has finished
-    assert len(client.answer().body) == 20_000_000
-    assert client.at_end()
+    running.fetch()  # the thread has finished
+    assert len(client.read_answer().body) == 20_000_000
+    assert client.is_closed()
     assert len(app.calls) == 2
 
 
 @pytest.mark.parametrize("path", [b"/bytes?10", b"/stream"])
-def test_an_answer_to_head_has_no_body(start: Callable[..., Running], path: bytes) -> None:
+def test_an_answer_to_head_has_no_body(start: Start, path: bytes) -> None:
     client = start().connect().send(b"HEAD %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" % path)
-    assert client.answer(head=True).status == 200
-    assert client.at_end()
+    assert client.read_answer(head=True).status == 200
+    assert client.is_closed()
 
 
-def test_an_answer_without_a_body_keeps_its_connection(start: Callable[..., Running]) -> None:
+def test_an_answer_without_a_body_keeps_its_connection(start: Start) -> None:
     client = start().connect()
     for _ in range(2):
-        answer = client.send(b"GET /unchanged HTTP/1.1\r\nHost: a\r\n\r\n").answer(head=True)
+        answer = client.send(b"GET /unchanged HTTP/1.1\r\nHost: a\r\n\r\n").read_answer(head=True)
         assert (answer.status, answer.headers["etag"]) == (304, '"a"')
         assert not {"connection", "content-length", "transfer-encoding"} & set(answer.headers)
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])
 @pytest.mark.parametrize("path", [b"/split?a%0D%0AX-Other:%20b", b"/split?a%0Ab", b"/split?a%0Db", b"/hop", b"/twice"])
-def test_a_head_that_an_application_may_not_give_is_a_500(
-    start: Callable[..., Running], path: bytes, version: bytes
-) -> None:
+def test_a_head_that_an_application_may_not_give_is_a_500(start: Start, path: bytes, version: bytes) -> None:
     client = start().connect().send(b"GET %s HTTP/%s\r\nHost: a\r\n\r\n" % (path, version))
-    answer = client.answer()
+    answer = client.read_answer()
     assert answer.error == "INTERNAL_SERVER_ERROR"
     assert not {"x-other", "x-said", "transfer-encoding"} & set(answer.headers)
-    assert client.at_end()
+    assert client.is_closed()
 
 
 @pytest.mark.parametrize("kind", [b"os", b"value"])
-def test_an_error_of_the_application_is_a_500_in_shape(start: Callable[..., Running], kind: bytes) -> None:
+def test_an_error_of_the_application_is_a_500_in_shape(start: Start, kind: bytes) -> None:
     client = start().connect().send(b"GET /raise?%s HTTP/1.1\r\nHost: a\r\n\r\n" % kind)
-    answer = client.answer()
+    answer = client.read_answer()
     assert answer.error == "INTERNAL_SERVER_ERROR"
     assert b"mistake" not in answer.body
-    assert client.at_end()
+    assert client.is_closed()
 
 
-def test_a_500_to_head_has_no_body(start: Callable[..., Running]) -> None:
+def test_a_500_to_head_has_no_body(start: Start) -> None:
     client = start().connect().send(b"HEAD /raise?value HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert client.answer(head=True).status == 500
-    assert client.at_end()
+    assert client.read_answer(head=True).status == 500
+    assert client.is_closed()
 
 
-def test_an_exit_of_the_application_costs_the_connection_and_no_thread(start: Callable[..., Running]) -> None:
+def test_an_exit_of_the_application_costs_the_connection_and_no_thread(start: Start) -> None:
     running = start(threads=1)
     client = running.connect().send(b"GET /raise?exit HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert client.at_end()
-    assert running.ask().status == 200
+    assert client.is_closed()
+    assert running.fetch().status == 200
 
 
 # Bodies
 
 
-def test_a_client_that_sends_all_of_a_refused_body_reads_the_answer(start: Callable[..., Running]) -> None:
+def test_a_client_that_sends_all_of_a_refused_body_reads_the_answer(start: Start) -> None:
     client = start(body_limit=4_000_000).connect()
     client.send(POST + b"Content-Length: 7000000\r\n\r\n" + b"x" * 7_000_000)  # more than socket buffers hold
-    assert client.answer().error == HTTPStatus(413).name  # renamed in Python 3.13
-    assert client.at_end()
+    assert client.read_answer().error == HTTPStatus(413).name  # renamed in Python 3.13
+    assert client.is_closed()
 
 
-def test_draining_a_refused_body_has_an_end(start: Callable[..., Running]) -> None:
+def test_draining_a_refused_body_has_an_end(start: Start) -> None:
     client = start(body_limit=1000).connect().send(POST + b"Content-Length: 1001\r\n\r\n")
-    assert client.answer().status == 413
+    assert client.read_answer().status == 413
     with pytest.raises(ConnectionError):
         client.send(b"x" * 100_000_000)
 
 
-def test_draining_has_a_time(start: Callable[..., Running], clock: Clock) -> None:
+def test_draining_has_a_time(start: Start, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(b"GET / HTTP/1.1\r\n\r\n")
-    assert client.answer().status == 400
-    assert client.at_end()
-    assert running.connections() == 1
-    running.later(6)
-    eventually(lambda: running.connections() == 0)
+    assert client.read_answer().status == 400
+    assert client.is_closed()
+    assert running.count_connections() == 1
+    running.advance(6)
+    eventually(lambda: running.count_connections() == 0)
 
 
-def test_expect_continue_is_answered_before_the_body(start: Callable[..., Running], app: App) -> None:
+def test_expect_continue_is_answered_before_the_body(start: Start, app: EchoApplication) -> None:
     client = start().connect().send(POST + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n")
-    assert client.answer().status == 100
-    assert client.send(b"abc").answer().body == b"/ 3"
+    assert client.read_answer().status == 100
+    assert client.send(b"abc").read_answer().body == b"/ 3"
 
 
-def test_expect_continue_waits_for_the_answer_before(start: Callable[..., Running], app: App) -> None:
+def test_expect_continue_waits_for_the_answer_before(start: Start, app: EchoApplication) -> None:
     running = start()
     head = POST + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\n"
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + head)
     running.wait_for_call()
-    running.settle()
+    running.wait_for_loop()
     assert client.is_silent()
     app.release.release()
-    assert client.answer().body == b"/wait 0"
-    assert client.answer().status == 100
-    assert client.send(b"abc").answer().body == b"/ 3"
+    assert client.read_answer().body == b"/wait 0"
+    assert client.read_answer().status == 100
+    assert client.send(b"abc").read_answer().body == b"/ 3"
 
 
 def test_a_large_body_is_spooled_to_a_file_that_is_gone(
-    start: Callable[..., Running], app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, app: EchoApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     running = start()
-    before = descriptors()
+    before = count_descriptors()
     client = running.connect().send(POST + b"Content-Length: 8000000\r\n\r\n" + b"x" * 4_000_000)
-    eventually(lambda: descriptors() > before + 2)  # the two ends of the connection, and the file
+    eventually(lambda: count_descriptors() > before + 2)  # the two ends of the connection, and the file
     assert list(tmp_path.iterdir()) == []
-    assert client.send(b"x" * 4_000_000).answer().body == b"/ 8000000"
+    assert client.send(b"x" * 4_000_000).read_answer().body == b"/ 8000000"
     assert len(app.calls[-1][1]) == 8_000_000
-    eventually(lambda: descriptors() == before + 2)
+    eventually(lambda: count_descriptors() == before + 2)
     half = running.connect().send(POST + b"Content-Length: 8000000\r\n\r\n" + b"x" * 4_000_000)
-    eventually(lambda: descriptors() > before + 4)
+    eventually(lambda: count_descriptors() > before + 4)
     half.close()
     client.close()
     app.calls.clear()
-    eventually(lambda: descriptors() == before)
+    eventually(lambda: count_descriptors() == before)
 
 
 # Clients that take their time. The clock stands still: what passes is said.
 
 
 @pytest.mark.parametrize("sent", [b"G", GET[:-2], b"\r\n", POST + b"Content-Length: 9\r\n\r\nx", CHUNKED + b"5\r\nab"])
-def test_half_a_request_is_answered_408_at_its_deadline(
-    start: Callable[..., Running], clock: Clock, sent: bytes
-) -> None:
+def test_half_a_request_is_answered_408_at_its_deadline(start: Start, clock: ManualClock, sent: bytes) -> None:
     running = start(clock, header_timeout=15)
     client = running.connect().send(sent)
-    running.later(14)
+    running.advance(14)
     assert client.is_silent()
-    running.later(1.5)
-    assert client.answer().error == "REQUEST_TIMEOUT"
-    assert client.at_end()
+    running.advance(1.5)
+    assert client.read_answer().error == "REQUEST_TIMEOUT"
+    assert client.is_closed()
 
 
-def test_a_head_that_drips_gets_no_more_time(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_head_that_drips_gets_no_more_time(start: Start, clock: ManualClock) -> None:
     running = start(clock, header_timeout=15)
     client = running.connect()
     for byte in GET[:15]:
         client.send(bytes([byte]))
-        running.later(1)
-    assert client.answer().error == "REQUEST_TIMEOUT"
+        running.advance(1)
+    assert client.read_answer().error == "REQUEST_TIMEOUT"
 
 
-def test_a_late_head_to_head_times_out_without_a_body(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_late_head_to_head_times_out_without_a_body(start: Start, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(b"HEAD / HTTP")
-    running.later(20)
-    assert client.answer(head=True).status == 408
-    assert client.at_end()
+    running.advance(20)
+    assert client.read_answer(head=True).status == 408
+    assert client.is_closed()
 
 
-def test_a_client_that_never_sends_anything_is_closed(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_client_that_never_sends_anything_is_closed(start: Start, clock: ManualClock) -> None:
     running = start(clock, header_timeout=15)
     client = running.connect()
-    running.later(16)
-    assert client.at_end()
+    running.advance(16)
+    assert client.is_closed()
 
 
-def test_a_body_slower_than_the_least_rate_is_cut(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_body_slower_than_the_least_rate_is_cut(start: Start, clock: ManualClock) -> None:
     running = start(clock, header_timeout=15, min_rate=500)
     client = running.connect().send(POST + b"Content-Length: 100000\r\n\r\n")
     for _ in range(20):  # 250 bytes a second: half of each second is lost
         client.send(b"x" * 250)
-        running.settle()
+        running.wait_for_loop()
         assert client.is_silent()
-        running.later(1)
-    running.later(12)
-    assert client.answer().error == "REQUEST_TIMEOUT"
+        running.advance(1)
+    running.advance(12)
+    assert client.read_answer().error == "REQUEST_TIMEOUT"
 
 
-def test_a_slow_body_above_the_least_rate_is_served(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_slow_body_above_the_least_rate_is_served(start: Start, clock: ManualClock) -> None:
     running = start(clock, header_timeout=15, min_rate=500)
     client = running.connect().send(POST + b"Content-Length: 24000\r\n\r\n")
     for _ in range(40):
         client.send(b"x" * 600)
-        running.later(1)
-    assert client.answer().body == b"/ 24000"
+        running.advance(1)
+    assert client.read_answer().body == b"/ 24000"
 
 
-def test_an_idle_connection_is_closed_at_its_time(start: Callable[..., Running], clock: Clock) -> None:
+def test_an_idle_connection_is_closed_at_its_time(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, threads=1)
     client = running.connect()
     for _ in range(3):
-        assert client.send(GET).answer().status == 200
-        running.ask()  # the thread has finished, and the time begins anew
-        running.later(58)
+        assert client.send(GET).read_answer().status == 200
+        running.fetch()  # the thread has finished, and the time begins anew
+        running.advance(58)
         assert client.is_silent()
-    running.later(4)
-    assert client.at_end()
+    running.advance(4)
+    assert client.is_closed()
 
 
 @pytest.mark.slow
 def test_a_failure_to_word_a_refusal_costs_only_its_connection(
-    start: Callable[..., Running], clock: Clock, monkeypatch: pytest.MonkeyPatch
+    start: Start, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = start(clock)
     client = running.connect().send(b"GET")
-    running.settle()
+    running.wait_for_loop()
     monkeypatch.setattr(running.listener.context, "error_response", lambda status, reason, asked: 1 / 0)
     clock.now += 16
-    assert client.at_end()
-    assert running.ask().status == 200
+    assert client.is_closed()
+    assert running.fetch().status == 200
 
 
-def test_deadlines_pass_on_the_real_clock_too(start: Callable[..., Running]) -> None:
+def test_deadlines_pass_on_the_real_clock_too(start: Start) -> None:
     # Long enough for a busy machine to read what was sent.
     running = start(header_timeout=0.5, channel_timeout=0.6)
     half, idle = running.connect().send(b"GET"), running.connect().send(GET)
-    assert idle.answer().status == 200
-    assert half.answer().error == "REQUEST_TIMEOUT"
-    assert idle.at_end()
+    assert idle.read_answer().status == 200
+    assert half.read_answer().error == "REQUEST_TIMEOUT"
+    assert idle.is_closed()
 
 
-def test_a_client_that_does_not_read_holds_no_thread_and_is_cut(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_client_that_does_not_read_holds_no_thread_and_is_cut(start: Start, clock: ManualClock) -> None:
     running = start(clock, threads=1, channel_timeout=60)
     client = running.connect().send(b"GET /bytes?40000000 HTTP/1.1\r\nHost: a\r\n\r\n")
     eventually(lambda: len(running.app.calls) == 1)
-    assert running.ask().status == 200
-    running.later(62)
-    eventually(lambda: running.connections() == 0)
+    assert running.fetch().status == 200
+    running.advance(62)
+    eventually(lambda: running.count_connections() == 0)
     with contextlib.suppress(ConnectionResetError):
-        assert len(client.answer().body) < 40_000_000
+        assert len(client.read_answer().body) < 40_000_000
 
 
-def test_a_client_that_reads_late_gets_all(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_client_that_reads_late_gets_all(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60)
     client = running.connect().send(b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n")
-    running.later(50)
-    assert len(client.answer().body) == 20_000_000
+    running.advance(50)
+    assert len(client.read_answer().body) == 20_000_000
 
 
 # Calls that take too long
 
 
-def waiting(running: Running, path: bytes = b"/wait") -> Client:
+def waiting(running: RunningListener, path: bytes = b"/wait") -> RawClient:
     client = running.connect().send(b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path)
     running.wait_for_call()
     return client
 
 
 def test_a_call_over_its_time_is_answered_504_and_its_answer_dropped(
-    start: Callable[..., Running], clock: Clock, app: App
+    start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, threads=1, server_timeout=300)
     client = running.connect().send(GET)
-    assert client.answer().status == 200  # an answer before does not count
+    assert client.read_answer().status == 200  # an answer before does not count
     client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
-    running.later(298)
+    running.advance(298)
     assert client.is_silent()
-    running.later(3)
-    assert client.answer().error == "GATEWAY_TIMEOUT"
+    running.advance(3)
+    assert client.read_answer().error == "GATEWAY_TIMEOUT"
     app.release.release()
-    assert client.at_end()
+    assert client.is_closed()
 
 
 def test_an_answer_that_comes_with_the_504_is_dropped(
-    start: Callable[..., Running], clock: Clock, app: App, monkeypatch: pytest.MonkeyPatch
+    start: Start, clock: ManualClock, app: EchoApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overtaken(status: int, reason: str, asked: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
         if status == 504:
@@ -854,14 +600,14 @@ def test_an_answer_that_comes_with_the_504_is_dropped(
     running = start(clock)
     monkeypatch.setattr(running.listener.context, "error_response", overtaken)
     client = waiting(running)
-    running.later(301)
-    assert client.answer().error == "GATEWAY_TIMEOUT"
-    assert client.at_end()
+    running.advance(301)
+    assert client.read_answer().error == "GATEWAY_TIMEOUT"
+    assert client.is_closed()
 
 
 @pytest.mark.parametrize("gives_up", [True, False])
 def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_way(
-    start: Callable[..., Running], clock: Clock, app: App, gives_up: bool
+    start: Start, clock: ManualClock, app: EchoApplication, gives_up: bool
 ) -> None:
     told = ([("X-Request-ID", "of-the-call")], b"{}") if gives_up else None
     asked: list[int] = []
@@ -870,20 +616,20 @@ def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_w
         asked.append(status)
         return told
 
-    app.adds["finapi.give_up"] = give_up
+    app.environ_additions["finapi.give_up"] = give_up
     running = start(clock)
     client = waiting(running)
-    running.later(301)
+    running.advance(301)
     eventually(lambda: len(asked) > 0)
     if gives_up:
-        answer = client.answer()
+        answer = client.read_answer()
         assert (answer.status, answer.headers["x-request-id"], answer.body) == (504, "of-the-call", b"{}")
         app.release.release()
-        assert client.at_end()
+        assert client.is_closed()
     else:
         assert client.is_silent()
         app.release.release()
-        assert client.answer().status == 200
+        assert client.read_answer().status == 200
 
 
 @pytest.mark.parametrize(
@@ -899,148 +645,146 @@ def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_w
         (b"hello\r\n\r\n", 400, ["", "", ""]),
     ],
 )
-def test_a_refusal_is_worded_with_what_was_asked(
-    start: Callable[..., Running], data: bytes, status: int, asked: list[str]
-) -> None:
-    answer = start().connect().send(data).answer()
+def test_a_refusal_is_worded_with_what_was_asked(start: Start, data: bytes, status: int, asked: list[str]) -> None:
+    answer = start().connect().send(data).read_answer()
     assert (answer.status, json.loads(answer.body)["asked"]) == (status, [*asked, "127.0.0.1"])
 
 
-def test_a_head_that_does_not_come_is_refused_with_the_id_in_it(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_head_that_does_not_come_is_refused_with_the_id_in_it(start: Start, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(b"GET / HTTP/1.1\r\nX-Request-ID: mine-7\r\nHost")
-    running.settle()
-    running.later(16)
-    answer = client.answer()
+    running.wait_for_loop()
+    running.advance(16)
+    answer = client.read_answer()
     assert (answer.status, json.loads(answer.body)["asked"][2]) == (408, "mine-7")
 
 
 def test_a_stuck_thread_is_replaced_and_ends_when_it_comes_back(
-    start: Callable[..., Running], clock: Clock, app: App
+    start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, threads=2)
     clients = [waiting(running), waiting(running)]
-    running.later(301)
-    assert [client.answer().status for client in clients] == [504, 504]
-    assert [running.ask().status for _ in range(5)] == [200] * 5
-    assert len(task_threads()) == 4
+    running.advance(301)
+    assert [client.read_answer().status for client in clients] == [504, 504]
+    assert [running.fetch().status for _ in range(5)] == [200] * 5
+    assert len(list_request_threads()) == 4
     app.release.release(2)
-    eventually(lambda: len(task_threads()) == 2)
-    assert [running.ask().status for _ in range(5)] == [200] * 5
+    eventually(lambda: len(list_request_threads()) == 2)
+    assert [running.fetch().status for _ in range(5)] == [200] * 5
 
 
-def test_a_stuck_thread_is_replaced_once(start: Callable[..., Running], clock: Clock, app: App) -> None:
+def test_a_stuck_thread_is_replaced_once(start: Start, clock: ManualClock, app: EchoApplication) -> None:
     running = start(clock, threads=2)
     client = waiting(running)
-    running.later(301)
-    assert client.answer().status == 504
-    running.later(10)  # the client has not closed, and is closed
-    assert len(task_threads()) == 2
+    running.advance(301)
+    assert client.read_answer().status == 504
+    running.advance(10)  # the client has not closed, and is closed
+    assert len(list_request_threads()) == 2
     app.release.release()
 
 
 def test_threads_are_replaced_up_to_a_bound_and_then_requests_wait_in_vain(
-    start: Callable[..., Running], clock: Clock, app: App
+    start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, threads=1)
     for _ in range(2):
         client = waiting(running)
-        running.later(301)
-        assert client.answer().status == 504
-    assert len(task_threads()) == 2
+        running.advance(301)
+        assert client.read_answer().status == 504
+    assert len(list_request_threads()) == 2
     queued = running.connect().send(GET)
-    running.later(301)
-    assert queued.answer().error == "GATEWAY_TIMEOUT"
+    running.advance(301)
+    assert queued.read_answer().error == "GATEWAY_TIMEOUT"
     calls = len(app.calls)
     app.release.release(2)
-    eventually(lambda: len(task_threads()) == 1)
-    assert running.ask().status == 200
+    eventually(lambda: len(list_request_threads()) == 1)
+    assert running.fetch().status == 200
     assert len(app.calls) == calls + 1  # the one given up in the queue was never made
 
 
-def test_an_answer_that_stops_half_way_is_cut(start: Callable[..., Running], clock: Clock, app: App) -> None:
+def test_an_answer_that_stops_half_way_is_cut(start: Start, clock: ManualClock, app: EchoApplication) -> None:
     running = start(clock, threads=1)
     client = waiting(running, b"/half")
-    running.later(301)
-    answer = client.answer()
+    running.advance(301)
+    answer = client.read_answer()
     assert (answer.status, answer.body) == (200, b"half")
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
     app.release.release()
 
 
 def test_the_second_request_of_a_connection_has_its_own_time(
-    start: Callable[..., Running], clock: Clock, app: App
+    start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, channel_timeout=1000)
     client = running.connect().send(GET)
-    client.answer()
-    running.later(290)
+    client.read_answer()
+    running.advance(290)
     client.send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
-    running.later(290)
+    running.advance(290)
     app.release.release()
-    assert client.answer().body == b"/wait 0"
+    assert client.read_answer().body == b"/wait 0"
 
 
 def test_half_a_request_behind_a_running_one_does_not_shorten_its_time(
-    start: Callable[..., Running], clock: Clock, app: App
+    start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, header_timeout=15)
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + GET[:10])
     running.wait_for_call()
-    running.later(100)
+    running.advance(100)
     app.release.release()
-    assert client.answer().body == b"/wait 0"
-    assert client.send(GET[10:]).answer().body == b"/ 0"
+    assert client.read_answer().body == b"/wait 0"
+    assert client.send(GET[10:]).read_answer().body == b"/ 0"
 
 
-def test_a_request_beyond_the_queue_is_answered_503(start: Callable[..., Running], app: App) -> None:
+def test_a_request_beyond_the_queue_is_answered_503(start: Start, app: EchoApplication) -> None:
     running = start(threads=1, queue_limit=1)
     served = waiting(running)
     queued = running.connect().send(GET)
-    running.settle()
-    answer = running.ask()
+    running.wait_for_loop()
+    answer = running.fetch()
     assert answer.error == "SERVICE_UNAVAILABLE"
     assert answer.headers["retry-after"] == "1"
     app.release.release()
-    assert [served.answer().status, queued.answer().status] == [200, 200]
+    assert [served.read_answer().status, queued.read_answer().status] == [200, 200]
 
 
 # Many connections
 
 
-def test_a_full_house_closes_the_longest_idle(start: Callable[..., Running]) -> None:
+def test_a_full_house_closes_the_longest_idle(start: Start) -> None:
     running = start(connection_limit=3)
     clients = [running.connect() for _ in range(3)]
     for client in (*clients, clients[0]):
-        client.send(GET).answer()
+        client.send(GET).read_answer()
         time.sleep(0.01)  # the time of use is noted on the real clock
     newcomer = running.connect().send(GET)
-    assert newcomer.answer().status == 200
-    assert clients[1].at_end()
-    assert [clients[n].send(GET).answer().status for n in (0, 2)] == [200, 200]
+    assert newcomer.read_answer().status == 200
+    assert clients[1].is_closed()
+    assert [clients[n].send(GET).read_answer().status for n in (0, 2)] == [200, 200]
 
 
-def test_half_sent_heads_do_not_lock_others_out(start: Callable[..., Running]) -> None:
+def test_half_sent_heads_do_not_lock_others_out(start: Start) -> None:
     running = start(connection_limit=3)
     for _ in range(3):
         running.connect().send(b"GET / HT")
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
 
 
 @pytest.mark.slow
-def test_a_full_house_of_running_calls_lets_the_next_wait(start: Callable[..., Running], app: App) -> None:
+def test_a_full_house_of_running_calls_lets_the_next_wait(start: Start, app: EchoApplication) -> None:
     running = start(connection_limit=2, threads=2)
     clients = [waiting(running), waiting(running)]
     newcomer = running.connect().send(GET)
     time.sleep(0.05)
     assert len(app.calls) == 2
     app.release.release(2)
-    assert newcomer.answer().status == 200
-    assert clients[0].answer().status == 200
+    assert newcomer.read_answer().status == 200
+    assert clients[0].read_answer().status == 200
 
 
-def test_more_than_1024_connections_are_served(start: Callable[..., Running]) -> None:
+def test_more_than_1024_connections_are_served(start: Start) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 4096:
         pytest.skip(f"the hard limit of open files is {hard}; this needs 4,096")
@@ -1050,15 +794,15 @@ def test_more_than_1024_connections_are_served(start: Callable[..., Running]) ->
         running = start(connection_limit=2000, connections_per_address=2000)
         clients = [running.connect() for _ in range(1100)]
         assert clients[-1].socket.fileno() > 1024
-        assert clients[-1].send(GET).answer().status == 200
-        assert clients[0].send(GET).answer().status == 200
+        assert clients[-1].send(GET).read_answer().status == 200
+        assert clients[0].send(GET).read_answer().status == 200
         running.stop()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_without_a_free_descriptor_the_server_waits_and_does_not_spin(
-    start: Callable[..., Running], caplog: pytest.LogCaptureFixture
+    start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = start(channel_timeout=0.4)  # which makes it try again every 0.1 s
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -1071,13 +815,16 @@ def test_without_a_free_descriptor_the_server_waits_and_does_not_spin(
         time.sleep(0.05)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert client.send(GET).answer().status == 200
+    assert client.send(GET).read_answer().status == 200
     assert "cannot accept" in caplog.text
     assert len(caplog.records) < 10
 
 
 def test_a_reset_by_the_client_is_no_event(
-    start: Callable[..., Running], app: App, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    start: Start,
+    app: EchoApplication,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.WARNING)
     running = start()
@@ -1088,45 +835,45 @@ def test_a_reset_by_the_client_is_no_event(
         b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n",
     ):
         client = running.connect().send(data)
-        running.settle()
+        running.wait_for_loop()
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
     client = waiting(running)
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
     app.release.release()
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
     running.stop()
     assert caplog.records == []
     assert capfd.readouterr() == ("", "")
 
 
-def test_urgent_data_closes(start: Callable[..., Running]) -> None:
+def test_urgent_data_closes(start: Start) -> None:
     client = start().connect()
     client.socket.send(b"x", socket.MSG_OOB)
     with pytest.raises(ConnectionResetError):
-        client.at_end()
+        client.is_closed()
 
 
 # Stopping
 
 
-def test_stop_is_quick_among_idle_clients_and_half_requests(start: Callable[..., Running]) -> None:
+def test_stop_is_quick_among_idle_clients_and_half_requests(start: Start) -> None:
     running = start()
     clients = [running.connect().send(GET) for _ in range(50)]
-    assert {client.answer().status for client in clients} == {200}
+    assert {client.read_answer().status for client in clients} == {200}
     clients += [running.connect().send(b"GET / HT"), running.connect().send(POST + b"Content-Length: 9\r\n\r\nx")]
-    running.settle()
+    running.wait_for_loop()
     began = time.monotonic()
     running.listener.stop()
     running.thread.join(10)
     assert time.monotonic() - began < 1
-    assert all(client.at_end() for client in clients)
+    assert all(client.is_closed() for client in clients)
     with pytest.raises(ConnectionRefusedError):
         running.connect()
 
 
-def test_a_running_call_is_answered_whole_before_the_stop(start: Callable[..., Running], app: App) -> None:
+def test_a_running_call_is_answered_whole_before_the_stop(start: Start, app: EchoApplication) -> None:
     running = start()
     client = waiting(running)
     large = running.connect().send(b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -1134,85 +881,85 @@ def test_a_running_call_is_answered_whole_before_the_stop(start: Callable[..., R
     running.listener.stop()
     time.sleep(0.05)
     assert running.thread.is_alive()
-    assert len(large.answer().body) == 20_000_000
+    assert len(large.read_answer().body) == 20_000_000
     app.release.release()
-    answer = client.answer()
+    answer = client.read_answer()
     assert (answer.body, answer.headers["connection"]) == (b"/wait 0", "close")
-    assert client.at_end()
+    assert client.is_closed()
     running.thread.join(10)
     assert not running.thread.is_alive()
 
 
-def test_a_call_beyond_the_grace_is_left_behind(start: Callable[..., Running], app: App) -> None:
+def test_a_call_beyond_the_grace_is_left_behind(start: Start, app: EchoApplication) -> None:
     running = start(threads=1)
     client = waiting(running)
     behind = running.connect().send(GET)
     eventually(lambda: running.listener.waiting == 1)
     running.listener.stop(0.05)
     for one in (client, behind):
-        answer = one.answer()
+        answer = one.read_answer()
         assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (503, "1", "close")
-        assert one.at_end()
+        assert one.is_closed()
     running.stop()
-    assert len(task_threads()) == 1
+    assert len(list_request_threads()) == 1
     app.release.release()
-    eventually(lambda: not task_threads())
+    eventually(lambda: not list_request_threads())
 
 
-def test_twenty_starts_and_stops_leave_no_thread_and_no_descriptor(app: App) -> None:
-    Running(app).stop()
-    threads, files = threading.enumerate(), descriptors()
+def test_twenty_starts_and_stops_leave_no_thread_and_no_descriptor(app: EchoApplication) -> None:
+    RunningListener(app).stop()
+    threads, files = threading.enumerate(), count_descriptors()
     for _ in range(20):
-        running = Running(app)
+        running = RunningListener(app)
         running.connect().send(b"GET / HT")
-        running.connect().send(GET).answer()
-        assert running.ask().status == 200
+        running.connect().send(GET).read_answer()
+        assert running.fetch().status == 200
         running.stop()
     assert threading.enumerate() == threads
-    assert descriptors() == files
+    assert count_descriptors() == files
 
 
-def test_a_stop_before_the_run_ends_it_at_once(app: App) -> None:
+def test_a_stop_before_the_run_ends_it_at_once(app: EchoApplication) -> None:
     listener = Listener(app, ListenSettings(port=0), error_response)
     listener.stop()
     listener.run()
     listener.stop()
-    assert task_threads() == []
+    assert list_request_threads() == []
 
 
-def test_a_listener_that_never_ran_is_closed(app: App) -> None:
-    files = descriptors()
+def test_a_listener_that_never_ran_is_closed(app: EchoApplication) -> None:
+    files = count_descriptors()
     Listener(app, ListenSettings(port=0), error_response).close()
-    assert descriptors() == files
+    assert count_descriptors() == files
 
 
-def test_a_taken_port_is_an_oserror_and_leaks_nothing(start: Callable[..., Running], app: App) -> None:
+def test_a_taken_port_is_an_oserror_and_leaks_nothing(start: Start, app: EchoApplication) -> None:
     port = start().listener.port
-    files = descriptors()
+    files = count_descriptors()
     with pytest.raises(OSError, match="in use"):
         Listener(app, ListenSettings(port=port), error_response)
-    assert descriptors() == files
+    assert count_descriptors() == files
 
 
-def test_two_listeners_live_in_one_process(start: Callable[..., Running]) -> None:
+def test_two_listeners_live_in_one_process(start: Start) -> None:
     first, second = start(), start()
     first.stop()
-    assert second.ask().status == 200
+    assert second.fetch().status == 200
 
 
-def test_the_url_tells_the_real_port(start: Callable[..., Running]) -> None:
+def test_the_url_tells_the_real_port(start: Start) -> None:
     listener = start().listener
     assert listener.port > 0
     assert listener.url == f"http://127.0.0.1:{listener.port}"
 
 
-def test_ipv6(start: Callable[..., Running]) -> None:
+def test_ipv6(start: Start) -> None:
     try:
         running = start(host="::1")
     except OSError as error:
         pytest.skip(f"no IPv6 here: {error}")
     assert running.listener.url == f"http://[::1]:{running.listener.port}"
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
     assert running.app.calls[0][0]["REMOTE_ADDR"] == "::1"
 
 
@@ -1227,13 +974,13 @@ def kept(target: str, headers: dict[str, str], peer: str) -> Any:
     return "200 OK", [("Content-Length", str(len(body)))], body
 
 
-def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Callable[..., Running]) -> None:
+def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Start) -> None:
     running = start(answer_from_memory=kept, threads=1)
     running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
     client = running.connect()
     for _ in range(3):
-        answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nUser-Agent: x\r\n\r\n").answer()
+        answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nUser-Agent: x\r\n\r\n").read_answer()
         assert (answer.status, answer.body) == (200, b"127.0.0.1 x")
         assert "date" in answer.headers
         assert "connection" not in answer.headers
@@ -1252,25 +999,23 @@ def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Callabl
         b"GET /kept HTTP/1.0\r\n\r\n",
     ],
 )
-def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(
-    start: Callable[..., Running], request_: bytes
-) -> None:
+def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(start: Start, request_: bytes) -> None:
     running = start(answer_from_memory=kept)
-    assert running.ask(request_, head=request_.startswith(b"HEAD")).status == 200
+    assert running.fetch(request_, head=request_.startswith(b"HEAD")).status == 200
     assert len(running.app.calls) == 1
 
 
-def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Callable[..., Running]) -> None:
+def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Start) -> None:
     running = start(answer_from_memory=kept)
     line = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
     client = running.connect().send(line % b"kept" + line % b"one" + line % b"kept" + line % b"two")
-    bodies = [client.answer().body for _ in range(4)]
+    bodies = [client.read_answer().body for _ in range(4)]
     assert bodies == [b"127.0.0.1 None", b"/one 0", b"/kept 0", b"/two 0"]
 
 
-def test_one_pipeline_takes_turns_with_everybody_else(start: Callable[..., Running]) -> None:
+def test_one_pipeline_takes_turns_with_everybody_else(start: Start) -> None:
     told: list[str] = []
-    other: list[Client] = []
+    other: list[RawClient] = []
 
     def answered(target: str, headers: dict[str, str], peer: str) -> Any:
         if not told:  # the loop comes to this one as soon as it looks
@@ -1280,13 +1025,13 @@ def test_one_pipeline_takes_turns_with_everybody_else(start: Callable[..., Runni
 
     running = start(answer_from_memory=answered)
     pipeline = running.connect().send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
-    assert {pipeline.answer().status for _ in range(1000)} == {200}
-    assert other[0].answer().body == b"127.0.0.1 other"
+    assert {pipeline.read_answer().status for _ in range(1000)} == {200}
+    assert other[0].read_answer().body == b"127.0.0.1 other"
     assert told.count("pipeline") == 1000
     assert told.index("other") <= 3  # accepted in one round of the loop, read in the next
 
 
-def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Callable[..., Running]) -> None:
+def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Start) -> None:
     told: list[str] = []
 
     def answered(target: str, headers: dict[str, str], peer: str) -> Any:
@@ -1297,31 +1042,33 @@ def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Calla
     client = (
         start(answer_from_memory=answered).connect().send(line + b"\r\n" + line + b"Connection: close\r\n\r\n" + line)
     )
-    assert [client.answer().headers.get("connection") for _ in range(2)] == [None, "close"]
-    assert client.at_end()
+    assert [client.read_answer().headers.get("connection") for _ in range(2)] == [None, "close"]
+    assert client.is_closed()
     assert len(told) == 2
 
 
-def test_an_empty_body_is_answered_from_memory(start: Callable[..., Running]) -> None:
+def test_an_empty_body_is_answered_from_memory(start: Start) -> None:
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "0")], b""))
     client = running.connect()
-    assert [client.send(GET).answer().body for _ in range(2)] == [b"", b""]
+    assert [client.send(GET).read_answer().body for _ in range(2)] == [b"", b""]
 
 
-def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(start: Callable[..., Running]) -> None:
+def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(
+    start: Start,
+) -> None:
     client = start(answer_from_memory=kept).connect()
-    answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").answer()
+    answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").read_answer()
     assert answer.headers["connection"] == "close"
-    assert client.at_end()
+    assert client.is_closed()
 
 
-def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Callable[..., Running]) -> None:
+def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Start) -> None:
     big = b"x" * 8_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "8000000")], big))
     client = running.connect()
     for _ in range(40):
         client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
-    running.settle()
+    running.wait_for_loop()
     waiting = [sum(map(len, one.queue)) for one in running.listener.connections]
     assert 0 < max(waiting) < 8_000_200
 
@@ -1329,15 +1076,13 @@ def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Callabl
 # ---- the loop
 
 
-def test_idle_connections_are_no_work_for_the_loop(
-    start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_connections_are_no_work_for_the_loop(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     running = start()
     for _ in range(20):
         idle = running.connect().send(GET)
-        assert idle.answer().status == 200
+        assert idle.read_answer().status == 200
     client = running.connect().send(GET)
-    client.answer()
+    client.read_answer()
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     looked: set[int] = set()
     wants = HttpConnection.wanted_events
@@ -1348,47 +1093,49 @@ def test_idle_connections_are_no_work_for_the_loop(
 
     monkeypatch.setattr(HttpConnection, "wanted_events", look)
     for _ in range(10):
-        assert client.send(GET).answer().status == 200
+        assert client.send(GET).read_answer().status == 200
     assert looked == {client.socket.getsockname()[1]}
 
 
-def test_what_comes_while_an_answer_is_made_is_answered_after_it(start: Callable[..., Running]) -> None:
+def test_what_comes_while_an_answer_is_made_is_answered_after_it(start: Start) -> None:
     running = start()
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
     # The loop hears of it, has no use for it yet, and must come back to it.
     client.send(GET)
-    running.settle()
-    running.settle()
+    running.wait_for_loop()
+    running.wait_for_loop()
     running.app.release.release()
-    assert [client.answer().body, client.answer().status] == [b"/wait 0", 200]
+    assert [client.read_answer().body, client.read_answer().status] == [b"/wait 0", 200]
 
 
-def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Callable[..., Running]) -> None:
+def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Start) -> None:
     running = start()
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
     client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
-    running.settle()
+    running.wait_for_loop()
     running.app.release.release()
-    eventually(lambda: running.connections() == 0)
+    eventually(lambda: running.count_connections() == 0)
 
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_the_threads_that_answer_keep_to_one_core_and_no_others_do(
-    start: Callable[..., Running], app: App, keeps: bool
+    start: Start, app: EchoApplication, keeps: bool
 ) -> None:
     every = os.sched_getaffinity(0)
     seen: list[set[int]] = []
     app.on_call = lambda: seen.append(os.sched_getaffinity(0))
     running = start(core=max(every) if keeps else None)
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
     assert seen == [{max(every)} if keeps else every]
     assert os.sched_getaffinity(0) == every
 
 
-def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(start: Callable[..., Running]) -> None:
+def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(
+    start: Start,
+) -> None:
     asked: list[str] = []
 
     def address_of(peer: str, forwarded: str | None) -> str | None:
@@ -1398,8 +1145,8 @@ def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(start
         return peer
 
     running = start(address_of=address_of, header_timeout=0.1)  # a tick is a quarter of that
-    assert running.connect().at_end()
-    assert running.connect().send(GET).answer().status == 200
+    assert running.connect().is_closed()
+    assert running.connect().send(GET).read_answer().status == 200
 
 
 class Failing:
@@ -1412,8 +1159,8 @@ class Failing:
         raise RuntimeError("a mistake of who takes over")
 
 
-def test_a_mistake_of_who_takes_over_costs_only_its_connection(start: Callable[..., Running]) -> None:
+def test_a_mistake_of_who_takes_over_costs_only_its_connection(start: Start) -> None:
     running = start(request_taker=Failing())
     client = running.connect().send(b"GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert client.at_end()
-    assert running.ask().status == 200
+    assert client.is_closed()
+    assert running.fetch().status == 200

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import inf
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from tests.test_listen import App, Client, Clock, Running, eventually
-from tests.test_listen import clock as clock
-from tests.test_listen import start as start
-
-Start = Callable[..., Running]
+from tests.httpd.running_listener import EchoApplication, ManualClock, RawClient, Start, eventually
 
 
-class Held(App):
+class Held(EchoApplication):
     """Holds the answers to ``/held`` back, with ``asked``; others are given at once."""
 
     def __init__(self) -> None:
@@ -45,7 +41,7 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-def come(client: Client) -> bytes:
+def come(client: RawClient) -> bytes:
     """What has come so far."""
     client.socket.settimeout(0)
     try:
@@ -56,68 +52,68 @@ def come(client: Client) -> bytes:
         client.socket.settimeout(10)
 
 
-def test_an_answer_comes_after_its_time_and_the_connection_stays(start: Start, app: Held, clock: Clock) -> None:
+def test_an_answer_comes_after_its_time_and_the_connection_stays(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
-    running.later(4.9)
+    running.advance(4.9)
     assert client.is_silent()
-    running.later(0.2)
-    assert client.answer().body == b"/held 0"
-    assert client.send(get("/next")).answer().body == b"/next 0"
+    running.advance(0.2)
+    assert client.read_answer().body == b"/held 0"
+    assert client.send(get("/next")).read_answer().body == b"/next 0"
 
 
-def test_no_thread_waits_for_answers_that_are_held_back(start: Start, app: Held, clock: Clock) -> None:
+def test_no_thread_waits_for_answers_that_are_held_back(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock, threads=1)
     held = [running.connect().send(get("/held")) for _ in range(40)]
     app.came(40)
-    assert running.ask().status == 200
-    running.later(6)
-    assert [one.answer().body for one in held] == [b"/held 0"] * 40
+    assert running.fetch().status == 200
+    running.advance(6)
+    assert [one.read_answer().body for one in held] == [b"/held 0"] * 40
 
 
-def test_bytes_come_as_they_are_let_out_the_head_with_the_first(start: Start, app: Held, clock: Clock) -> None:
+def test_bytes_come_as_they_are_let_out_the_head_with_the_first(start: Start, app: Held, clock: ManualClock) -> None:
     app.asked = (5.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
-    running.later(4.9)
+    running.advance(4.9)
     assert client.is_silent()
     told = b""
     for count in range(1, 8):
-        running.later(1.0)
+        running.advance(1.0)
         told += come(client)
         assert told.partition(b"\r\n\r\n")[2] == b"/held 0"[:count]
-    assert client.send(get("/next")).answer().body == b"/next 0"
+    assert client.send(get("/next")).read_answer().body == b"/next 0"
 
 
-def test_an_answer_without_a_length_drips_in_chunks(start: Start, app: Held, clock: Clock) -> None:
+def test_an_answer_without_a_length_drips_in_chunks(start: Start, app: Held, clock: ManualClock) -> None:
     app.asked = (0.0, 1)
-    app.adds = {"PATH_INFO": "/stream"}
+    app.environ_additions = {"PATH_INFO": "/stream"}
     running = start(clock)
     client = running.connect().send(get("/held"))
     told = b""
     for _ in range(30):
-        running.later(1.0)
+        running.advance(1.0)
         told += come(client)
     assert told.partition(b"\r\n\r\n")[2] == b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
 
 
 def test_pipelined_requests_are_answered_in_order_behind_one_that_is_held(
-    start: Start, app: Held, clock: Clock
+    start: Start, app: Held, clock: ManualClock
 ) -> None:
     running = start(clock)
     client = running.connect().send(get("/held") + get("/next"))
     app.came(1)
-    running.later(1)
+    running.advance(1)
     assert client.is_silent()
-    running.later(5)
-    assert [client.answer().body for _ in range(2)] == [b"/held 0", b"/next 0"]
+    running.advance(5)
+    assert [client.read_answer().body for _ in range(2)] == [b"/held 0", b"/next 0"]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 5.0])
 def test_a_client_that_goes_away_while_its_answer_is_held_keeps_no_connection(
-    start: Start, app: Held, clock: Clock, seconds: float
+    start: Start, app: Held, clock: ManualClock, seconds: float
 ) -> None:
     broken: list[int] = []
     app.asked = (seconds, 1, lambda: broken.append(1))
@@ -129,36 +125,36 @@ def test_a_client_that_goes_away_while_its_answer_is_held_keeps_no_connection(
     client.stream.close()
     client.socket.close()
     eventually(lambda: not running.listener.connections)
-    assert running.ask().status == 200
-    running.later(6)
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
+    running.advance(6)
+    assert running.fetch().status == 200
 
 
-def test_what_comes_while_an_answer_is_held_is_answered_behind_it(start: Start, app: Held, clock: Clock) -> None:
+def test_what_comes_while_an_answer_is_held_is_answered_behind_it(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
     client.send(get("/next") + b"GET /third HTTP")
-    running.later(1)
+    running.advance(1)
     client.send(b"/1.1\r\nHost: a\r\n\r\n")
-    running.later(1)
+    running.advance(1)
     assert client.is_silent()
-    running.later(4)
-    assert [client.answer().body for _ in range(3)] == [b"/held 0", b"/next 0", b"/third 0"]
+    running.advance(4)
+    assert [client.read_answer().body for _ in range(3)] == [b"/held 0", b"/next 0", b"/third 0"]
 
 
-def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: Clock) -> None:
-    app.adds = {"PATH_INFO": "/unchanged"}
+def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: ManualClock) -> None:
+    app.environ_additions = {"PATH_INFO": "/unchanged"}
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
-    running.later(4.9)
+    running.advance(4.9)
     assert client.is_silent()
-    running.later(0.2)
-    assert client.answer(head=True).status == 304
+    running.advance(0.2)
+    assert client.read_answer(head=True).status == 304
 
 
-def test_a_connection_is_reset_in_place_of_the_answer(start: Start, app: Held, clock: Clock) -> None:
+def test_a_connection_is_reset_in_place_of_the_answer(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     app.asked = (5.0, inf, lambda: running.listener.connections[0].reset())
     client = running.connect().send(get("/held"))
@@ -170,42 +166,42 @@ def test_a_connection_is_reset_in_place_of_the_answer(start: Start, app: Held, c
         client.socket.recv(1)
 
 
-def test_a_mistake_of_the_application_is_told_at_once(start: Start, app: Held, clock: Clock) -> None:
-    app.adds = {"PATH_INFO": "/raise", "QUERY_STRING": "value"}
+def test_a_mistake_of_the_application_is_told_at_once(start: Start, app: Held, clock: ManualClock) -> None:
+    app.environ_additions = {"PATH_INFO": "/raise", "QUERY_STRING": "value"}
     running = start(clock)
-    assert running.ask(get("/held")).status == 500
-    running.later(6)
+    assert running.fetch(get("/held")).status == 500
+    running.advance(6)
 
 
-def test_a_client_that_goes_leaves_nothing(start: Start, app: Held, clock: Clock) -> None:
+def test_a_client_that_goes_leaves_nothing(start: Start, app: Held, clock: ManualClock) -> None:
     app.asked = (5.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
     client.close()
-    running.later(6)
-    running.later(6)
-    eventually(lambda: running.connections() == 0)
-    assert running.ask().status == 200
+    running.advance(6)
+    running.advance(6)
+    eventually(lambda: running.count_connections() == 0)
+    assert running.fetch().status == 200
 
 
-def test_an_answer_that_drips_beyond_the_time_of_a_call_is_cut(start: Start, app: Held, clock: Clock) -> None:
+def test_an_answer_that_drips_beyond_the_time_of_a_call_is_cut(start: Start, app: Held, clock: ManualClock) -> None:
     app.asked = (299.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
     for _ in range(3):
-        running.later(299 if client.is_silent() else 1)
+        running.advance(299 if client.is_silent() else 1)
     told = client.socket.recv(65_536).partition(b"\r\n\r\n")[2]
     assert 0 < len(told) < 7
-    assert client.at_end()
+    assert client.is_closed()
 
 
-def test_a_stop_waits_for_no_answer_that_is_held_back(start: Start, app: Held, clock: Clock) -> None:
+def test_a_stop_waits_for_no_answer_that_is_held_back(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
     app.came(1)
-    running.settle()
-    running.stop(grace=1e9)
-    assert running.connections() == 0
+    running.wait_for_loop()
+    running.stop(grace_seconds=1e9)
+    assert running.count_connections() == 0
     client.close()

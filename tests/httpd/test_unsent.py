@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -13,7 +13,7 @@ from waitress.buffers import TempfileBasedBuffer
 
 from finapi.httpd.connection import CALL_OVERRUN, SERVER_STOPPING
 from finapi.httpd.response_writing import SENDING_FAILED
-from tests.test_listen import App, Client, Clock, Running, eventually
+from tests.httpd.running_listener import EchoApplication, ManualClock, RawClient, RunningListener, Start, eventually
 
 CHUNK = b"x" * 100_000
 BODY_BYTES = 4_000_000  # more than the kernel takes for a client that does not read
@@ -49,7 +49,7 @@ class Export:
         self.is_closed = True
 
 
-class Exporting(App):
+class Exporting(EchoApplication):
     """Streams an export to each call of ``/rows``; ``owner`` in its query is the account that it counts for."""
 
     def __init__(self) -> None:
@@ -89,8 +89,8 @@ class Exporting(App):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
@@ -99,28 +99,28 @@ def app() -> Exporting:
 
 
 @pytest.fixture
-def start(app: Exporting) -> Iterator[Callable[..., Running]]:
+def start(app: Exporting) -> Iterator[Start]:
     """Starts listeners for ``app``; stopped at the end."""
-    started: list[Running] = []
+    started: list[RunningListener] = []
 
-    def starting(*args: Any, **settings: Any) -> Running:
-        started.append(Running(app, *args, **settings))
+    def starting(*args: Any, **settings: Any) -> RunningListener:
+        started.append(RunningListener(app, *args, **settings))
         return started[-1]
 
     yield starting
     for running in started:
         for client in running.clients:
             client.close()  # While the clock of a test stands still, a stop waits for clients.
-        running.stop(grace=0)
+        running.stop(grace_seconds=0)
     app.release.release(100)
 
 
-def request(running: Running, path: bytes, source: str = "127.0.0.1") -> Client:
+def request(running: RunningListener, path: bytes, source: str = "127.0.0.1") -> RawClient:
     """A client that sends a request and reads nothing."""
     return running.connect(source, buffer=4096).send(b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path)
 
 
-def body_of(client: Client) -> bytes:
+def body_of(client: RawClient) -> bytes:
     """Read a chunked answer to its end, which must be there."""
     while client.stream.readline() != b"\r\n":
         pass
@@ -131,7 +131,7 @@ def body_of(client: Client) -> bytes:
     return body
 
 
-def cut_body_of(client: Client) -> bytes:
+def cut_body_of(client: RawClient) -> bytes:
     """Read what comes until the connection ends."""
     received = b""
     try:
@@ -142,7 +142,7 @@ def cut_body_of(client: Client) -> bytes:
     return received
 
 
-def paused(running: Running) -> int:
+def paused(running: RunningListener) -> int:
     """The number of threads that wait for a client to read."""
     return len(running.listener.context.paused_threads)
 
@@ -150,7 +150,7 @@ def paused(running: Running) -> int:
 # ---- nobody's answer is truncated for want of room
 
 
-def test_an_export_that_has_no_room_waits_for_its_reader(start: Callable[..., Running], app: Exporting) -> None:
+def test_an_export_that_has_no_room_waits_for_its_reader(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
@@ -161,7 +161,7 @@ def test_an_export_that_has_no_room_waits_for_its_reader(start: Callable[..., Ru
     assert paused(running) == 0
 
 
-def test_an_export_is_stored_while_there_is_room(start: Callable[..., Running], app: Exporting) -> None:
+def test_an_export_is_stored_while_there_is_room(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=5_000_000)
     client = request(running, b"/rows")
     eventually(lambda: app.exports and app.exports[0].is_closed)
@@ -171,7 +171,7 @@ def test_an_export_is_stored_while_there_is_room(start: Callable[..., Running], 
     eventually(lambda: running.listener.context.disk.free_bytes == 5_000_000)
 
 
-def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Callable[..., Running], app: Exporting) -> None:
+def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=1_000_000)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
@@ -180,7 +180,7 @@ def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Callable
     eventually(lambda: running.listener.context.disk.free_bytes == 1_000_000)
 
 
-def test_one_address_that_reads_nothing_truncates_no_export(start: Callable[..., Running], app: Exporting) -> None:
+def test_one_address_that_reads_nothing_truncates_no_export(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=10_000_000)
     hoard = [request(running, b"/bytes?%d" % BODY_BYTES, "127.0.0.2") for _ in range(10)]
     eventually(lambda: len(app.calls) == 10 and not any(one.requests for one in running.listener.connections))
@@ -192,7 +192,7 @@ def test_one_address_that_reads_nothing_truncates_no_export(start: Callable[...,
     del hoard
 
 
-def test_four_slow_readers_all_get_everything(start: Callable[..., Running], app: Exporting) -> None:
+def test_four_slow_readers_all_get_everything(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=2 * BODY_BYTES, threads=4)
     clients = [request(running, b"/rows", f"127.0.0.{10 + number}") for number in range(4)]
     eventually(lambda: len(app.exports) == 4 and all(one.is_closed or one.pauses for one in app.exports))
@@ -200,7 +200,7 @@ def test_four_slow_readers_all_get_everything(start: Callable[..., Running], app
     assert [body_of(client) for client in clients] == [b"x" * BODY_BYTES] * 4
 
 
-def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Callable[..., Running], app: Exporting) -> None:
+def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=8_000_000)
     oldest = request(running, b"/bytes?3000000", "127.0.0.2")
     eventually(lambda: running.listener.context.disk.free_bytes < 6_000_000)
@@ -208,44 +208,44 @@ def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Callable[
     small = request(running, b"/bytes?1500000", "127.0.0.3")
     eventually(lambda: len(app.calls) == 3 and not any(one.requests for one in running.listener.connections))
     newcomer = request(running, b"/bytes?3000000", "127.0.0.4")
-    assert len(newcomer.answer().body) == 3_000_000
-    assert len(small.answer().body) == 1_500_000
-    assert len(second.answer().body) == 3_000_000
+    assert len(newcomer.read_answer().body) == 3_000_000
+    assert len(small.read_answer().body) == 1_500_000
+    assert len(second.read_answer().body) == 3_000_000
     assert len(cut_body_of(oldest)) < 3_000_000
     eventually(lambda: running.listener.context.disk.free_bytes == 8_000_000)
 
 
-def test_an_account_makes_room_at_whatever_address(start: Callable[..., Running], app: Exporting) -> None:
+def test_an_account_makes_room_at_whatever_address(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=11_000_000)
     account = [request(running, b"/rows?account", f"127.0.0.{2 + number}") for number in range(2)]
     single = request(running, b"/rows?another", "127.0.0.9")
     eventually(lambda: sum(one.is_closed for one in app.exports) + paused(running) == 3)
     newcomer = request(running, b"/bytes?3000000", "127.0.0.10")
-    assert len(newcomer.answer().body) == 3_000_000
+    assert len(newcomer.read_answer().body) == 3_000_000
     assert body_of(single) == b"x" * BODY_BYTES
     assert sum(len(cut_body_of(client)) < BODY_BYTES for client in account) == 1
 
 
-def test_a_complete_answer_alone_beyond_the_limit_waits(start: Callable[..., Running]) -> None:
+def test_a_complete_answer_alone_beyond_the_limit_waits(start: Start) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/bytes?3000000")
     eventually(lambda: paused(running) == 1)
-    assert len(client.answer().body) == 3_000_000
+    assert len(client.read_answer().body) == 3_000_000
 
 
-def test_memory_is_freed_by_moving_an_answer_to_a_file(start: Callable[..., Running]) -> None:
+def test_memory_is_freed_by_moving_an_answer_to_a_file(start: Start) -> None:
     running = start(held_limit=1_500_000)
     hoard = [request(running, b"/bytes?900000", "127.0.0.2")]
     eventually(lambda: running.listener.context.memory.free_bytes < 1_200_000)
     newcomer = request(running, b"/bytes?1000000", "127.0.0.3")
     hoard.append(request(running, b"/bytes?1000000", "127.0.0.2"))
     eventually(lambda: running.listener.context.disk.free_bytes < 67_108_864)
-    assert [len(client.answer().body) for client in (*hoard, newcomer)] == [900_000, 1_000_000, 1_000_000]
+    assert [len(client.read_answer().body) for client in (*hoard, newcomer)] == [900_000, 1_000_000, 1_000_000]
     eventually(lambda: running.listener.context.memory.free_bytes == 1_500_000)
     eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
-def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Callable[..., Running]) -> None:
+def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Start) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=500_000)
     unread = request(running, b"/bytes?900000", "127.0.0.2")
     eventually(
@@ -255,39 +255,39 @@ def test_a_body_from_elsewhere_takes_memory_from_unread_answers(start: Callable[
         )
     )
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"
-    assert running.connect("127.0.0.3").send(head + b"x" * 400_000).answer().body == b"/ 400000"
-    assert len(unread.answer().body) == 900_000
+    assert running.connect("127.0.0.3").send(head + b"x" * 400_000).read_answer().body == b"/ 400000"
+    assert len(unread.read_answer().body) == 900_000
 
 
-def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Callable[..., Running]) -> None:
+def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Start) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=1_000_000)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n"
     arriving = []
     for free_bytes in (600_000, 200_000):
         arriving.append(running.connect("127.0.0.2").send(head))
         eventually(lambda free_bytes=free_bytes: running.listener.context.memory.free_bytes == free_bytes)
-    assert running.connect("127.0.0.2").send(head).answer().error == "SERVICE_UNAVAILABLE"
-    assert running.connect("127.0.0.3").send(head + b"x" * 400_000).answer().body == b"/ 400000"
-    statuses = sorted(client.send(b"x" * 400_000).answer().status for client in arriving[1:])
+    assert running.connect("127.0.0.2").send(head).read_answer().error == "SERVICE_UNAVAILABLE"
+    assert running.connect("127.0.0.3").send(head + b"x" * 400_000).read_answer().body == b"/ 400000"
+    statuses = sorted(client.send(b"x" * 400_000).read_answer().status for client in arriving[1:])
     assert statuses == [200]
-    assert arriving[0].answer().error == "SERVICE_UNAVAILABLE"
+    assert arriving[0].read_answer().error == "SERVICE_UNAVAILABLE"
     eventually(lambda: running.listener.context.memory.free_bytes == 1_000_000)
 
 
 # ---- answers that need no copy
 
 
-def test_unread_resident_bodies_take_no_room(start: Callable[..., Running], app: Exporting) -> None:
+def test_unread_resident_bodies_take_no_room(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     clients = [request(running, b"/resident") for _ in range(20)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 20)
     queued = [one.queue[-1] for one in running.listener.connections]
     assert {id(part.obj if isinstance(part, memoryview) else part) for part in queued} == {id(app.resident_body)}
     assert paused(running) == 0
-    assert len(clients[7].answer().body) == BODY_BYTES
+    assert len(clients[7].read_answer().body) == BODY_BYTES
 
 
-def test_a_file_is_sent_from_where_it_is(start: Callable[..., Running], app: Exporting, tmp_path: Any) -> None:
+def test_a_file_is_sent_from_where_it_is(start: Start, app: Exporting, tmp_path: Any) -> None:
     app.file_path = str(tmp_path / "file")
     (tmp_path / "file").write_bytes(bytes(range(250)) * (BODY_BYTES // 250))
     running = start(**NO_ROOM)
@@ -295,17 +295,15 @@ def test_a_file_is_sent_from_where_it_is(start: Callable[..., Running], app: Exp
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 5)
     assert (paused(running), app.sent) == (0, [])
     for client in clients[:3]:
-        assert client.answer().body == bytes(range(250)) * (BODY_BYTES // 250)
+        assert client.read_answer().body == bytes(range(250)) * (BODY_BYTES // 250)
     eventually(lambda: app.sent == ["", "", ""])
-    assert clients[0].send(GET).answer().status == 200
+    assert clients[0].send(GET).read_answer().status == 200
     for client in clients[3:]:
         client.close()
     eventually(lambda: app.sent == [""] * 5)
 
 
-def test_a_file_that_has_become_shorter_ends_its_connection(
-    start: Callable[..., Running], app: Exporting, tmp_path: Any
-) -> None:
+def test_a_file_that_has_become_shorter_ends_its_connection(start: Start, app: Exporting, tmp_path: Any) -> None:
     app.file_path = str(tmp_path / "file")
     (tmp_path / "file").write_bytes(b"x" * BODY_BYTES)
     running = start()
@@ -319,17 +317,17 @@ def test_a_file_that_has_become_shorter_ends_its_connection(
 # ---- threads that wait for readers
 
 
-def test_a_thread_that_waits_for_a_reader_is_replaced(start: Callable[..., Running], app: Exporting) -> None:
+def test_a_thread_that_waits_for_a_reader_is_replaced(start: Start, app: Exporting) -> None:
     running = start(threads=1, **NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
-    assert [running.ask().status for _ in range(3)] == [200, 200, 200]
+    assert [running.fetch().status for _ in range(3)] == [200, 200, 200]
     assert app.exports[0].pauses == 1
     assert len(body_of(client)) == BODY_BYTES
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
 
 
-def test_of_too_many_waiting_exports_the_largest_owner_loses_one(start: Callable[..., Running], app: Exporting) -> None:
+def test_of_too_many_waiting_exports_the_largest_owner_loses_one(start: Start, app: Exporting) -> None:
     running = start(threads=4, paused_limit=3, paused_per_owner=2, **NO_ROOM)
     clients = []
     for number, source in enumerate(("127.0.0.3", "127.0.0.2", "127.0.0.2", "127.0.0.4")):
@@ -342,7 +340,7 @@ def test_of_too_many_waiting_exports_the_largest_owner_loses_one(start: Callable
     assert [len(body_of(clients[number])) for number in (0, 2, 3)] == [BODY_BYTES] * 3
 
 
-def test_an_account_has_few_exports_that_wait(start: Callable[..., Running], app: Exporting) -> None:
+def test_an_account_has_few_exports_that_wait(start: Start, app: Exporting) -> None:
     running = start(threads=4, paused_limit=4, paused_per_owner=1, **NO_ROOM)
     first = request(running, b"/rows?account", "127.0.0.2")
     eventually(lambda: paused(running) == 1)
@@ -353,62 +351,56 @@ def test_an_account_has_few_exports_that_wait(start: Callable[..., Running], app
     assert app.exports[0].abort_reason == ""
 
 
-def test_a_paced_answer_waits_for_its_reader(start: Callable[..., Running], app: Exporting, clock: Clock) -> None:
+def test_a_paced_answer_waits_for_its_reader(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, **NO_ROOM)
     client = request(running, b"/paced")
 
     def has_begun() -> bool:
-        running.later(0.05)
+        running.advance(0.05)
         return any(one.has_unsent for one in running.listener.connections)
 
     eventually(has_begun)
     for _ in range(10):
-        running.later(0.05)
+        running.advance(0.05)
     queued = [sum(map(len, one.queue)) for one in running.listener.connections]
     assert 0 < sum(queued) <= 1_000_000
     received = 0
     while received < BODY_BYTES:
         received += len(client.socket.recv(65_536))
-        running.later(0.05)
+        running.advance(0.05)
 
 
 # ---- who ended an answer
 
 
-def test_a_reader_that_stops_during_a_pause_is_the_reason(
-    start: Callable[..., Running], app: Exporting, clock: Clock
-) -> None:
+def test_a_reader_that_stops_during_a_pause_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, **NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
-    running.later(59)
+    running.advance(59)
     assert not app.exports[0].is_closed
-    running.later(2)
+    running.advance(2)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == ""
     assert (paused(running), app.exports[0].chunks_read < 40) == (0, True)
     client.close()
 
 
-def test_a_reader_that_uses_up_the_time_is_the_reason(
-    start: Callable[..., Running], app: Exporting, clock: Clock
-) -> None:
+def test_a_reader_that_uses_up_the_time_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
-    running.later(301)
+    running.advance(301)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == ""
     client.close()
 
 
-def test_an_application_that_uses_up_the_time_is_the_reason(
-    start: Callable[..., Running], app: Exporting, clock: Clock
-) -> None:
+def test_an_application_that_uses_up_the_time_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
-    running.later(100)
+    running.advance(100)
     app.exports[0].continues.clear()
     client.socket.settimeout(0)
 
@@ -418,13 +410,13 @@ def test_an_application_that_uses_up_the_time_is_the_reason(
         return not paused(running)
 
     eventually(has_resumed)
-    running.later(201)
+    running.advance(201)
     app.exports[0].continues.set()
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == CALL_OVERRUN
 
 
-def test_a_client_that_disconnects_is_the_reason(start: Callable[..., Running], app: Exporting) -> None:
+def test_a_client_that_disconnects_is_the_reason(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
@@ -433,19 +425,17 @@ def test_a_client_that_disconnects_is_the_reason(start: Callable[..., Running], 
     assert app.exports[0].abort_reason == ""
 
 
-def test_a_stop_is_the_reason_for_an_export_that_waits(start: Callable[..., Running], app: Exporting) -> None:
+def test_a_stop_is_the_reason_for_an_export_that_waits(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
     eventually(lambda: paused(running) == 1)
-    running.stop(grace=0)
+    running.stop(grace_seconds=0)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == SERVER_STOPPING
     client.close()
 
 
-def test_a_full_disk_is_the_servers_failure(
-    start: Callable[..., Running], app: Exporting, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_the_servers_failure(start: Start, app: Exporting, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: TempfileBasedBuffer, data: bytes) -> None:
         raise OSError("No space left on device")
 
@@ -460,19 +450,19 @@ def test_a_full_disk_is_the_servers_failure(
 # ---- calls that end with their answers
 
 
-def test_a_call_hears_when_its_answer_has_left(start: Callable[..., Running], app: Exporting) -> None:
+def test_a_call_hears_when_its_answer_has_left(start: Start, app: Exporting) -> None:
     running = start()
     client = request(running, b"/sent")
     eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
-    assert running.ask().status == 200
+    assert running.fetch().status == 200
     assert app.sent == []
-    assert len(client.answer().body) == BODY_BYTES
+    assert len(client.read_answer().body) == BODY_BYTES
     eventually(lambda: app.sent == [""])
 
 
 @pytest.mark.parametrize("ending", ["disconnects", "stops reading", "is too slow for its call", "server stops"])
 def test_a_call_hears_when_its_answer_cannot_leave(
-    start: Callable[..., Running], app: Exporting, clock: Clock, ending: str
+    start: Start, app: Exporting, clock: ManualClock, ending: str
 ) -> None:
     times = [] if ending == "server stops" else [clock]  # A stop takes a moment of real time.
     running = start(*times, channel_timeout=60 if ending == "stops reading" else 1_000, server_timeout=300)
@@ -481,15 +471,15 @@ def test_a_call_hears_when_its_answer_cannot_leave(
     if ending == "disconnects":
         client.close()
     elif ending == "stops reading":
-        running.later(61)
+        running.advance(61)
     elif ending == "server stops":
-        running.stop(grace=0)
+        running.stop(grace_seconds=0)
     else:
-        running.later(299)
+        running.advance(299)
         assert app.sent == []
-        running.later(2)
+        running.advance(2)
     eventually(lambda: len(app.sent) == 1)
     assert app.sent == ([SERVER_STOPPING] if ending == "server stops" else [""])
     if ending == "is too slow for its call":
-        assert len(client.answer().body) == BODY_BYTES
+        assert len(client.read_answer().body) == BODY_BYTES
         assert app.sent == [""]

@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -17,29 +17,40 @@ from finapi.httpd.connection_states import CHECKING_BODY
 from finapi.httpd.loop import WRITE, Connection, Loop
 from finapi.httpd.settings import HandedOverRequest
 from finapi.httpd.shares import Allowance, ByteBudget, Places, Reservation
-from tests.test_listen import CHUNKED, GET, POST, App, Client, Clock, Running, descriptors, eventually
+from tests.httpd.running_listener import (
+    CHUNKED,
+    GET,
+    POST,
+    EchoApplication,
+    ManualClock,
+    RawClient,
+    RunningListener,
+    Start,
+    count_descriptors,
+    eventually,
+)
 
 LONG = POST + b"Content-Length: 100000\r\n\r\n"  # longer than one read: it has to have a place from its head on
 SHORT = POST + b"Content-Length: 4\r\n\r\n"
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def start() -> Iterator[Callable[..., Running]]:
+def start() -> Iterator[Start]:
     """Starts listeners, each for an application of its own; stopped at the end."""
-    started: list[Running] = []
+    started: list[RunningListener] = []
 
-    def starting(*args: Any, **settings: Any) -> Running:
-        started.append(Running(App(), *args, **settings))
+    def starting(*args: Any, **settings: Any) -> RunningListener:
+        started.append(RunningListener(EchoApplication(), *args, **settings))
         return started[-1]
 
     yield starting
     for running in started:
-        running.stop(grace=0)
+        running.stop(grace_seconds=0)
         running.app.release.release(100)
 
 
@@ -195,124 +206,126 @@ def test_every_byte_buys_time_up_to_the_full_measure() -> None:
 
 
 def test_long_bodies_beyond_the_share_of_an_address_are_503_and_those_arriving_go_on(
-    start: Callable[..., Running],
+    start: Start,
 ) -> None:
     running = start(bodies_per_address=2)
     arriving = [running.connect().send(LONG) for _ in range(2)]
-    running.settle()
-    refused = running.connect().send(LONG).answer()
+    running.wait_for_loop()
+    refused = running.connect().send(LONG).read_answer()
     assert refused.error == "SERVICE_UNAVAILABLE"
     assert refused.headers["retry-after"] == "1"
-    assert running.connect("127.0.0.2").send(LONG + b"x" * 100_000).answer().status == 200
+    assert running.connect("127.0.0.2").send(LONG + b"x" * 100_000).read_answer().status == 200
     for client in arriving:
-        assert client.send(b"x" * 100_000).answer().body == b"/ 100000"
-    assert running.connect().send(LONG + b"x" * 100_000).answer().status == 200
+        assert client.send(b"x" * 100_000).read_answer().body == b"/ 100000"
+    assert running.connect().send(LONG + b"x" * 100_000).read_answer().status == 200
 
 
-def test_a_short_body_that_is_there_needs_no_place(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_short_body_that_is_there_needs_no_place(start: Start, clock: ManualClock) -> None:
     running = start(clock, bodies_per_address=1)
     slow = running.connect().send(LONG)
-    running.settle()
-    assert running.ask(SHORT + b"abcd").status == 200
+    running.wait_for_loop()
+    assert running.fetch(SHORT + b"abcd").status == 200
     late = running.connect().send(SHORT)  # as clients do that send head and body apart
-    running.settle()
-    assert late.send(b"abcd").answer().status == 200
-    assert slow.send(b"x" * 100_000).answer().status == 200
+    running.wait_for_loop()
+    assert late.send(b"abcd").read_answer().status == 200
+    assert slow.send(b"x" * 100_000).read_answer().status == 200
 
 
-def test_a_short_body_that_takes_its_time_needs_a_place(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_short_body_that_takes_its_time_needs_a_place(start: Start, clock: ManualClock) -> None:
     running = start(clock, bodies_per_address=1)
     slow = running.connect().send(LONG)
     late = running.connect().send(SHORT)
-    running.later(1)
-    assert late.answer().error == "SERVICE_UNAVAILABLE"
+    running.advance(1)
+    assert late.read_answer().error == "SERVICE_UNAVAILABLE"
     assert slow.is_silent()
     other = running.connect("127.0.0.2").send(SHORT)
-    running.later(1)
-    assert other.send(b"abcd").answer().body == b"/ 4"
+    running.advance(1)
+    assert other.send(b"abcd").read_answer().body == b"/ 4"
 
 
-def test_a_body_from_elsewhere_displaces_the_oldest_of_the_address_that_has_most(start: Callable[..., Running]) -> None:
+def test_a_body_from_elsewhere_displaces_the_oldest_of_the_address_that_has_most(
+    start: Start,
+) -> None:
     running = start(bodies_at_once=3, bodies_per_address=2)
     one = running.connect("127.0.0.2").send(LONG)
-    running.settle()
+    running.wait_for_loop()
     two = [running.connect("127.0.0.3").send(LONG), running.connect("127.0.0.3").send(LONG)]
-    running.settle()
+    running.wait_for_loop()
     newcomer = running.connect("127.0.0.4").send(LONG)
-    assert two[0].answer().error == "SERVICE_UNAVAILABLE"
+    assert two[0].read_answer().error == "SERVICE_UNAVAILABLE"
     for client in (one, two[1], newcomer):
-        assert client.send(b"x" * 100_000).answer().status == 200
+        assert client.send(b"x" * 100_000).read_answer().status == 200
 
 
 @pytest.mark.parametrize("ends", ["gone", "late", "wrong"])
-def test_a_body_that_ends_leaves_its_place(start: Callable[..., Running], clock: Clock, ends: str) -> None:
+def test_a_body_that_ends_leaves_its_place(start: Start, clock: ManualClock, ends: str) -> None:
     running = start(clock, bodies_per_address=1)
     client = running.connect().send(LONG if ends != "wrong" else CHUNKED + b"5\r\n")
-    running.later(1)
+    running.advance(1)
     if ends == "gone":
         client.close()
     elif ends == "late":
-        running.later(20)
-        assert client.answer().status == 408
+        running.advance(20)
+        assert client.read_answer().status == 408
     else:
-        assert client.send(b"abcdefgh\r\n").answer().status == 400
+        assert client.send(b"abcdefgh\r\n").read_answer().status == 400
     eventually(lambda: len(running.listener.context.arriving_bodies) == 0)
-    assert running.connect().send(LONG + b"x" * 100_000).answer().status == 200
+    assert running.connect().send(LONG + b"x" * 100_000).read_answer().status == 200
 
 
-def test_a_long_body_has_to_be_faster(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_long_body_has_to_be_faster(start: Start, clock: ManualClock) -> None:
     running = start(clock, header_timeout=15, min_rate=500, transfer_timeout=120)
     client = running.connect().send(POST + b"Content-Length: 1200000\r\n\r\n")  # 10,000 bytes a second
     for _ in range(10):
         client.send(b"x" * 5_000)
-        running.settle()
+        running.wait_for_loop()
         assert client.is_silent()
-        running.later(1)
-    running.later(11)
-    assert client.answer().error == "REQUEST_TIMEOUT"
+        running.advance(1)
+    running.advance(11)
+    assert client.read_answer().error == "REQUEST_TIMEOUT"
 
 
 def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_more(
-    start: Callable[..., Running],
+    start: Start,
 ) -> None:
     running = start(check_before_body=lambda environ: 1_048_576)
     client = running.connect()
-    eventually(lambda: running.connections() == 1)
-    before = descriptors()
+    eventually(lambda: running.count_connections() == 1)
+    before = count_descriptors()
     client.send(POST + b"Content-Length: 1000000\r\n\r\n" + b"x" * 900_000)
     (connection,) = running.listener.connections
     eventually(lambda: connection.incoming and len(connection.incoming.body_rcv) == 900_000)
-    assert descriptors() == before
-    assert client.send(b"x" * 100_000).answer().body == b"/ 1000000"
+    assert count_descriptors() == before
+    assert client.send(b"x" * 100_000).read_answer().body == b"/ 1000000"
 
 
-def test_long_bodies_that_no_memory_is_left_for_are_503(start: Callable[..., Running]) -> None:
+def test_long_bodies_that_no_memory_is_left_for_are_503(start: Start) -> None:
     running = start(check_before_body=lambda environ: 1_048_576, held_limit=250_000)
     arriving = [running.connect().send(LONG) for _ in range(2)]
     eventually(lambda: running.listener.context.memory.free_bytes == 50_000)
-    assert running.connect().send(LONG).answer().error == "SERVICE_UNAVAILABLE"
-    assert [client.send(b"x" * 100_000).answer().status for client in arriving] == [200, 200]
+    assert running.connect().send(LONG).read_answer().error == "SERVICE_UNAVAILABLE"
+    assert [client.send(b"x" * 100_000).read_answer().status for client in arriving] == [200, 200]
     eventually(lambda: running.listener.context.memory.free_bytes == 250_000)
 
 
-def test_spooled_bodies_have_a_limit_together(start: Callable[..., Running]) -> None:
+def test_spooled_bodies_have_a_limit_together(start: Start) -> None:
     running = start(spool_limit=5_000_000)
     head = POST + b"Content-Length: 3000000\r\n\r\n"
     first = running.connect().send(head)
-    running.settle()
-    assert running.connect().send(head).answer().error == "SERVICE_UNAVAILABLE"
-    assert first.send(b"x" * 3_000_000).answer().body == b"/ 3000000"
+    running.wait_for_loop()
+    assert running.connect().send(head).read_answer().error == "SERVICE_UNAVAILABLE"
+    assert first.send(b"x" * 3_000_000).read_answer().body == b"/ 3000000"
     eventually(lambda: running.listener.context.disk.free_bytes == 5_000_000)
-    assert running.connect().send(head + b"x" * 3_000_000).answer().status == 200
+    assert running.connect().send(head + b"x" * 3_000_000).read_answer().status == 200
 
 
-def test_the_address_of_a_body_is_that_which_a_proxy_tells(start: Callable[..., Running]) -> None:
+def test_the_address_of_a_body_is_that_which_a_proxy_tells(start: Start) -> None:
     running = start(bodies_per_address=1, address_of=lambda peer, forwarded: forwarded)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Length: 100000\r\n\r\n"
     one = running.connect().send(head % b"192.0.2.1")
-    running.settle()
-    assert running.connect().send(head % b"192.0.2.1").answer().status == 503
-    assert running.connect().send(head % b"192.0.2.2" + b"x" * 100_000).answer().status == 200
+    running.wait_for_loop()
+    assert running.connect().send(head % b"192.0.2.1").read_answer().status == 503
+    assert running.connect().send(head % b"192.0.2.2" + b"x" * 100_000).read_answer().status == 200
     assert one.is_silent()
 
 
@@ -335,56 +348,56 @@ REFUSED = ("401 Unauthorized", [("Content-Length", "4"), ("X-Said", "no")], b"wh
 
 
 @pytest.mark.parametrize("head", [LONG, POST + b"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n"])
-def test_a_call_is_refused_at_its_head(start: Callable[..., Running], head: bytes) -> None:
+def test_a_call_is_refused_at_its_head(start: Start, head: bytes) -> None:
     running = start(check_before_body=Judge(REFUSED))
     client = running.connect().send(head)
-    answer = client.answer()
+    answer = client.read_answer()
     assert (answer.status, answer.body, answer.headers["x-said"]) == (401, b"who?", "no")
     assert answer.headers["connection"] == "close"
-    assert client.at_end()
+    assert client.is_closed()
     assert running.app.calls == []
     assert len(running.listener.context.arriving_bodies) == 0
 
 
-def test_a_short_body_is_judged_when_it_takes_its_time(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_short_body_is_judged_when_it_takes_its_time(start: Start, clock: ManualClock) -> None:
     judge = Judge(REFUSED)
     running = start(clock, check_before_body=judge)
     client = running.connect().send(SHORT)
-    running.settle()
+    running.wait_for_loop()
     assert judge.paths == []
-    running.later(1)
-    assert client.answer().status == 401
+    running.advance(1)
+    assert client.read_answer().status == 401
     assert judge.paths == ["/"]
 
 
-def test_what_comes_with_its_body_is_not_judged_before(start: Callable[..., Running]) -> None:
+def test_what_comes_with_its_body_is_not_judged_before(start: Start) -> None:
     judge = Judge(REFUSED)
     running = start(check_before_body=judge)
-    assert running.ask(SHORT + b"abcd").body == b"/ 4"
-    assert running.ask(CHUNKED + b"4\r\nabcd\r\n0\r\n\r\n").body == b"/ 4"
+    assert running.fetch(SHORT + b"abcd").body == b"/ 4"
+    assert running.fetch(CHUNKED + b"4\r\nabcd\r\n0\r\n\r\n").body == b"/ 4"
     assert judge.paths == []
 
 
 @pytest.mark.parametrize("head", [LONG, CHUNKED + b"c350\r\n" + b"x" * 10])
-def test_a_body_that_may_come_is_taken_and_judged_once(start: Callable[..., Running], head: bytes) -> None:
+def test_a_body_that_may_come_is_taken_and_judged_once(start: Start, head: bytes) -> None:
     judge = Judge()
     running = start(check_before_body=judge)
     client = running.connect().send(head)
     eventually(lambda: judge.paths)
     rest = b"x" * 100_000 if head is LONG else b"x" * 49_990 + b"\r\nc350\r\n" + b"y" * 50_000 + b"\r\n0\r\n\r\n"
-    assert client.send(rest[:1000]).send(rest[1000:]).answer().body == b"/ 100000"
+    assert client.send(rest[:1000]).send(rest[1000:]).read_answer().body == b"/ 100000"
     assert judge.paths == ["/"]
 
 
-def test_a_client_that_waits_is_told_to_go_on_after_the_verdict(start: Callable[..., Running]) -> None:
+def test_a_client_that_waits_is_told_to_go_on_after_the_verdict(start: Start) -> None:
     running = start(check_before_body=Judge())
     client = running.connect().send(POST + b"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n")
-    assert client.answer().status == 100
-    assert client.send(b"abcd").answer().body == b"/ 4"
+    assert client.read_answer().status == 100
+    assert client.send(b"abcd").read_answer().body == b"/ 4"
 
 
 @pytest.mark.parametrize("head", [LONG, CHUNKED + b"1ff00\r\n", CHUNKED + b"10\r\n"])
-def test_a_body_over_the_limit_of_its_call_is_413(start: Callable[..., Running], head: bytes) -> None:
+def test_a_body_over_the_limit_of_its_call_is_413(start: Start, head: bytes) -> None:
     judge = Judge(50_000)
     running = start(check_before_body=judge)
     client = running.connect().send(head)
@@ -392,55 +405,55 @@ def test_a_body_over_the_limit_of_its_call_is_413(start: Callable[..., Running],
     with contextlib.suppress(ConnectionError):
         if b"10\r\n" in head:
             client.send(b"x" * 16 + b"\r\nc34f\r\n")
-    answer = client.answer()
+    answer = client.read_answer()
     assert answer.error == HTTPStatus(413).name
     assert b"50000 bytes" in answer.body
     assert running.app.calls == []
 
 
-def test_a_failure_to_judge_is_a_500(start: Callable[..., Running], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_to_judge_is_a_500(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     running = start(check_before_body=Judge(lambda: 1 / 0))
-    assert running.connect().send(LONG).answer().error == "INTERNAL_SERVER_ERROR"
+    assert running.connect().send(LONG).read_answer().error == "INTERNAL_SERVER_ERROR"
     assert "judging the head of /" in caplog.text
 
 
-def test_a_verdict_that_comes_too_late_is_dropped(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_verdict_that_comes_too_late_is_dropped(start: Start, clock: ManualClock) -> None:
     running = start(clock, threads=1)
     running.listener.context.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and REFUSED)
     client = running.connect().send(LONG)
-    running.settle()
-    running.later(20)
-    assert client.answer().error == "SERVICE_UNAVAILABLE"
+    running.wait_for_loop()
+    running.advance(20)
+    assert client.read_answer().error == "SERVICE_UNAVAILABLE"
     running.app.release.release()
-    assert client.at_end()
-    assert running.ask().status == 200
+    assert client.is_closed()
+    assert running.fetch().status == 200
 
 
-def test_the_time_of_a_verdict_is_not_the_clients(start: Callable[..., Running], clock: Clock) -> None:
+def test_the_time_of_a_verdict_is_not_the_clients(start: Start, clock: ManualClock) -> None:
     running = start(clock, threads=1)
     running.listener.context.check_before_body = Judge(lambda: running.app.release.acquire(timeout=10) and 1_000_000)
     client = running.connect().send(LONG)
-    running.settle()
-    running.later(14)
+    running.wait_for_loop()
+    running.advance(14)
     running.app.release.release()
     eventually(lambda: all(one.state is not CHECKING_BODY for one in running.listener.connections))
-    running.later(14)
-    assert client.send(b"x" * 100_000).answer().status == 200
+    running.advance(14)
+    assert client.send(b"x" * 100_000).read_answer().status == 200
 
 
-def test_a_body_behind_a_running_call_is_judged_after_it(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_body_behind_a_running_call_is_judged_after_it(start: Start, clock: ManualClock) -> None:
     judge = Judge(REFUSED)
     running = start(clock, check_before_body=judge)
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + LONG)
     running.wait_for_call()
-    running.later(100)
+    running.advance(100)
     assert judge.paths == []
     assert len(running.listener.context.arriving_bodies) == 0
     running.app.release.release()
-    assert [client.answer().status, client.answer().status] == [200, 401]
+    assert [client.read_answer().status, client.read_answer().status] == [200, 401]
 
 
-def test_what_is_wanted_elsewhere_is_not_judged(start: Callable[..., Running]) -> None:
+def test_what_is_wanted_elsewhere_is_not_judged(start: Start) -> None:
     taken: list[HandedOverRequest] = []
 
     class Elsewhere:
@@ -457,95 +470,95 @@ def test_what_is_wanted_elsewhere_is_not_judged(start: Callable[..., Running]) -
     eventually(lambda: taken)
     assert (len(taken[0].body), judge.paths) == (100_000, [])
     too_long = running.connect().send(POST + b"Content-Length: 200000\r\n\r\n")
-    assert too_long.answer().error == HTTPStatus(413).name
+    assert too_long.read_answer().error == HTTPStatus(413).name
 
 
 # ---- connections of one address
 
 
-def test_an_address_has_its_share_of_connections_and_its_longest_idle_makes_room(start: Callable[..., Running]) -> None:
+def test_an_address_has_its_share_of_connections_and_its_longest_idle_makes_room(
+    start: Start,
+) -> None:
     running = start(connections_per_address=3)
     mine = [running.connect("127.0.0.2") for _ in range(3)]
     for client in mine:
-        assert client.send(GET).answer().status == 200
+        assert client.send(GET).read_answer().status == 200
         time.sleep(0.01)  # the time of use is noted on the real clock
     others = running.connect("127.0.0.3").send(GET)
-    assert others.answer().status == 200
-    assert running.connect("127.0.0.2").send(GET).answer().status == 200
-    assert mine[0].at_end()
-    assert [client.send(GET).answer().status for client in (*mine[1:], others)] == [200, 200, 200]
+    assert others.read_answer().status == 200
+    assert running.connect("127.0.0.2").send(GET).read_answer().status == 200
+    assert mine[0].is_closed()
+    assert [client.send(GET).read_answer().status for client in (*mine[1:], others)] == [200, 200, 200]
 
 
-def test_an_address_whose_share_is_busy_is_not_let_in(start: Callable[..., Running]) -> None:
+def test_an_address_whose_share_is_busy_is_not_let_in(start: Start) -> None:
     running = start(connections_per_address=2, threads=4)
     busy = [running.connect("127.0.0.2").send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(2)]
     running.wait_for_call()
     running.wait_for_call()
     refused = running.connect("127.0.0.2")
     with contextlib.suppress(ConnectionError):
-        assert refused.at_end()
-    assert running.ask().status == 200
+        assert refused.is_closed()
+    assert running.fetch().status == 200
     running.app.release.release(2)
-    assert [client.answer().status for client in busy] == [200, 200]
-    assert running.connect("127.0.0.2").send(GET).answer().status == 200
+    assert [client.read_answer().status for client in busy] == [200, 200]
+    assert running.connect("127.0.0.2").send(GET).read_answer().status == 200
 
 
-def test_a_proxy_has_no_share(start: Callable[..., Running]) -> None:
+def test_a_proxy_has_no_share(start: Start) -> None:
     running = start(connections_per_address=1, address_of=lambda peer, forwarded: None)
     clients = [running.connect().send(GET) for _ in range(3)]
-    assert [client.answer().status for client in clients] == [200] * 3
-    assert [client.send(GET).answer().status for client in clients] == [200] * 3
+    assert [client.read_answer().status for client in clients] == [200] * 3
+    assert [client.send(GET).read_answer().status for client in clients] == [200] * 3
 
 
-def test_shares_are_given_back(start: Callable[..., Running]) -> None:
+def test_shares_are_given_back(start: Start) -> None:
     running = start(connections_per_address=2)
     for _ in range(10):
-        assert running.ask().status == 200
+        assert running.fetch().status == 200
         # A client may have its answer, and be gone, before the loop has noted either: it would be refused as a third.
         eventually(lambda: dict(running.listener.context.connections_by_address) == {})
 
 
-def test_in_a_full_house_the_address_that_has_most_makes_room(start: Callable[..., Running]) -> None:
+def test_in_a_full_house_the_address_that_has_most_makes_room(start: Start) -> None:
     running = start(connection_limit=4)
     alone = running.connect("127.0.0.2").send(GET)  # the longest idle of all
-    assert alone.answer().status == 200
+    assert alone.read_answer().status == 200
     many = [running.connect("127.0.0.3") for _ in range(3)]
     for client in many:
-        assert client.send(GET).answer().status == 200
+        assert client.send(GET).read_answer().status == 200
     # A client may have its answer before the server's loop has noted that it is sent.
     eventually(lambda: all(one.is_idle for one in running.listener.connections))
-    assert running.connect("127.0.0.4").send(GET).answer().status == 200
+    assert running.connect("127.0.0.4").send(GET).read_answer().status == 200
     # The longest idle of them by the server's own note of when it was answered, which need not be the first.
     ended, _, _ = select.select([client.socket for client in many], [], [], 10)
-    assert [client.at_end() for client in many if client.socket in ended] == [True]
-    assert alone.send(GET).answer().status == 200
+    assert [client.is_closed() for client in many if client.socket in ended] == [True]
+    assert alone.send(GET).read_answer().status == 200
 
 
-def test_in_a_full_house_of_readers_of_nothing_one_makes_room(
-    start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_full_house_of_readers_of_nothing_one_makes_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     running = start(connection_limit=2)
     unread = [large(running) for _ in range(2)]
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     monkeypatch.setattr("finapi.httpd.connection.STALLED_SECONDS", -1.0)
-    assert running.connect("127.0.0.2").send(GET).answer().status == 200
+    assert running.connect("127.0.0.2").send(GET).read_answer().status == 200
     del unread
 
 
 # ---- answers that nobody reads
 
 
-def large(running: Running, size: int = 900_000) -> Client:
+def large(running: RunningListener, size: int = 900_000) -> RawClient:
     """A client that asks for so many bytes and reads none."""
     return running.connect(buffer=4096).send(b"GET /bytes?%d HTTP/1.1\r\nHost: a\r\n\r\n" % size)
 
 
-def queued(running: Running) -> list[int]:
+def queued(running: RunningListener) -> list[int]:
     """Bytes that wait in memory for the reader of each connection."""
     return [sum(map(len, one.queue)) for one in running.listener.connections]
 
 
-def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Callable[..., Running]) -> None:
+def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Start) -> None:
     big = b"x" * 4_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     running.connect(buffer=4096).send(GET)
@@ -553,7 +566,7 @@ def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Callabl
     assert 4_000_000 - max(queued(running)) < 500_000
 
 
-def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Callable[..., Running]) -> None:
+def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Start) -> None:
     big = b"x" * 4_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     for _ in range(20):
@@ -563,19 +576,19 @@ def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Callab
     assert {id(part.obj if isinstance(part, memoryview) else part) for part in waiting} == {id(big)}
 
 
-def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: Callable[..., Running]) -> None:
+def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: Start) -> None:
     running = start(held_limit=2_000_000)
     first = large(running)
     eventually(lambda: max(queued(running), default=0) > 500_000)
     second = large(running)
     third = large(running)
     eventually(lambda: running.listener.context.disk.free_bytes < 67_108_864)
-    assert {len(client.answer().body) for client in (first, second, third)} == {900_000}
+    assert {len(client.read_answer().body) for client in (first, second, third)} == {900_000}
     eventually(lambda: running.listener.context.memory.free_bytes == 2_000_000)
     eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
-def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Callable[..., Running]) -> None:
+def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Start) -> None:
     running = start(held_limit=1_000_000)
     clients = [large(running) for _ in range(2)]
     eventually(lambda: not any(one.requests for one in running.listener.connections))
@@ -585,27 +598,27 @@ def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Call
     eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
-def test_a_reader_slower_than_the_least_rate_is_cut(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_reader_slower_than_the_least_rate_is_cut(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, transfer_timeout=120)
     client = large(running, 6_000_000)  # 50,000 bytes a second
     eventually(lambda: any(queued(running)))
     eventually(lambda: not any(one.requests for one in running.listener.connections))
     for _ in range(20):
         client.socket.recv(10_000)
-        running.settle()
+        running.wait_for_loop()
         clock.now += 5
-    running.settle()
-    eventually(lambda: running.connections() == 0)
+    running.wait_for_loop()
+    eventually(lambda: running.count_connections() == 0)
 
 
-def test_a_reader_above_the_least_rate_gets_all(start: Callable[..., Running], clock: Clock) -> None:
+def test_a_reader_above_the_least_rate_gets_all(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, transfer_timeout=120)
     client = large(running, 6_000_000)
     eventually(lambda: any(queued(running)))
     got = 0
     while got < 6_000_000:
         got += len(client.stream.read(200_000))
-        running.settle()
+        running.wait_for_loop()
         clock.now += 1
     assert got >= 6_000_000
 
@@ -673,9 +686,9 @@ def test_what_a_thread_sends_while_the_loop_looks_is_not_forgotten() -> None:
     loop.close()
 
 
-def test_sockets_of_clients_do_not_wait(start: Callable[..., Running]) -> None:
+def test_sockets_of_clients_do_not_wait(start: Start) -> None:
     running = start()
     client = running.connect()
-    assert client.send(GET).answer().status == 200
+    assert client.send(GET).read_answer().status == 200
     (connection,) = running.listener.connections
     assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0

@@ -21,7 +21,7 @@ from finapi.web.routes import ROUTES
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROGRAM = """
 from collections.abc import Iterator
 from datetime import date, datetime

@@ -29,7 +29,8 @@ from finapi.httpd import (
     unsent,
     wsgi_task,
 )
-from tests import newest_waitress, test_listen, test_shares
+from tests import newest_waitress
+from tests.httpd import test_listener, test_shares
 from tests.process import ROOT
 
 MODULES = (
@@ -49,18 +50,18 @@ MODULES = (
 BEHAVIOUR = {
     "RequestParser.close": (test_shares.test_spooled_bodies_have_a_limit_together,),
     "RequestParser.received": (
-        test_listen.test_refused_in_shape_and_closed,
-        test_listen.test_what_follows_a_refused_request_is_never_read_as_another,
-        test_listen.test_served,
+        test_listener.test_refused_in_shape_and_closed,
+        test_listener.test_what_follows_a_refused_request_is_never_read_as_another,
+        test_listener.test_served,
     ),
-    "ChunkedBody.__init__": (test_listen.test_refused_in_shape_and_closed,),
-    "ChunkedBody.received": (test_listen.test_refused_in_shape_and_closed, test_listen.test_served),
+    "ChunkedBody.__init__": (test_listener.test_refused_in_shape_and_closed,),
+    "ChunkedBody.received": (test_listener.test_refused_in_shape_and_closed, test_listener.test_served),
     "RequestTask.build_response_header": (
-        test_listen.test_an_answer_without_a_body_keeps_its_connection,
-        test_listen.test_the_connection_stays,
-        test_listen.test_a_running_call_is_answered_whole_before_the_stop,
+        test_listener.test_an_answer_without_a_body_keeps_its_connection,
+        test_listener.test_the_connection_stays,
+        test_listener.test_a_running_call_is_answered_whole_before_the_stop,
     ),
-    "RequestTask.write": (test_listen.test_an_answer_to_head_has_no_body,),
+    "RequestTask.write": (test_listener.test_an_answer_to_head_has_no_body,),
 }
 
 
@@ -83,7 +84,7 @@ def test_every_override_of_waitress_is_explained() -> None:
 
 def test_every_override_of_waitress_is_checked_over_a_socket() -> None:
     assert BEHAVIOUR.keys() == set(overridden())
-    modules = {f"tests/{test.__module__.rpartition('.')[2]}.py" for tests in BEHAVIOUR.values() for test in tests}
+    modules = {test.__module__.replace(".", "/") + ".py" for tests in BEHAVIOUR.values() for test in tests}
     assert modules < {*newest_waitress.TESTS}
 
 

@@ -221,7 +221,7 @@ def test_docs_clients_does_what_it_says(server: FinapiServer, monkeypatch: pytes
     server.control.reset()
     monkeypatch.setenv("FINAPI_URL", server.url)
     monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
-    page = (Path(__file__).parents[1] / "docs" / "CLIENTS.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "CLIENTS.md").read_text("utf-8")
     held: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/CLIENTS.md", "exec"), held)

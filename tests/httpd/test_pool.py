@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from finapi.httpd.pool import ThreadPool
-from tests.test_listen import eventually
+from tests.httpd.running_listener import eventually
 
 Pool = ThreadPool[str]
 
