@@ -21,7 +21,7 @@ from finapi.market.reference import companies
 from finapi.market.statements import filed_statements
 from tests.support.edgar_server import entry, feed
 
-FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
+FILING = Path(__file__).parents[2] / "filings" / "nflx-10q-20100930"
 ACCESSION = "0001193125-10-999999"
 
 SUBMISSIONS = {
