@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 NEEDED = 0.9
 SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
-ACCOUNT, METERING = "tests/api/test_account.py", "tests/api/test_metering.py"
+ACCOUNT, METERING = "tests/web/accounts/test_account_api.py", "tests/api/test_metering.py"
 HOLDINGS = "tests/market/holdings"
 FINANCIALS = "tests/market/financials"
 SERIES = (
@@ -39,7 +39,8 @@ TESTS = {
     "accounts/billing": f"tests/test_billing.py tests/test_plans.py tests/test_own_accounts.py {ACCOUNT} {METERING}",
     "accounts/plans": "tests/test_plans.py tests/test_own_accounts.py " + ACCOUNT,
     "delivery/sniper": "tests/test_sniper.py tests/api/test_sniper_api.py",
-    "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/api/test_user.py " + ACCOUNT,
+    "delivery/webhooks": "tests/test_webhooks.py tests/test_receivers.py tests/web/accounts/test_user_api.py "
+    + ACCOUNT,
     "market/financials/periods": f"{FINANCIALS}/test_periods.py {SERIES}",
     "market/financials/fact_book": f"{FINANCIALS}/test_fact_book.py {FINANCIALS}/test_faces.py {SERIES}",
     "market/holdings/value_units": f"{HOLDINGS}/test_value_units.py {HOLDINGS}/test_holdings_store.py",

@@ -14,13 +14,13 @@ import socketio
 from websockets.sync.client import connect
 
 from tests import process
-from tests.api.test_webhook_shapes import EIGHT_K, FORM_4, REPORT, lists_everything, matches
 from tests.feeds.test_node import modules  # noqa: F401  (a fixture)
 from tests.feeds.test_restart import ingest, said
 from tests.feeds.test_socketio import _clients_leave_nothing  # noqa: F401  (a fixture)
 from tests.process import child, eventually, finapi, running, serve
 from tests.receiver import receiver
 from tests.support.edgar_server import AGENT, Page, fake_edgar, feed
+from tests.web.accounts.test_webhook_bodies import EIGHT_K, FORM_4, REPORT, assert_matches_schema, list_all_forms
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -73,14 +73,14 @@ def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
             wanted = {"webhook_url": there.url, "webhook_topics": TOPICS}
             session = {"Authorization": f"Bearer {token}"}
             assert server.call("PUT", "/api/v1/user/", wanted, session).status == 200
-            lists_everything(edgar)
+            list_all_forms(edgar)
             eventually(lambda: len(there.received) == 3)
             told = told_by(server, key)
             trades = server.get("/api/v1/insiders/transactions/latest", key).json["data"]
             assert server.stop() == 0
     bodies = [json.loads(one.body) for one in there.received]
     for body in bodies:
-        matches(body)
+        assert_matches_schema(body)
     assert sorted(body["event_type"] for body in bodies) == sorted([*TOPICS, TOPICS[0]])
     assert [one["data"]["accession_number"] for one in told["main-api"]] == [EIGHT_K, FORM_4, REPORT]
     assert sorted((one["data"] for one in told["insider-api"]), key=str) == sorted(trades, key=str)

@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.web.pages import front_page
+from finapi.web.pages import DEMO_KEY
 from finapi.web.pages.docs import api_reference, docs_pages
 from finapi.web.routes import ROUTES
 from tests.client import Client
@@ -87,14 +87,14 @@ def test_snippets_are_valid_shell_python_and_javascript(browser: Client) -> None
 
 
 def test_docs_of_a_demo_show_its_own_key(browser: Client) -> None:
-    browser.app.static_bodies[front_page.DEMO_KEY] = b"0123"
+    browser.app.static_bodies[DEMO_KEY] = b"0123"
     try:
         with browser.app.db.write() as tx:
             tx.run("bump_data_version")
         assert "X-API-Key: 0123" in get_page(browser, "/docs/first-call")
         assert "X-API-Key: 0123" in get_page(browser, "/docs/api/get_xbrl_timeseries.md")
     finally:
-        del browser.app.static_bodies[front_page.DEMO_KEY]
+        del browser.app.static_bodies[DEMO_KEY]
         with browser.app.db.write() as tx:
             tx.run("bump_data_version")
 

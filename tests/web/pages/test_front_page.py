@@ -13,7 +13,7 @@ from finapi.core.config import Config
 from finapi.edgar.tickers import TickerRow
 from finapi.market.filings import lists
 from finapi.market.reference import companies
-from finapi.web.pages import front_page
+from finapi.web.pages import DEMO_KEY, front_page
 from tests.client import Client
 from tests.support.html_pages import NOW, get_page, parse_rows
 
@@ -48,16 +48,16 @@ def test_newest_filings_return_304_until_the_data_change(browser: Client) -> Non
 
 def test_example_calls_have_the_key_of_the_demo(browser: Client) -> None:
     assert get_page(browser, "/").count("YOUR_KEY") == 3
-    browser.app.static_bodies[front_page.DEMO_KEY] = b"0123"
+    browser.app.static_bodies[DEMO_KEY] = b"0123"
     try:
         assert get_page(browser, "/").count("X-API-Key: 0123") == 3
     finally:
-        del browser.app.static_bodies[front_page.DEMO_KEY]
+        del browser.app.static_bodies[DEMO_KEY]
 
 
 def test_member_pages_hide_filings_and_key_from_visitors(demo: App) -> None:
     app = apps.create_in_memory(Config(), FixedClock(NOW))
-    app.static_bodies[front_page.DEMO_KEY] = b"0123"
+    app.static_bodies[DEMO_KEY] = b"0123"
     body = get_page(Client(app), "/")
     assert "0123" not in body
     assert "Newest filings" not in body

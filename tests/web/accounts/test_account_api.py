@@ -1,4 +1,4 @@
-"""What a caller has, spends, buys and may still ask, over HTTP."""
+"""The API of the caller's account: balance, usage, ledger, limits, purchases and plans."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def key_of(client: Client, session: str) -> str:
 # ---- balance, usage, transactions
 
 
-def test_the_balance_says_what_is_left_and_when_it_refills(client: Client, session: str) -> None:
+def test_the_balance_has_remaining_tokens_and_refill_day(client: Client, session: str) -> None:
     assert client.get(ACCOUNT + "balance", session=session).json == {
         "current_balance": 2000,
         "plan": "free",
@@ -63,7 +63,7 @@ def test_the_balance_says_what_is_left_and_when_it_refills(client: Client, sessi
     }
 
 
-def test_an_account_is_read_by_session_or_by_key_and_costs_neither(client: Client, session: str) -> None:
+def test_reading_an_account_is_free_by_session_or_key(client: Client, session: str) -> None:
     by_session = client.get(ACCOUNT + "balance", session=session)
     by_key = client.get(ACCOUNT + "balance", headers={"X-API-Key": key_of(client, session)})
     assert by_session.json == by_key.json
@@ -72,19 +72,19 @@ def test_an_account_is_read_by_session_or_by_key_and_costs_neither(client: Clien
 
 
 @pytest.mark.parametrize("name", ["balance", "usage", "transactions", "limits"])
-def test_nobody_else_reads_an_account(client: Client, session: str, name: str) -> None:
+def test_an_account_needs_its_own_credentials(client: Client, session: str, name: str) -> None:
     for headers in ({}, {"Authorization": "Bearer x"}, {"X-API-Key": "0" * 32}):
         assert client.get(ACCOUNT + name, headers=headers).verdict[:2] == (401, "UNAUTHORIZED")
 
 
 @pytest.mark.parametrize("path", [QUOTA, "/api/v1/billing/subscription", "/api/v1/billing/history"])
-def test_billing_is_for_sessions_alone(client: Client, session: str, path: str) -> None:
+def test_billing_needs_a_session(client: Client, session: str, path: str) -> None:
     method = "POST" if path == QUOTA else "GET"
     answer = client.call(method, path, headers={"X-API-Key": key_of(client, session)})
     assert answer.status == 401
 
 
-def test_usage_counts_what_was_kept_by_day_and_endpoint(client: Client, session: str, clock: FixedClock) -> None:
+def test_usage_counts_settled_tokens_by_day_and_endpoint(client: Client, session: str, clock: FixedClock) -> None:
     put(client.app, report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
@@ -109,19 +109,19 @@ def test_usage_counts_what_was_kept_by_day_and_endpoint(client: Client, session:
 
 
 @pytest.mark.parametrize(("days", "window"), [("0", 1), ("-5", 1), ("366", 365), ("90", 90)])
-def test_the_window_of_usage_clamps(client: Client, session: str, days: str, window: int) -> None:
+def test_the_window_of_usage_is_clamped(client: Client, session: str, days: str, window: int) -> None:
     answer = client.get(ACCOUNT + "usage", query={"days": days}, session=session).json
     assert answer["window_days"] == window
     assert len(answer["daily"]) == window
 
 
 @pytest.mark.parametrize("days", ["x", "1.5", ""])
-def test_a_window_that_is_no_number_is_refused(client: Client, session: str, days: str) -> None:
+def test_a_window_that_is_not_a_number_is_refused(client: Client, session: str, days: str) -> None:
     answer = client.get(ACCOUNT + "usage", query={"days": days}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
 
 
-def test_transactions_are_the_ledger_newest_first_in_pages(client: Client, session: str) -> None:
+def test_transactions_list_the_ledger_newest_first_in_pages(client: Client, session: str) -> None:
     put(client.app, report())
     key = {"X-API-Key": key_of(client, session)}
     good = client.get(COMPANY, headers=key).json["request_id"]
@@ -140,13 +140,11 @@ def test_transactions_are_the_ledger_newest_first_in_pages(client: Client, sessi
     assert [(row["delta"], row["reason"]) for row in second["transactions"]] == [(2000, "refill")]
     assert second["transactions"][0]["metadata"] == {"request_id": None, "cost_tier": None}
     assert (second["has_more"], second["next_cursor"]) == (False, None)
-    whole = client.get(ACCOUNT + "transactions", query={"limit": 4}, headers=key).json
-    assert (whole["count"], whole["has_more"], whole["next_cursor"]) == (4, False, None)
+    first_page = client.get(ACCOUNT + "transactions", query={"limit": 4}, headers=key).json
+    assert (first_page["count"], first_page["has_more"], first_page["next_cursor"]) == (4, False, None)
 
 
-def test_a_login_after_the_period_has_ended_shows_the_plan_as_refilled(
-    client: Client, session: str, clock: FixedClock
-) -> None:
+def test_a_login_after_the_period_shows_a_refilled_plan(client: Client, session: str, clock: FixedClock) -> None:
     put(client.app, report())
     client.get(COMPANY, headers={"X-API-Key": key_of(client, session)})
     clock.advance(seconds=28 * 86_400)
@@ -156,7 +154,7 @@ def test_a_login_after_the_period_has_ended_shows_the_plan_as_refilled(
     assert client.get("/api/v1/user/", session=answer.json["token"]).json["user"]["Userplan"] == plan
 
 
-def test_a_call_after_the_period_has_ended_refills_first(client: Client, session: str, clock: FixedClock) -> None:
+def test_a_call_after_the_period_refills_first(client: Client, session: str, clock: FixedClock) -> None:
     put(client.app, report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
@@ -167,7 +165,7 @@ def test_a_call_after_the_period_has_ended_refills_first(client: Client, session
 # ---- limits
 
 
-def test_a_look_at_the_limits_uses_none_of_them(client: Client, session: str) -> None:
+def test_reading_limits_uses_none_of_them(client: Client, session: str) -> None:
     key = {"X-API-Key": key_of(client, session)}
     looks = [client.get(ACCOUNT + "limits", headers=key).json["limits"] for _ in range(3)]
     assert looks[0] == looks[1] == looks[2]
@@ -188,7 +186,7 @@ def test_a_look_at_the_limits_uses_none_of_them(client: Client, session: str) ->
     assert [(row["zone"], row["requests"]) for row in looks[0][3:]] == [("xbrl", 120), ("insider", 100), ("sql", 30)]
 
 
-def test_a_public_call_with_a_key_or_a_session_counts_as_the_accounts_own(client: Client, session: str) -> None:
+def test_public_calls_with_credentials_count_for_the_account(client: Client, session: str) -> None:
     key = {"X-API-Key": key_of(client, session)}
     ways: list[dict[str, Any]] = [
         {"headers": key},
@@ -198,33 +196,31 @@ def test_a_public_call_with_a_key_or_a_session_counts_as_the_accounts_own(client
     ]
     for way in ways:
         assert client.get("/api/v1/policy", **way).status == 200
-    left = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
-    assert left == [60 - 1 - 4, 1000 - 1 - 4, 11]
+    remaining = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
+    assert remaining == [60 - 1 - 4, 1000 - 1 - 4, 11]
     assert client.get("/api/v1/financials/status", headers=key).headers["x-ratelimit-remaining"] == "10"
-    left = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
-    assert left == [55, 995, 10]
+    remaining = [row["remaining"] for row in client.get(ACCOUNT + "limits", headers=key).json["limits"][:3]]
+    assert remaining == [55, 995, 10]
 
 
 @pytest.mark.parametrize(
     "header", [{"X-API-Key": "0" * 32}, {"Authorization": "Bearer x"}, {"Authorization": "Basic x"}]
 )
-def test_a_public_call_with_a_credential_that_is_none_counts_for_its_address(
-    client: Client, header: dict[str, str]
-) -> None:
+def test_public_calls_with_bad_credentials_count_by_address(client: Client, header: dict[str, str]) -> None:
     answers = [client.get("/api/v1/policy", headers=header, address="192.0.2.7") for _ in range(61)]
     assert [answer.status for answer in answers] == [200] * 60 + [429]
     assert client.get("/api/v1/policy", address="192.0.2.7").status == 429
     assert client.get("/api/v1/policy", address="192.0.2.8").status == 200
 
 
-def test_registrations_count_for_their_address_whatever_key_comes_with_them(client: Client, session: str) -> None:
+def test_registrations_count_by_address_even_with_a_key(client: Client, session: str) -> None:
     key = {"X-API-Key": key_of(client, session)}
     body = {"email": "x", "password": PASSWORD, "invite_token": "x"}
     answers = [client.post("/api/v1/auth/register", body, headers=key, address="192.0.2.7") for _ in range(10)]
     assert [answer.status for answer in answers] == [400] * 9 + [429]
 
 
-def test_looking_has_a_limit_of_its_own(app: App) -> None:
+def test_account_reads_have_their_own_limit(app: App) -> None:
     user = users.create(app, "bob@example.com", "pro", app.clock.now())
     client = Client(app, user.api_key)
     looks = [client.get(ACCOUNT + "limits") for _ in range(61)]
@@ -233,7 +229,7 @@ def test_looking_has_a_limit_of_its_own(app: App) -> None:
     assert client.get(ACCOUNT + "balance").headers["x-ratelimit-remaining"] == "59"
 
 
-def test_looking_with_wrong_credentials_is_limited_by_address(client: Client) -> None:
+def test_account_reads_with_bad_credentials_count_by_address(client: Client) -> None:
     answers = [client.get(ACCOUNT + "limits", headers={"X-API-Key": "0" * 32}) for _ in range(61)]
     assert [answer.status for answer in answers] == [401] * 60 + [429]
 
@@ -251,7 +247,7 @@ def purchase(client: Client, session: str, amount: Any, **options: Any) -> Answe
     return client.post(QUOTA, {"amount_dollars": amount}, session=session, **options)
 
 
-def test_tokens_are_bought_out_of_the_wallet(client: Client, session: str) -> None:
+def test_tokens_are_bought_from_the_wallet(client: Client, session: str) -> None:
     answer = purchase(client, session, 12.5)
     assert answer.json["data"] == {
         "message": "1250 tokens bought.",
@@ -269,12 +265,12 @@ def test_tokens_are_bought_out_of_the_wallet(client: Client, session: str) -> No
 
 
 @pytest.mark.parametrize("amount", [0, -1, 0.001, 12.345, "12.5", None, True, [], 1_000_001, 1e300])
-def test_an_amount_that_is_none_is_refused(client: Client, session: str, amount: Any) -> None:
+def test_an_invalid_amount_is_refused(client: Client, session: str, amount: Any) -> None:
     assert purchase(client, session, amount).verdict[:2] == (400, "INVALID_PARAM")
     assert balance(client.app, 1) == 2000
 
 
-def test_more_than_the_wallet_holds_is_refused(client: Client, session: str) -> None:
+def test_an_amount_above_the_wallet_is_refused(client: Client, session: str) -> None:
     assert purchase(client, session, 12.51).verdict[:2] == (400, "INSUFFICIENT_BALANCE")
 
 
@@ -287,7 +283,7 @@ def test_the_subscription_is_the_plan_and_its_counters(client: Client, session: 
     }
 
 
-def test_the_plans_are_listed_to_anybody(client: Client) -> None:
+def test_the_plans_are_public(client: Client) -> None:
     plans = client.get("/api/v1/plans/").json["data"]
     assert [(plan["name"], plan["interval"], plan["price"]) for plan in plans] == [
         ("free", "month", 0),
@@ -299,7 +295,7 @@ def test_the_plans_are_listed_to_anybody(client: Client) -> None:
     assert plans[0]["features"] == ["2,000 tokens a month", "1 feed connection at once", "100 insider calls a minute"]
 
 
-def test_the_portal_is_the_page_that_a_402_names(client: Client, session: str) -> None:
+def test_the_portal_equals_the_page_in_a_402(client: Client, session: str) -> None:
     answer = client.post(ACCOUNT + "billing-portal", {}, session=session)
     assert answer.json == {"url": "https://api.example.com/plans"}
     page = client.get("/plans")
@@ -317,7 +313,7 @@ def once(key: str) -> dict[str, str]:
     return {"Idempotency-Key": key}
 
 
-def test_a_repeat_with_the_same_key_gets_the_same_answer_and_buys_nothing(client: Client, session: str) -> None:
+def test_a_repeated_idempotency_key_buys_nothing_more(client: Client, session: str) -> None:
     first = purchase(client, session, 5, headers=once("k1"))
     again = purchase(client, session, 5, headers=once("k1"))
     assert first.json["data"] == again.json["data"]
@@ -333,14 +329,14 @@ def test_the_same_key_with_another_body_is_a_conflict(client: Client, session: s
     assert balance(client.app, 1) == 2500
 
 
-def test_another_key_is_another_call(client: Client, session: str) -> None:
+def test_another_idempotency_key_is_another_call(client: Client, session: str) -> None:
     purchase(client, session, 5, headers=once("k1"))
     purchase(client, session, 5, headers=once("k2"))
     purchase(client, session, 1)
     assert balance(client.app, 1) == 3100
 
 
-def test_a_key_is_forgotten_after_a_day(client: Client, session: str, clock: FixedClock) -> None:
+def test_an_idempotency_key_expires_after_a_day(client: Client, session: str, clock: FixedClock) -> None:
     purchase(client, session, 5, headers=once("k1"))
     clock.advance(seconds=86_400)
     again = purchase(client, session_of(client), 5, headers=once("k1"))
@@ -348,13 +344,13 @@ def test_a_key_is_forgotten_after_a_day(client: Client, session: str, clock: Fix
     assert balance(client.app, 1) == 3000
 
 
-def test_an_error_is_not_kept(client: Client, session: str, clock: FixedClock) -> None:
+def test_an_error_is_not_stored_for_an_idempotency_key(client: Client, session: str, clock: FixedClock) -> None:
     assert purchase(client, session, 20, headers=once("k1")).status == 400
     users.add_credit(client.app, "ann@example.com", 1000, clock.now())
     assert purchase(client, session, 20, headers=once("k1")).status == 200
 
 
-def test_a_key_of_one_account_is_nothing_to_another(client: Client, session: str, clock: FixedClock) -> None:
+def test_idempotency_keys_of_accounts_are_separate(client: Client, session: str, clock: FixedClock) -> None:
     sign_up(client, "bob@example.com")
     users.add_credit(client.app, "bob@example.com", 500, clock.now())
     purchase(client, session, 5, headers=once("k1"))
@@ -363,14 +359,14 @@ def test_a_key_of_one_account_is_nothing_to_another(client: Client, session: str
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é"])
-def test_a_key_that_is_none_is_refused(client: Client, session: str, key: str) -> None:
+def test_an_invalid_idempotency_key_is_refused(client: Client, session: str, key: str) -> None:
     answer = purchase(client, session, 5, headers=once(key))
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "Idempotency-Key"
     assert balance(client.app, 1) == 2000
 
 
-def test_of_many_at_once_with_one_key_one_buys(client: Client, session: str) -> None:
+def test_concurrent_calls_with_one_idempotency_key_buy_once(client: Client, session: str) -> None:
     answers: list[Answer] = []
     threads = [
         threading.Thread(target=lambda: answers.append(purchase(client, session, 5, headers=once("k1"))))
@@ -391,7 +387,7 @@ def gone_soon(call: Call) -> Response:
     return call.bare_object({})
 
 
-def test_a_deprecated_route_says_so_on_every_answer(app: App) -> None:
+def test_responses_of_a_deprecated_route_have_the_header(app: App) -> None:
     leaving = Deprecation(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC), "/api/v1/new")
     route = Route("GET", "/api/v1/old", gone_soon, auth="none", cost=0, zone=None, summary="Old", deprecated=leaving)
     client = client_of(app, None, route)
@@ -405,7 +401,7 @@ def test_a_deprecated_route_says_so_on_every_answer(app: App) -> None:
         assert client.call(method, "/api/v1/old").status == status
 
 
-def test_no_route_is_deprecated_and_no_answer_says_so(client: Client) -> None:
+def test_no_released_route_is_deprecated(client: Client) -> None:
     answer = client.get("/api/v1/policy")
     assert answer.json["data"]["versioning"]["no_endpoints_currently_deprecated"] is True
     assert {"deprecation", "sunset"} & set(answer.headers) == set()
@@ -418,13 +414,13 @@ def test_the_policy_reports_the_settings_in_force(make_app: Callable[..., App]) 
     limits = {"xbrl_per_minute": 7, "xbrl_burst": 3, "financials_per_minute": 5, "app_per_minute": 9}
     app = make_app(**limits, insider_per_minute_paid=8, sql_per_minute=4, body_limit=1000, feeds_paid=2)
     data = Client(app).get("/api/v1/policy").json["data"]
-    said = data["rate_limits"]
-    assert said["xbrl_endpoints_per_minute"] == 7
-    assert said["xbrl_endpoints_burst"] == 3
-    assert said["financials_endpoints_per_minute"] == 5
-    assert said["global_default_per_minute"] == 9
-    assert said["insider_service_per_minute_paid"] == 8
-    assert said["sql_proxy_per_minute"] == 4
+    rate_limits = data["rate_limits"]
+    assert rate_limits["xbrl_endpoints_per_minute"] == 7
+    assert rate_limits["xbrl_endpoints_burst"] == 3
+    assert rate_limits["financials_endpoints_per_minute"] == 5
+    assert rate_limits["global_default_per_minute"] == 9
+    assert rate_limits["insider_service_per_minute_paid"] == 8
+    assert rate_limits["sql_proxy_per_minute"] == 4
     assert data["request_limits"] == {
         "max_request_body_bytes": 1000,
         "max_json_body_bytes": 1000,
@@ -434,7 +430,7 @@ def test_the_policy_reports_the_settings_in_force(make_app: Callable[..., App]) 
     assert data["websocket"]["concurrent_connections_paid"] == 2
 
 
-def test_one_version_is_everywhere(client: Client) -> None:
+def test_all_places_report_the_same_version(client: Client) -> None:
     answer = client.get("/api/v1/policy")
     assert answer.headers["x-api-version"] == __version__
     assert answer.json["data"]["api_version"] == __version__
@@ -443,7 +439,7 @@ def test_one_version_is_everywhere(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/plans", "/changelog", "/integrations/mcp"])
-def test_the_pages_that_documents_name_are_there(client: Client, path: str) -> None:
+def test_pages_linked_by_the_documents_exist(client: Client, path: str) -> None:
     answer = client.get(path)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert "default-src 'none'" in answer.headers["content-security-policy"]

@@ -1,4 +1,4 @@
-"""GET /api/v1/events: what a feed told, for clients that ask."""
+"""GET /api/v1/events: the events of a feed, for clients that poll."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def caller(app: App, user: NewUser) -> Client:
     return Client(app, user.api_key)
 
 
-def test_without_a_number_the_newest_twenty_oldest_first(app: App, caller: Client) -> None:
+def test_without_a_number_the_newest_events_are_listed(app: App, caller: Client) -> None:
     tell(app, 30)
     answer = caller.get(EVENTS, query={"feed": "main-api"})
     assert answer.status == 200
@@ -38,18 +38,18 @@ def test_without_a_number_the_newest_twenty_oldest_first(app: App, caller: Clien
     }
 
 
-def test_pages_follow_one_another_without_loss_or_repeat(app: App, caller: Client) -> None:
+def test_pages_neither_skip_nor_repeat_events(app: App, caller: Client) -> None:
     tell(app, 25)
     seqs: list[int] = []
-    since, more = 0, True
-    while more:
+    since, has_more = 0, True
+    while has_more:
         answer = caller.get(EVENTS, query={"feed": "main-api", "since_seq": since, "limit": 10})
         seqs += [event["seq"] for event in answer.json["data"]]
-        since, more = answer.json["meta"]["next_since_seq"], answer.json["meta"]["has_more"]
+        since, has_more = answer.json["meta"]["next_since_seq"], answer.json["meta"]["has_more"]
     assert seqs == list(range(1, 26))
 
 
-def test_what_is_no_longer_kept_is_named(make_app: Callable[..., App], clock: FixedClock) -> None:
+def test_deleted_events_are_reported_as_a_gap(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(events_kept=20)
     tell(app, 50)
     events.prune(app, clock.now())
@@ -58,7 +58,7 @@ def test_what_is_no_longer_kept_is_named(make_app: Callable[..., App], clock: Fi
     assert answer.json["meta"]["gap"] == {"from": 6, "to": 30}
 
 
-def test_who_is_ahead_of_the_feed_is_told_so_and_goes_on_from_its_end(app: App, caller: Client) -> None:
+def test_a_client_ahead_of_the_feed_resumes_at_its_end(app: App, caller: Client) -> None:
     tell(app, 3)
     meta = caller.get(EVENTS, query={"feed": "main-api", "since_seq": 9}).json["meta"]
     assert (meta["next_since_seq"], meta["has_more"], meta["gap"]) == (3, False, {"from": 4, "to": 9})
@@ -70,7 +70,7 @@ def test_who_is_ahead_of_the_feed_is_told_so_and_goes_on_from_its_end(app: App, 
 @pytest.mark.parametrize(
     ("since", "seqs", "gap"), [(3, [4, 5, 6, 7], None), (5, [6, 7], None), (9, [6, 7], {"from": 6, "to": 9})]
 )
-def test_who_asks_by_a_number_of_another_epoch_is_given_all_that_it_lacks(
+def test_a_client_of_an_old_epoch_gets_all_missing_events(
     app: App, caller: Client, since: int, seqs: list[int], gap: dict[str, int] | None
 ) -> None:
     tell(app, 5)
@@ -81,15 +81,19 @@ def test_who_asks_by_a_number_of_another_epoch_is_given_all_that_it_lacks(
     assert [event["seq"] for event in answer.json["data"]] == seqs
     assert {event["epoch"] for event in answer.json["data"]} == {epoch}
     assert (answer.json["meta"]["epoch"], answer.json["meta"]["gap"]) == (epoch, gap)
-    # Who goes on by what it was told, whose epoch has ten digits.
+    # Who goes on by what it was old_epoch_answer, whose epoch has ten digits.
     last = answer.json["meta"]["next_since_seq"]
     assert epoch > 999_999_999
-    told = caller.get(EVENTS, query={"feed": "main-api", "since_seq": last, "epoch": epoch})
-    assert (told.status, told.json["data"], told.json["meta"]["gap"]) == (200, [], None)
+    old_epoch_answer = caller.get(EVENTS, query={"feed": "main-api", "since_seq": last, "epoch": epoch})
+    assert (old_epoch_answer.status, old_epoch_answer.json["data"], old_epoch_answer.json["meta"]["gap"]) == (
+        200,
+        [],
+        None,
+    )
     assert caller.get(EVENTS, query={"feed": "main-api", "epoch": 10**16}).status == 400
 
 
-def test_an_empty_feed_has_nothing_and_says_where_it_stands(caller: Client) -> None:
+def test_an_empty_feed_has_no_events_but_a_range(caller: Client) -> None:
     answer = caller.get(EVENTS, query={"feed": "13f-live", "since_seq": 0})
     assert (answer.json["data"], answer.json["meta"]["next_since_seq"]) == ([], 0)
 
@@ -100,7 +104,7 @@ def test_a_figure_keeps_every_digit(app: App, caller: Client) -> None:
     assert b'"price_per_share":123456789012345678.125' in answer.body
 
 
-def test_it_costs_nothing_and_is_not_kept_by_caches(app: App, caller: Client) -> None:
+def test_listing_events_is_free_and_not_cached(app: App, caller: Client) -> None:
     answer = caller.get(EVENTS, query={"feed": "main-api"})
     assert answer.headers["x-tokens-charged"] == "0"
     assert answer.headers["cache-control"] == "no-store"
@@ -120,5 +124,5 @@ def test_a_wrong_parameter_is_named(caller: Client, query: dict[str, str], param
     assert (answer.status, answer.json["details"]["param"]) == (400, param)
 
 
-def test_without_a_key_it_is_401(client: Client) -> None:
+def test_listing_events_needs_a_key(client: Client) -> None:
     assert client.get(EVENTS, query={"feed": "main-api"}).verdict[:2] == (401, "UNAUTHORIZED")

@@ -1,4 +1,4 @@
-"""The caller's own account: what GET shows, what PUT may change, and the rotation of the key."""
+"""The API of the caller's profile: reading, changing settings, and rotating the key."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ def test_the_user_has_every_field_of_the_spec_in_its_type(client: Client, sessio
     assert (limit["userId"], limit["total_limit_GB"], limit["reach_limit_GB"]) == (user["uuid"], 0, "0")
 
 
-def test_a_new_user_as_it_is_shown(client: Client, session: str) -> None:
+def test_a_new_user_has_the_default_profile(client: Client, session: str) -> None:
     user = client.get(USER, session=session).json["user"]
     assert re.fullmatch("[0-9a-f]{32}", user["api_key"])
     assert user["Userplan"]["userId"] == user["UserDeviceLimit"]["userId"] == user["uuid"]
     assert user["UserDeviceLimit"]["device_limit"] == 2
     assert user["Userplan"]["current_period_end"] == "2026-02-28T12:00:00.000Z"
     assert user["created_at"] == user["updated_at"] == "2026-01-31T12:00:00.000Z"
-    shown = {name: user[name] for name in ("email", "usertype", "verify_email", "is_online", "credit_balance")}
-    assert shown == {
+    profile = {name: user[name] for name in ("email", "usertype", "verify_email", "is_online", "credit_balance")}
+    assert profile == {
         "email": "ann@example.com",
         "usertype": "user",
         "verify_email": True,
@@ -92,14 +92,14 @@ def test_a_new_user_as_it_is_shown(client: Client, session: str) -> None:
     assert (user["webhook_url"], user["webhook_topics"]) == (None, [])
 
 
-def test_the_path_without_its_slash_is_the_same(client: Client, session: str) -> None:
+def test_the_path_without_its_slash_works(client: Client, session: str) -> None:
     assert client.get("/api/v1/user", session=session).json == client.get(USER, session=session).json
 
 
 def test_the_userplan_is_null_when_its_row_is_missing(client: Client, app: App, session: str) -> None:
     app.db._writer.execute("DELETE FROM userplans")
-    shown = client.get(USER, session=session)
-    assert (shown.status, shown.json["user"]["Userplan"]) == (200, None)
+    answer = client.get(USER, session=session)
+    assert (answer.status, answer.json["user"]["Userplan"]) == (200, None)
     assert login(client).json["user"]["Userplan"] is None
 
 
@@ -114,21 +114,21 @@ def test_the_shown_key_opens_the_data(client: Client, session: str) -> None:
     assert client.get(DATA, query={"apiKey": key}).status == 404
 
 
-def test_a_users_own_device_limit_wins(client: Client, app: App, session: str) -> None:
+def test_a_users_own_device_limit_overrides_the_setting(client: Client, app: App, session: str) -> None:
     app.db._writer.execute("UPDATE users SET device_limit = 3")
     sessions = [session, *(session_of(client) for _ in range(3))]
     assert [client.get(USER, session=token).status for token in sessions] == [401, 200, 200, 200]
-    shown = client.get(USER, session=sessions[-1]).json["user"]["UserDeviceLimit"]
-    assert shown["device_limit"] == 3
-    hashes = shown["user_login_device"].split(",")
+    device_limit = client.get(USER, session=sessions[-1]).json["user"]["UserDeviceLimit"]
+    assert device_limit["device_limit"] == 3
+    hashes = device_limit["user_login_device"].split(",")
     assert len(set(hashes)) == 3
-    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
+    assert all(re.fullmatch("[0-9a-f]{16}", device_hash) for device_hash in hashes)
 
 
 # ---- PUT
 
 
-def test_put_changes_what_it_names_and_leaves_the_rest(client: Client, session: str, clock: FixedClock) -> None:
+def test_put_changes_only_the_named_fields(client: Client, session: str, clock: FixedClock) -> None:
     before = client.get(USER, session=session).json["user"]
     clock.advance(1)
     changed = client.put(USER, {"notify_email": False}, session=session)
@@ -154,7 +154,7 @@ def test_put_switches_topics(client: Client, session: str) -> None:
     assert answer.json["user"]["webhook_topics"] == []
 
 
-def test_put_ignores_what_nobody_may_change(client: Client, session: str) -> None:
+def test_put_ignores_protected_fields(client: Client, session: str) -> None:
     before = client.get(USER, session=session).json["user"]
     stolen = {
         "id": 99,
@@ -178,7 +178,7 @@ def test_put_ignores_what_nobody_may_change(client: Client, session: str) -> Non
     assert client.get(USER, session=session).json["user"] == before
 
 
-def test_put_changes_the_callers_account_alone(client: Client, session: str) -> None:
+def test_put_changes_only_the_callers_account(client: Client, session: str) -> None:
     sign_up(client, "bob@example.com")
     bobs = session_of(client, "bob@example.com")
     client.put(USER, {"id": 2, "notify_email": False}, session=session)
@@ -187,7 +187,7 @@ def test_put_changes_the_callers_account_alone(client: Client, session: str) -> 
 
 @pytest.mark.parametrize("field", ["notify_email", "notify_browser"])
 @pytest.mark.parametrize("value", [None, 0, 1, "true", "", [], {}])
-def test_put_takes_only_true_and_false_for_a_switch(client: Client, session: str, field: str, value: object) -> None:
+def test_put_accepts_only_booleans_for_a_switch(client: Client, session: str, field: str, value: object) -> None:
     answer = client.put(USER, {field: value}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == field
@@ -223,7 +223,7 @@ def test_put_takes_only_true_and_false_for_a_switch(client: Client, session: str
         "https://example.com:x/",
     ],
 )
-def test_put_takes_only_an_http_url_for_the_webhook(client: Client, session: str, value: object) -> None:
+def test_put_accepts_only_an_http_url_for_the_webhook(client: Client, session: str, value: object) -> None:
     answer = client.put(USER, {"webhook_url": value}, session=session)
     assert answer.status == 400
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
@@ -233,7 +233,7 @@ def test_put_takes_only_an_http_url_for_the_webhook(client: Client, session: str
 @pytest.mark.parametrize(
     "value", [None, "sniper.window_expired", ["sniper.filing_hit"], ["x"], [None], [[]], [{}], {"a": 1}, 1]
 )
-def test_put_takes_only_a_list_of_topics(client: Client, session: str, value: object) -> None:
+def test_put_accepts_only_a_list_of_topics(client: Client, session: str, value: object) -> None:
     answer = client.put(USER, {"webhook_topics": value}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "webhook_topics"
@@ -246,7 +246,7 @@ def test_a_put_that_is_refused_changes_nothing(client: Client, session: str) -> 
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}'])
-def test_a_put_that_is_no_json_object_is_400(client: Client, session: str, data: bytes) -> None:
+def test_a_put_that_is_not_a_json_object_is_400(client: Client, session: str, data: bytes) -> None:
     assert client.call("PUT", USER, data=data, session=session).verdict[:2] == (400, "BAD_REQUEST")
 
 
@@ -257,7 +257,7 @@ def test_put_without_a_session_is_401_before_its_body_is_read(client: Client) ->
 # ---- the key
 
 
-def test_rotation_kills_the_old_key_at_once(client: Client, session: str) -> None:
+def test_rotation_ends_the_old_key_immediately(client: Client, session: str) -> None:
     old = client.get(USER, session=session).json["user"]["api_key"]
     answer = client.call("POST", USER + "api-key/rotate", session=session)
     assert (answer.status, set(answer.json)) == (200, {"api_key"})
@@ -276,16 +276,16 @@ def test_rotation_needs_a_session(client: Client, session: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "0" * 32, "x" * 32, "'" * 32, "A" * 32, "ÿ" * 32, "0" * 100_000])
-def test_a_key_that_is_none_is_401(client: Client, key: str) -> None:
+def test_an_invalid_key_is_401(client: Client, key: str) -> None:
     assert client.get(DATA, headers={"X-API-Key": key}).verdict[:2] == (401, "UNAUTHORIZED")
 
 
-def test_the_key_in_capitals_is_none(client: Client, session: str) -> None:
+def test_the_key_in_capitals_is_invalid(client: Client, session: str) -> None:
     key = client.get(USER, session=session).json["user"]["api_key"]
     assert client.get(DATA, headers={"X-API-Key": key.upper()}).status == (404 if key.isdigit() else 401)
 
 
-def test_the_user_as_json_holds_no_secret_but_the_key(client: Client, app: App, session: str) -> None:
+def test_the_key_is_the_only_secret_in_the_profile(client: Client, app: App, session: str) -> None:
     text = json.dumps(client.get(USER, session=session).json)
     assert "fingerprint" not in text
     assert "password" not in text

@@ -1,4 +1,4 @@
-"""Every event that receivers are sent, from EDGAR's feed to the receiver: the bodies are of the published shapes."""
+"""The bodies of webhook messages, from EDGAR's feed to the receiver: they match the published schemas."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", fund_f
 STAKE, NOTICE = "0000000103-26-000001", "0000000101-26-000002"
 
 
-def matches(body: Any) -> None:
+def assert_matches_schema(body: Any) -> None:
     Draft202012Validator(EVENTS[body["event_type"]].schema, format_checker=FormatChecker()).validate(body)
 
 
 @pytest.mark.parametrize("name", EVENTS)
-def test_examples_are_of_their_shape(name: str) -> None:
+def test_examples_match_their_schemas(name: str) -> None:
     summary, schema, example = EVENTS[name]
     Draft202012Validator.check_schema(schema)
-    matches(example)
+    assert_matches_schema(example)
     assert (example["event_type"], summary[-1]) == (name, ".")
 
 
-def test_every_type_of_event_has_a_shape() -> None:
+def test_every_type_of_event_has_a_schema() -> None:
     assert tuple(EVENTS) == webhooks.EVENT_TYPES
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as one:
-        yield one
+def webhook_receiver() -> Iterator[Receiver]:
+    with receiver() as server:
+        yield server
 
 
 @pytest.fixture
 def edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
-    with fake_edgar() as both:
-        yield both
+    with fake_edgar() as edgar_and_receiver:
+        yield edgar_and_receiver
 
 
-def lists_everything(edgar: FakeEdgar) -> None:
-    """An 8-K, a Form 4 with two purchases, one without a price, a 13F report, a Schedule 13D and a Form 144."""
+def list_all_forms(edgar: FakeEdgar) -> None:
+    """Serve an 8-K, a Form 4 with two trades, one without a price, a 13F report, a Schedule 13D and a Form 144."""
     form = ownership_xml.form(
         ownership_xml.transaction("P", "250", "481.2500", date="2026-01-29"),
         ownership_xml.transaction("S", "0.5", None, date="2026-01-29", price_notes="F1"),
@@ -99,17 +99,17 @@ def lists_everything(edgar: FakeEdgar) -> None:
 
 def watch(app: App, user: users.NewUser, cik: int, minutes: int) -> None:
     sniper.create_target(
-        app, user.id, sniper.WatchedCompany(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, made: made
+        app, user.id, sniper.WatchedCompany(cik, "X"), {"duration_minutes": minutes}, NOW, lambda tx, record: record
     )
 
 
-def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
-    make_app: Callable[..., App], clock: FixedClock, edgar: tuple[FakeEdgar, Receiver], there: Receiver
+def test_feeds_deliveries_and_the_api_agree(
+    make_app: Callable[..., App], clock: FixedClock, edgar: tuple[FakeEdgar, Receiver], webhook_receiver: Receiver
 ) -> None:
-    sec, place = edgar
+    sec, sec_receiver = edgar
     app = make_app(
         user_agent=AGENT,
-        base_url=f"http://127.0.0.1:{place.port}",
+        base_url=f"http://127.0.0.1:{sec_receiver.port}",
         edgar_per_second=10_000.0,
         webhook_allow=("127.0.0.0/8",),
     )
@@ -120,25 +120,25 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
             companies.insert_unnamed(tx, cik)
         tx._connection.execute(
             "UPDATE users SET webhook_url = ?, webhook_topics = ?",
-            [there.url, json.dumps([name for name in EVENTS if name != "finapi.test"])],
+            [webhook_receiver.url, json.dumps([name for name in EVENTS if name != "finapi.test"])],
         )
     watch(app, user, 320193, 60)
     watch(app, user, 1, 1)
-    lists_everything(sec)
+    list_all_forms(sec)
     gateway = Gateway(app)
     poller = Poller(app, gateway, interval_seconds=0.0)
     poller.run_poll_step()
     assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (4, 0, [])
     clock.advance(60)
     sniper.run_window_step(app, clock.now())
-    webhooks.enqueue_test(app, user.id, None, clock.now(), lambda tx, made: made)
+    webhooks.enqueue_test(app, user.id, None, clock.now(), lambda tx, record: record)
     dispatcher = Dispatcher(app)
     assert dispatcher.run_until_idle(5)
     dispatcher.stop(0.0)
     gateway.close()
-    bodies = [json.loads(one.body) for one in there.received]
+    bodies = [json.loads(request.body) for request in webhook_receiver.received]
     for body in bodies:
-        matches(body)
+        assert_matches_schema(body)
     kinds = sorted(body["event_type"] for body in bodies)
     assert kinds == sorted([*EVENTS, "insider.transaction.created"])
     by_type = {body["event_type"]: body["payload"] for body in bodies}
@@ -149,7 +149,7 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
         "period": "2025-12-31",
         "holdings_count": 1,
         "total_value_usd": 2500,
-        "filed_at": "2026-01-31T15:00:00.000Z",  # of the header, which is the better source
+        "filed_at": "2026-01-31T15:00:00.000Z",  # From the header of the submission, not from the feed.
     }
     assert by_type["ownership.filing.created"] == {
         "ticker": "BRK-B",
@@ -175,25 +175,25 @@ def test_what_the_feed_tells_of_is_delivered_told_and_answered_alike(
         "aggregate_market_value": 250000.5,
         "filed_at": "2026-01-31T11:30:00.000Z",
     }
-    told = sorted(
+    payloads = sorted(
         (body["payload"] for body in bodies if body["event_type"] == "insider.transaction.created"),
         key=lambda payload: payload["shares"],
     )
-    assert [(one["shares"], one["price_per_share"]) for one in told] == [(0.5, None), (250, 481.25)]
-    is_what_the_endpoints_answer(app, user)
+    assert [(payload["shares"], payload["price_per_share"]) for payload in payloads] == [(0.5, None), (250, 481.25)]
+    assert_feeds_equal_endpoints(app, user)
 
 
-def is_what_the_endpoints_answer(app: App, user: users.NewUser) -> None:
-    """The feeds told of the objects that the endpoints answer."""
+def assert_feeds_equal_endpoints(app: App, user: users.NewUser) -> None:
+    """Check that the events of the feeds contain the objects that the endpoints return."""
     client = Client(app, user.api_key)
     trades = client.get("/api/v1/insiders/transactions/latest").json["data"]
     (fund,) = client.get("/api/v1/form-13f/latest").json["data"]
     with app.db.read() as tx:
-        told = events.list_events_after(tx, events.INSIDER_FEED, 0, 10)
-        insiders = [json.loads(one.data) for one in told if one.type == "insider_transaction"]
-        reports = [json.loads(one.data) for one in events.list_events_after(tx, events.HOLDINGS_FEED, 0, 10)]
-        news = [one for one in events.list_events_after(tx, events.MAIN_FEED, 0, 10) if one.type == "new_filing"]
-        filings = [json.loads(one.data)["accession_number"] for one in news]
+        insider_events = events.list_events_after(tx, events.INSIDER_FEED, 0, 10)
+        insiders = [json.loads(event.data) for event in insider_events if event.type == "insider_transaction"]
+        reports = [json.loads(event.data) for event in events.list_events_after(tx, events.HOLDINGS_FEED, 0, 10)]
+        news = [event for event in events.list_events_after(tx, events.MAIN_FEED, 0, 10) if event.type == "new_filing"]
+        filings = [json.loads(event.data)["accession_number"] for event in news]
     assert sorted(insiders, key=str) == sorted(trades, key=str)
     assert reports == [fund]
     assert sorted(filings) == sorted([EIGHT_K, FORM_4, REPORT, STAKE, NOTICE])
