@@ -1,4 +1,4 @@
-"""A local EDGAR: answers as it was told to, and remembers what it was asked."""
+"""A local EDGAR that returns prepared pages and records its requests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Page:
     body: bytes = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    # After so many bytes of a body the connection breaks.
+    # Number of bytes of the body after which the connection breaks.
     cut: int | None = None
 
 
 class FakeEdgar:
-    """Answers by path, in parts where a ``Range`` is asked for; the feed by its ``start``. Anything else is 404.
+    """Returns the pages by path, with support for ``Range``, and the feed by its ``start``. Other paths are 404.
 
-    What stands in ``next`` is answered first, one after the other, whatever is asked.
+    The pages in ``next`` are returned first, one for each request, for any path.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class FakeEdgar:
 
     @property
     def paths(self) -> list[str]:
-        """What it was asked for, in order; the feed as ``feed 100``."""
+        """Return the requested paths in order, the feed as ``feed 100``."""
         return [_name(received) for received in self.requests]
 
     def answer(self, connection: socket.socket, received: Received, over: threading.Event) -> None:
@@ -62,7 +62,7 @@ class FakeEdgar:
 
 
 def _part(page: Page, headers: dict[str, str]) -> Page:
-    """What is sent of a page to whoever asks for a part of it, of the version that stands there (RFC 9110 14)."""
+    """Return the requested range of a page, if it still has the requested version (RFC 9110, 14)."""
     span = re.fullmatch(r"bytes=([0-9]+)-([0-9]+)", headers.get("range", ""))
     if span is None or page.status != 200 or headers.get("if-range") not in (None, page.headers.get("ETag")):
         return page
@@ -78,7 +78,7 @@ def _name(received: Received) -> str:
 
 @contextmanager
 def fake_edgar() -> Iterator[tuple[FakeEdgar, Receiver]]:
-    """One on loopback."""
+    """Run a local EDGAR on the loopback address."""
     edgar = FakeEdgar()
     with receiver(edgar.answer) as server:
         yield edgar, server
@@ -94,7 +94,7 @@ def entry(
     accepted: str = "2026-01-31T06:30:00-05:00",
     items: str = "",
 ) -> str:
-    """An entry of the feed as EDGAR writes them."""
+    """Return an entry of the feed as EDGAR writes it."""
     folder = accession.replace("-", "")
     lines = "".join(f"\n&lt;br&gt;Item {item}: Something" for item in items.split(",") if item)
     return f"""<entry>
@@ -111,7 +111,7 @@ def entry(
 
 
 def feed(*entries: str) -> bytes:
-    """A page of the feed."""
+    """Return a page of the feed."""
     return (
         '<?xml version="1.0" encoding="ISO-8859-1" ?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
         "<title>Latest Filings - Sat, 31 Jan 2026 06:31:00 EST</title>\n"
@@ -122,7 +122,7 @@ def feed(*entries: str) -> bytes:
 
 
 def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, name: str = "APPLE INC") -> bytes:
-    """A full submission with one document, as the archive holds it."""
+    """Return a full submission with one document, as in the archive."""
     data = (
         "STANDARD INDUSTRIAL CLASSIFICATION:\tELECTRONIC COMPUTERS [3571]",
         "STATE OF INCORPORATION:\t\t\tCA",
@@ -135,7 +135,7 @@ def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, nam
 
 
 def ownership_submission(accession: str, document: bytes, *, issuer: int, owner: int, form: str = "4") -> bytes:
-    """A full submission with an ownership form in it; the header names both parties, as EDGAR's does."""
+    """Return a full submission with an ownership form, whose header names both parties."""
     reporting = submission_texts.party("REPORTING-OWNER", "LAMP ANN", f"{owner:010}", data="OWNER DATA")
     company = submission_texts.party("ISSUER", "BROOK LAMPS INC", f"{issuer:010}")
     parties = f"{reporting}{submission_texts.values(form)}\n{company}"

@@ -12,7 +12,7 @@ What counts as news depends on the source:
   own documents is ingested.
 - A report whose accession number is not known yet (``unfiled-...``) is announced when the number becomes known.
 
-``announced_filings`` records what has been announced, so that a filing is announced once.
+The table ``announced_filings`` ensures that a filing is announced once.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A filing is mentioned by many documents: the feed, the day's index, its company'
 stored row must not depend on the order in which they arrive. Each field therefore keeps the value of its best source
 (``filings.evidence`` has one digit for each field, the rank of the source), and of two values from equal sources the
 greater one. Example: an index says ``filed_at`` 2025-05-02, the header 2025-05-01; the header's rank is higher, so its
-value is stored whichever came first.
+value is stored in either order.
 
 Filings are found through ``filing_terms``: a row for each term that a filing can be searched by, with its day and
 number. A term is a letter and a text: ``c320193`` a company, ``f10-K`` a form, ``i2.02`` an item of an 8-K,

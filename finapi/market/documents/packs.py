@@ -5,7 +5,7 @@ filing::
 
     [[accession, evidence, form, ...], content, extra]
 
-``content`` contains the fields of the family's own types in their order; ``extra`` is whatever else the family needs.
+``content`` contains the fields of the family's own types in their order; ``extra`` is anything else that it needs.
 Loading a pack has the effect of ingesting the documents.
 """
 

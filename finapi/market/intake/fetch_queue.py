@@ -27,8 +27,8 @@ LIST_INTERVAL_HOURS = 24
 # Seconds after each failed try of a document. A missing document is often there a minute later; an outage that someone
 # has to notice lasts for days. The try after the last of these is the last one.
 RETRY_SECONDS = (60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 86_400)
-# Everything is scheduled within this time, lists of filings too. What is due later was scheduled before the clock was
-# set back, and is due now.
+# Everything is scheduled within this time, lists of filings too. A later time was scheduled before the clock was set
+# back, and is due now.
 MAX_DELAY_SECONDS = 2 * RETRY_SECONDS[-1]
 
 # Time for which fetched documents are remembered: far longer than an index can name them again.

@@ -3,7 +3,7 @@
 From bytes to rows, an ingest takes these steps:
 
 1. ``sources.iter_groups`` yields the documents of each folder (or folder of a zip) as a group.
-2. The kind of each document is detected from its first bytes, whatever its name is.
+2. The kind of each document is detected from its first bytes and not from its name.
 3. Single documents (a company's list, an index, prices, a full submission) are parsed and stored one by one.
 4. The documents of each form family are split into filings. Each filing is parsed, identified
    (``identification.FilingClues``) and stored with its family's functions.
@@ -99,7 +99,7 @@ def run(
                         fixed_paths.append(outcome.path)
                     report(outcome)
         finally:
-            # An ingest that is interrupted also completes what it stored.
+            # An ingest that is interrupted also completes the documents that it stored.
             with app.db.write() as tx:
                 now = app.clock.now()
                 _finish_families(tx, now)
@@ -215,7 +215,7 @@ def _ingest_single_documents(
             yield Outcome(entry.path, "unknown", "refused", error.reason)
             continue
         is_list = document.kind in single_documents.LIST_KINDS and finish is None
-        batch_bytes = sum(listed.entry.size for listed in list_batch)
+        batch_bytes = sum(batched.entry.size for batched in list_batch)
         if not is_list or batch_bytes + entry.size > MAX_LIST_BATCH_BYTES:
             yield from _store_lists(app, list_batch)
             list_batch.clear()

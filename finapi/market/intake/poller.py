@@ -5,7 +5,7 @@ The poller calls :meth:`Poller.run_poll_step` repeatedly. A step does what is du
 1. **Feed.** EDGAR's feed lists the newest filings, 100 on a page. The pages are read back to the time where the last
    reading started (a watermark), so that a poller that was stopped catches up. Each filing is stored and announced, and
    queued if its documents are to be fetched.
-2. **Indexes.** EDGAR publishes an index of each day after its end. It closes whatever gap the feed has left.
+2. **Indexes.** EDGAR publishes an index of each day after its end. It closes any gap that the feed has left.
 3. **Lists.** For followed companies, the list of their filings has metadata that the feed lacks.
 4. **Documents.** A few queued documents are fetched and ingested. Failed ones are postponed (``fetch_queue``).
 

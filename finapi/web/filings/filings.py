@@ -290,8 +290,8 @@ def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Com
             requested.append({company.cik: company for company in resolved})
     if not requested:
         return None
-    first, *others = requested
-    return [company for cik, company in first.items() if all(cik in ciks for ciks in others)]
+    first, *second = requested
+    return [company for cik, company in first.items() if all(cik in ciks for ciks in second)]
 
 
 def _build_query(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> FilingQuery:

@@ -1,4 +1,4 @@
-"""What is news: which events the storing of documents causes, and which it does not."""
+"""Events that follow from stored documents, and documents that cause none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory is taken for what is there and not for what is allowed, and too little of it is a line."""
+"""Reads take memory for the bytes that exist, not for the allowed maximum; a lack of memory prints one line."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tests.receiver import receiver, status
 from tests.support import ownership_xml
 from tests.test_architecture import FILES, nodes_of
 
-MAX_ASKED = 4 * 1024 * 1024  # bytes that any code may ask a stream for at once
+MAX_READ_BYTES = 4 * 1024 * 1024  # Bytes that any code may request from a stream with one read.
 
 
 class Counting(io.BytesIO):
-    """A stream that notes how many bytes it is asked for."""
+    """A stream that records the sizes of the reads."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(content)
@@ -47,7 +47,7 @@ class Counting(io.BytesIO):
         return super().read(size)
 
 
-# ---- what streams are asked for
+# ---- sizes of reads
 
 
 def test_short_stream_is_read_in_small_pieces() -> None:
@@ -123,7 +123,7 @@ def test_no_code_reads_a_stream_up_to_its_maximum() -> None:
                     sizes_by_line[f"{module}:{node.lineno}"] = getattr(importlib.import_module(module), name.id)
     sizes_by_line = {line: size for line, size in sizes_by_line.items() if isinstance(size, int)}
     assert len(sizes_by_line) > 3
-    assert {line: size for line, size in sizes_by_line.items() if size > MAX_ASKED} == {}
+    assert {line: size for line, size in sizes_by_line.items() if size > MAX_READ_BYTES} == {}
 
 
 # ---- too little memory

@@ -1,4 +1,4 @@
-"""Filings into rows: one way in, the best evidence wins whatever the order, and what is not new changes nothing."""
+"""Stored filings: the best evidence wins in any order, and known metadata changes nothing."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def rows(app: App, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
-def held(app: App) -> list[list[tuple[Any, ...]]]:
-    """Everything that is stored of filings, less when and under which number of its own."""
+def dump_filing_tables(app: App) -> list[list[tuple[Any, ...]]]:
+    """Return all stored rows of filings, without their ids and times."""
     return [
         rows(app, sql)
         for sql in (
@@ -91,7 +91,7 @@ def held(app: App) -> list[list[tuple[Any, ...]]]:
 
 
 def test_list_in_one_batch_equals_single_upserts(make_app: Callable[..., App]) -> None:
-    def listed(accession: str, form: str, filed: str, *items: str) -> ListedFiling:
+    def build_filing(accession: str, form: str, filed: str, *items: str) -> ListedFiling:
         accepted, about = f"{filed}T10:01:00.000Z", f"about {form}"
         return ListedFiling(
             accession, form, filed, None, accepted, "a.htm", about, items, 9, True, False, "34", "1-2", "3"
@@ -99,12 +99,12 @@ def test_list_in_one_batch_equals_single_upserts(make_app: Callable[..., App]) -
 
     # One that is held by its header, one that stands twice, and two of the last days, which are news.
     listed_filings = [
-        listed(ACCESSION, "10-Q", "2025-05-02"),
-        listed("0000320193-26-000001", "8-K", "2020-01-02", "2.02", "9.01", "2.02"),
-        listed("0000320193-26-000002", "4", "2020-01-02"),
-        listed("0000320193-26-000001", "8-K/A", "2020-01-03"),
-        listed("0000320193-26-000003", "10-K", str(NOW.date())),
-        listed("0000320193-26-000004", "8-K", str(NOW.date()), "5.02"),
+        build_filing(ACCESSION, "10-Q", "2025-05-02"),
+        build_filing("0000320193-26-000001", "8-K", "2020-01-02", "2.02", "9.01", "2.02"),
+        build_filing("0000320193-26-000002", "4", "2020-01-02"),
+        build_filing("0000320193-26-000001", "8-K/A", "2020-01-03"),
+        build_filing("0000320193-26-000003", "10-K", str(NOW.date())),
+        build_filing("0000320193-26-000004", "8-K", str(NOW.date()), "5.02"),
     ]
     stored_rows = []
     for at_once in (False, True):
@@ -122,7 +122,13 @@ def test_list_in_one_batch_equals_single_upserts(make_app: Callable[..., App]) -
         beats = rows(app, "SELECT * FROM arrivals ORDER BY 1")
         counts = rows(app, "SELECT * FROM term_counts ORDER BY 1") + rows(app, "SELECT * FROM held_counts ORDER BY 1")
         stored_rows.append(
-            (held(app), rows(app, "SELECT accession, evidence FROM filings ORDER BY 1"), events, beats, counts)
+            (
+                dump_filing_tables(app),
+                rows(app, "SELECT accession, evidence FROM filings ORDER BY 1"),
+                events,
+                beats,
+                counts,
+            )
         )
     assert stored_rows[0] == stored_rows[1]
     assert ("dabout 8-K", 1) in stored_rows[0][4]
@@ -155,7 +161,7 @@ def test_stored_filing_does_not_depend_on_order_of_sources(make_app: Any) -> Non
     for order in itertools.permutations(ALL):
         app = make_app()
         put(app, *order)
-        stored_rows.append(held(app))
+        stored_rows.append(dump_filing_tables(app))
     assert all(rows == stored_rows[0] for rows in stored_rows)
     assert stored_rows[0][0] == [
         (
@@ -312,10 +318,10 @@ def version(app: App) -> int:
 def test_same_list_again_keeps_data_version(app: App, document: Any) -> None:
     path = document("CIK0000001750.json", submissions())
     assert [outcome.outcome for outcome in run(app, path)] == ["ingested"]
-    before = version(app), held(app)
+    before = version(app), dump_filing_tables(app)
     again = run(app, path)
     assert [(outcome.outcome, outcome.reason) for outcome in again] == [("unchanged", "tells nothing new")]
-    assert (version(app), held(app)) == before
+    assert (version(app), dump_filing_tables(app)) == before
 
 
 def test_older_page_belongs_to_company_in_its_name(app: App, document: Any) -> None:
@@ -346,7 +352,7 @@ def test_older_page_may_precede_its_company(make_app: Any, document: Any) -> Non
         app = make_app()
         for file in order:
             run(app, file)
-        stored_rows.append(held(app))
+        stored_rows.append(dump_filing_tables(app))
         with app.db.read() as tx:
             assert lists.list_missing_pages(tx, 1750) == []
     assert stored_rows[0] == stored_rows[1]
@@ -397,7 +403,7 @@ def put_tickers(app: App, cik: int, *tickers: str, source: int = companies.FROM_
         companies.upsert_tickers(tx, cik, [(ticker, None) for ticker in tickers], source, as_of)
 
 
-def found(app: App, text: str) -> tuple[int, str | None]:
+def resolve_company(app: App, text: str) -> tuple[int, str | None]:
     with app.db.read() as tx:
         company = companies.resolve(tx, text)
     return company.cik, company.ticker
@@ -406,21 +412,21 @@ def found(app: App, text: str) -> tuple[int, str | None]:
 @pytest.mark.parametrize("spelling", ["BRK-B", "BRK.B", "BRK/B", "brk b", "brk.b", "BRKB"])
 def test_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
     put_tickers(app, 1067983, "BRK-B", "BRK-A", source=companies.FROM_LIST)
-    assert found(app, spelling) == (1067983, "BRK-B")
+    assert resolve_company(app, spelling) == (1067983, "BRK-B")
 
 
 def test_ambiguous_ticker_without_separator_is_unknown(app: App) -> None:
     put_tickers(app, 1, "AB-C", source=companies.FROM_LIST)
     put_tickers(app, 2, "A-BC", source=companies.FROM_LIST)
     with pytest.raises(ApiError, match="No company"):
-        found(app, "ABC")
+        resolve_company(app, "ABC")
 
 
 def test_ticker_of_two_companies_lists_both(app: App) -> None:
     put_tickers(app, 1, "X", as_of="2026-01-01")
     put_tickers(app, 2, "X", as_of="2026-02-02")
     with pytest.raises(ApiError) as refused:
-        found(app, "x")
+        resolve_company(app, "x")
     assert (refused.value.status, refused.value.code) == (400, "INVALID_PARAM")
     assert refused.value.details == {
         "param": "ticker",
@@ -437,8 +443,8 @@ def test_reused_ticker_belongs_to_new_holder(app: App, newest_first: bool) -> No
     holdings_of_ticker = [(1326801, "FB", "2021-01-01"), (1326801, "META", "2023-01-01"), (99, "FB", "2024-01-01")]
     for cik, ticker, day in holdings_of_ticker[::-1] if newest_first else holdings_of_ticker:
         put_tickers(app, cik, ticker, as_of=day)
-    assert found(app, "fb") == (99, "FB")
-    assert found(app, "1326801") == (1326801, "META")
+    assert resolve_company(app, "fb") == (99, "FB")
+    assert resolve_company(app, "1326801") == (1326801, "META")
     with app.db.read() as tx:
         assert [(holder["cik"], holder["current"]) for holder in companies.list_ticker_holders(tx, "FB")] == [
             ("0000000099", True),
@@ -449,7 +455,7 @@ def test_reused_ticker_belongs_to_new_holder(app: App, newest_first: bool) -> No
 def test_former_ticker_finds_company_until_reused(app: App) -> None:
     put_tickers(app, 1326801, "FB", as_of="2021-01-01")
     put_tickers(app, 1326801, "META", as_of="2023-01-01")
-    assert found(app, "FB") == (1326801, "FB")
+    assert resolve_company(app, "FB") == (1326801, "FB")
 
 
 def test_former_names_are_listed_once(app: App) -> None:
@@ -535,7 +541,7 @@ def test_full_submission_stores_documents_and_text(app: App, document: Any) -> N
     ]
     assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:
-        # Latin-1 as the 1990s wrote it, told apart and kept as UTF-8.
+        # Latin-1, as in the 1990s, is recognised and stored as UTF-8.
         assert submission_documents.find_primary_text(tx, outcome.accession) == submission_documents.PrimaryText(
             "text", "Lamps café went on.".encode()
         )
@@ -591,9 +597,9 @@ def test_real_lists_and_submissions_are_stored_once(app: App) -> None:
         for name in ("submissions", "submissions_older_vintage", "index", "sgml", "company_tickers.json")
     ]
     assert {outcome.outcome for outcome in run(app, *paths)} == {"ingested"}
-    before = version(app), held(app)
+    before = version(app), dump_filing_tables(app)
     assert {outcome.outcome for outcome in run(app, *paths)} == {"unchanged"}
-    assert (version(app), held(app)) == before
+    assert (version(app), dump_filing_tables(app)) == before
     assert rows(app, "SELECT count(*) FROM filings WHERE filed_at = '2020-03-18'") == [(2_526,)]
     assert rows(app, "SELECT form, filed_at, accepted_at FROM filings WHERE accession = '0000943374-24-000509'") == [
         ("8-K", "2024-12-27", "2024-12-27T21:29:40.000Z")

@@ -1,4 +1,4 @@
-"""What a path holds: archives that are too large are refused before they are opened."""
+"""Files, folders and zips as groups of documents; archives that are too large are refused before they are opened."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_unreadable_file_is_reported_and_others_read(tmp_path: Path, monkeypatch
     look = Path.is_file
 
     def is_file(self: Path) -> bool:
-        # As in a folder that may be listed and not entered; whoever runs the tests may be root.
+        # As in a folder that may be listed and not entered. Permissions would not stop tests that run as root.
         if self.name == "a.json":
             raise PermissionError(13, "Permission denied")
         return look(self)

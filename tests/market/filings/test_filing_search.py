@@ -1,4 +1,4 @@
-"""The list of filings walks an index, whatever is asked; and a store made before it existed is listed too."""
+"""Query plans and totals of the search of filings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents into the store: what is made of them, under which filing, and what is refused with which reason."""
+"""Ingests: the filing that documents are stored under, their figures, and refusals with their reasons."""
 
 from __future__ import annotations
 
@@ -401,7 +401,7 @@ def test_unknown_documents_are_refused_and_others_ingested(app: App, tmp_path: P
     (tmp_path / "table.xml").write_text(
         '<?xml version="1.0"?><informationTable xmlns="http://www.sec.gov/edgar/document/thirteenf/informationtable"/>'
     )
-    (tmp_path / "nested.zip").write_bytes(zipped({"inner.zip": zipped({"a.txt": b"x"})}))
+    (tmp_path / "nested.zip").write_bytes(build_zip({"inner.zip": build_zip({"a.txt": b"x"})}))
     outcomes = run(app, tmp_path, tmp_path / "nowhere")
     assert outcomes["nflx-20100930.xml"].outcome == "ingested"
     refused = {name: outcome.reason for name, outcome in outcomes.items() if outcome.outcome == "refused"}
@@ -416,7 +416,7 @@ def test_unknown_documents_are_refused_and_others_ingested(app: App, tmp_path: P
 
 def test_descriptions_of_data_sets_are_skipped(app: App, tmp_path: Path) -> None:
     descriptions = {"FORM_345_readme.htm": b"<html>x</html>", "FORM_345_metadata.json": b"{}", "readme.txt": b"x"}
-    (tmp_path / "2025q1_form345.zip").write_bytes(zipped(descriptions))
+    (tmp_path / "2025q1_form345.zip").write_bytes(build_zip(descriptions))
     outcomes = run(app, tmp_path / "2025q1_form345.zip")
     assert {outcome.outcome for outcome in outcomes.values()} == {"skipped"}
 
@@ -424,7 +424,7 @@ def test_descriptions_of_data_sets_are_skipped(app: App, tmp_path: Path) -> None
 def test_zip_is_ingested_like_its_folder(app: App, tmp_path: Path) -> None:
     archive = tmp_path / "filings.zip"
     files = {f"000119312510888888/{file.name}": file.read_bytes() for file in FILING.iterdir()}
-    archive.write_bytes(zipped(files))
+    archive.write_bytes(build_zip(files))
     outcomes = run(app, archive)
     assert {outcome.outcome for outcome in outcomes.values()} == {"ingested"}
     assert {outcome.accession for outcome in outcomes.values()} == {"0001193125-10-888888"}
@@ -460,7 +460,7 @@ def test_better_source_of_company_name_wins(app: App, tmp_path: Path) -> None:
     assert (company.cik, company.name) == (1065280, "NETFLIX INC")
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
+def build_zip(files: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
@@ -574,14 +574,14 @@ def test_zip_member_with_unbounded_method_is_refused(app: App, tmp_path: Path, m
 
 def test_zip_bomb_is_refused_unread(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
-    bomb.write_bytes(zipped({"zeros.xml": b"\0" * 8_000_000}))
+    bomb.write_bytes(build_zip({"zeros.xml": b"\0" * 8_000_000}))
     assert list(sources.iter_groups([bomb])) == [
         sources.Unreadable(str(bomb), "zeros.xml unpacks to more than 200 times its size")
     ]
 
 
 def test_zip_that_understates_size_is_refused(tmp_path: Path) -> None:
-    data = bytearray(zipped({"a.txt": bytes(range(256)) * 16}))
+    data = bytearray(build_zip({"a.txt": bytes(range(256)) * 16}))
     size_offset = data.index(b"PK\x01\x02") + 24
     data[size_offset : size_offset + 4] = (100).to_bytes(4, "little")
     lying = tmp_path / "lying.zip"
@@ -653,20 +653,20 @@ def lists_of_filings(folder: Path) -> list[Path]:
     return files
 
 
-def written(app: App, *files: Path) -> list[int]:
-    """How many transactions there have been when each file's outcome is told."""
+def count_transactions(app: App, *files: Path) -> list[int]:
+    """Return the number of transactions at the time of each file's outcome."""
     before, counts = app.db.write_count, list[int]()
     ingest.run(app, files, IngestOptions(), lambda outcome: counts.append(app.db.write_count - before))
     return counts
 
 
 def test_lists_of_filings_share_a_transaction(app: App, tmp_path: Path) -> None:
-    assert written(app, *lists_of_filings(tmp_path)) == [1, 1, 1]
+    assert count_transactions(app, *lists_of_filings(tmp_path)) == [1, 1, 1]
 
 
 def test_lists_yield_to_waiting_writers(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(app.db), "has_waiting_writers", True)
-    assert written(app, *lists_of_filings(tmp_path)) == [1, 2, 3]
+    assert count_transactions(app, *lists_of_filings(tmp_path)) == [1, 2, 3]
 
 
 def test_only_broken_list_of_filings_is_refused(app: App, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ APPLE, GOLDMAN, OTHER = 320193, 886982, 19617
 QUARTER = "/files/dera/data/financial-statement-data-sets/2025q4.zip"
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
+def build_zip(files: dict[str, bytes]) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, body in files.items():
@@ -88,13 +88,13 @@ def edgar() -> Iterator[FakeEdgar]:
         companies = (APPLE, GOLDMAN, OTHER)
         edgar.pages[TICKERS_PATH] = Page(TICKER_LIST, headers={"ETag": '"t1"'})
         edgar.pages[SUBMISSIONS_PATH] = Page(
-            zipped({f"CIK{cik:010}.json": build_submissions(cik) for cik in companies}), headers={"ETag": '"s1"'}
+            build_zip({f"CIK{cik:010}.json": build_submissions(cik) for cik in companies}), headers={"ETag": '"s1"'}
         )
         edgar.pages[COMPANYFACTS_PATH] = Page(
-            zipped({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
+            build_zip({f"CIK{cik:010}.json": figures(cik) for cik in companies}), headers={"ETag": '"f1"'}
         )
         sets = {f"{kind.removeprefix('fsds-')}.txt": body for kind, body in statement_set_tables.tables().items()}
-        edgar.pages[QUARTER] = Page(zipped(sets), headers={"ETag": '"q1"'})
+        edgar.pages[QUARTER] = Page(build_zip(sets), headers={"ETag": '"q1"'})
         yield edgar
 
 
@@ -107,10 +107,10 @@ def app(make_app: Callable[..., App], edgar: FakeEdgar, tmp_path: Path, monkeypa
 
 
 class Load:
-    """A loader whose waits move the clock, and what it told."""
+    """A loader whose waits advance the clock, with its reported outcomes."""
 
     def __init__(self, app: App, clock: FixedClock) -> None:
-        self.told: list[Outcome] = []
+        self.outcomes: list[Outcome] = []
         self.moves: list[tuple[str, str, int, int]] = []
         self.waits: list[float] = []
         self.gateway = Gateway(app)
@@ -123,7 +123,7 @@ class Load:
             app,
             self.gateway,
             wait=wait,
-            report=self.told.append,
+            report=self.outcomes.append,
             report_progress=lambda *progress: self.moves.append(progress),
         )
 
@@ -243,7 +243,7 @@ def test_changed_file_is_fetched_from_start(app: App, edgar: FakeEdgar, clock: F
     load = Load(app, clock)
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     edgar.pages[COMPANYFACTS_PATH] = Page(
-        zipped({f"CIK{APPLE:010}.json": figures(APPLE) + b" " * 2000}), headers={"ETag": '"f2"'}
+        build_zip({f"CIK{APPLE:010}.json": figures(APPLE) + b" " * 2000}), headers={"ETag": '"f2"'}
     )
     with pytest.raises(ApiError, match="changed while it was fetched"):
         load.loader.run(plan)
@@ -257,9 +257,9 @@ def test_damaged_file_is_fetched_again_by_next_load(app: App, edgar: FakeEdgar, 
     edgar.pages[COMPANYFACTS_PATH].body = b"\0" * len(complete_body)
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert [(outcome.outcome, str(outcome.reason)[:24]) for outcome in load.told if outcome.kind == "unknown"][:1] == [
-        ("refused", "is not a document that f")
-    ]
+    assert [(outcome.outcome, str(outcome.reason)[:24]) for outcome in load.outcomes if outcome.kind == "unknown"][
+        :1
+    ] == [("refused", "is not a document that f")]
     assert list_stored_accessions(app, APPLE) == []
     edgar.pages[COMPANYFACTS_PATH].body = complete_body
     Load(app, clock).run(["AAPL"])
@@ -304,7 +304,7 @@ def test_few_companies_are_loaded_from_their_own_documents(
 def test_local_bulk_files_are_preferred_to_documents(
     make_app: Callable[..., App], edgar: FakeEdgar, clock: FixedClock, tmp_path: Path
 ) -> None:
-    """A mirror of the bulk files has no documents of single companies beside them."""
+    """A mirror of the bulk files has no documents of single companies."""
     for path in (TICKERS_PATH, SUBMISSIONS_PATH, COMPANYFACTS_PATH, QUARTER):
         file = tmp_path / "mirror" / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -323,7 +323,7 @@ def test_company_without_list_or_facts_is_reported(
     monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
     load = Load(app, clock)
     load.run(["AAPL"])
-    assert [(outcome.outcome, outcome.reason) for outcome in load.told if outcome.path != TICKERS_PATH[7:]] == [
+    assert [(outcome.outcome, outcome.reason) for outcome in load.outcomes if outcome.path != TICKERS_PATH[7:]] == [
         ("skipped", "is not there")
     ]
 
@@ -341,7 +341,7 @@ def test_quarters_are_those_that_ended() -> None:
 
 def test_only_accepted_zip_members_are_read(tmp_path: Path, app: App) -> None:
     file = tmp_path / "submissions.zip"
-    file.write_bytes(zipped({f"CIK{cik:010}.json": build_submissions(cik) for cik in range(1, 3000)}))
+    file.write_bytes(build_zip({f"CIK{cik:010}.json": build_submissions(cik) for cik in range(1, 3000)}))
     outcomes: list[Outcome] = []
     ingest.run(app, [file], IngestOptions(only_ciks=frozenset({7, 2999, 5000})), outcomes.append)
     assert [outcome.path.rpartition("!")[2] for outcome in outcomes] == ["CIK0000000007.json", "CIK0000002999.json"]
@@ -350,7 +350,7 @@ def test_only_accepted_zip_members_are_read(tmp_path: Path, app: App) -> None:
 
 @pytest.mark.parametrize("damage", ["list", "end", "local"])
 def test_damaged_zip_directory_is_refused(tmp_path: Path, app: App, damage: str) -> None:
-    file, data = tmp_path / "companyfacts.zip", bytearray(zipped({f"CIK{APPLE:010}.json": figures(APPLE)}))
+    file, data = tmp_path / "companyfacts.zip", bytearray(build_zip({f"CIK{APPLE:010}.json": figures(APPLE)}))
     at = {"list": data.index(b"PK\1\2"), "end": data.index(b"PK\5\6") + 16, "local": 0}[damage]
     data[at : at + 2] = b"\xff\xff"
     file.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The poller against a local EDGAR: what it asks and how often, what it stores, and how it takes a refusal."""
+"""The poller against a local EDGAR: its requests, its rows, and its back-off after refusals."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_invalid_gzip_reply_is_a_failure(app: App, edgar: FakeEdgar, poller: Pol
 
 
 def pages(count: int, size: int = 100) -> dict[int, Page]:
-    """A feed of so many pages, a filing an entry, the newest first, a minute apart."""
+    """Return a feed of n pages with one filing for each entry, newest first, a minute apart."""
     newest = datetime(2026, 1, 31, 11, 0, tzinfo=UTC)
     numbers = itertools.count()
     feed_pages = {}
@@ -203,7 +203,7 @@ def test_later_readings_go_back_to_watermark(app: App, edgar: FakeEdgar, poller:
     edgar.requests.clear()
     poller.run_poll_step()
     assert edgar.paths == ["feed 0"]
-    # Two pages and more have come since: read on until what was there before.
+    # More than two pages are new: the reading goes on to the watermark.
     older = edgar.feed
     newer = [
         entry(
@@ -354,7 +354,7 @@ def test_back_off_after_refusal(
     # The workers live; the way to EDGAR is shut.
     assert beats(app)["sec_worker"] is None
     assert beats(app)["sec_gateway"] == reason
-    # Not even a restart asks before the time.
+    # A restart does not shorten the back-off.
     clock.advance(seconds - 0.001)
     Poller(app, Gateway(app), interval_seconds=0.0).run_poll_step()
     assert len(edgar.requests) == 1
@@ -418,11 +418,11 @@ def test_requests_are_spaced_evenly(
         waited.append(seconds)
         return False
 
-    # A poll that is handed to a server has a gateway beside the server's own: SEC's limit is for both.
+    # A poll command that a server executes has its own gateway; the SEC's limit applies to both together.
     gateways = Gateway(app, wait=wait), Gateway(app, wait=wait)
     for number in range(11):
         gateways[number % 2].get("www", "/x")
-    # Eleven requests at once: the last of them a second behind the first.
+    # The last of eleven simultaneous requests is a second after the first.
     assert waited == pytest.approx([number / 10 for number in range(1, 11)])
 
 
@@ -505,7 +505,7 @@ def test_missing_document_is_requested_again(app: App, edgar: FakeEdgar, poller:
 
 
 def list_request_minutes(edgar: FakeEdgar, poller: Poller, clock: FixedClock, days: int) -> list[int]:
-    """After how many seconds the document was asked for, the poller stepped every minute but for nothing."""
+    """Return the seconds after which the document was requested, with a step of the poller every minute."""
     began, request_minutes = clock.now(), list[int]()
     for _ in range(days * 1440):
         before = edgar.paths.count(build_document_path(APPLE, ACCESSION))
@@ -519,7 +519,7 @@ def list_request_minutes(edgar: FakeEdgar, poller: Poller, clock: FixedClock, da
 DOCUMENT_PATH = build_document_path(APPLE, ACCESSION)
 WHOLE = full_submission(ACCESSION)
 MAINTENANCE = b"<html><head><title>SEC.gov | Maintenance</title></head></html>"
-# What comes in place of a document, and why it is put off.
+# Replies in place of a document, and the reason why it is postponed.
 WRONG = {
     "missing": (Page(b"nothing", 404), "is not there"),
     "500": (Page(b"", 500), "answered 500"),
@@ -552,7 +552,7 @@ def test_incomplete_document_is_postponed(
     edgar.pages[other] = Page(full_submission("0000320193-26-000002", form="4"))
     for _ in range(5):
         poller.run_poll_step()
-    # Asked once, and nothing else waits for it.
+    # Requested once, and nothing else waits for it.
     assert (edgar.paths.count(DOCUMENT_PATH), edgar.paths.count("feed 0")) == (1, 5)
     assert documents(app) == {ACCESSION: ("due", reason), "0000320193-26-000002": ("done", None)}
     assert poller.counts.put_off == 1
@@ -785,7 +785,7 @@ def test_unstored_reply_is_requested_unconditionally(
     poller.run_poll_step()
     assert poller.counts.problems
     assert beats(app)["sec_worker"] == poller.counts.problems[0]
-    # It keeps nothing else from being fetched, and is asked for again in an hour.
+    # Everything else is fetched, and it is requested again an hour later.
     assert documents(app) == {ACCESSION: ("done", None)}
     poller.run_poll_step()
     poller.run_poll_step()

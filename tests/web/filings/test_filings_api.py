@@ -1,4 +1,4 @@
-"""The endpoints of filings, forms and entities: filters, pages, documents, and what they say of what is missing."""
+"""The endpoints of filings, forms and entities: filters, pages, documents, and missing data."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def test_depositors_and_securitizers_have_their_roles(ask: Any, app: App) -> Non
     with app.db.write() as tx:
         filing_store.upsert(tx, build_metadata(9, LAMP, "ABS-15G", "2025-03-05", parties=parties), app.clock.now())
         tx.run("bump_data_version")
-    shown = ask("/0000001750-25-000009").json["data"]["parties"]
-    assert [party["role"] for party in shown] == ["depositor", "securitizer"]
+    filing_parties = ask("/0000001750-25-000009").json["data"]["parties"]
+    assert [party["role"] for party in filing_parties] == ["depositor", "securitizer"]
 
 
 def test_newest_first_and_undated_last(ask: Any) -> None:
@@ -176,7 +176,7 @@ def test_filing_has_all_its_members(ask: Any) -> None:
         ({"items": "9.01", "form_type": "10-K"}, []),
         ({"from_date": "2025-03-02"}, ["-000006", "-000005", "-000004", "-000003"]),
         ({"to_date": "2025-02-28"}, ["-000001"]),
-        # Filed on a day that nobody knows: before no day and after none.
+        # Filed on an unknown day, which is neither before nor after any day.
         ({"to_date": "2025-02-28", "sort": "filed_date:asc"}, ["-000001"]),
         ({"from_date": "2025-03-01", "to_date": "2025-03-01"}, ["-000002"]),
         ({"form_type": "8-K", "cik": "1750", "items": "5.02", "from_date": "2025-03-02"}, ["-000003"]),
@@ -190,7 +190,7 @@ def test_each_filter_alone_and_combined(ask: Any, query: dict[str, str], expecte
     assert answer.json["meta"]["pagination"]["total"] == len(expected)
 
 
-def walked(ask: Any, **query: Any) -> Iterator[str]:
+def walk_pages(ask: Any, **query: Any) -> Iterator[str]:
     cursor: dict[str, str] = {}
     while True:
         answer = ask(**query, **cursor)
@@ -207,7 +207,7 @@ def walked(ask: Any, **query: Any) -> Iterator[str]:
 @pytest.mark.parametrize("query", [{}, {"cik": "1750,1751,900"}])
 def test_cursor_pages_contain_every_filing_once(ask: Any, limit: int, sort: str, query: dict[str, str]) -> None:
     expected = NEWEST if sort.endswith("desc") else NEWEST[::-1]
-    assert list(walked(ask, limit=limit, sort=sort, **query)) == expected
+    assert list(walk_pages(ask, limit=limit, sort=sort, **query)) == expected
 
 
 @pytest.mark.parametrize("step", [1, 2, 10_000])

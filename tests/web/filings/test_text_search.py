@@ -1,4 +1,4 @@
-"""Full text search of kept documents: what is found, where, in which order; what is refused or not searched."""
+"""Full text search of stored documents: matches, their offsets and order, refused queries, limits."""
 
 from __future__ import annotations
 
