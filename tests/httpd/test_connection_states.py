@@ -60,9 +60,9 @@ def close(client: RawClient, running: RunningListener) -> None:
 
 def open_connection() -> Iterator[Connection]:
     loop = Loop(time.monotonic)
-    ours, theirs = socket.socketpair()
+    ours, peer = socket.socketpair()
     yield Connection(loop, ours)
-    theirs.close()
+    peer.close()
     loop.close()
 
 

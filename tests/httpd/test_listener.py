@@ -50,14 +50,14 @@ def test_a_head_that_comes_again_is_read_as_it_was(start: Start, app: EchoApplic
     ]
     for head in heads * 2:
         assert client.send(head).read_answer().status == 200
-    told = [
+    environs = [
         tuple(environ.get(name) for name in ("PATH_INFO", "QUERY_STRING", "HTTP_HOST", "HTTP_X_SAID", "REQUEST_URI"))
         for environ, _ in app.calls
     ]
-    assert told[:3] == told[3:]
-    assert told[0] == ("/a b", "c=1", "a", "one", "/a%20b?c=1")
-    assert [one[3] for one in told[:3]] == ["one", "two", None]
-    assert told[2][:3] == ("/d", "", "other")
+    assert environs[:3] == environs[3:]
+    assert environs[0] == ("/a b", "c=1", "a", "one", "/a%20b?c=1")
+    assert [values[3] for values in environs[:3]] == ["one", "two", None]
+    assert environs[2][:3] == ("/d", "", "other")
 
 
 def test_a_head_that_ends_its_connection_ends_it_each_time(start: Start) -> None:
@@ -530,7 +530,7 @@ def test_a_failure_to_word_a_refusal_costs_only_its_connection(
     running = start(clock)
     client = running.connect().send(b"GET")
     running.wait_for_loop()
-    monkeypatch.setattr(running.listener.context, "error_response", lambda status, reason, asked: 1 / 0)
+    monkeypatch.setattr(running.listener.context, "error_response", lambda status, message, request: 1 / 0)
     clock.now += 16
     assert client.is_closed()
     assert running.fetch().status == 200
@@ -591,14 +591,14 @@ def test_a_call_over_its_time_is_answered_504_and_its_answer_dropped(
 def test_an_answer_that_comes_with_the_504_is_dropped(
     start: Start, clock: ManualClock, app: EchoApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def overtaken(status: int, reason: str, asked: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
+    def answer_late(status: int, reason: str, request: RequestSummary) -> tuple[list[tuple[str, str]], bytes]:
         if status == 504:
             app.release.release()
             time.sleep(0.05)  # the application begins to answer meanwhile
-        return error_response(status, reason, asked)
+        return error_response(status, reason, request)
 
     running = start(clock)
-    monkeypatch.setattr(running.listener.context, "error_response", overtaken)
+    monkeypatch.setattr(running.listener.context, "error_response", answer_late)
     client = waiting(running)
     running.advance(301)
     assert client.read_answer().error == "GATEWAY_TIMEOUT"
@@ -609,18 +609,18 @@ def test_an_answer_that_comes_with_the_504_is_dropped(
 def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_way(
     start: Start, clock: ManualClock, app: EchoApplication, gives_up: bool
 ) -> None:
-    told = ([("X-Request-ID", "of-the-call")], b"{}") if gives_up else None
-    asked: list[int] = []
+    given_up = ([("X-Request-ID", "of-the-call")], b"{}") if gives_up else None
+    statuses: list[int] = []
 
     def give_up(status: int) -> object:
-        asked.append(status)
-        return told
+        statuses.append(status)
+        return given_up
 
     app.environ_additions["finapi.give_up"] = give_up
     running = start(clock)
     client = waiting(running)
     running.advance(301)
-    eventually(lambda: len(asked) > 0)
+    eventually(lambda: len(statuses) > 0)
     if gives_up:
         answer = client.read_answer()
         assert (answer.status, answer.headers["x-request-id"], answer.body) == (504, "of-the-call", b"{}")
@@ -633,7 +633,7 @@ def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_w
 
 
 @pytest.mark.parametrize(
-    ("data", "status", "asked"),
+    ("data", "status", "summary"),
     [
         (b"GET /a?b=1 HTTP/1.1\r\nHost: a\r\nX-Request-Id:mine-7\r\nbad\r\n\r\n", 400, ["GET", "/a?b=1", "mine-7"]),
         (b"GET / HTTP/1.1\r\nX-REQUEST-ID: mine-7 \r\n\r\n", 400, ["GET", "/", "mine-7"]),
@@ -645,9 +645,9 @@ def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_w
         (b"hello\r\n\r\n", 400, ["", "", ""]),
     ],
 )
-def test_a_refusal_is_worded_with_what_was_asked(start: Start, data: bytes, status: int, asked: list[str]) -> None:
+def test_a_refusal_is_worded_with_what_was_asked(start: Start, data: bytes, status: int, summary: list[str]) -> None:
     answer = start().connect().send(data).read_answer()
-    assert (answer.status, json.loads(answer.body)["asked"]) == (status, [*asked, "127.0.0.1"])
+    assert (answer.status, json.loads(answer.body)["asked"]) == (status, [*summary, "127.0.0.1"])
 
 
 def test_a_head_that_does_not_come_is_refused_with_the_id_in_it(start: Start, clock: ManualClock) -> None:
@@ -896,10 +896,10 @@ def test_a_call_beyond_the_grace_is_left_behind(start: Start, app: EchoApplicati
     behind = running.connect().send(GET)
     eventually(lambda: running.listener.waiting == 1)
     running.listener.stop(0.05)
-    for one in (client, behind):
-        answer = one.read_answer()
+    for stopped_client in (client, behind):
+        answer = stopped_client.read_answer()
         assert (answer.status, answer.headers["retry-after"], answer.headers["connection"]) == (503, "1", "close")
-        assert one.is_closed()
+        assert stopped_client.is_closed()
     running.stop()
     assert len(list_request_threads()) == 1
     app.release.release()
@@ -966,8 +966,8 @@ def test_ipv6(start: Start) -> None:
 # ---- answers that are in memory
 
 
-def kept(target: str, headers: dict[str, str], peer: str) -> Any:
-    """What is in memory: /kept, told to whom and with which header."""
+def get_stored_answer(target: str, headers: dict[str, str], peer: str) -> Any:
+    """Return the answer in memory, for the path /kept."""
     if target != "/kept":
         return None
     body = f"{peer} {headers.get('USER_AGENT')}".encode()
@@ -975,7 +975,7 @@ def kept(target: str, headers: dict[str, str], peer: str) -> Any:
 
 
 def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Start) -> None:
-    running = start(answer_from_memory=kept, threads=1)
+    running = start(answer_from_memory=get_stored_answer, threads=1)
     running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
     client = running.connect()
@@ -1000,13 +1000,13 @@ def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Start) 
     ],
 )
 def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(start: Start, request_: bytes) -> None:
-    running = start(answer_from_memory=kept)
+    running = start(answer_from_memory=get_stored_answer)
     assert running.fetch(request_, head=request_.startswith(b"HEAD")).status == 200
     assert len(running.app.calls) == 1
 
 
 def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Start) -> None:
-    running = start(answer_from_memory=kept)
+    running = start(answer_from_memory=get_stored_answer)
     line = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
     client = running.connect().send(line % b"kept" + line % b"one" + line % b"kept" + line % b"two")
     bodies = [client.read_answer().body for _ in range(4)]
@@ -1014,37 +1014,39 @@ def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Star
 
 
 def test_one_pipeline_takes_turns_with_everybody_else(start: Start) -> None:
-    told: list[str] = []
+    paths: list[str] = []
     other: list[RawClient] = []
 
-    def answered(target: str, headers: dict[str, str], peer: str) -> Any:
-        if not told:  # the loop comes to this one as soon as it looks
+    def record_call(target: str, headers: dict[str, str], peer: str) -> Any:
+        if not paths:  # the loop comes to this one as soon as it looks
             other.append(running.connect().send(b"GET /kept HTTP/1.1\r\nHost: a\r\nUser-Agent: other\r\n\r\n"))
-        told.append(headers.get("USER_AGENT", "pipeline"))
-        return kept("/kept", headers, peer)
+        paths.append(headers.get("USER_AGENT", "pipeline"))
+        return get_stored_answer("/kept", headers, peer)
 
-    running = start(answer_from_memory=answered)
+    running = start(answer_from_memory=record_call)
     pipeline = running.connect().send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n" * 1000)
     assert {pipeline.read_answer().status for _ in range(1000)} == {200}
     assert other[0].read_answer().body == b"127.0.0.1 other"
-    assert told.count("pipeline") == 1000
-    assert told.index("other") <= 3  # accepted in one round of the loop, read in the next
+    assert paths.count("pipeline") == 1000
+    assert paths.index("other") <= 3  # accepted in one round of the loop, read in the next
 
 
 def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Start) -> None:
-    told: list[str] = []
+    paths: list[str] = []
 
-    def answered(target: str, headers: dict[str, str], peer: str) -> Any:
-        told.append(target)
-        return kept(target, headers, peer)
+    def record_call(target: str, headers: dict[str, str], peer: str) -> Any:
+        paths.append(target)
+        return get_stored_answer(target, headers, peer)
 
     line = b"GET /kept HTTP/1.1\r\nHost: a\r\n"
     client = (
-        start(answer_from_memory=answered).connect().send(line + b"\r\n" + line + b"Connection: close\r\n\r\n" + line)
+        start(answer_from_memory=record_call)
+        .connect()
+        .send(line + b"\r\n" + line + b"Connection: close\r\n\r\n" + line)
     )
     assert [client.read_answer().headers.get("connection") for _ in range(2)] == [None, "close"]
     assert client.is_closed()
-    assert len(told) == 2
+    assert len(paths) == 2
 
 
 def test_an_empty_body_is_answered_from_memory(start: Start) -> None:
@@ -1056,7 +1058,7 @@ def test_an_empty_body_is_answered_from_memory(start: Start) -> None:
 def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(
     start: Start,
 ) -> None:
-    client = start(answer_from_memory=kept).connect()
+    client = start(answer_from_memory=get_stored_answer).connect()
     answer = client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").read_answer()
     assert answer.headers["connection"] == "close"
     assert client.is_closed()
@@ -1069,7 +1071,7 @@ def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Start) 
     for _ in range(40):
         client.send(b"GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_loop()
-    waiting = [sum(map(len, one.queue)) for one in running.listener.connections]
+    waiting = [sum(map(len, connection.queue)) for connection in running.listener.connections]
     assert 0 < max(waiting) < 8_000_200
 
 
@@ -1083,7 +1085,7 @@ def test_idle_connections_are_no_work_for_the_loop(start: Start, monkeypatch: py
         assert idle.read_answer().status == 200
     client = running.connect().send(GET)
     client.read_answer()
-    eventually(lambda: not any(one.requests for one in running.listener.connections))
+    eventually(lambda: not any(each_connection.requests for each_connection in running.listener.connections))
     looked: set[int] = set()
     wants = HttpConnection.wanted_events
 
@@ -1136,11 +1138,11 @@ def test_the_threads_that_answer_keep_to_one_core_and_no_others_do(
 def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(
     start: Start,
 ) -> None:
-    asked: list[str] = []
+    addresses: list[str] = []
 
     def address_of(peer: str, forwarded: str | None) -> str | None:
-        asked.append(peer)
-        if len(asked) == 1:
+        addresses.append(peer)
+        if len(addresses) == 1:
             raise RuntimeError("nobody expected this")
         return peer
 

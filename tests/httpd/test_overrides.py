@@ -65,25 +65,25 @@ BEHAVIOUR = {
 }
 
 
-def overridden() -> Iterator[str]:
-    """What our classes define that a class of waitress above them defines too."""
+def list_overrides() -> Iterator[str]:
+    """Yield the members of our classes that override one of waitress."""
     # What every class has, of some versions of Python too.
     described = {"__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
     for module in MODULES:
         for name, cls in inspect.getmembers(module, inspect.isclass):
             bases = [base for base in cls.__mro__ if base.__module__.startswith(f"{waitress.__name__}.")]
             if cls.__module__ == module.__name__ and bases:
-                theirs = {attribute for base in bases for attribute in vars(base)}
-                yield from (f"{name}.{attribute}" for attribute in (vars(cls).keys() & theirs) - described)
+                base_attributes = {attribute for base in bases for attribute in vars(base)}
+                yield from (f"{name}.{attribute}" for attribute in (vars(cls).keys() & base_attributes) - described)
 
 
 def test_every_override_of_waitress_is_explained() -> None:
     explained = re.findall(r"^(\w+\.\w+) +\S", httpd.__doc__ or "", re.MULTILINE)
-    assert sorted(explained) == sorted(overridden())
+    assert sorted(explained) == sorted(list_overrides())
 
 
 def test_every_override_of_waitress_is_checked_over_a_socket() -> None:
-    assert BEHAVIOUR.keys() == set(overridden())
+    assert BEHAVIOUR.keys() == set(list_overrides())
     modules = {test.__module__.replace(".", "/") + ".py" for tests in BEHAVIOUR.values() for test in tests}
     assert modules < {*newest_waitress.TESTS}
 
@@ -94,7 +94,7 @@ def test_setup_takes_every_waitress_before_the_next_major_version() -> None:
     required = setup["options"]["install_requires"].splitlines()
     (requirement,) = [Requirement(line) for line in required if line.startswith("waitress")]
     allowed = requirement.specifier
-    assert [allowed.contains(one) for one in ("3.0.0", version("waitress"), "3.0.3", "3.9", "4.0.0")] == [
+    assert [allowed.contains(release) for release in ("3.0.0", version("waitress"), "3.0.3", "3.9", "4.0.0")] == [
         False,
         True,
         True,

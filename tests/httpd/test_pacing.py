@@ -14,21 +14,21 @@ from tests.httpd.running_listener import EchoApplication, ManualClock, RawClient
 
 
 class Held(EchoApplication):
-    """Holds the answers to ``/held`` back, with ``asked``; others are given at once."""
+    """Holds the answers to ``/held`` back, as ``pacing`` says; others are given at once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: tuple[Any, ...] = (5.0,)
+        self.pacing: tuple[Any, ...] = (5.0,)
         self.threads: set[str] = set()
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         self.threads.add(threading.current_thread().name)
         if environ["PATH_INFO"].startswith("/held"):
-            environ["finapi.pace"](*self.asked)
+            environ["finapi.pace"](*self.pacing)
         return super().__call__(environ, start_response)
 
-    def came(self, count: int) -> None:
-        """Return when so many calls have come in."""
+    def wait_for_calls(self, count: int) -> None:
+        """Return when this number of calls have begun."""
         eventually(lambda: len(self.calls) == count)
 
 
@@ -41,8 +41,8 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-def come(client: RawClient) -> bytes:
-    """What has come so far."""
+def read_available(client: RawClient) -> bytes:
+    """Return the bytes that have arrived."""
     client.socket.settimeout(0)
     try:
         return client.socket.recv(65_536)
@@ -55,7 +55,7 @@ def come(client: RawClient) -> bytes:
 def test_an_answer_comes_after_its_time_and_the_connection_stays(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.advance(4.9)
     assert client.is_silent()
     running.advance(0.2)
@@ -65,38 +65,38 @@ def test_an_answer_comes_after_its_time_and_the_connection_stays(start: Start, a
 
 def test_no_thread_waits_for_answers_that_are_held_back(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock, threads=1)
-    held = [running.connect().send(get("/held")) for _ in range(40)]
-    app.came(40)
+    clients = [running.connect().send(get("/held")) for _ in range(40)]
+    app.wait_for_calls(40)
     assert running.fetch().status == 200
     running.advance(6)
-    assert [one.read_answer().body for one in held] == [b"/held 0"] * 40
+    assert [client.read_answer().body for client in clients] == [b"/held 0"] * 40
 
 
 def test_bytes_come_as_they_are_let_out_the_head_with_the_first(start: Start, app: Held, clock: ManualClock) -> None:
-    app.asked = (5.0, 1)
+    app.pacing = (5.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.advance(4.9)
     assert client.is_silent()
-    told = b""
+    received = b""
     for count in range(1, 8):
         running.advance(1.0)
-        told += come(client)
-        assert told.partition(b"\r\n\r\n")[2] == b"/held 0"[:count]
+        received += read_available(client)
+        assert received.partition(b"\r\n\r\n")[2] == b"/held 0"[:count]
     assert client.send(get("/next")).read_answer().body == b"/next 0"
 
 
 def test_an_answer_without_a_length_drips_in_chunks(start: Start, app: Held, clock: ManualClock) -> None:
-    app.asked = (0.0, 1)
+    app.pacing = (0.0, 1)
     app.environ_additions = {"PATH_INFO": "/stream"}
     running = start(clock)
     client = running.connect().send(get("/held"))
-    told = b""
+    received = b""
     for _ in range(30):
         running.advance(1.0)
-        told += come(client)
-    assert told.partition(b"\r\n\r\n")[2] == b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
+        received += read_available(client)
+    assert received.partition(b"\r\n\r\n")[2] == b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
 
 
 def test_pipelined_requests_are_answered_in_order_behind_one_that_is_held(
@@ -104,7 +104,7 @@ def test_pipelined_requests_are_answered_in_order_behind_one_that_is_held(
 ) -> None:
     running = start(clock)
     client = running.connect().send(get("/held") + get("/next"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.advance(1)
     assert client.is_silent()
     running.advance(5)
@@ -116,10 +116,10 @@ def test_a_client_that_goes_away_while_its_answer_is_held_keeps_no_connection(
     start: Start, app: Held, clock: ManualClock, seconds: float
 ) -> None:
     broken: list[int] = []
-    app.asked = (seconds, 1, lambda: broken.append(1))
+    app.pacing = (seconds, 1, lambda: broken.append(1))
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     if not seconds:
         eventually(lambda: broken == [1])
     client.stream.close()
@@ -133,7 +133,7 @@ def test_a_client_that_goes_away_while_its_answer_is_held_keeps_no_connection(
 def test_what_comes_while_an_answer_is_held_is_answered_behind_it(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     client.send(get("/next") + b"GET /third HTTP")
     running.advance(1)
     client.send(b"/1.1\r\nHost: a\r\n\r\n")
@@ -147,7 +147,7 @@ def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: Ma
     app.environ_additions = {"PATH_INFO": "/unchanged"}
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.advance(4.9)
     assert client.is_silent()
     running.advance(0.2)
@@ -156,9 +156,9 @@ def test_an_answer_without_a_body_is_held_too(start: Start, app: Held, clock: Ma
 
 def test_a_connection_is_reset_in_place_of_the_answer(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
-    app.asked = (5.0, inf, lambda: running.listener.connections[0].reset())
+    app.pacing = (5.0, inf, lambda: running.listener.connections[0].reset())
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.listener.loop.wake()
     clock.now += 6
     running.listener.loop.wake()
@@ -174,10 +174,10 @@ def test_a_mistake_of_the_application_is_told_at_once(start: Start, app: Held, c
 
 
 def test_a_client_that_goes_leaves_nothing(start: Start, app: Held, clock: ManualClock) -> None:
-    app.asked = (5.0, 1)
+    app.pacing = (5.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     client.close()
     running.advance(6)
     running.advance(6)
@@ -186,21 +186,21 @@ def test_a_client_that_goes_leaves_nothing(start: Start, app: Held, clock: Manua
 
 
 def test_an_answer_that_drips_beyond_the_time_of_a_call_is_cut(start: Start, app: Held, clock: ManualClock) -> None:
-    app.asked = (299.0, 1)
+    app.pacing = (299.0, 1)
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     for _ in range(3):
         running.advance(299 if client.is_silent() else 1)
-    told = client.socket.recv(65_536).partition(b"\r\n\r\n")[2]
-    assert 0 < len(told) < 7
+    received = client.socket.recv(65_536).partition(b"\r\n\r\n")[2]
+    assert 0 < len(received) < 7
     assert client.is_closed()
 
 
 def test_a_stop_waits_for_no_answer_that_is_held_back(start: Start, app: Held, clock: ManualClock) -> None:
     running = start(clock)
     client = running.connect().send(get("/held"))
-    app.came(1)
+    app.wait_for_calls(1)
     running.wait_for_loop()
     running.stop(grace_seconds=1e9)
     assert running.count_connections() == 0

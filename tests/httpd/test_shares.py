@@ -58,8 +58,8 @@ def start() -> Iterator[Start]:
 
 
 def test_an_address_has_its_share_and_no_more() -> None:
-    places: Places[int] = Places(10, 2, lambda one: None)
-    assert [places.enter(one, "a") for one in range(3)] == [True, True, False]
+    places: Places[int] = Places(10, 2, lambda holder: None)
+    assert [places.enter(holder, "a") for holder in range(3)] == [True, True, False]
     assert places.enter(3, "b")
     places.leave(0)
     places.leave(0)
@@ -70,8 +70,8 @@ def test_an_address_has_its_share_and_no_more() -> None:
 def test_who_comes_to_full_places_displaces_the_oldest_of_the_address_that_has_most() -> None:
     displaced: list[int] = []
     places: Places[int] = Places(4, 3, displaced.append)
-    for one, address in enumerate("baaa"):
-        assert places.enter(one, address)
+    for holder, address in enumerate("baaa"):
+        assert places.enter(holder, address)
     assert places.enter(4, "c")
     assert displaced == [1]
     assert places.enter(5, "c")
@@ -87,10 +87,10 @@ def test_who_is_refused_displaces_nobody() -> None:
 
 
 def test_places_forget_addresses_that_have_none() -> None:
-    places: Places[int] = Places(10, 1, lambda one: None)
-    for one in range(1000):
-        places.enter(one, str(one))
-        places.leave(one)
+    places: Places[int] = Places(10, 1, lambda holder: None)
+    for holder in range(1000):
+        places.enter(holder, str(holder))
+        places.leave(holder)
     assert places._holders == {}
 
 
@@ -247,13 +247,13 @@ def test_a_body_from_elsewhere_displaces_the_oldest_of_the_address_that_has_most
     start: Start,
 ) -> None:
     running = start(bodies_at_once=3, bodies_per_address=2)
-    one = running.connect("127.0.0.2").send(LONG)
+    single = running.connect("127.0.0.2").send(LONG)
     running.wait_for_loop()
-    two = [running.connect("127.0.0.3").send(LONG), running.connect("127.0.0.3").send(LONG)]
+    pair = [running.connect("127.0.0.3").send(LONG), running.connect("127.0.0.3").send(LONG)]
     running.wait_for_loop()
     newcomer = running.connect("127.0.0.4").send(LONG)
-    assert two[0].read_answer().error == "SERVICE_UNAVAILABLE"
-    for client in (one, two[1], newcomer):
+    assert pair[0].read_answer().error == "SERVICE_UNAVAILABLE"
+    for client in (single, pair[1], newcomer):
         assert client.send(b"x" * 100_000).read_answer().status == 200
 
 
@@ -322,11 +322,11 @@ def test_spooled_bodies_have_a_limit_together(start: Start) -> None:
 def test_the_address_of_a_body_is_that_which_a_proxy_tells(start: Start) -> None:
     running = start(bodies_per_address=1, address_of=lambda peer, forwarded: forwarded)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Length: 100000\r\n\r\n"
-    one = running.connect().send(head % b"192.0.2.1")
+    first = running.connect().send(head % b"192.0.2.1")
     running.wait_for_loop()
     assert running.connect().send(head % b"192.0.2.1").read_answer().status == 503
     assert running.connect().send(head % b"192.0.2.2" + b"x" * 100_000).read_answer().status == 200
-    assert one.is_silent()
+    assert first.is_silent()
 
 
 # ---- what the application says at the head
@@ -384,8 +384,8 @@ def test_a_body_that_may_come_is_taken_and_judged_once(start: Start, head: bytes
     running = start(check_before_body=judge)
     client = running.connect().send(head)
     eventually(lambda: judge.paths)
-    rest = b"x" * 100_000 if head is LONG else b"x" * 49_990 + b"\r\nc350\r\n" + b"y" * 50_000 + b"\r\n0\r\n\r\n"
-    assert client.send(rest[:1000]).send(rest[1000:]).read_answer().body == b"/ 100000"
+    body = b"x" * 100_000 if head is LONG else b"x" * 49_990 + b"\r\nc350\r\n" + b"y" * 50_000 + b"\r\n0\r\n\r\n"
+    assert client.send(body[:1000]).send(body[1000:]).read_answer().body == b"/ 100000"
     assert judge.paths == ["/"]
 
 
@@ -436,7 +436,7 @@ def test_the_time_of_a_verdict_is_not_the_clients(start: Start, clock: ManualClo
     running.wait_for_loop()
     running.advance(14)
     running.app.release.release()
-    eventually(lambda: all(one.state is not CHECKING_BODY for one in running.listener.connections))
+    eventually(lambda: all(connection.state is not CHECKING_BODY for connection in running.listener.connections))
     running.advance(14)
     assert client.send(b"x" * 100_000).read_answer().status == 200
 
@@ -454,21 +454,21 @@ def test_a_body_behind_a_running_call_is_judged_after_it(start: Start, clock: Ma
 
 
 def test_what_is_wanted_elsewhere_is_not_judged(start: Start) -> None:
-    taken: list[HandedOverRequest] = []
+    requests: list[HandedOverRequest] = []
 
     class Elsewhere:
         def can_take(self, method: str, path: str, accept: str) -> bool:
             return True
 
         def take(self, handed: HandedOverRequest) -> None:
-            taken.append(handed)
+            requests.append(handed)
             handed.sock.close()
 
     judge = Judge(REFUSED)
     running = start(check_before_body=judge, request_taker=Elsewhere())
     running.connect().send(LONG + b"x" * 100_000)
-    eventually(lambda: taken)
-    assert (len(taken[0].body), judge.paths) == (100_000, [])
+    eventually(lambda: requests)
+    assert (len(requests[0].body), judge.paths) == (100_000, [])
     too_long = running.connect().send(POST + b"Content-Length: 200000\r\n\r\n")
     assert too_long.read_answer().error == HTTPStatus(413).name
 
@@ -480,15 +480,15 @@ def test_an_address_has_its_share_of_connections_and_its_longest_idle_makes_room
     start: Start,
 ) -> None:
     running = start(connections_per_address=3)
-    mine = [running.connect("127.0.0.2") for _ in range(3)]
-    for client in mine:
+    clients = [running.connect("127.0.0.2") for _ in range(3)]
+    for client in clients:
         assert client.send(GET).read_answer().status == 200
         time.sleep(0.01)  # the time of use is noted on the real clock
-    others = running.connect("127.0.0.3").send(GET)
-    assert others.read_answer().status == 200
+    stranger = running.connect("127.0.0.3").send(GET)
+    assert stranger.read_answer().status == 200
     assert running.connect("127.0.0.2").send(GET).read_answer().status == 200
-    assert mine[0].is_closed()
-    assert [client.send(GET).read_answer().status for client in (*mine[1:], others)] == [200, 200, 200]
+    assert clients[0].is_closed()
+    assert [client.send(GET).read_answer().status for client in (*clients[1:], stranger)] == [200, 200, 200]
 
 
 def test_an_address_whose_share_is_busy_is_not_let_in(start: Start) -> None:
@@ -528,7 +528,7 @@ def test_in_a_full_house_the_address_that_has_most_makes_room(start: Start) -> N
     for client in many:
         assert client.send(GET).read_answer().status == 200
     # A client may have its answer before the server's loop has noted that it is sent.
-    eventually(lambda: all(one.is_idle for one in running.listener.connections))
+    eventually(lambda: all(connection.is_idle for connection in running.listener.connections))
     assert running.connect("127.0.0.4").send(GET).read_answer().status == 200
     # The longest idle of them by the server's own note of when it was answered, which need not be the first.
     ended, _, _ = select.select([client.socket for client in many], [], [], 10)
@@ -539,7 +539,7 @@ def test_in_a_full_house_the_address_that_has_most_makes_room(start: Start) -> N
 def test_in_a_full_house_of_readers_of_nothing_one_makes_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     running = start(connection_limit=2)
     unread = [large(running) for _ in range(2)]
-    eventually(lambda: not any(one.requests for one in running.listener.connections))
+    eventually(lambda: not any(connection.requests for connection in running.listener.connections))
     monkeypatch.setattr("finapi.httpd.connection.STALLED_SECONDS", -1.0)
     assert running.connect("127.0.0.2").send(GET).read_answer().status == 200
     del unread
@@ -553,17 +553,17 @@ def large(running: RunningListener, size: int = 900_000) -> RawClient:
     return running.connect(buffer=4096).send(b"GET /bytes?%d HTTP/1.1\r\nHost: a\r\n\r\n" % size)
 
 
-def queued(running: RunningListener) -> list[int]:
+def list_queued_bytes(running: RunningListener) -> list[int]:
     """Bytes that wait in memory for the reader of each connection."""
-    return [sum(map(len, one.queue)) for one in running.listener.connections]
+    return [sum(map(len, connection.queue)) for connection in running.listener.connections]
 
 
 def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Start) -> None:
     big = b"x" * 4_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     running.connect(buffer=4096).send(GET)
-    eventually(lambda: any(queued(running)))
-    assert 4_000_000 - max(queued(running)) < 500_000
+    eventually(lambda: any(list_queued_bytes(running)))
+    assert 4_000_000 - max(list_queued_bytes(running)) < 500_000
 
 
 def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Start) -> None:
@@ -571,15 +571,15 @@ def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Start)
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     for _ in range(20):
         running.connect(buffer=4096).send(GET)
-    eventually(lambda: sum(map(bool, queued(running))) == 20)
-    waiting = [one.queue[-1] for one in running.listener.connections]
+    eventually(lambda: sum(map(bool, list_queued_bytes(running))) == 20)
+    waiting = [connection.queue[-1] for connection in running.listener.connections]
     assert {id(part.obj if isinstance(part, memoryview) else part) for part in waiting} == {id(big)}
 
 
 def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: Start) -> None:
     running = start(held_limit=2_000_000)
     first = large(running)
-    eventually(lambda: max(queued(running), default=0) > 500_000)
+    eventually(lambda: max(list_queued_bytes(running), default=0) > 500_000)
     second = large(running)
     third = large(running)
     eventually(lambda: running.listener.context.disk.free_bytes < 67_108_864)
@@ -591,7 +591,7 @@ def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: 
 def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Start) -> None:
     running = start(held_limit=1_000_000)
     clients = [large(running) for _ in range(2)]
-    eventually(lambda: not any(one.requests for one in running.listener.connections))
+    eventually(lambda: not any(connection.requests for connection in running.listener.connections))
     for client in clients:
         client.close()
     eventually(lambda: running.listener.context.memory.free_bytes == 1_000_000)
@@ -601,8 +601,8 @@ def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Star
 def test_a_reader_slower_than_the_least_rate_is_cut(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, transfer_timeout=120)
     client = large(running, 6_000_000)  # 50,000 bytes a second
-    eventually(lambda: any(queued(running)))
-    eventually(lambda: not any(one.requests for one in running.listener.connections))
+    eventually(lambda: any(list_queued_bytes(running)))
+    eventually(lambda: not any(connection.requests for connection in running.listener.connections))
     for _ in range(20):
         client.socket.recv(10_000)
         running.wait_for_loop()
@@ -614,33 +614,33 @@ def test_a_reader_slower_than_the_least_rate_is_cut(start: Start, clock: ManualC
 def test_a_reader_above_the_least_rate_gets_all(start: Start, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, transfer_timeout=120)
     client = large(running, 6_000_000)
-    eventually(lambda: any(queued(running)))
-    got = 0
-    while got < 6_000_000:
-        got += len(client.stream.read(200_000))
+    eventually(lambda: any(list_queued_bytes(running)))
+    received_bytes = 0
+    while received_bytes < 6_000_000:
+        received_bytes += len(client.stream.read(200_000))
         running.wait_for_loop()
         clock.now += 1
-    assert got >= 6_000_000
+    assert received_bytes >= 6_000_000
 
 
 def test_one_fast_reader_of_a_long_answer_takes_turns_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.httpd.loop.MAX_CHUNKS_PER_SEND", 1)
     monkeypatch.setattr("finapi.httpd.loop.MAX_SENDS_IN_TURN", 2)
     loop = Loop(time.monotonic)
-    ours, theirs = socket.socketpair()
+    ours, peer = socket.socketpair()
     connection = Connection(loop, ours)
     connection.send([b"x"] * 5)
-    left = [len(connection.queue)]
+    queue_lengths = [len(connection.queue)]
     for _ in range(2):
         loop.step(1.0)
-        left.append(len(connection.queue))
-    assert left == [3, 1, 0]
+        queue_lengths.append(len(connection.queue))
+    assert queue_lengths == [3, 1, 0]
     connection.send([b"y"] * 3)
     connection.finish()  # what is queued is sent before the end
     loop.step(1.0)
-    assert theirs.recv(100) == b"xxxxxyyy"
-    assert theirs.recv(100) == b""
-    theirs.close()
+    assert peer.recv(100) == b"xxxxxyyy"
+    assert peer.recv(100) == b""
+    peer.close()
     loop.close()
 
 
@@ -652,13 +652,13 @@ class Drained(Connection):
         super().__init__(loop, sock)
 
     def wanted_events(self) -> int:
-        wanted = super().wanted_events()
+        events = super().wanted_events()
         if self._asked_for_output and not self.queue and not self.sent_late:
             self.sent_late = True
             sender = threading.Thread(target=self._send_if_unlocked)
             sender.start()
             sender.join()
-        return wanted
+        return events
 
     @property
     def _asked_for_output(self) -> bool:
@@ -672,17 +672,17 @@ class Drained(Connection):
 
 def test_what_a_thread_sends_while_the_loop_looks_is_not_forgotten() -> None:
     loop = Loop(time.monotonic)
-    ours, theirs = socket.socketpair()
+    ours, peer = socket.socketpair()
     connection = Drained(loop, ours)
-    theirs.settimeout(10)
+    peer.settimeout(10)
     connection.send([b"x" * 1_000_000])
     loop.step(0.0)
     received = 0
     while received < 1_000_000 or connection.queue:
-        received += len(theirs.recv(65_536))
+        received += len(peer.recv(65_536))
         loop.step(0.0)
     assert connection.sent_late
-    theirs.close()
+    peer.close()
     loop.close()
 
 

@@ -100,7 +100,7 @@ def app() -> Exporting:
 
 @pytest.fixture
 def start(app: Exporting) -> Iterator[Start]:
-    """Starts listeners for ``app``; stopped at the end."""
+    """Return a function that starts listeners for ``app``. They are stopped at the end."""
     started: list[RunningListener] = []
 
     def starting(*args: Any, **settings: Any) -> RunningListener:
@@ -116,7 +116,7 @@ def start(app: Exporting) -> Iterator[Start]:
 
 
 def request(running: RunningListener, path: bytes, source: str = "127.0.0.1") -> RawClient:
-    """A client that sends a request and reads nothing."""
+    """Return a client that sends a request and reads nothing."""
     return running.connect(source, buffer=4096).send(b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path)
 
 
@@ -142,7 +142,20 @@ def cut_body_of(client: RawClient) -> bytes:
     return received
 
 
-def paused(running: RunningListener) -> int:
+def is_closed_or_paused(export: Export) -> bool:
+    return bool(export.is_closed or export.pauses)
+
+
+def count_unsent(running: RunningListener) -> int:
+    """Return the number of answers whose call is over and whose client has not read them."""
+    return sum(connection.has_unsent and not connection.requests for connection in running.listener.connections)
+
+
+def count_calls(running: RunningListener) -> int:
+    return sum(bool(connection.requests) for connection in running.listener.connections)
+
+
+def count_paused(running: RunningListener) -> int:
     """The number of threads that wait for a client to read."""
     return len(running.listener.context.paused_threads)
 
@@ -153,12 +166,12 @@ def paused(running: RunningListener) -> int:
 def test_an_export_that_has_no_room_waits_for_its_reader(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     assert app.exports[0].chunks_read < 20
     assert body_of(client) == b"x" * BODY_BYTES
     eventually(lambda: app.exports[0].is_closed)
     assert (app.exports[0].chunks_read, app.exports[0].abort_reason) == (40, "")
-    assert paused(running) == 0
+    assert count_paused(running) == 0
 
 
 def test_an_export_is_stored_while_there_is_room(start: Start, app: Exporting) -> None:
@@ -174,7 +187,7 @@ def test_an_export_is_stored_while_there_is_room(start: Start, app: Exporting) -
 def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=1_000_000)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     assert body_of(client) == b"x" * BODY_BYTES
     assert app.exports[0].pauses >= 1
     eventually(lambda: running.listener.context.disk.free_bytes == 1_000_000)
@@ -183,7 +196,7 @@ def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Start, a
 def test_one_address_that_reads_nothing_truncates_no_export(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=10_000_000)
     hoard = [request(running, b"/bytes?%d" % BODY_BYTES, "127.0.0.2") for _ in range(10)]
-    eventually(lambda: len(app.calls) == 10 and not any(one.requests for one in running.listener.connections))
+    eventually(lambda: len(app.calls) == 10 and count_calls(running) == 0)
     assert running.listener.context.disk.free_bytes < BODY_BYTES
     clients = [request(running, b"/rows", f"127.0.0.{10 + number}") for number in range(3)]
     for client in clients:
@@ -195,7 +208,7 @@ def test_one_address_that_reads_nothing_truncates_no_export(start: Start, app: E
 def test_four_slow_readers_all_get_everything(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=2 * BODY_BYTES, threads=4)
     clients = [request(running, b"/rows", f"127.0.0.{10 + number}") for number in range(4)]
-    eventually(lambda: len(app.exports) == 4 and all(one.is_closed or one.pauses for one in app.exports))
+    eventually(lambda: len(app.exports) == 4 and all(map(is_closed_or_paused, app.exports)))
     assert sum(export.pauses for export in app.exports) >= 2
     assert [body_of(client) for client in clients] == [b"x" * BODY_BYTES] * 4
 
@@ -206,7 +219,7 @@ def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Start, ap
     eventually(lambda: running.listener.context.disk.free_bytes < 6_000_000)
     second = request(running, b"/bytes?3000000", "127.0.0.2")
     small = request(running, b"/bytes?1500000", "127.0.0.3")
-    eventually(lambda: len(app.calls) == 3 and not any(one.requests for one in running.listener.connections))
+    eventually(lambda: len(app.calls) == 3 and count_calls(running) == 0)
     newcomer = request(running, b"/bytes?3000000", "127.0.0.4")
     assert len(newcomer.read_answer().body) == 3_000_000
     assert len(small.read_answer().body) == 1_500_000
@@ -219,7 +232,7 @@ def test_an_account_makes_room_at_whatever_address(start: Start, app: Exporting)
     running = start(held_limit=0, spool_limit=11_000_000)
     account = [request(running, b"/rows?account", f"127.0.0.{2 + number}") for number in range(2)]
     single = request(running, b"/rows?another", "127.0.0.9")
-    eventually(lambda: sum(one.is_closed for one in app.exports) + paused(running) == 3)
+    eventually(lambda: sum(export.is_closed for export in app.exports) + count_paused(running) == 3)
     newcomer = request(running, b"/bytes?3000000", "127.0.0.10")
     assert len(newcomer.read_answer().body) == 3_000_000
     assert body_of(single) == b"x" * BODY_BYTES
@@ -229,7 +242,7 @@ def test_an_account_makes_room_at_whatever_address(start: Start, app: Exporting)
 def test_a_complete_answer_alone_beyond_the_limit_waits(start: Start) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/bytes?3000000")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     assert len(client.read_answer().body) == 3_000_000
 
 
@@ -280,10 +293,10 @@ def test_a_body_takes_memory_from_the_owner_that_holds_most(start: Start) -> Non
 def test_unread_resident_bodies_take_no_room(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     clients = [request(running, b"/resident") for _ in range(20)]
-    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 20)
-    queued = [one.queue[-1] for one in running.listener.connections]
+    eventually(lambda: count_unsent(running) == 20)
+    queued = [connection.queue[-1] for connection in running.listener.connections]
     assert {id(part.obj if isinstance(part, memoryview) else part) for part in queued} == {id(app.resident_body)}
-    assert paused(running) == 0
+    assert count_paused(running) == 0
     assert len(clients[7].read_answer().body) == BODY_BYTES
 
 
@@ -292,8 +305,8 @@ def test_a_file_is_sent_from_where_it_is(start: Start, app: Exporting, tmp_path:
     (tmp_path / "file").write_bytes(bytes(range(250)) * (BODY_BYTES // 250))
     running = start(**NO_ROOM)
     clients = [request(running, b"/file") for _ in range(5)]
-    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 5)
-    assert (paused(running), app.sent) == (0, [])
+    eventually(lambda: count_unsent(running) == 5)
+    assert (count_paused(running), app.sent) == (0, [])
     for client in clients[:3]:
         assert client.read_answer().body == bytes(range(250)) * (BODY_BYTES // 250)
     eventually(lambda: app.sent == ["", "", ""])
@@ -308,7 +321,7 @@ def test_a_file_that_has_become_shorter_ends_its_connection(start: Start, app: E
     (tmp_path / "file").write_bytes(b"x" * BODY_BYTES)
     running = start()
     client = request(running, b"/file")
-    eventually(lambda: any(one.has_unsent for one in running.listener.connections))
+    eventually(lambda: any(connection.has_unsent for connection in running.listener.connections))
     (tmp_path / "file").write_bytes(b"")
     assert len(cut_body_of(client)) < BODY_BYTES
     eventually(lambda: app.sent == [SENDING_FAILED])
@@ -320,7 +333,7 @@ def test_a_file_that_has_become_shorter_ends_its_connection(start: Start, app: E
 def test_a_thread_that_waits_for_a_reader_is_replaced(start: Start, app: Exporting) -> None:
     running = start(threads=1, **NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     assert [running.fetch().status for _ in range(3)] == [200, 200, 200]
     assert app.exports[0].pauses == 1
     assert len(body_of(client)) == BODY_BYTES
@@ -334,7 +347,7 @@ def test_of_too_many_waiting_exports_the_largest_owner_loses_one(start: Start, a
         clients.append(request(running, b"/rows", source))
         eventually(lambda number=number: len(app.exports) > number and app.exports[number].pauses)
     eventually(lambda: app.exports[1].is_closed)
-    assert paused(running) == 3
+    assert count_paused(running) == 3
     assert app.exports[1].abort_reason == ""
     assert len(cut_body_of(clients[1])) < BODY_BYTES
     assert [len(body_of(clients[number])) for number in (0, 2, 3)] == [BODY_BYTES] * 3
@@ -343,7 +356,7 @@ def test_of_too_many_waiting_exports_the_largest_owner_loses_one(start: Start, a
 def test_an_account_has_few_exports_that_wait(start: Start, app: Exporting) -> None:
     running = start(threads=4, paused_limit=4, paused_per_owner=1, **NO_ROOM)
     first = request(running, b"/rows?account", "127.0.0.2")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     second = request(running, b"/rows?account", "127.0.0.3")
     eventually(lambda: app.exports[0].is_closed)
     assert len(cut_body_of(first)) < BODY_BYTES
@@ -357,12 +370,12 @@ def test_a_paced_answer_waits_for_its_reader(start: Start, app: Exporting, clock
 
     def has_begun() -> bool:
         running.advance(0.05)
-        return any(one.has_unsent for one in running.listener.connections)
+        return any(connection.has_unsent for connection in running.listener.connections)
 
     eventually(has_begun)
     for _ in range(10):
         running.advance(0.05)
-    queued = [sum(map(len, one.queue)) for one in running.listener.connections]
+    queued = [sum(map(len, connection.queue)) for connection in running.listener.connections]
     assert 0 < sum(queued) <= 1_000_000
     received = 0
     while received < BODY_BYTES:
@@ -376,20 +389,20 @@ def test_a_paced_answer_waits_for_its_reader(start: Start, app: Exporting, clock
 def test_a_reader_that_stops_during_a_pause_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=60, **NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     running.advance(59)
     assert not app.exports[0].is_closed
     running.advance(2)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == ""
-    assert (paused(running), app.exports[0].chunks_read < 40) == (0, True)
+    assert (count_paused(running), app.exports[0].chunks_read < 40) == (0, True)
     client.close()
 
 
 def test_a_reader_that_uses_up_the_time_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     running.advance(301)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == ""
@@ -399,7 +412,7 @@ def test_a_reader_that_uses_up_the_time_is_the_reason(start: Start, app: Exporti
 def test_an_application_that_uses_up_the_time_is_the_reason(start: Start, app: Exporting, clock: ManualClock) -> None:
     running = start(clock, channel_timeout=1_000, server_timeout=300, **NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     running.advance(100)
     app.exports[0].continues.clear()
     client.socket.settimeout(0)
@@ -407,7 +420,7 @@ def test_an_application_that_uses_up_the_time_is_the_reason(start: Start, app: E
     def has_resumed() -> bool:
         with contextlib.suppress(BlockingIOError):
             client.socket.recv(65_536)
-        return not paused(running)
+        return not count_paused(running)
 
     eventually(has_resumed)
     running.advance(201)
@@ -419,7 +432,7 @@ def test_an_application_that_uses_up_the_time_is_the_reason(start: Start, app: E
 def test_a_client_that_disconnects_is_the_reason(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     client.close()
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == ""
@@ -428,7 +441,7 @@ def test_a_client_that_disconnects_is_the_reason(start: Start, app: Exporting) -
 def test_a_stop_is_the_reason_for_an_export_that_waits(start: Start, app: Exporting) -> None:
     running = start(**NO_ROOM)
     client = request(running, b"/rows")
-    eventually(lambda: paused(running) == 1)
+    eventually(lambda: count_paused(running) == 1)
     running.stop(grace_seconds=0)
     eventually(lambda: app.exports[0].is_closed)
     assert app.exports[0].abort_reason == SERVER_STOPPING
@@ -453,7 +466,7 @@ def test_a_full_disk_is_the_servers_failure(start: Start, app: Exporting, monkey
 def test_a_call_hears_when_its_answer_has_left(start: Start, app: Exporting) -> None:
     running = start()
     client = request(running, b"/sent")
-    eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+    eventually(lambda: count_unsent(running))
     assert running.fetch().status == 200
     assert app.sent == []
     assert len(client.read_answer().body) == BODY_BYTES
@@ -467,7 +480,7 @@ def test_a_call_hears_when_its_answer_cannot_leave(
     times = [] if ending == "server stops" else [clock]  # A stop takes a moment of real time.
     running = start(*times, channel_timeout=60 if ending == "stops reading" else 1_000, server_timeout=300)
     client = request(running, b"/sent")
-    eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+    eventually(lambda: count_unsent(running))
     if ending == "disconnects":
         client.close()
     elif ending == "stops reading":

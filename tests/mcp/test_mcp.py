@@ -31,16 +31,16 @@ def server() -> Iterator[FinapiServer]:
 
 @pytest.fixture
 def world(server: FinapiServer) -> Iterator[FixtureWorld]:
-    one = server.world("mcp")
-    yield one
-    one.control.drop()
+    world_of_mcp = server.world("mcp")
+    yield world_of_mcp
+    world_of_mcp.control.drop()
 
 
-def posted(world: FixtureWorld, body: Any, method: str = "POST", key: str = "", **headers: str) -> ApiAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    sent = {"X-API-Key": key or world.api_key, "Content-Type": "application/json", **named}
+def post(world: FixtureWorld, body: Any, method: str = "POST", key: str = "", **headers: str) -> ApiAnswer:
+    named_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    request_headers = {"X-API-Key": key or world.api_key, "Content-Type": "application/json", **named_headers}
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = world.send(ApiRequest(method, f"{world.url}/api/mcp", sent, data))
+    answer = world.send(ApiRequest(method, f"{world.url}/api/mcp", request_headers, data))
     assert answer is not None
     return answer
 
@@ -49,23 +49,27 @@ def message(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 
 
-def asked(world: FixtureWorld, method: str, **params: Any) -> Any:
-    """The result of a method, or its error."""
-    answer = posted(world, message(method, **params))
+def run_method(world: FixtureWorld, method: str, **params: Any) -> Any:
+    """Return the result of a method, or its error."""
+    answer = post(world, message(method, **params))
     document = json.loads(answer.body)
     assert (document["jsonrpc"], document["id"]) == ("2.0", 7)
     return document.get("result") or document["error"]
 
 
-def called(world: FixtureWorld, tool: str, **arguments: Any) -> Any:
-    return asked(world, "tools/call", name=tool, arguments=arguments)
+def call_tool(world: FixtureWorld, tool: str, **arguments: Any) -> Any:
+    return run_method(world, "tools/call", name=tool, arguments=arguments)
 
 
-def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """A message of the revision without a handshake, and its headers."""
+def stateless_message(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a message of the revision without a handshake, and its headers."""
     meta = {f"{META}protocolVersion": "2026-07-28", f"{META}clientCapabilities": {}}
-    named = {"mcp_name": params.get("name") or params["uri"]} if {"name", "uri"} & params.keys() else {}
-    return message(method, _meta=meta, **params), {"mcp_protocol_version": "2026-07-28", "mcp_method": method, **named}
+    name_header = {"mcp_name": params.get("name") or params["uri"]} if {"name", "uri"} & params.keys() else {}
+    return message(method, _meta=meta, **params), {
+        "mcp_protocol_version": "2026-07-28",
+        "mcp_method": method,
+        **name_header,
+    }
 
 
 # ---- the tools
@@ -75,8 +79,8 @@ def modern(method: str, **params: Any) -> tuple[dict[str, Any], dict[str, str]]:
 def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) -> None:
     route = next(route for route in ROUTES if route.name == tool.operation.route)
     served = {param.name for param in (*route.params, *(route.body or ()))}
-    own = {tool.get_parameter_name(name) for name in tool.arguments} - {"where"}
-    assert own | tool.defaults.keys() - {"where"} | tool.fixed_values.keys() <= served
+    parameter_names = {tool.get_parameter_name(name) for name in tool.arguments} - {"where"}
+    assert parameter_names | tool.defaults.keys() - {"where"} | tool.fixed_values.keys() <= served
     needed = {param.name for param in (*route.params, *(route.body or ())) if param.required}
     assert needed <= {tool.get_parameter_name(name) for name in tool.schema.get("required", ())}
     if tool.row_members:
@@ -88,10 +92,10 @@ def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) ->
 
 
 def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: FixtureWorld) -> None:
-    told = {tool["name"]: tool for tool in asked(world, "tools/list")["tools"]}
-    assert [*told] == [*get_tools()]
-    assert told["query_sql"]["description"].endswith("Costs 25 tokens.")
-    assert told["find_fund"]["_meta"] == {"finapi/tokens": 0, "finapi/route": "GET /api/v1/form-13f/search"}
+    tools = {tool["name"]: tool for tool in run_method(world, "tools/list")["tools"]}
+    assert [*tools] == [*get_tools()]
+    assert tools["query_sql"]["description"].endswith("Costs 25 tokens.")
+    assert tools["find_fund"]["_meta"] == {"finapi/tokens": 0, "finapi/route": "GET /api/v1/form-13f/search"}
     for tool, arguments in {
         "find_company": {"query": "apple"},
         "company_overview": {"ticker": "AAPL"},
@@ -110,18 +114,18 @@ def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: Fixtur
         "account_balance": {},
     }.items():
         before = world.client().get_account_balance()["current_balance"]
-        result = called(world, tool, **arguments)
+        result = call_tool(world, tool, **arguments)
         assert result["isError"] is False, result
         content = result["structuredContent"]
         assert json.loads(result["content"][0]["text"]) == content
         assert content["source"].startswith(get_tools()[tool].operation.method)
-        cost = told[tool]["_meta"]["finapi/tokens"]
+        cost = tools[tool]["_meta"]["finapi/tokens"]
         assert content["tokens_charged"] == cost
         assert world.client().get_account_balance()["current_balance"] == before - cost
 
 
 def test_a_figure_comes_with_its_filing(world: FixtureWorld) -> None:
-    result = called(world, "financial_series", ticker="AAPL", metrics="revenue", years="1")
+    result = call_tool(world, "financial_series", ticker="AAPL", metrics="revenue", years="1")
     (row,) = result["structuredContent"]["data"]["rows"]
     assert row["metrics"]["revenue"] == {
         "value": 416161000000,
@@ -134,43 +138,43 @@ def test_a_figure_comes_with_its_filing(world: FixtureWorld) -> None:
 
 
 def test_a_list_goes_on_where_it_ended(world: FixtureWorld) -> None:
-    first = called(world, "list_filings", ticker="AAPL", limit=2)["structuredContent"]
+    first = call_tool(world, "list_filings", ticker="AAPL", limit=2)["structuredContent"]
     assert first["next"] == {"offset": 2}
-    second = called(world, "list_filings", ticker="AAPL", limit=2, **first["next"])["structuredContent"]
+    second = call_tool(world, "list_filings", ticker="AAPL", limit=2, **first["next"])["structuredContent"]
     rows = [row["accession_number"] for row in (*first["data"], *second["data"])]
     assert len(set(rows)) == 4
 
 
 def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
-    result = called(world, "financial_series", ticker="AAPL", ratios=True)
+    result = call_tool(world, "financial_series", ticker="AAPL", ratios=True)
     assert len(result["content"][0]["text"]) < answers.MAX_CHARACTERS + 500
     content = result["structuredContent"]
-    kept = len(content["data"]["rows"])
-    assert content["left_out"] == {"data.rows": 7 - kept}
-    assert content["next"] == {"offset": kept}
+    row_count = len(content["data"]["rows"])
+    assert content["left_out"] == {"data.rows": 7 - row_count}
+    assert content["next"] == {"offset": row_count}
 
 
 def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: FixtureWorld) -> None:
-    whole = called(world, "list_metrics")["structuredContent"]
-    assert (len(whole["data"]) + whole["left_out"]["data"], "next" in whole) == (whole["meta"]["total"], False)
-    kinds, statements = whole["ask_by"]["kind"], whole["ask_by"]["statement"]
-    slots = called(world, "list_metrics", kind="template_slot")["structuredContent"]
+    content = call_tool(world, "list_metrics")["structuredContent"]
+    assert (len(content["data"]) + content["left_out"]["data"], "next" in content) == (content["meta"]["total"], False)
+    kinds, statements = content["ask_by"]["kind"], content["ask_by"]["statement"]
+    slots = call_tool(world, "list_metrics", kind="template_slot")["structuredContent"]
     assert slots["ask_by"] == {"statement": statements}
     # By these everything is told.
-    asked = [{"kind": one} for one in kinds if one != "template_slot"]
-    asked += [{"kind": "template_slot", "statement": one} for one in statements]
-    parts = [called(world, "list_metrics", **one)["structuredContent"] for one in asked]
+    filters = [{"kind": choice} for choice in kinds if choice != "template_slot"]
+    filters += [{"kind": "template_slot", "statement": choice} for choice in statements]
+    parts = [call_tool(world, "list_metrics", **filter)["structuredContent"] for filter in filters]
     assert [part for part in parts if "left_out" in part or "ask_by" in part] == []
-    assert len({row["key"] for part in parts for row in part["data"]}) == whole["meta"]["total"]
+    assert len({row["key"] for part in parts for row in part["data"]}) == content["meta"]["total"]
 
 
 def test_what_an_argument_says_in_other_words_without_being_less_is_not_asked_by() -> None:
     long = json.dumps({"data": ["x" * 100] * 1_000}).encode()
     answer = ApiAnswer(200, {"content-type": "application/json"}, long)
-    told = answers.build_result(get_tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)[
+    content = answers.build_result(get_tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)[
         "structuredContent"
     ]
-    assert ("left_out" in told, "ask_by" in told) == (True, False)
+    assert ("left_out" in content, "ask_by" in content) == (True, False)
 
 
 def test_whatever_is_large_is_cut_and_told() -> None:
@@ -190,7 +194,7 @@ def test_html_is_told_as_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("find_company", {"q": "x"}, "has no argument q"),
         ("find_company", {}, "query is required"),
@@ -218,17 +222,17 @@ def test_html_is_told_as_text() -> None:
     ],
 )
 def test_a_mistake_is_told_to_the_model_and_costs_nothing(
-    world: FixtureWorld, tool: str, arguments: dict[str, Any], said: str
+    world: FixtureWorld, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     before = world.client().get_account_balance()["current_balance"]
-    result = called(world, tool, **arguments)
+    result = call_tool(world, tool, **arguments)
     assert result["isError"] is True
-    assert said in result["content"][0]["text"]
+    assert message in result["content"][0]["text"]
     assert world.client().get_account_balance()["current_balance"] == before
 
 
 def test_a_tool_that_fails_half_way_is_refunded(world: FixtureWorld) -> None:
-    called(world, "company_overview", ticker="NOPE")
+    call_tool(world, "company_overview", ticker="NOPE")
     rows = world.client().get_account_transactions(limit=2)["transactions"]
     assert [(row["endpoint"], row["delta"]) for row in rows] == [
         ("GET /api/v1/tickers/{ticker}/overview", amount) for amount in (5, -5)
@@ -237,7 +241,7 @@ def test_a_tool_that_fails_half_way_is_refunded(world: FixtureWorld) -> None:
 
 def test_tokens_that_are_used_up_and_limits_say_what_to_do(world: FixtureWorld) -> None:
     key = world.accounts["exhausted"]["api_key"]
-    answer = posted(world, message("tools/call", name="company_overview", arguments={"ticker": "AAPL"}), key=key)
+    answer = post(world, message("tools/call", name="company_overview", arguments={"ticker": "AAPL"}), key=key)
     result = json.loads(answer.body)["result"]
     assert result["isError"] is True
     assert result["content"][0]["text"].startswith("insufficient_tokens: ")
@@ -248,8 +252,8 @@ def test_tokens_that_are_used_up_and_limits_say_what_to_do(world: FixtureWorld) 
 def test_a_limit_is_that_of_the_call(server: FinapiServer) -> None:
     with FinapiServer(seed=31, listens=False, app_per_minute=2, sql_per_minute=1) as strict:
         query = message("tools/call", name="query_sql", arguments={"query": "SELECT 1 AS one FROM ticker LIMIT 1"})
-        assert json.loads(posted(strict.world("a"), query).body)["result"]["isError"] is False
-        refused = json.loads(posted(strict.world("a"), query).body)["result"]
+        assert json.loads(post(strict.world("a"), query).body)["result"]["isError"] is False
+        refused = json.loads(post(strict.world("a"), query).body)["result"]
         assert refused["_meta"] == {
             "finapi/code": "RATE_LIMIT_EXCEEDED",
             "finapi/status": 429,
@@ -257,13 +261,13 @@ def test_a_limit_is_that_of_the_call(server: FinapiServer) -> None:
         }
         assert refused["content"][0]["text"].endswith("Wait 60 seconds before the next call.")
         # And the messages themselves are not without one.
-        assert posted(strict.world("a"), message("ping")).status == 429
+        assert post(strict.world("a"), message("ping")).status == 429
 
 
 def test_an_answer_that_is_held_costs_nothing(world: FixtureWorld) -> None:
-    first = called(world, "company_overview", ticker="AAPL")
+    first = call_tool(world, "company_overview", ticker="AAPL")
     tag = {"_meta": {"finapi/if_none_match": first["_meta"]["finapi/etag"]}}
-    again = asked(world, "tools/call", name="company_overview", arguments={"ticker": "AAPL"}, **tag)
+    again = run_method(world, "tools/call", name="company_overview", arguments={"ticker": "AAPL"}, **tag)
     assert again["structuredContent"] == {
         "data": None,
         "source": "GET /api/v1/tickers/AAPL/overview",
@@ -276,13 +280,13 @@ def test_an_answer_that_is_held_costs_nothing(world: FixtureWorld) -> None:
 
 
 def test_resources_are_read_through_their_calls(world: FixtureWorld) -> None:
-    for one in asked(world, "resources/list")["resources"]:
-        (content,) = asked(world, "resources/read", uri=one["uri"])["contents"]
-        assert (content["uri"], content["mimeType"]) == (one["uri"], one["mimeType"])
+    for resource in run_method(world, "resources/list")["resources"]:
+        (content,) = run_method(world, "resources/read", uri=resource["uri"])["contents"]
+        assert (content["uri"], content["mimeType"]) == (resource["uri"], resource["mimeType"])
         assert content["text"]
-    uris = {one["uriTemplate"] for one in asked(world, "resources/templates/list")["resourceTemplates"]}
+    uris = {resource["uriTemplate"] for resource in run_method(world, "resources/templates/list")["resourceTemplates"]}
     assert uris == {"finapi://company/{ticker}", "finapi://filing/{accession_number}", "finapi://metric/{metric}"}
-    (overview,) = asked(world, "resources/read", uri="finapi://company/AAPL")["contents"]
+    (overview,) = run_method(world, "resources/read", uri="finapi://company/AAPL")["contents"]
     assert json.loads(overview["text"])["data"]["name"] == "Apple Inc."
 
 
@@ -290,20 +294,20 @@ def test_resources_are_read_through_their_calls(world: FixtureWorld) -> None:
     "uri", ["finapi://nope", "finapi://company/", "finapi://company/..%2F..%2Fuser", "file:///etc/passwd", "x" * 600, 5]
 )
 def test_a_resource_that_is_not_there_is_told(world: FixtureWorld, uri: Any) -> None:
-    assert asked(world, "resources/read", uri=uri)["code"] == -32002
+    assert run_method(world, "resources/read", uri=uri)["code"] == -32002
 
 
 def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
     keys = {row["key"] for row in world.client().get_xbrl_dictionary()["data"]}
-    for prompt in asked(world, "prompts/list")["prompts"]:
-        given = {one["name"]: "{ticker}" for one in prompt["arguments"]}
-        (made,) = asked(world, "prompts/get", name=prompt["name"], arguments=given)["messages"]
-        assert "{ticker}" in made["content"]["text"]
-        assert asked(world, "prompts/get", name=prompt["name"])["code"] == -32602
-        assert asked(world, "prompts/get", name=prompt["name"], arguments={"ticker": "x" * 201})["code"] == -32602
-        named = {word.strip(".,()") for word in made["content"]["text"].split() if "_" in word}
-        assert {word for word in named if word not in get_tools()} <= keys
-    assert asked(world, "prompts/get", name="nope")["code"] == -32602
+    for prompt in run_method(world, "prompts/list")["prompts"]:
+        arguments = {argument["name"]: "{ticker}" for argument in prompt["arguments"]}
+        (message,) = run_method(world, "prompts/get", name=prompt["name"], arguments=arguments)["messages"]
+        assert "{ticker}" in message["content"]["text"]
+        assert run_method(world, "prompts/get", name=prompt["name"])["code"] == -32602
+        assert run_method(world, "prompts/get", name=prompt["name"], arguments={"ticker": "x" * 201})["code"] == -32602
+        tool_names = {word.strip(".,()") for word in message["content"]["text"].split() if "_" in word}
+        assert {word for word in tool_names if word not in get_tools()} <= keys
+    assert run_method(world, "prompts/get", name="nope")["code"] == -32602
 
 
 # ---- the protocol
@@ -311,27 +315,27 @@ def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "1999-01-01", "2026-07-28"])
 def test_a_handshake_agrees_on_a_revision(world: FixtureWorld, version: str) -> None:
-    result = asked(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
+    result = run_method(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert result["protocolVersion"] == (version if version in HANDSHAKE_VERSIONS else "2025-11-25")
     assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
     assert result["serverInfo"]["name"] == "finapi"
-    assert posted(world, {"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
-    assert json.loads(posted(world, message("ping")).body)["result"] == {}
+    assert post(world, {"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
+    assert json.loads(post(world, message("ping")).body)["result"] == {}
 
 
 def test_without_a_handshake_every_message_says_its_revision(world: FixtureWorld) -> None:
-    body, headers = modern("server/discover")
-    result = json.loads(posted(world, body, **headers).body)["result"]
+    body, headers = stateless_message("server/discover")
+    result = json.loads(post(world, body, **headers).body)["result"]
     assert (result["resultType"], result["supportedVersions"]) == ("complete", [*VERSIONS])
     assert result["_meta"][f"{META}serverInfo"]["name"] == "finapi"
-    body, headers = modern("tools/call", name="find_company", arguments={"query": "apple"})
-    result = json.loads(posted(world, body, **headers).body)["result"]
+    body, headers = stateless_message("tools/call", name="find_company", arguments={"query": "apple"})
+    result = json.loads(post(world, body, **headers).body)["result"]
     assert (result["resultType"], result["isError"]) == ("complete", False)
-    body, headers = modern("tools/list")
-    result = json.loads(posted(world, body, **headers).body)["result"]
+    body, headers = stateless_message("tools/list")
+    result = json.loads(post(world, body, **headers).body)["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (3_600_000, "public")
-    body, headers = modern("resources/read", uri="finapi://coverage")
-    result = json.loads(posted(world, body, **headers).body)["result"]
+    body, headers = stateless_message("resources/read", uri="finapi://coverage")
+    result = json.loads(post(world, body, **headers).body)["result"]
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
@@ -349,10 +353,10 @@ def test_without_a_handshake_every_message_says_its_revision(world: FixtureWorld
 def test_headers_say_what_the_body_says(
     world: FixtureWorld, change: dict[str, str], status: int, code: int | None
 ) -> None:
-    body, headers = modern("tools/call", name="find_fund", arguments={"query": "x"})
+    body, headers = stateless_message("tools/call", name="find_fund", arguments={"query": "x"})
     if "mcp_method" in change:
         change = {"mcp_method": "prompts/get"}
-    answer = posted(world, body, **{**headers, **change})
+    answer = post(world, body, **{**headers, **change})
     assert (answer.status, json.loads(answer.body).get("error", {}).get("code")) == (status, code)
 
 
@@ -367,23 +371,27 @@ def test_headers_say_what_the_body_says(
 def test_what_the_revision_has_not_is_refused(
     world: FixtureWorld, method: str, params: dict[str, Any], status: int, code: int
 ) -> None:
-    body, headers = modern(method, **params)
-    answer = posted(world, body, **headers)
+    body, headers = stateless_message(method, **params)
+    answer = post(world, body, **headers)
     assert (answer.status, json.loads(answer.body)["error"]["code"]) == (status, code)
 
 
 def test_batches_are_of_one_revision(world: FixtureWorld) -> None:
-    batch = [message("ping"), {"jsonrpc": "2.0", "method": "notifications/x"}, {**message("tools/list"), "id": "b"}]
-    answer = posted(world, batch)
-    assert [(one["id"], "result" in one) for one in json.loads(answer.body)] == [(7, True), ("b", True)]
-    assert posted(world, batch[1:2]).status == 202
+    batch = [
+        message("ping"),
+        {"jsonrpc": "2.0", "method": "notifications/x"},
+        {**message("tools/list"), "id": "b"},
+    ]
+    answer = post(world, batch)
+    assert [(reply["id"], "result" in reply) for reply in json.loads(answer.body)] == [(7, True), ("b", True)]
+    assert post(world, batch[1:2]).status == 202
     for refused, headers in (
         (batch, {"mcp_protocol_version": "2025-06-18"}),
         ([], {}),
         ([message("ping")] * 21, {}),
         ([message("initialize", protocolVersion="2025-03-26")], {}),
     ):
-        answer = posted(world, refused, **headers)
+        answer = post(world, refused, **headers)
         assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, -32600)
 
 
@@ -420,14 +428,14 @@ def test_batches_are_of_one_revision(world: FixtureWorld) -> None:
 def test_a_message_that_is_none_is_answered_with_its_error(
     world: FixtureWorld, body: bytes, status: int, code: int | None
 ) -> None:
-    answer = posted(world, body)
+    answer = post(world, body)
     error = json.loads(answer.body)["error"] if answer.body else {}
     assert (answer.status, error.get("code")) == (status, code)
 
 
 def test_a_body_is_bounded(world: FixtureWorld) -> None:
-    assert posted(world, b" " * (1024 * 1024 + 1)).status == 413
-    assert posted(world, b"{}", content_type="text/plain").status == 415
+    assert post(world, b" " * (1024 * 1024 + 1)).status == 413
+    assert post(world, b"{}", content_type="text/plain").status == 415
 
 
 def test_a_page_of_another_site_is_turned_away(world: FixtureWorld) -> None:
@@ -438,30 +446,30 @@ def test_a_page_of_another_site_is_turned_away(world: FixtureWorld) -> None:
         "http://[",
         "http://127.0.0.1@evil.x",
     ):
-        assert posted(world, message("ping"), origin=origin).status == 403, origin
+        assert post(world, message("ping"), origin=origin).status == 403, origin
     for origin in ("http://localhost:6274", "http://127.0.0.1:6274", "http://[::1]:6274", "http://127.0.0.1:8000"):
-        assert posted(world, message("ping"), origin=origin).status == 200, origin
+        assert post(world, message("ping"), origin=origin).status == 200, origin
 
 
 def test_there_is_no_stream_and_no_session(world: FixtureWorld) -> None:
     for method in ("GET", "DELETE"):
-        answer = posted(world, b"", method=method, accept="text/event-stream")
+        answer = post(world, b"", method=method, accept="text/event-stream")
         assert (answer.status, answer.headers["allow"]) == (405, "OPTIONS, POST")
-    assert "mcp-session-id" not in posted(world, message("ping"), mcp_session_id="x").headers
+    assert "mcp-session-id" not in post(world, message("ping"), mcp_session_id="x").headers
 
 
 def test_a_key_is_needed_and_a_cookie_is_none(world: FixtureWorld) -> None:
-    assert posted(world, message("ping"), key="0" * 32).status == 401
+    assert post(world, message("ping"), key="0" * 32).status == 401
     account = world.accounts["pro"]
     token = world.client().post_auth_login(email=account["email"], password=account["password"])["token"]
     for name in ("finapi_session", "__Host-finapi_session", "session"):
-        assert posted(world, message("ping"), key="0" * 32, cookie=f"{name}={token}").status == 401
+        assert post(world, message("ping"), key="0" * 32, cookie=f"{name}={token}").status == 401
     bearer = {"x_api_key": "", "authorization": f"Bearer {world.api_key}"}
-    assert posted(world, message("ping"), **bearer).status == 200
+    assert post(world, message("ping"), **bearer).status == 200
     bare = message("tools/call", name="account_balance", arguments={})
-    assert json.loads(posted(world, bare, **bearer).body)["result"]["isError"] is False
+    assert json.loads(post(world, bare, **bearer).body)["result"]["isError"] is False
     # A session is no key.
-    assert posted(world, message("ping"), x_api_key="", authorization=f"Bearer {token}").status == 401
+    assert post(world, message("ping"), x_api_key="", authorization=f"Bearer {token}").status == 401
 
 
 # ---- standard input and output
@@ -499,24 +507,27 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "told"), OTHERS)
+@pytest.mark.parametrize(("answer", "reason"), OTHERS)
 def test_another_server_than_finapi_is_told_and_ends_nothing(
-    answer: ApiAnswer, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    answer: ApiAnswer, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: lambda request: answer)
     monkeypatch.setenv("FINAPI_URL", "http://other.test")
-    calls = [message("tools/list"), message("tools/call", name="list_filings", arguments={"ticker": "AAPL"})]
-    data = b"\n".join(json.dumps(one).encode() for one in calls)
+    calls = [
+        message("tools/list"),
+        message("tools/call", name="list_filings", arguments={"ticker": "AAPL"}),
+    ]
+    data = b"\n".join(json.dumps(call).encode() for call in calls)
     monkeypatch.setattr(sys, "stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
     assert cli.main(["mcp"]) == 0
-    listed, called = (json.loads(line)["result"] for line in capsys.readouterr().out.splitlines())
-    assert len(listed["tools"]) == len(get_tools())
+    list_result, called = (json.loads(line)["result"] for line in capsys.readouterr().out.splitlines())
+    assert len(list_result["tools"]) == len(get_tools())
     assert called["isError"] is True
-    assert told in called["content"][0]["text"]
+    assert reason in called["content"][0]["text"]
 
 
 def test_a_resource_by_a_wrong_name_is_a_wrong_parameter(world: FixtureWorld) -> None:
-    refused = asked(world, "resources/read", uri="finapi://filing/AAPL")
+    refused = run_method(world, "resources/read", uri="finapi://filing/AAPL")
     assert (refused["code"], "accession_number" in refused["message"]) == (-32602, True)
 
 
@@ -541,11 +552,11 @@ def test_the_verb_reads_lines_and_writes_lines(
     assert cli.main(["mcp"]) == 0
     out = capsys.readouterr().out
     assert out.isascii()
-    told = [json.loads(line) for line in out.splitlines()]
-    assert [one.get("error", {}).get("code") for one in told] == [None, -32600, -32700, -32600, None, None]
-    assert told[0]["result"]["protocolVersion"] == "2025-06-18"
-    assert "Analyse Æ😀 from" in told[4]["result"]["messages"][0]["content"]["text"]
-    costs = {tool["name"]: tool["_meta"]["finapi/tokens"] for tool in told[5]["result"]["tools"]}
+    replies = [json.loads(line) for line in out.splitlines()]
+    assert [reply.get("error", {}).get("code") for reply in replies] == [None, -32600, -32700, -32600, None, None]
+    assert replies[0]["result"]["protocolVersion"] == "2025-06-18"
+    assert "Analyse Æ😀 from" in replies[4]["result"]["messages"][0]["content"]["text"]
+    costs = {tool["name"]: tool["_meta"]["finapi/tokens"] for tool in replies[5]["result"]["tools"]}
     assert costs == {name: get_operations()[tool.operation_name].cost for name, tool in get_tools().items()}
 
 

@@ -43,49 +43,49 @@ def server() -> Iterator[FinapiServer]:
 
 @pytest.fixture
 def world(server: FinapiServer) -> Iterator[FixtureWorld]:
-    one = server.world("client")
-    yield one
-    one.control.drop()
+    client_world = server.world("client")
+    yield client_world
+    client_world.control.drop()
 
 
-def answering(*answers: ApiAnswer | None, waits: list[float], sent: list[ApiRequest]) -> Client:
-    """A client whose calls are given these answers in turn."""
-    left = list(answers)
+def script_client(*answers: ApiAnswer | None, waits: list[float], sent: list[ApiRequest]) -> Client:
+    """Return a client whose calls get these answers in turn."""
+    remaining_answers = list(answers)
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         sent.append(request)
-        return left.pop(0)
+        return remaining_answers.pop(0)
 
     return Client("http://x", "k" * 32, send=send, wait=waits.append)
 
 
-def told(status: int, document: Any = None, **headers: str) -> ApiAnswer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return ApiAnswer(status, {"content-type": "application/json", **named}, json.dumps(document or {}).encode())
+def respond(status: int, document: Any = None, **headers: str) -> ApiAnswer:
+    named_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ApiAnswer(status, {"content-type": "application/json", **named_headers}, json.dumps(document or {}).encode())
 
 
 # ---- its table, and what it imports
 
 
 def test_it_imports_nothing_of_the_server() -> None:
-    own = [file for file in FILES if name_of(file).startswith("finapi.client")]
-    theirs = {module for file in own for module, _ in imports(file) if module in MODULES}
-    assert {module for module in theirs if not module.startswith("finapi.client")} == set()
+    client_files = [file for file in FILES if name_of(file).startswith("finapi.client")]
+    imported_modules = {module for file in client_files for module, _ in imports(file) if module in MODULES}
+    assert {module for module in imported_modules if not module.startswith("finapi.client")} == set()
     code = "import sys, finapi.client.synchronous; print(sorted(m for m in sys.modules if m.startswith('finapi')))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert {one.split(".")[1] for one in ast.literal_eval(out) if "." in one} == {"client"}
+    assert {module_name.split(".")[1] for module_name in ast.literal_eval(out) if "." in module_name} == {"client"}
 
 
 def test_the_table_and_the_types_have_every_route() -> None:
     for file, text in from_routes.files().items():
         assert file.read_text("utf-8") == text, "python -m tests.from_routes"
     served = {(route.method, route.path) for route in ROUTES if not route.page}
-    assert {(one.method, one.path) for one in get_operations().values()} == served
+    assert {(operation.method, operation.path) for operation in get_operations().values()} == served
 
 
 def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
     sent: list[ApiRequest] = []
-    client = answering(waits=[], sent=sent)
+    client = script_client(waits=[], sent=sent)
     with pytest.raises(AttributeError, match="get_nothing"):
         client.get_nothing()
     with pytest.raises(TypeError, match="get_xbrl_timeseries has no tikcer"):
@@ -99,7 +99,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
 
 def test_values_are_written_as_the_api_reads_them() -> None:
     sent: list[ApiRequest] = []
-    client = answering(told(200), told(200), told(200), waits=[], sent=sent)
+    client = script_client(respond(200), respond(200), respond(200), waits=[], sent=sent)
     client.get_xbrl_timeseries(ticker="BRK B", metrics=["a", "b"], template=True, as_of=date(2025, 1, 2), basis=None)
     client.get_sec_filings_accession_number(accession_number="a/b")
     assert sent[0].url == ("http://x/api/v1/xbrl/timeseries?ticker=BRK+B&metrics=a%2Cb&template=true&as_of=2025-01-02")
@@ -115,19 +115,23 @@ def test_values_are_written_as_the_api_reads_them() -> None:
 def test_a_refusal_is_waited_out_as_long_as_it_says() -> None:
     waits: list[float] = []
     sent: list[ApiRequest] = []
-    client = answering(
-        told(429, retry_after="7"), told(503, retry_after="2"), told(200, {"a": 1}), waits=waits, sent=sent
+    client = script_client(
+        respond(429, retry_after="7"),
+        respond(503, retry_after="2"),
+        respond(200, {"a": 1}),
+        waits=waits,
+        sent=sent,
     )
     assert client.get_account_balance() == {"a": 1}
     assert (waits, len(sent)) == ([7.0, 2.0], 3)
 
 
 def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
-    named = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
-    assert exchange.parse_retry_after(named) == 30.0
+    headers = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
+    assert exchange.parse_retry_after(headers) == 30.0
     assert exchange.parse_retry_after({"retry-after": "soon"}) is None
     assert (
-        exchange.parse_retry_after({**named, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0
+        exchange.parse_retry_after({**headers, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0
     )  # the form of asctime()
 
 
@@ -148,17 +152,17 @@ PAGE = ApiAnswer(200, {"content-type": "Text/HTML; charset=utf-8"}, b"<p>Log in 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_no_answer(status: int) -> None:
     moved = ApiAnswer(status, {"location": "https://x/api/v1/account/balance"}, b"")
-    client = answering(moved, waits=[], sent=[])
+    client = script_client(moved, waits=[], sent=[])
     with pytest.raises(ApiFailure, match=f"{status} UNEXPECTED: The service redirects to https://x/api"):
         client.get_account_balance()
-    reset = answering(ApiAnswer(302, {"location": "https://x/reset-password?token=t"}, b""), waits=[], sent=[])
+    reset = script_client(ApiAnswer(302, {"location": "https://x/reset-password?token=t"}, b""), waits=[], sent=[])
     assert reset.call("GET", "/api/v1/auth/verifyPasswordLink", {"token": "t"}) == ""
     assert reset.last is not None
     assert reset.last.headers["location"] == "https://x/reset-password?token=t"
 
 
 def test_a_page_is_no_answer() -> None:
-    client = answering(PAGE, PAGE, PAGE, PAGE, waits=[], sent=[])
+    client = script_client(PAGE, PAGE, PAGE, PAGE, waits=[], sent=[])
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
         client.get_account_balance()
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
@@ -172,41 +176,41 @@ def test_a_page_is_no_answer() -> None:
 def test_a_list_of_another_form_is_a_failure(document: Any) -> None:
     answer = ApiAnswer(200, {"content-type": "application/json"}, json.dumps(document).encode())
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is not a page of a list"):
-        list(answering(answer, waits=[], sent=[]).rows("get_sec_filings"))
+        list(script_client(answer, waits=[], sent=[]).rows("get_sec_filings"))
 
 
 @pytest.mark.parametrize("body", [b"", b'{"a": [1, 2', b"[" * 200_000, b'{"a": "\xe9"}'])
 def test_an_answer_that_is_cut_off_or_no_text_is_a_failure(body: bytes) -> None:
     answer = ApiAnswer(200, {"content-type": "Application/JSON"}, body)
     with pytest.raises(ApiFailure, match="200 CUT_OFF"):
-        answering(answer, waits=[], sent=[]).get_account_balance()
+        script_client(answer, waits=[], sent=[]).get_account_balance()
 
 
 def test_a_list_that_names_the_same_page_again_ends() -> None:
-    same = told(200, {"data": [{"id": 1}], "meta": {"next_cursor": "same"}})
-    client = answering(*[same] * 9, waits=[], sent=[])
-    found = []
+    page = respond(200, {"data": [{"id": 1}], "meta": {"next_cursor": "same"}})
+    client = script_client(*[page] * 9, waits=[], sent=[])
+    rows = []
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
-        found.extend(row["id"] for row in client.rows("get_sec_filings"))
-    assert found == [1]
+        rows.extend(row["id"] for row in client.rows("get_sec_filings"))
+    assert rows == [1]
 
 
 def test_a_list_whose_offset_is_not_read_ends() -> None:
-    same = told(200, {"data": [{"id": 1}], "meta": {"has_more": True}})
+    page = respond(200, {"data": [{"id": 1}], "meta": {"has_more": True}})
     sent: list[ApiRequest] = []
-    client = answering(*[same] * 99, waits=[], sent=sent)
+    client = script_client(*[page] * 99, waits=[], sent=sent)
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
         list(client.rows("get_sec_filings"))
     assert len(sent) == exchange.MAX_EQUAL_PAGES + 1
 
 
 def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
-    client = answering(told(200, {"data": [], "meta": {"next_cursor": "more"}}), waits=[], sent=[])
+    client = script_client(respond(200, {"data": [], "meta": {"next_cursor": "more"}}), waits=[], sent=[])
     assert list(client.rows("get_sec_filings")) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "most"),
+    ("name", "arguments", "most"),
     [
         ("get_account_transactions", {}, 3),
         ("get_sniper_targets", {}, 3),
@@ -216,7 +220,7 @@ def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
         ("get_facts_by_concept", {"concept": "Revenues"}, 8),
     ],
 )
-def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict[str, Any], most: int) -> None:
+def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, arguments: dict[str, Any], most: int) -> None:
     client = world.client()
     for number in (1, 2, 3):
         if name == "get_account_transactions" and number < most:
@@ -226,21 +230,21 @@ def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, given: dict
         if name == "get_webhooks_deliveries":
             world.control.webhook("finapi.test", url=world.control.inbox_url())
     world.control.until_idle()  # a delivery that is under way is another row later
-    found = list(client.rows(name, **given, limit=1))
-    assert len(found) == len({json.dumps(one, default=str) for one in found}) == most
-    assert found == list(client.rows(name, **given))
+    rows = list(client.rows(name, **arguments, limit=1))
+    assert len(rows) == len({json.dumps(row, default=str) for row in rows}) == most
+    assert rows == list(client.rows(name, **arguments))
 
 
 @contextmanager
-def wire(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The address of a server that says this to whoever asks once."""
+def serve_bytes(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Yield the address of a server that sends these bytes to its first client."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
-            with listening.accept()[0] as one, suppress(OSError):
-                one.recv(65_536)
+            with listening.accept()[0] as connection, suppress(OSError):
+                connection.recv(65_536)
                 for piece in pieces:
-                    one.sendall(piece)
+                    connection.sendall(piece)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -258,24 +262,24 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
         monkeypatch.setattr(module, "TOTAL_TIMEOUT_SECONDS", 0.2)
     endless = itertools.chain([HEAD_OF % status + b"Content-Length: 1000000000000\r\n\r\n"], itertools.repeat(b" "))
 
-    async def asked(url: str) -> Any:
+    async def call_url(url: str) -> Any:
         async with AsyncClient(url, tries=1) as client:
             return await client.get_account_balance()
 
     def answer(url: str) -> Any:
         if how == "async":
-            return asyncio.run(asked(url))
+            return asyncio.run(call_url(url))
         if how == "urllib":
             return Client(url, tries=1).get_account_balance()
         with pytest.importorskip("httpx").Client() as http:
             return Client(url, tries=1, send=by_httpx(http)).get_account_balance()
 
-    with wire(endless) as url, pytest.raises(ApiFailure, match="There was no answer"):
+    with serve_bytes(endless) as url, pytest.raises(ApiFailure, match="There was no answer"):
         answer(url)
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "wire_bytes",
     [
         b"Content-Length: 9\r\n\r\n{}",
         b"Content-Length: 9\r\n\r\n",
@@ -284,26 +288,29 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
     ],
 )
 @pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
-def test_an_answer_that_is_cut_off_on_the_wire_is_none(status: bytes, rest: bytes) -> None:
-    with wire([HEAD_OF % status + rest]) as url, pytest.raises(ApiFailure, match="There was no answer: IncompleteRead"):
+def test_an_answer_that_is_cut_off_on_the_wire_is_none(status: bytes, wire_bytes: bytes) -> None:
+    with (
+        serve_bytes([HEAD_OF % status + wire_bytes]) as url,
+        pytest.raises(ApiFailure, match="There was no answer: IncompleteRead"),
+    ):
         Client(url, tries=1).get_account_balance()
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "wire_bytes",
     [
         b'Content-Length: 8\r\n\r\n{"a": 1}',
         b'\r\n{"a": 1}',
         b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n4\r\n: 1}\r\n0\r\n\r\n',
     ],
 )
-def test_a_whole_answer_is_read_however_its_end_is_told(rest: bytes) -> None:
-    with wire([HEAD_OF % b"200 OK" + rest]) as url:
+def test_a_whole_answer_is_read_however_its_end_is_told(wire_bytes: bytes) -> None:
+    with serve_bytes([HEAD_OF % b"200 OK" + wire_bytes]) as url:
         assert Client(url, tries=1).get_account_balance() == {"a": 1}
 
 
 def test_a_head_has_a_length_and_no_body() -> None:
-    with wire([HEAD_OF % b"200 OK" + b"Content-Length: 8\r\n\r\n"]) as url:
+    with serve_bytes([HEAD_OF % b"200 OK" + b"Content-Length: 8\r\n\r\n"]) as url:
         answer = by_urllib()(ApiRequest("HEAD", f"{url}/x"))
     assert answer is not None
     assert (answer.status, answer.headers["content-length"], answer.body) == (200, "8", b"")
@@ -319,10 +326,10 @@ def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> 
         [Decimal("1E+999999999"), Decimal("-1.50E-999999999"), Decimal("0E-999999999"), Decimal("1E+999")],
         "x",
     ]
-    client = answering(*[told(200)] * len(bodies), waits=[], sent=sent)
+    client = script_client(*[respond(200)] * len(bodies), waits=[], sent=sent)
     for body in bodies:
         client.call("POST", "/x", body=body)
-    assert [one.body.decode() for one in sent] == [
+    assert [request.body.decode() for request in sent] == [
         '{"amount_dollars": 12.50, "days": ["2026-01-31"]}',
         '{"amount_dollars": 100}',
         '[{"a\\"\\u00e9": [9007199254740993.000000000000000001, -0.10, 1.5, null, true, "x"]}, {}, []]',
@@ -339,7 +346,9 @@ def test_an_idempotency_key_is_known_in_small_letters() -> None:
 
 def test_a_lock_of_an_hour_is_not_waited_out() -> None:
     waits: list[float] = []
-    client = answering(told(429, {"code": "LOGIN_LOCKED", "message": "m"}, retry_after="3600"), waits=waits, sent=[])
+    client = script_client(
+        respond(429, {"code": "LOGIN_LOCKED", "message": "m"}, retry_after="3600"), waits=waits, sent=[]
+    )
     with pytest.raises(ApiFailure) as caught:
         client.post_auth_login(email="a", password="b")
     assert (caught.value.code, caught.value.retry_after, waits) == ("LOGIN_LOCKED", 3600.0, [])
@@ -347,23 +356,23 @@ def test_a_lock_of_an_hour_is_not_waited_out() -> None:
 
 def test_a_post_is_repeated_under_its_key_only() -> None:
     sent: list[ApiRequest] = []
-    client = answering(None, told(500), told(200), waits=[], sent=sent)
+    client = script_client(None, respond(500), respond(200), waits=[], sent=sent)
     client.post_sniper_targets(ticker="AAPL")
-    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1
+    assert len({request.headers["Idempotency-Key"] for request in sent}) == 1
     assert len(sent) == 3
     sent.clear()
-    client = answering(None, waits=[], sent=sent)
+    client = script_client(None, waits=[], sent=sent)
     with pytest.raises(ApiFailure) as caught:
         client.post_auth_forgetpassword(email="a")
     assert (caught.value.status, len(sent)) == (0, 1)
     # A server that stops answers 503 to what is under way, which may have been done.
     sent.clear()
     with pytest.raises(ApiFailure, match="503"):
-        answering(told(503), told(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
+        script_client(respond(503), respond(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
     assert len(sent) == 1
     # Nothing was done before a 429, nor by a server that was full.
-    for refusal in (told(429), told(503, retry_after="1")):
-        answering(refusal, told(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
+    for refusal in (respond(429), respond(503, retry_after="1")):
+        script_client(refusal, respond(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
 
 
 def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
@@ -373,23 +382,23 @@ def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
     with pytest.raises(ValueError, match="begins with a slash"):
         Client("http://x").call("GET", "api/v1/policy")
     sent: list[ApiRequest] = []
-    answering(told(200), waits=[], sent=sent).call("GET", "/api/v1/tickers/\u00fc/overview?a=%2F")
+    script_client(respond(200), waits=[], sent=sent).call("GET", "/api/v1/tickers/\u00fc/overview?a=%2F")
     assert sent[0].url == "http://x/api/v1/tickers/%C3%BC/overview?a=%2F"
 
 
 def test_no_key_follows_a_redirect_to_another_host_by_a_client_of_httpx_that_follows_them() -> None:
     httpx = pytest.importorskip("httpx")
-    asked: list[str] = []
+    hosts: list[str] = []
 
     def answer(request: Any) -> Any:
-        asked.append(request.url.host)
+        hosts.append(request.url.host)
         return httpx.Response(302, headers={"Location": "https://other.example/"})
 
     with httpx.Client(transport=httpx.MockTransport(answer), follow_redirects=True) as http:
         client = Client("https://finapi.example", "key", send=by_httpx(http))
         with pytest.raises(ApiFailure, match="redirects to https://other"):
             client.get_policy()
-    assert asked == ["finapi.example"]
+    assert hosts == ["finapi.example"]
 
 
 def test_why_there_was_no_answer_is_said() -> None:
@@ -403,7 +412,7 @@ def test_why_there_was_no_answer_is_said() -> None:
     with httpx.Client() as http, pytest.raises(ApiFailure, match=r"no answer: .*refused"):
         Client("http://127.0.0.1:9", tries=1, send=by_httpx(http)).get_policy()
 
-    async def asked() -> None:
+    async def call_url() -> None:
         client = AsyncClient("http://127.0.0.1:9", tries=1)
         try:
             await client.get_policy()
@@ -411,31 +420,31 @@ def test_why_there_was_no_answer_is_said() -> None:
             await client.aclose()
 
     with pytest.raises(ApiFailure, match="no answer: "):
-        asyncio.run(asked())
+        asyncio.run(call_url())
 
 
 def test_threads_share_a_client(world: FixtureWorld) -> None:
     client = world.client()
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n: client.get_prices_ticker(ticker="AAPL", limit=1 + n % 3)["data"], range(24)))
-    assert [len(rows) for rows in found] == [1 + n % 3 for n in range(24)]
+        pages = list(pool.map(lambda n: client.get_prices_ticker(ticker="AAPL", limit=1 + n % 3)["data"], range(24)))
+    assert [len(rows) for rows in pages] == [1 + n % 3 for n in range(24)]
 
 
 def test_an_error_that_stays_is_raised_at_once_and_a_passing_one_at_the_end() -> None:
     for status, calls in ((400, 1), (402, 1), (404, 1), (500, 4)):
         sent: list[ApiRequest] = []
         document = {"code": "C", "message": "m", "details": {"param": "p"}, "request_id": "r"}
-        client = answering(*[told(status, document)] * calls, waits=[], sent=sent)
+        client = script_client(*[respond(status, document)] * calls, waits=[], sent=sent)
         with pytest.raises(ApiFailure) as caught:
             client.get_account_balance()
         failure = caught.value
         assert (failure.status, failure.code, failure.details, failure.request_id) == (status, "C", {"param": "p"}, "r")
         assert len(sent) == calls
-    client = answering(ApiAnswer(400, {"content-type": "text/html"}, b"<html>"), waits=[], sent=[])
+    client = script_client(ApiAnswer(400, {"content-type": "text/html"}, b"<html>"), waits=[], sent=[])
     with pytest.raises(ApiFailure, match="400 HTTP"):
         client.get_account_balance()
     with pytest.raises(ApiFailure, match="incomplete"):
-        answering(ApiAnswer(200, {"content-type": "application/json"}, b'{"a'), waits=[], sent=[]).get_policy()
+        script_client(ApiAnswer(200, {"content-type": "application/json"}, b'{"a'), waits=[], sent=[]).get_policy()
 
 
 # ---- against a finapi
@@ -449,33 +458,33 @@ def test_numbers_are_decimal_and_days_are_dates(world: FixtureWorld) -> None:
     assert isinstance(row["date"], str)
     (year,) = world.client(dates=True).get_xbrl_timeseries(ticker="AAPL", limit=1)["data"]["rows"]
     assert year["period_end"] == date(2025, 9, 27)
-    told = world.client(dates=True).get_account_balance()["as_of"]
-    assert told == datetime(2026, 1, 31, 12, tzinfo=UTC)
+    as_of = world.client(dates=True).get_account_balance()["as_of"]
+    assert as_of == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def test_every_list_ends_and_has_each_row_once(world: FixtureWorld) -> None:
     client = world.client()
-    whole = client.get_sec_filings(limit=100)
+    page = client.get_sec_filings(limit=100)
     total = len(list(client.rows("get_sec_filings", limit=100)))
-    assert total >= len(whole["data"])
+    assert total >= len(page["data"])
     accessions = [row["accession_number"] for row in client.rows("get_sec_filings", limit=7)]
     assert len(accessions) == len(set(accessions)) == total
-    for name, given in (
+    for name, arguments in (
         ("get_prices_ticker", {"ticker": "AAPL", "limit": 1000}),
         ("get_xbrl_timeseries", {"ticker": "AAPL", "limit": 3}),
         ("get_insiders_transactions_by_ticker_ticker", {"ticker": "AAPL", "limit": 5}),
         ("get_form_13f_funds", {"limit": 2}),
     ):
-        rows = list(client.rows(name, **given))
-        assert len(rows) > given["limit"], name  # type: ignore[operator]
+        rows = list(client.rows(name, **arguments))
+        assert len(rows) > arguments["limit"], name  # type: ignore[operator]
         assert len({json.dumps(row, default=str) for row in rows}) == len(rows), name
         world.control.clear_limits()
 
 
 def test_pages_are_not_mixed_up_with_the_calls_between() -> None:
     sent: list[ApiRequest] = []
-    page = told(200, [{"n": 1}], x_has_more="true", x_next_cursor="c")
-    client = answering(page, told(200), told(200, [{"n": 2}]), waits=[], sent=sent)
+    page = respond(200, [{"n": 1}], x_has_more="true", x_next_cursor="c")
+    client = script_client(page, respond(200), respond(200, [{"n": 2}]), waits=[], sent=sent)
     rows = client.rows("get_insiders_insider_search", query="a")
     first = next(rows)
     client.get_account_balance()  # as another thread may, of whom client.last is then
@@ -498,15 +507,15 @@ def test_events_go_on_where_they_were(world: FixtureWorld) -> None:
 
 def test_events_are_asked_for_in_the_epoch_of_the_last() -> None:
     def page(*events: tuple[int, int]) -> ApiAnswer:
-        return told(200, {"data": [{"seq": seq, "epoch": epoch} for seq, epoch in events]})
+        return respond(200, {"data": [{"seq": seq, "epoch": epoch} for seq, epoch in events]})
 
     sent: list[ApiRequest] = []
     # A backup is restored between the second and the third answer.
     answers = (page((7, 1), (8, 1)), page(), page((5, 2)), page((6, 2)))
-    found = answering(*answers, waits=[], sent=sent).events("main-api", since=6)
-    assert [next(found)["seq"] for _ in range(4)] == [7, 8, 5, 6]
-    asked = [one.url.partition("feed=main-api")[2] for one in sent]
-    assert asked == ["&since_seq=6", "&since_seq=8&epoch=1", "&since_seq=8&epoch=1", "&since_seq=5&epoch=2"]
+    events_of_feed = script_client(*answers, waits=[], sent=sent).events("main-api", since=6)
+    assert [next(events_of_feed)["seq"] for _ in range(4)] == [7, 8, 5, 6]
+    queries = [request.url.partition("feed=main-api")[2] for request in sent]
+    assert queries == ["&since_seq=6", "&since_seq=8&epoch=1", "&since_seq=8&epoch=1", "&since_seq=5&epoch=2"]
 
 
 def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> None:
@@ -514,10 +523,10 @@ def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> Non
 
     class ByWorld(httpx.AsyncBaseTransport):  # type: ignore[misc,name-defined]
         async def handle_async_request(self, request: Any) -> Any:
-            got = world.send(ApiRequest(request.method, str(request.url), dict(request.headers), request.content))
-            if got is None:
+            answer = world.send(ApiRequest(request.method, str(request.url), dict(request.headers), request.content))
+            if answer is None:
                 raise httpx.ReadError("cut")
-            return httpx.Response(got.status, headers=got.headers, content=got.body)
+            return httpx.Response(answer.status, headers=answer.headers, content=answer.body)
 
     async def talk() -> tuple[Any, list[Any], list[float]]:
         waits: list[float] = []
@@ -541,10 +550,10 @@ def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> Non
 
 def test_webhooks_are_judged_by_the_published_vectors() -> None:
     vectors = webhooks.build_vectors()
-    for one in vectors["vectors"]:
-        now = float(one["headers"]["webhook-timestamp"])
-        verdict = verify_webhook(one["secret"], dict(one["headers"]), one["body"].encode(), now)
-        assert (verdict is None) == one["valid"], one["description"]
+    for vector in vectors["vectors"]:
+        now = float(vector["headers"]["webhook-timestamp"])
+        verdict = verify_webhook(vector["secret"], dict(vector["headers"]), vector["body"].encode(), now)
+        assert (verdict is None) == vector["valid"], vector["description"]
     good = vectors["vectors"][0]
     headers, body = dict(good["headers"]), good["body"].encode()
     now = float(headers["webhook-timestamp"])

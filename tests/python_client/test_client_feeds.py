@@ -34,17 +34,17 @@ def server() -> Iterator[FinapiServer]:
 
 @pytest.fixture
 def world(server: FinapiServer) -> Iterator[FixtureWorld]:
-    one = server.world("feeds")
-    yield one
-    one.control.drop()
+    feed_world = server.world("feeds")
+    yield feed_world
+    feed_world.control.drop()
 
 
-def tell(world: FixtureWorld, data: dict[str, Any] | None = None) -> int:
+def publish_event(world: FixtureWorld, data: dict[str, Any] | None = None) -> int:
     return world.control.event("main-api", "new_filing", data or AAPL)
 
 
 def test_a_program_ends_though_its_feed_was_not_closed(world: FixtureWorld) -> None:
-    seq = tell(world)
+    seq = publish_event(world)
     key, url = world.api_key, world.url
     program = "import sys; from finapi.client import Client\nfeed = Client(*sys.argv[1:3]).feed('main-api', since=0)\n"
     words = [sys.executable, "-c", program + "print(next(feed)['seq'])", url, key]
@@ -59,32 +59,32 @@ def test_a_feed_that_is_closed_goes_on_where_it_was(world: FixtureWorld, code: i
 
     def wait(seconds: float) -> None:
         waits.append(seconds)
-        tell(world)  # while nobody listens
+        publish_event(world)  # while nobody listens
 
-    seq = tell(world)
+    seq = publish_event(world)
     feed = world.client(wait=wait).feed("main-api", since=seq - 1)
     assert next(feed)["seq"] == seq
     world.control.fault(close=code)
-    assert [next(feed)["seq"], tell(world), next(feed)["seq"]] == [seq + 1, seq + 2, seq + 2]
+    assert [next(feed)["seq"], publish_event(world), next(feed)["seq"]] == [seq + 1, seq + 2, seq + 2]
     assert len(waits) == 1
     assert 0.5 <= waits[0] <= 1.0
     feed.close()
 
 
 def test_a_filter_is_kept_over_a_break(world: FixtureWorld) -> None:
-    seq = tell(world)
+    seq = publish_event(world)
     feed = world.client(wait=lambda _: None).feed("main-api", since=seq, tickers=["UPXI", "NFLX"])
-    told = [tell(world), tell(world, {"ticker": "NFLX"})]
-    assert next(feed)["seq"] == told[1]
+    seqs = [publish_event(world), publish_event(world, {"ticker": "NFLX"})]
+    assert next(feed)["seq"] == seqs[1]
     world.control.fault(close=1013)
-    told = [tell(world), tell(world, {"ticker": "UPXI"})]
-    assert next(feed)["seq"] == told[1]
+    seqs = [publish_event(world), publish_event(world, {"ticker": "UPXI"})]
+    assert next(feed)["seq"] == seqs[1]
     feed.close()
 
 
 @pytest.mark.parametrize(("code", "status", "name"), [(4400, 400, "INVALID_PARAM"), (4401, 401, "UNAUTHORIZED")])
 def test_a_close_that_stays_is_a_failure(world: FixtureWorld, code: int, status: int, name: str) -> None:
-    seq = tell(world)
+    seq = publish_event(world)
     feed = world.client().feed("main-api", since=seq - 1)
     next(feed)
     world.control.fault(close=code)
@@ -102,13 +102,13 @@ def test_a_key_or_a_feed_that_is_none_is_a_failure_at_once(world: FixtureWorld) 
 
 
 def test_more_connections_than_the_plan_has_are_tried_for_and_told(world: FixtureWorld) -> None:
-    tell(world)
-    one, waits = world.client("free").feed("main-api"), list[float]()
-    next(one)
+    publish_event(world)
+    feed, waits = world.client("free").feed("main-api"), list[float]()
+    next(feed)
     with pytest.raises(ApiFailure) as caught:
         next(world.client("free", wait=waits.append).feed("main-api"))
     assert (caught.value.status, caught.value.code, len(waits)) == (429, "RATE_LIMIT_EXCEEDED", 9)
-    one.close()
+    feed.close()
 
 
 def test_where_nobody_answers_it_ends() -> None:
@@ -122,13 +122,13 @@ def test_where_nobody_answers_it_ends() -> None:
 
 
 class Redirecting(BaseHTTPRequestHandler):
-    """Sends everybody to ``/elsewhere`` of this server, and keeps the paths that it was asked for."""
+    """Redirects every request to ``/elsewhere`` of this server, and records the paths of the requests."""
 
-    asked: ClassVar[list[str]] = []
+    paths: ClassVar[list[str]] = []
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self.asked.append(self.path.partition("?")[0])
+        self.paths.append(self.path.partition("?")[0])
         self.send_response(int(self.headers["X-Status"]))
         self.send_header("Location", f"ws://{self.headers['Host']}/elsewhere")
         self.send_header("Content-Length", "0")
@@ -140,7 +140,7 @@ class Redirecting(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def redirecting(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(Redirecting, "asked", [])
+    monkeypatch.setattr(Redirecting, "paths", [])
     with HTTPServer(("127.0.0.1", 0), Redirecting) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -155,25 +155,25 @@ def test_a_key_follows_no_redirect(redirecting: str, status: int) -> None:
         async def wait(seconds: float) -> None:
             raise AssertionError(seconds)
 
-        await anext(feeds.iter_events_async(place(), wait))
+        await anext(feeds.iter_events_async(build_cursor(), wait))
 
-    def place() -> FeedCursor:
+    def build_cursor() -> FeedCursor:
         headers = {"X-API-Key": "secret", "X-Status": str(status)}
         return FeedCursor(redirecting, "main-api", headers, None, None, {}, dates=False)
 
     with pytest.raises(ApiFailure) as caught:
-        next(feeds.iter_events(place(), lambda seconds: pytest.fail(f"it waited {seconds} s")))
+        next(feeds.iter_events(build_cursor(), lambda seconds: pytest.fail(f"it waited {seconds} s")))
     assert caught.value.status == status
     with pytest.raises(ApiFailure) as caught:
         asyncio.run(of_async())
     assert caught.value.status == status
-    assert Redirecting.asked == ["/ws/main-api"] * 2
+    assert Redirecting.paths == ["/ws/main-api"] * 2
 
 
 def test_the_client_that_does_not_wait_reads_the_same(world: FixtureWorld) -> None:
     async def read() -> list[int]:
         async def wait(seconds: float) -> None:
-            tell(world)
+            publish_event(world)
 
         seen: list[int] = []
         async with AsyncClient(world.url, world.api_key, wait=wait) as client:
@@ -185,13 +185,13 @@ def test_the_client_that_does_not_wait_reads_the_same(world: FixtureWorld) -> No
                     break
         return seen
 
-    seq = tell(world)
+    seq = publish_event(world)
     assert asyncio.run(read()) == [seq, seq + 1]
 
 
 def test_events_without_websocket_go_on_as_well(world: FixtureWorld) -> None:
     async def wait(seconds: float) -> None:
-        tell(world)
+        publish_event(world)
 
     async def read() -> list[int]:
         seen: list[int] = []
@@ -202,7 +202,7 @@ def test_events_without_websocket_go_on_as_well(world: FixtureWorld) -> None:
                     break
         return seen
 
-    seq = tell(world)
+    seq = publish_event(world)
     assert asyncio.run(read()) == [seq, seq + 1]
 
 
@@ -222,15 +222,15 @@ def test_docs_clients_does_what_it_says(server: FinapiServer, monkeypatch: pytes
     monkeypatch.setenv("FINAPI_URL", server.url)
     monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
     page = (Path(__file__).parents[2] / "docs" / "CLIENTS.md").read_text("utf-8")
-    held: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL):
-        exec(compile(block, "docs/CLIENTS.md", "exec"), held)
-    held["feed"].close()
-    assert held["newest"].year >= 2025
-    assert {"8-K", "10-Q"} <= held["forms"]
-    assert held["details"][:2] == (404, "UNKNOWN_TICKER")
-    assert held["event"]["data"]["ticker"] == "AAPL"
-    assert held["tokens"] > 0
+        exec(compile(block, "docs/CLIENTS.md", "exec"), namespace)
+    namespace["feed"].close()
+    assert namespace["newest"].year >= 2025
+    assert {"8-K", "10-Q"} <= namespace["forms"]
+    assert namespace["details"][:2] == (404, "UNKNOWN_TICKER")
+    assert namespace["event"]["data"]["ticker"] == "AAPL"
+    assert namespace["tokens"] > 0
 
 
 def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
@@ -246,23 +246,23 @@ def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
 
 
 def test_what_was_told_is_not_told_again() -> None:
-    place = FeedCursor("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
-    assert place.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
+    cursor = FeedCursor("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
+    assert cursor.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
 
     def heard(**event: Any) -> bool:
-        return place.parse_event(json.dumps({"type": "new_filing", **event})) is not None
+        return cursor.parse_event(json.dumps({"type": "new_filing", **event})) is not None
 
     assert [heard(seq=seq, epoch=1) for seq in (4, 5, 5, 6)] == [False, True, False, True]
     # An answer to a filter has no number; a restored backup counts anew.
     assert not heard(type="subscribed")
-    assert place.parse_event("<html>") is None
+    assert cursor.parse_event("<html>") is None
     assert heard(type="gap", seq=2, epoch=2)
     assert [heard(seq=seq, epoch=2) for seq in (2, 3)] == [False, True]
-    assert place.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"
+    assert cursor.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=3&epoch=2"
 
 
 def test_a_client_leaves_no_socket_open(server: FinapiServer) -> None:
-    async def asked() -> None:
+    async def leave_feed_open() -> None:
         async with AsyncClient(server.url, server.api_key) as client:
             call = asyncio.create_task(client.get_xbrl_timeseries(ticker="AAPL"))
             await asyncio.sleep(0)
@@ -271,13 +271,13 @@ def test_a_client_leaves_no_socket_open(server: FinapiServer) -> None:
                 await call
             assert (await client.get_account_balance())["plan"] == "pro"
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always", ResourceWarning)
         with Client(server.url, server.api_key) as client:
             client.get_account_balance()
             with pytest.raises(ApiFailure):
                 client.get_tickers_ticker_overview(ticker="APPL")
-        asyncio.run(asked())
+        asyncio.run(leave_feed_open())
         del client
         gc.collect()
-    assert [str(one.message) for one in told if one.category is ResourceWarning] == []
+    assert [str(warning.message) for warning in caught_warnings if warning.category is ResourceWarning] == []

@@ -68,13 +68,15 @@ def test_a_users_program_is_checked_strictly(tmp_path: Path) -> None:
     ]
     env = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": ""}
     done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
-    found = [line for line in done.stdout.splitlines() if ": error: " in line]
-    wanted = {
+    error_lines = [line for line in done.stdout.splitlines() if ": error: " in line]
+    expected_errors = {
         f"program.py:{number}": line.rpartition("# ")[2]
         for number, line in enumerate(PROGRAM.splitlines(), 1)
         if "# " in line
     }
-    assert {line.partition(": error")[0]: line.rpartition("[")[2][:-1] for line in found} == wanted, done.stdout
+    assert {line.partition(": error")[0]: line.rpartition("[")[2][:-1] for line in error_lines} == expected_errors, (
+        done.stdout
+    )
 
 
 def test_answers_are_of_the_types_that_are_declared() -> None:
@@ -87,37 +89,39 @@ def test_answers_are_of_the_types_that_are_declared() -> None:
             for example in content.get("examples", {}).values():
                 value = components["examples"][example["$ref"].rpartition("/")[2]]["value"]
                 body = json.dumps(value).encode()
-                told = exchange.decode_answer(ApiAnswer(200, {"content-type": "application/json"}, body), dates=True)
-                assert misfits(told, content["schema"], components["schemas"], operation["operationId"]) == []
+                decoded_document = exchange.decode_answer(
+                    ApiAnswer(200, {"content-type": "application/json"}, body), dates=True
+                )
+                assert (
+                    misfits(decoded_document, content["schema"], components["schemas"], operation["operationId"]) == []
+                )
                 looked_at += 1
     assert looked_at > 100
 
 
-def misfits(value: Any, schema: Mapping[str, Any], schemas: Mapping[str, Any], place: str) -> list[str]:
-    """The places where a value is of another type than its schema's."""
+def misfits(value: Any, schema: Mapping[str, Any], schemas: Mapping[str, Any], path: str) -> list[str]:
+    """Return a message for each place where a value does not have the type of its schema."""
     if "$ref" in schema:
         schema = schemas[schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:
-        found = [misfits(value, one, schemas, place) for one in schema["anyOf"]]
-        return min(found, key=len)
+        candidates = [misfits(value, alternative, schemas, path) for alternative in schema["anyOf"]]
+        return min(candidates, key=len)
     kinds = {"integer": int, "boolean": bool, "array": list, "object": dict, "null": type(None)}
     kinds["string"] = {"date": date, "date-time": datetime}.get(schema.get("format", ""), str)
     names = schema.get("type", [*kinds])
     names = [names] if isinstance(names, str) else names
     fits = [kinds.get(name, (int, Decimal)) for name in names]
     if not any(isinstance(value, kind) for kind in fits) or ("boolean" not in names and isinstance(value, bool)):
-        return [f"{place}: {value!r} is no {' or '.join(names)}"]
+        return [f"{path}: {value!r} is no {' or '.join(names)}"]
+    mismatches: list[str] = []
     if isinstance(value, list):
-        return [
-            one for n, row in enumerate(value) for one in misfits(row, schema.get("items", {}), schemas, f"{place}.{n}")
-        ]
-    if isinstance(value, dict):
-        known, others = schema.get("properties", {}), schema.get("additionalProperties")
-        named = {key: known.get(key, others if isinstance(others, dict) else None) for key in value}
-        return [
-            one
-            for key, inside in named.items()
-            if inside is not None
-            for one in misfits(value[key], inside, schemas, f"{place}.{key}")
-        ]
-    return []
+        for index, row in enumerate(value):
+            mismatches += misfits(row, schema.get("items", {}), schemas, f"{path}.{index}")
+    elif isinstance(value, dict):
+        additional = schema.get("additionalProperties")
+        default_schema = additional if isinstance(additional, dict) else None
+        for key, member in value.items():
+            member_schema = schema.get("properties", {}).get(key, default_schema)
+            if member_schema is not None:
+                mismatches += misfits(member, member_schema, schemas, f"{path}.{key}")
+    return mismatches
