@@ -25,7 +25,7 @@ TESTS = (
     "tests/httpd/test_listener.py",
     "tests/httpd/test_shares.py",
     "tests/httpd/test_pacing.py",
-    "tests/test_server.py",
+    "tests/verbs/test_serving.py",
 )
 FETCH_SECONDS = 120
 

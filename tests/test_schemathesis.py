@@ -158,7 +158,7 @@ def described(world: World, where: Any, generation: dict[str, Any], **settings: 
         schema = schemathesis.openapi.from_url(where + "/openapi.json", config=config)
     else:
         schema = schemathesis.openapi.from_wsgi("/openapi.json", where, config=config)
-    # It takes away the account whose session goes with every call; tests/test_own_accounts.py calls it.
+    # It takes away the account whose session goes with every call; tests/accounts/test_own_accounts.py calls it.
     return schema.exclude(operation_id="delete_user")
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 OLDEST = (3, 11)
 # A server started, a filing ingested beside it and served, signals and stops.
-SHORT = ("tests/test_datadir.py", "tests/test_server.py", "tests/test_outbound.py")
+SHORT = ("tests/store/test_datadir.py", "tests/verbs/test_serving.py", "tests/net/test_outbound.py")
 SHORT_NEEDS = ("pytest", "pytest-xdist", "standardwebhooks", "trustme")
 
 Version = tuple[int, int]

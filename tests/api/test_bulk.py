@@ -39,10 +39,10 @@ from finapi.web import bulk as handlers
 from tests.api import balance, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
+from tests.core.test_cpu_allowance import CpuClock
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml
 from tests.support.fund_filings import june, september, take
-from tests.test_cpu_allowance import CpuClock
 
 BULK = "/api/v1/xbrl/bulk"
 

@@ -26,7 +26,7 @@ from finapi.web.validation import ParameterCache
 from tests.api import balance, ledger
 from tests.client import Answer, Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
-from tests.test_cpu_allowance import CpuClock
+from tests.core.test_cpu_allowance import CpuClock
 
 PATH, FREE_PATH = "/api/v1/work", "/api/v1/free"
 MESSAGE = (

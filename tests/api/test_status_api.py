@@ -19,7 +19,7 @@ from finapi.ops.probes import build_process_probes
 from finapi.web.pages.status_page import COMPONENT_DESCRIPTIONS
 from tests.client import Client
 from tests.conftest import NOW
-from tests.test_metrics import value
+from tests.core.test_metrics import value
 
 STATUS, HISTORY = "/api/v1/status", "/api/v1/status/history"
 SVG = "{http://www.w3.org/2000/svg}"

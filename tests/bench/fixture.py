@@ -57,7 +57,7 @@ import json, statistics, time
 import pytest
 from finapi.client import ApiFailure
 from finapi.testing import FinapiServer
-from tests.test_fixture_docs import BLOCKS
+from tests.testing.test_fixture_docs import BLOCKS
 told = {}
 with FinapiServer() as server:
     for source, name in BLOCKS:

@@ -9,8 +9,8 @@ import pytest
 from websockets.sync.client import connect
 
 from finapi.delivery.events import SequenceRange
+from tests.delivery.test_events import held
 from tests.feeds import SECONDS, Service, key, seqs, tell
-from tests.test_events import held
 
 pytestmark = pytest.mark.slow
 

@@ -22,10 +22,10 @@ from finapi.market.insiders import insider_store
 from finapi.market.intake import ingest
 from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
+from tests.delivery.test_sniper import outbox
 from tests.market.intake.test_ingest import ACCESSION as NETFLIX
 from tests.market.intake.test_ingest import FILING, SUBMISSIONS
 from tests.support import ownership_xml
-from tests.test_sniper import outbox
 
 EventList = list[tuple[str, dict[str, Any]]]
 

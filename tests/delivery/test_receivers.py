@@ -20,7 +20,7 @@ from finapi.delivery.dispatcher import RESTING_REASON, Dispatcher
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.net.mail import MemoryTransport
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
-from tests.test_webhooks import deliveries, keep, only
+from tests.delivery.test_webhooks import deliveries, keep, only
 
 HOST = "https://hooks.example.com"
 

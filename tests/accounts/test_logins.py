@@ -19,7 +19,7 @@ from finapi.core.lockout import FailureCount
 from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
 from tests.conftest import ACCOUNTS, NOW
-from tests.test_turns import wait_until
+from tests.core.test_fair_queue import wait_until
 
 EMAIL = "ann@example.com"
 HOME, CAFE = "192.0.2.1", "198.51.100.7"

@@ -25,9 +25,9 @@ from finapi.delivery.dispatcher import HOLD_TIME, UNSIGNED_REASON, Dispatcher
 from finapi.ops.app_opening import open_app
 from tests.client import AUTH, PASSWORD, Client, sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
+from tests.delivery.test_webhooks import deliveries, enqueue, only
 from tests.process import finapi
 from tests.receiver import receiver
-from tests.test_webhooks import deliveries, enqueue, only
 
 OLD, NEW = b"\x11" * 32, b"\x22" * 32
 OLD_NAME, NEW_NAME = credentials.get_secret_name(OLD), credentials.get_secret_name(NEW)

@@ -41,10 +41,10 @@ from tests.api import client_of
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import NOW
+from tests.ops.test_moving import make_directory
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
 from tests.stores import add_migrations, stores_of_queries
-from tests.test_moving import make_directory
 
 pytestmark = [
     pytest.mark.slow,

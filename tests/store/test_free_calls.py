@@ -157,7 +157,7 @@ def test_an_account_keeps_so_many_targets_and_no_running_one_goes(make_app: Call
 
 def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> None:
     app = apps.create_in_memory(Config(), clock)
-    folder = Path(__file__).parent / "filings"
+    folder = Path(__file__).parents[1] / "filings"
     ingest.run(app, [folder], IngestOptions(), lambda outcome: None)
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2\n")
     ingest.run(app, [tmp_path], IngestOptions(ticker="AAPL"), lambda outcome: None)
@@ -177,7 +177,7 @@ def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
     tmp_path: Path, clock: FixedClock
 ) -> None:
     app = apps.create_in_memory(Config(), clock)
-    ingest.run(app, [Path(__file__).parent / "filings"], IngestOptions(), lambda outcome: None)
+    ingest.run(app, [Path(__file__).parents[1] / "filings"], IngestOptions(), lambda outcome: None)
     with app.db.write() as tx:
         run = tx._connection.execute
         (set_id,) = run("SELECT id FROM fact_sets WHERE facts > 1 LIMIT 1").fetchone()

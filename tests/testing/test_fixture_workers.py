@@ -16,7 +16,7 @@ import pytest
 from finapi.core.temporary import sweep
 from tests import process
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 WORKERS, TESTS = 8, 1_000
 
 # Each test changes its world and would see the changes of another.

@@ -42,7 +42,7 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-README, BOOK = ((Path(__file__).parents[1] / name).read_text("utf-8") for name in ("README.md", "docs/COOKBOOK.md"))
+README, BOOK = ((Path(__file__).parents[2] / name).read_text("utf-8") for name in ("README.md", "docs/COOKBOOK.md"))
 
 
 def test_what_the_readme_and_the_cookbook_ask_is_answered_on_the_demo(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from finapi.core.clock import FixedClock
 from tests.client import Client
 from tests.conftest import NOW
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 STAMP = "2026-01-31T12:00:00.000Z"
 
 Configure = Callable[..., io.StringIO]

@@ -14,9 +14,9 @@ from finapi.accounts import archive, billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.clock import iso as text
+from tests.accounts.test_billing import balance, spend
 from tests.charging import charged
 from tests.conftest import NOW
-from tests.test_billing import balance, spend
 
 
 @pytest.fixture

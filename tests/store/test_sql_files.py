@@ -20,7 +20,7 @@ from tests.each import each
 from tests.stores import nothings, stores_of_queries
 from tests.test_architecture import FILES, nodes_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 QUERIES = db.named_queries()
 METHODS = {"list_rows", "iter_rows", "find_row", "find_value", "list_page", "run"}
 METHODS |= {"insert_row", "insert_last", "insert_rows"}

@@ -169,7 +169,7 @@ def test_what_time_makes_grow_stays_bounded_through_a_year(clock: FixedClock, tm
 
 
 def test_the_operator_is_told_of_each_setting_that_bounds_something() -> None:
-    told = (Path(__file__).parents[1] / "docs" / "OPERATIONS.md").read_text().split("## Growth")[1].split("\n## ")[0]
+    told = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text().split("## Growth")[1].split("\n## ")[0]
     bounds = ("_kept", "_days", "_kept_days", "documents_bytes", "lockout_emails")
     named = {f"FINAPI_{one.name.upper()}" for one in fields(Config) if one.name.endswith(bounds)}
     named -= {"FINAPI_FOLLOW_DAYS"}  # how far back something is fetched, not how long it is kept

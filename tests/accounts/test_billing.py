@@ -27,7 +27,7 @@ from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REFILL = (500_000, "refill", None, None, None, 0)
 
 

@@ -20,7 +20,7 @@ from finapi.store.heartbeats import Heartbeat
 from tests.conftest import NOW
 from tests.support import fund_filings, ownership_xml
 
-FILING = Path(__file__).parent / "filings" / "nflx-10q-20100930"
+FILING = Path(__file__).parents[1] / "filings" / "nflx-10q-20100930"
 AT_NOON = "2026-01-31T12:00:00.000Z"
 A_MINUTE_LATER = "2026-01-31T12:01:00.000Z"
 

@@ -42,7 +42,7 @@ from finapi.delivery import outbox
 from finapi.market.documents import filings
 from finapi.ops.app_opening import open_app
 from tests.conftest import NOW
-from tests.test_outbox import FILED
+from tests.delivery.test_outbox import FILED
 with open_app(Config(data_dir=Path(sys.argv[1]))) as app:
     setattr(outbox, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with app.db.write() as tx:
@@ -121,7 +121,7 @@ def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: 
     with open_app(config) as app:
         waiting(app)
     run = [sys.executable, "-B", "-c", STORES, str(tmp_path), place]
-    assert subprocess.run(run, cwd=Path(__file__).parents[1], check=False).returncode == -signal.SIGKILL
+    assert subprocess.run(run, cwd=Path(__file__).parents[2], check=False).returncode == -signal.SIGKILL
     with sqlite3.connect(f"file:{tmp_path}/finapi.db?mode=ro", uri=True) as left:
         assert left.execute("SELECT count(*) FROM filings").fetchone() == (1,)
         assert left.execute("SELECT count(*) FROM outbox").fetchone() == (2,)

@@ -763,7 +763,7 @@ def test_only_these_verbs_import_the_test_server() -> None:
     from finapi.web.routes import ROUTES
 
     assert [route.path for route in ROUTES if "_control" in route.path or "_world" in route.path] == []
-    root = Path(__file__).parents[1] / "finapi"
+    root = Path(__file__).parents[2] / "finapi"
     importers = [
         str(file.relative_to(root))
         for file in root.rglob("*.py")

@@ -17,7 +17,7 @@ from finapi.client import ApiFailure
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "testing"
 TEXT = (ROOT / "docs" / "TESTING.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```python\n(def (\w+)\(finapi\):\n.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
