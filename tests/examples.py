@@ -59,7 +59,7 @@ def made() -> dict[str, Any]:
     try:
         world, client = World(app), Client(app)
         found = {}
-        paths = openapi.document("", ROUTES)["paths"]
+        paths = openapi.build_document("", ROUTES)["paths"]
         # What is made comes before it is listed, and what all of it cost comes last.
         for route in sorted(
             ROUTES, key=lambda one: (one.method == "DELETE", one.method == "GET", "/account/" in one.path)
@@ -88,7 +88,7 @@ def made() -> dict[str, Any]:
 
 def listing() -> list[tuple[str, Route]]:
     """The routes that list rows, by operation."""
-    paths = openapi.document("", ROUTES)["paths"]
+    paths = openapi.build_document("", ROUTES)["paths"]
     return [(paths[one.path][one.method.lower()]["operationId"], one) for one in ROUTES if one.lists]
 
 

@@ -21,7 +21,7 @@ HEAD = "| call | tokens | answers |\n|---|---|---|\n"
 
 def files() -> dict[Path, str]:
     """What each file is to hold."""
-    document = openapi.document("", ROUTES)
+    document = openapi.build_document("", ROUTES)
     made = table(document)
     types, times = client_types.types(document, {name: row[4] for name, row in json.loads(made).items()})
     return {TABLE: made, client_types.TYPES: types, client_types.TIMES: times, REFERENCE: reference()}

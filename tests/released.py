@@ -272,10 +272,10 @@ def promised() -> Json:
 
 
 def _present() -> Json:
-    from finapi.web.openapi import document
+    from finapi.web.openapi import build_document
     from finapi.web.routes import ROUTES
 
-    made: Json = json.loads(json.dumps(document("", ROUTES)))
+    made: Json = json.loads(json.dumps(build_document("", ROUTES)))
     return contract(made)
 
 

@@ -14,13 +14,13 @@ from finapi import __version__
 from finapi import app as apps
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.described import LIFTED, World, example_call
 from tests.process import ROOT
 
-DOCUMENT = json.loads(json.dumps(document("", ROUTES)))
+DOCUMENT = json.loads(json.dumps(build_document("", ROUTES)))
 OPERATIONS = [
     (method, path, operation) for path, item in DOCUMENT["paths"].items() for method, operation in item.items()
 ]

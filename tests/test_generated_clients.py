@@ -14,7 +14,7 @@ import pytest
 from finapi import __version__
 from finapi.core.config import Config
 from finapi.server import run_server
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests import npm
 from tests.described import LIFTED, World
@@ -94,7 +94,7 @@ def write(place: Path, name: str, text: str) -> str:
 
 def generate(place: Path) -> str:
     """Make a Python client, ``finapi_client``, in a directory; what the generator said."""
-    write(place, "openapi.json", json.dumps(document("", ROUTES)))
+    write(place, "openapi.json", json.dumps(build_document("", ROUTES)))
     # It formats what it made with ruff, where that is installed.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     made = subprocess.run(
@@ -126,7 +126,7 @@ def test_a_python_client_is_generated_without_a_warning_and_makes_ten_calls(
 
 def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
     bin = npm.installed(tmp_path, PACKAGES)
-    write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
+    write(tmp_path, "openapi.json", json.dumps(build_document("", ROUTES)))
     run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
     run(tmp_path, str(bin / "openapi-ts"), "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch")
     write(tmp_path, "main.ts", TYPESCRIPT.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from finapi.core.json import dumps
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests import npm
 
@@ -22,7 +22,7 @@ PACKAGES = {"@redocly/cli": "2.77.0", "@stoplight/spectral-cli": "6.16.3"}
 @pytest.mark.parametrize("public_url", ["", "https://finapi.net"])
 def test_redocly_and_spectral_find_nothing_in_the_document(tmp_path: Path, public_url: str) -> None:
     bin = npm.installed(tmp_path, PACKAGES)
-    (tmp_path / "openapi.json").write_bytes(dumps(document(public_url, ROUTES)))
+    (tmp_path / "openapi.json").write_bytes(dumps(build_document(public_url, ROUTES)))
     rules = ["--config", str(RULES / "redocly.yaml"), "--format", "json"]
     found = json.loads(npm.run(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
     assert [(one["ruleId"], one["message"]) for one in found["problems"]] == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.released import CHANGELOG, RELEASED, breaking, compact, contract, flagged, promised
 
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def test_the_document_takes_nothing_away_that_the_changelog_does_not_flag() -> None:
-    lost = breaking(promised(), contract(json.loads(json.dumps(document("", ROUTES)))))
+    lost = breaking(promised(), contract(json.loads(json.dumps(build_document("", ROUTES)))))
     assert lost == [] or flagged(CHANGELOG.read_text(encoding="utf-8")), (
         "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
         "python -m tests.released promises the present document"

@@ -33,7 +33,7 @@ def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins
     from finapi.web import openapi
     from finapi.web.routes import ROUTES, apply_costs
 
-    document = openapi.document(config.public_url, apply_costs(ROUTES, config.costs))
+    document = openapi.build_document(config.public_url, apply_costs(ROUTES, config.costs))
     say("out", json.dumps(document, indent=1, ensure_ascii=False))
     return 0
 

@@ -129,15 +129,15 @@ class WsgiApp:
         return client_address(peer, forwarded or "", proxies)
 
     def error_response(
-        self, status: int, reason: str, asked: tuple[str, str, str, str] = ("", "", "", "")
+        self, status: int, reason: str, request_line: tuple[str, str, str, str] = ("", "", "", "")
     ) -> tuple[Headers, bytes]:
-        """Return headers and body of an error that the server answers in the application's place.
+        """Return headers and body of an error that the server sends without calling the application.
 
-        ``asked`` is what is known of the request: method, target, X-Request-ID, address. Its parts are empty if the
+        ``request_line`` has the method, target, X-Request-ID and address of the request. Its parts are empty if the
         request could not be read.
         """
         exchange = self._new_exchange()
-        method, target, request_id, peer = asked
+        method, target, request_id, peer = request_line
         path = target.partition("?")[0]
         exchange.request = Request(method, path, (), {}, {"x-request-id": request_id}, peer, None, None, [])
         if path:

@@ -1,4 +1,8 @@
-"""Files of all that was filed in a day, a month or a quarter: which have been made, and each as it lies there."""
+"""Bulk files: all rows of a dataset that were filed in a day, a month or a quarter, as gzip of CSV or NDJSON.
+
+A file is built at its first request and cached on the disk (``store/file_cache.py``) until the data change or others
+need the room.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,15 @@ from finapi.web.http.tables import CSV, NDJSON, iter_table_chunks
 
 FORMAT = "csv.gz, ndjson.gz"
 KINDS = {"csv": CSV, "ndjson": NDJSON}
-BATCH = 1_000  # rows in memory at a time
-CHUNK = 1 << 18  # bytes of a file that are read at a time
+BATCH_ROWS = 1_000  # In memory at the same time.
+CHUNK_BYTES = 1 << 18  # Read from a file at a time.
 
 NAME = rf"(?:{'|'.join(DATASETS)})-{bulk_datasets.PERIOD_PATTERN}\.(?:csv|ndjson)\.gz"
 EXPECTED = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
 
 
 class PeriodFile(TypedDict):
-    """A file that has been made. ``complete`` says that its period was over by then, else ``reason`` says why not."""
+    """A file that is built. ``complete`` is true if its period was over by then. Otherwise ``reason`` says so."""
 
     dataset: str
     filename: str
@@ -49,8 +53,8 @@ class PeriodFile(TypedDict):
     download_path: str
 
 
-class _Made(TypedDict):
-    """What both indexes say of the files there are; ``snapshot``: when the newest was made."""
+class _BulkFileTotals(TypedDict):
+    """The totals of both indexes. ``snapshot`` is the time at which the newest file was built."""
 
     snapshot: Time | None
     generated_at: Time
@@ -60,17 +64,17 @@ class _Made(TypedDict):
     total_rows: int
 
 
-class BulkIndex(_Made):
-    """The files there are; of every other period one is made when it is asked for."""
+class BulkIndex(_BulkFileTotals):
+    """The built files. A file of any other period is built when it is requested."""
 
     datasets: list[str]
     files: list[PeriodFile]
 
 
 class FactsShard(PeriodFile):
-    """A file of facts that has been made, and its place among them.
+    """A built file of facts, and its position among them.
 
-    Files are cut by day of filing, so that there is no range of filings' ids: both ends are null.
+    A file is a span of filing days and not a range of filing ids, so both ends of that range are null.
     """
 
     shard_index: int
@@ -78,8 +82,8 @@ class FactsShard(PeriodFile):
     filing_id_hi: None
 
 
-class FactsIndex(_Made):
-    """The files of facts there are; of every other period one is made when it is asked for."""
+class FactsIndex(_BulkFileTotals):
+    """The built files of facts. A file of any other period is built when it is requested."""
 
     dataset: str
     shards_total: int
@@ -87,7 +91,7 @@ class FactsIndex(_Made):
 
 
 class BulkMeta(TypedDict):
-    """When the newest file was made, how many bytes all may have, and what a name is made of."""
+    """The time of the newest file, the maximum of bytes of all files, and the form of file names."""
 
     snapshot: Time | None
     bytes_kept: int
@@ -95,7 +99,7 @@ class BulkMeta(TypedDict):
 
 
 class _FileChunks:
-    """The bytes of an open file; closed also when none of them was taken, which a generator would not see."""
+    """The chunks of an open file. It can be closed before its first chunk, which a generator would not notice."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         self._opened = opened
@@ -105,13 +109,13 @@ class _FileChunks:
         return self
 
     def __next__(self) -> bytes:
-        if chunk := self._opened.read(CHUNK):
+        if chunk := self._opened.read(CHUNK_BYTES):
             return chunk
         raise StopIteration
 
 
 class FileExport(StreamedExport):
-    """The body of a response that is a file. A server that can send it does so from where it is, without a copy."""
+    """The body of a response that is a file. The server sends it from the disk, without a copy, if it can."""
 
     def __init__(self, opened: IO[bytes]) -> None:
         resources = ExitStack()
@@ -125,7 +129,7 @@ class FileExport(StreamedExport):
         wrap_file = environ.get("wsgi.file_wrapper")
         if wrap_file is None or not self.end_when_sent():
             return chunks
-        wrapped: Iterable[bytes] = wrap_file(self._opened, CHUNK)
+        wrapped: Iterable[bytes] = wrap_file(self._opened, CHUNK_BYTES)
         return wrapped
 
 
@@ -156,86 +160,89 @@ FACTS_PARAMS = (
 )
 
 
-def index(call: Call) -> Response:
-    """The files that have been made and are kept, by name."""
-    return _told(call, _files(call, call.params["dataset"]), datasets=[*DATASETS])
+def list_bulk_files(call: Call) -> Response:
+    """Return the index of built files, by name."""
+    return _build_index_response(call, _list_files(call, call.params["dataset"]), datasets=[*DATASETS])
 
 
-def facts(call: Call) -> Response:
-    """The files of facts that have been made and are kept, by name."""
-    shards = [_shard(place, one) for place, one in enumerate(_files(call, "facts"))]
-    return _told(call, shards, dataset="facts", shards_total=len(shards))
+def list_fact_files(call: Call) -> Response:
+    """Return the index of built files of facts, by name."""
+    shards = [_build_shard(position, period_file) for position, period_file in enumerate(_list_files(call, "facts"))]
+    return _build_index_response(call, shards, dataset="facts", shards_total=len(shards))
 
 
-def _told(call: Call, files: Sequence[PeriodFile], **own: Any) -> Response:
-    """An index of files, with the members that it alone has."""
-    snapshot = max((one["generated_at"] for one in files), default=None)
-    made: _Made = {
+def _build_index_response(call: Call, files: Sequence[PeriodFile], **extra_members: Any) -> Response:
+    """Return an index of files with its extra members."""
+    snapshot = max((file["generated_at"] for file in files), default=None)
+    members: _BulkFileTotals = {
         "snapshot": snapshot,
         "generated_at": iso(call.now),
         "api_version": "v1",
         "format": FORMAT,
         "file_count": len(files),
-        "total_rows": sum(one["row_count"] for one in files),
+        "total_rows": sum(file["row_count"] for file in files),
     }
     meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
-    return call.success({**made, **own, "files": files}, meta)
+    return call.success({**members, **extra_members, "files": files}, meta)
 
 
-def file(call: Call) -> Response:
-    """The file of a name, made now if it is not there or is of data that have changed; 304 for who has it."""
+def get_bulk_file(call: Call) -> Response:
+    """Return a file, which is built first if it is missing or outdated. Return 304 if the caller has it."""
     name = call.params["filename"]
-    # A file that has to be made first is none that the server has (RFC 9110, 13.1.2).
-    is_any_held = has_if_none_match_star(call.request) and call.app.bulk_files.has(name, _stamp_of(call))
-    made, opened = open_file(call, name, "filename")
-    tag = f'"{made.sha256}"'
+    # ``If-None-Match: *`` is a 304 only if the file exists already (RFC 9110, 13.1.2).
+    is_not_modified = has_if_none_match_star(call.request) and call.app.bulk_files.has(name, _get_data_stamp(call))
+    built_file, stream = open_file(call, name, "filename")
+    tag = f'"{built_file.sha256}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-    if is_any_held or find_matching_etag(call.request.headers.get("if-none-match", ""), made.sha256) is not None:
-        opened.close()
+    if (
+        is_not_modified
+        or find_matching_etag(call.request.headers.get("if-none-match", ""), built_file.sha256) is not None
+    ):
+        stream.close()
         return Response(304, b"", headers=headers)
-    settle(call, name)
+    settle_file(call, name)
     if call.request.method == "HEAD":
-        opened.seek(0, SEEK_END)
-    headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(made.size)}
-    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(opened), is_compressed=True)
+        stream.seek(0, SEEK_END)
+    headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(built_file.size)}
+    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(stream), is_compressed=True)
 
 
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
-    """Open the file of a name, which is made now if need be.
+    """Open a file, which is built first if necessary. Return its description and the stream.
 
-    Raise 400 for the parameter that names an impossible file, 404 for a file without rows, 503 while it is being made,
-    and 429 for a caller that had too many files made and did not pay for them.
+    Raise ApiError: 400 for an impossible or too long period, 404 for a file without rows, 503 while it is being built,
+    429 for a caller that had too many files built without paying for them.
     """
-    dataset, text, kind = _parts(name)
-    period = _period(text, call, param)
+    dataset, period_text, kind = _split_name(name)
+    period = _parse_period(period_text, call, param)
 
     def make() -> Iterator[tuple[bytes, int]]:
-        return _pieces(call.app, DATASETS[dataset], period, KINDS[kind])
+        return _iter_pieces(call.app, DATASETS[dataset], period, KINDS[kind])
 
-    made, opened = call.app.bulk_files.open_file(name, _stamp_of(call), make, _account_of(call))
-    if made.too_long:
+    built_file, stream = call.app.bulk_files.open_file(name, _get_data_stamp(call), make, _build_account_key(call))
+    if built_file.too_long:
         raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
-    if opened is None:
+    if stream is None:
         days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
         raise ApiError("NOT_FOUND", f"Nothing of {dataset} that is held was filed {days}.")
-    return made, opened
+    return built_file, stream
 
 
-def settle(call: Call, name: str) -> None:
-    """Note that the caller pays for a file that it may have had made."""
-    call.app.bulk_files.settle(name, _account_of(call))
+def settle_file(call: Call, name: str) -> None:
+    """Note that the caller pays for a file that may have been built for it."""
+    call.app.bulk_files.settle(name, _build_account_key(call))
 
 
-def _stamp_of(call: Call) -> str:
+def _get_data_stamp(call: Call) -> str:
     return call.caller.data_stamp if call.caller else ""
 
 
-def _account_of(call: Call) -> tuple[str, int]:
-    """The key of the caller in the allowance for refunded calls."""
+def _build_account_key(call: Call) -> tuple[str, int]:
+    """Return the caller's key in the CPU allowance for refunded calls."""
     return "user", call.user_id
 
 
-def _period(text: str, call: Call, param: str) -> FiledPeriod:
+def _parse_period(text: str, call: Call, param: str) -> FiledPeriod:
     try:
         period = bulk_datasets.parse_period(text)
     except ValueError:
@@ -245,49 +252,51 @@ def _period(text: str, call: Call, param: str) -> FiledPeriod:
     return period
 
 
-def _parts(name: str) -> tuple[str, str, str]:
-    """Dataset, period and kind of a file name."""
+def _split_name(name: str) -> tuple[str, str, str]:
+    """Return dataset, period and format of a file name."""
     stem, kind, _ = name.rsplit(".", 2)
-    dataset = next(one for one in DATASETS if stem.startswith(f"{one}-"))
+    dataset = next(name_of_dataset for name_of_dataset in DATASETS if stem.startswith(f"{name_of_dataset}-"))
     return dataset, stem.removeprefix(f"{dataset}-"), kind
 
 
-def _files(call: Call, dataset: str | None) -> list[PeriodFile]:
+def _list_files(call: Call, dataset: str | None) -> list[PeriodFile]:
     return [
-        _listed(name, made) for name, made in call.app.bulk_files.list_files() if dataset in (None, _parts(name)[0])
+        _build_period_file(name, built_file)
+        for name, built_file in call.app.bulk_files.list_files()
+        if dataset in (None, _split_name(name)[0])
     ]
 
 
-def _shard(place: int, one: PeriodFile) -> FactsShard:
-    path = f"{API}/xbrl/bulk/facts/{one['filename']}"
-    return {**one, "shard_index": place, "filing_id_lo": None, "filing_id_hi": None, "download_path": path}
+def _build_shard(position: int, period_file: PeriodFile) -> FactsShard:
+    path = f"{API}/xbrl/bulk/facts/{period_file['filename']}"
+    return {**period_file, "shard_index": position, "filing_id_lo": None, "filing_id_hi": None, "download_path": path}
 
 
-def _listed(name: str, made: BuiltFile) -> PeriodFile:
-    dataset, text, kind = _parts(name)
-    period = bulk_datasets.parse_period(text)
-    over = bulk_datasets.is_over(period, made.built_at)
+def _build_period_file(name: str, built_file: BuiltFile) -> PeriodFile:
+    dataset, period_text, kind = _split_name(name)
+    period = bulk_datasets.parse_period(period_text)
+    is_over = bulk_datasets.is_over(period, built_file.built_at)
     return {
         "dataset": dataset,
         "filename": name,
         "format": "csv" if kind == "csv" else "ndjson",
         "first_day": period.first.isoformat(),
         "last_day": period.last.isoformat(),
-        "complete": over,
-        "reason": None if over else f"made before the end of {period.last}",
-        "row_count": made.rows,
-        "byte_size": made.size,
-        "sha256": made.sha256,
-        "generated_at": iso(made.built_at),
+        "complete": is_over,
+        "reason": None if is_over else f"made before the end of {period.last}",
+        "row_count": built_file.rows,
+        "byte_size": built_file.size,
+        "sha256": built_file.sha256,
+        "generated_at": iso(built_file.built_at),
         "download_path": f"{API}/xbrl/bulk/{name}",
     }
 
 
-def _pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Iterator[tuple[bytes, int]]:
-    """The table in pieces, all of one moment of the data, each with the number of its rows."""
+def _iter_pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Iterator[tuple[bytes, int]]:
+    """Yield the table in pieces with their numbers of rows, all from one moment of the data."""
     with app.db.read() as tx:
-        rows, head = bulk_datasets.iter_rows(tx, dataset, period), True
-        while batch := [dict(row) for row in islice(rows, BATCH)]:
-            for piece in iter_table_chunks(kind, dataset.columns, batch, with_header=head):
+        rows, is_first = bulk_datasets.iter_rows(tx, dataset, period), True
+        while batch := [dict(row) for row in islice(rows, BATCH_ROWS)]:
+            for piece in iter_table_chunks(kind, dataset.columns, batch, with_header=is_first):
                 yield piece, len(batch)
-            head = False
+            is_first = False

@@ -1,4 +1,7 @@
-"""Files of the insiders' forms of a month: those that have been made, where one is fetched, and making one."""
+"""Monthly bulk files of insider forms under the paths that existing clients call.
+
+They are bulk files (``web/bulk.py``) of a month: an index, the URL of one, and building one.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.records import Time, Url
 from finapi.store.file_cache import BuiltFile, FileNotReadyError
-from finapi.web.bulk import open_file, settle
+from finapi.web.bulk import open_file, settle_file
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
@@ -21,7 +24,7 @@ _NAME = re.compile(r"form-([0-9]+)-([0-9]{4})-([0-9]{2})[.](?:csv|ndjson)[.]gz",
 
 
 class MonthFile(TypedDict):
-    """A file of a month that has been made."""
+    """A built file of a month."""
 
     year: int
     month: int
@@ -33,14 +36,14 @@ class MonthFile(TypedDict):
 
 
 class MonthIndex(TypedDict):
-    """The files of months that have been made of a form and are kept."""
+    """The built monthly files of a form."""
 
     form_type: str
     files: list[MonthFile]
 
 
 class MonthLink(TypedDict):
-    """Where a file is fetched, with the key and for tokens as any call. ``expires_at`` is null: the URL stays."""
+    """The URL of a file. It needs a key and costs tokens like any call, and never expires."""
 
     download_url: Url
     filename: str
@@ -51,7 +54,7 @@ class MonthLink(TypedDict):
 
 
 class MonthJob(TypedDict):
-    """The making of a file. ``estimated_seconds`` is 0 when it is there and null, as nobody knows, while it is made."""
+    """The building of a file. ``estimated_seconds`` is 0 for a built file, and null while it is being built."""
 
     job_id: str
     queued_at: Time
@@ -80,66 +83,70 @@ FILE_PARAMS = (
 GENERATE_PARAMS = (_FORM, _YEAR, _MONTH)
 
 
-def index(call: Call) -> Response:
-    """The files of months that have been made of a form, by name."""
+def list_month_files(call: Call) -> Response:
+    """Return the built monthly files of a form, by name."""
     form = call.params["form_type"]
-    found = ((_NAME.fullmatch(name), made) for name, made in call.app.bulk_files.list_files())
-    files = [_month_file(parts, made) for parts, made in found if parts is not None and parts[1] == form]
+    matches = ((_NAME.fullmatch(name), built_file) for name, built_file in call.app.bulk_files.list_files())
+    files = [
+        _build_month_file(parts, built_file) for parts, built_file in matches if parts is not None and parts[1] == form
+    ]
     answer: MonthIndex = {"form_type": form, "files": files}
     return call.bare_object(answer)
 
 
-def file(call: Call) -> Response:
-    """Where the file of a month is fetched, which is made now if it is not there."""
-    name, form, year = call.params["filename"], call.params["form_type"], call.params["year"]
+def get_month_file(call: Call) -> Response:
+    """Return the URL of a monthly file, which is built first if necessary."""
+    name = call.params["filename"]
+    form = call.params["form_type"]
+    year = call.params["year"]
     if not name.startswith(f"form-{form}-{year}-"):
         raise ApiError("NOT_FOUND", f"{name} is not of form {form} and the year {year}.")
-    made, opened = open_file(call, name, "filename")
-    opened.close()
-    settle(call, name)
+    built_file, stream = open_file(call, name, "filename")
+    stream.close()
+    settle_file(call, name)
     answer: MonthLink = {
         "download_url": f"{call.app.config.public_url}{API}/xbrl/bulk/{name}",
         "filename": name,
-        "row_count": made.rows,
-        "size_bytes": made.size,
-        "sha256": made.sha256,
+        "row_count": built_file.rows,
+        "size_bytes": built_file.size,
+        "sha256": built_file.sha256,
         "expires_at": None,
     }
     return call.bare_object(answer)
 
 
-def generate(call: Call) -> Response:
-    """Make the CSV of a month; of calls at once one does, and the others are told since when."""
-    job = f"form-{call.params['form_type']}-{call.params['year']}-{call.params['month']:02}"
-    name = f"{job}.csv.gz"
+def generate_month_file(call: Call) -> Response:
+    """Build the CSV file of a month. While another call builds it, return the time at which that call began."""
+    job_id = f"form-{call.params['form_type']}-{call.params['year']}-{call.params['month']:02}"
+    name = f"{job_id}.csv.gz"
     try:
-        made, opened = open_file(call, name, "month")
-    except FileNotReadyError as being:
-        if being.name != name:
+        built_file, stream = open_file(call, name, "month")
+    except FileNotReadyError as building:
+        if building.name != name:
             raise
-        settle(call, name)
-        return call.bare_object(_job(job, being.began, done=False))
-    opened.close()
-    settle(call, name)
-    return call.bare_object(_job(job, made.built_at, done=True))
+        settle_file(call, name)
+        return call.bare_object(_build_job(job_id, building.began, is_done=False))
+    stream.close()
+    settle_file(call, name)
+    return call.bare_object(_build_job(job_id, built_file.built_at, is_done=True))
 
 
-def _job(job: str, when: datetime, *, done: bool) -> MonthJob:
+def _build_job(job_id: str, queued_at: datetime, *, is_done: bool) -> MonthJob:
     return {
-        "job_id": job,
-        "queued_at": iso(when),
-        "estimated_seconds": 0 if done else None,
-        "status": "completed" if done else "running",
+        "job_id": job_id,
+        "queued_at": iso(queued_at),
+        "estimated_seconds": 0 if is_done else None,
+        "status": "completed" if is_done else "running",
     }
 
 
-def _month_file(parts: re.Match[str], made: BuiltFile) -> MonthFile:
+def _build_month_file(parts: re.Match[str], built_file: BuiltFile) -> MonthFile:
     return {
         "year": int(parts[2]),
         "month": int(parts[3]),
         "filename": parts[0],
-        "row_count": made.rows,
-        "size_bytes": made.size,
-        "sha256": made.sha256,
-        "generated_at": iso(made.built_at),
+        "row_count": built_file.rows,
+        "size_bytes": built_file.size,
+        "sha256": built_file.sha256,
+        "generated_at": iso(built_file.built_at),
     }

@@ -37,7 +37,7 @@ class Exchange:
 
     @property
     def owners(self) -> tuple[Hashable, ...]:
-        """The address and, if it is known, the account that count for what the server stores of this call."""
+        """Return the address and, if known, the account whose shares of memory and disk this call uses."""
         owners: tuple[Hashable, ...] = () if self.request is None else (self.request.address,)
         return owners if self.caller is None else (*owners, ("user", self.caller.id))
 

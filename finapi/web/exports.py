@@ -94,7 +94,7 @@ class StreamedExport:
             self.close()
 
     def close(self) -> None:
-        """End the export. A server calls this whatever happened before (PEP 3333); calling it again does nothing."""
+        """End the export. A server always calls this at the end (PEP 3333). A second call does nothing."""
         self._resources.close()
         if self._is_closed:
             return
@@ -188,10 +188,10 @@ class ListReader:
         self.remaining_rows = self.max_rows if self.requested_rows is None else self.requested_rows
         self.has_more = False
         self.next_cursor: Any = None
-        self._given = {**call.params, **call.body}
+        self._parameters = {**call.params, **call.body}
         self._position: dict[str, Any] = {}  # The parameters that choose where the next page begins.
         if page_params is not None:
-            self._position[page_params.offset] = self._given.get(page_params.offset, 0)
+            self._position[page_params.offset] = self._parameters.get(page_params.offset, 0)
 
     def _parse_limit(self) -> int | None:
         """Return the number of rows that the caller requested, None for all."""
@@ -220,7 +220,7 @@ class ListReader:
         return page
 
     def _advance(self, page: TablePage, size: int, page_params: PageParams) -> None:
-        """Note what a page of at most ``size`` rows says about the pages behind it."""
+        """Set the position behind a page of at most ``size`` rows, and whether rows follow."""
         paging = page.meta.get("pagination", page.meta)
         self.remaining_rows -= len(page.rows)
         self.next_cursor = paging.get("next_cursor")
@@ -258,7 +258,7 @@ class ListReader:
         return last_row.has_more
 
     def build_response(self, page: TablePage, body: bytes, *, has_more: bool) -> Response:
-        """Return the response with this body, whose headers say what follows the rows that were requested."""
+        """Return the response with this body. Its headers lead to the rows after the requested ones."""
         paging = page.meta.get("pagination", page.meta)
         if self.page_params is None:
             headers = self.call.build_table_headers(page.meta)
@@ -269,7 +269,7 @@ class ListReader:
         has_link = has_more and request.method in ("GET", "HEAD") and self.requested_rows is not None
         if has_link and self.page_params is not None and self.requested_rows is not None:
             query = {name: values for name, values in request.query.items() if name != "apiKey"}
-            next_offset = self._given.get(self.page_params.offset, 0) + self.requested_rows
+            next_offset = self._parameters.get(self.page_params.offset, 0) + self.requested_rows
             query[self.page_params.offset] = [str(next_offset)]
             path = quote(request.path, safe="/%")
             headers["Link"] = f'<{path}?{urlencode(query, doseq=True)}>; rel="next"'
@@ -277,7 +277,7 @@ class ListReader:
 
     def _call_handler(self, size: int) -> TablePage | Response:
         """Return the page of ``size`` rows at the current position, or the response of a handler that returns none."""
-        taken: list[TablePage] = []
+        exported_pages: list[TablePage] = []
         params, body = self.call.params, self.call.body
         if self.page_params is not None:
             page_values = {self.page_params.limit: size, **self._position}
@@ -285,8 +285,8 @@ class ListReader:
                 body = {**body, **page_values}
             else:
                 params = {**params, **page_values}
-        response = self.call.route.handler(self.call._replace(params=params, body=body, exported_pages=taken))
-        return taken[0] if taken else response
+        response = self.call.route.handler(self.call._replace(params=params, body=body, exported_pages=exported_pages))
+        return exported_pages[0] if exported_pages else response
 
 
 def _compress(chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -41,8 +41,11 @@ def _check_origin(config: Config, origin: str | None) -> None:
     if origin is None:
         return
     try:
-        own, theirs = urlsplit(config.public_url), urlsplit(origin)
-        allowed = theirs.hostname in _LOCAL_HOSTS or (own.scheme, own.netloc) == (theirs.scheme, theirs.netloc)
+        own_url, origin_url = urlsplit(config.public_url), urlsplit(origin)
+        allowed = origin_url.hostname in _LOCAL_HOSTS or (own_url.scheme, own_url.netloc) == (
+            origin_url.scheme,
+            origin_url.netloc,
+        )
     except ValueError:
         allowed = False
     if not allowed:

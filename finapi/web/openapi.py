@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document, made from the route table, the parameters and the records that the handlers declare.
+"""The OpenAPI 3.1 document, built from the route table, the parameters and the records that handlers declare.
 
-Examples are real answers of the demo's data, kept in ``examples.json`` by operation (``python -m tests.examples``).
+Examples are real responses of the demo. ``examples.json`` has them by operation (``python -m tests.examples``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from finapi.web.http.schema import (
 from finapi.web.http.tables import CSV, MAX_ROWS, MEDIA_TYPE_BY_FORMAT, NDJSON, render_csv, render_ndjson
 
 _ACCESSION = "[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6}"
-# What texts of a kind look like, as far as a schema can tell: a CUSIP's check digit is left to its format.
+# The schemas of parameter kinds. A pattern cannot check the check digit of a CUSIP.
 _TYPES: dict[str, Schema] = {
     "integer": {"type": "integer"},
     "number": {"type": "number"},
@@ -78,7 +78,7 @@ any spelling, CIKs with or without leading zeros, accession numbers with or with
 demo data, lists cut short."""
 _CHANGED = "What changed in which version."
 
-# What an operation is for and one thing to know of it, by its id; what it costs follows from its route.
+# The description of each operation by its id. The sentence about its cost is added from the route.
 ABOUT: dict[str, str] = tomllib.loads((get_package_folder("finapi.web") / "about.toml").read_text(encoding="utf-8"))
 
 # By the first segment after /api/v1, or the path itself.
@@ -112,14 +112,14 @@ TAGS = {
 }
 
 
-def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
-    """The document of these routes, as JSON values; ``public_url`` is its server, "/" when empty."""
-    answers, going = Answers(), any(route.deprecated for route in routes)
+def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the document of these routes as JSON values. ``public_url`` is its server, or "/" if it is empty."""
+    answers, has_deprecated = ResponseCollector(), any(route.deprecated for route in routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in routes if not route.page):
         for path in route.paths[:2]:
-            paths.setdefault(path, {})[route.method.lower()] = _operation(route, path, answers)
-    used = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
+            paths.setdefault(path, {})[route.method.lower()] = _build_operation(route, path, answers)
+    used_tags = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -132,9 +132,9 @@ def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
         },
         **({"externalDocs": {"url": f"{public_url}/changelog", "description": _CHANGED}} if public_url else {}),
         "servers": [{"url": public_url or "/"}],
-        "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used],
+        "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used_tags],
         "paths": paths,
-        "webhooks": {name: {"post": _webhook(name)} for name in EVENTS},
+        "webhooks": {name: {"post": _build_webhook(name)} for name in EVENTS},
         "components": {
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -142,7 +142,9 @@ def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
             "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY, "Format": _FORMAT},
-            "headers": {name: one for name, one in HEADERS.items() if going or name not in _OF_GOING},
+            "headers": {
+                name: header for name, header in HEADERS.items() if has_deprecated or name not in _DEPRECATION_HEADERS
+            },
             "schemas": answers.schemas,
             "responses": answers.responses,
             "examples": answers.examples,
@@ -150,19 +152,19 @@ def document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
+def _build_operation(route: Route, path: str, answers: ResponseCollector) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": operation_id(route, path),
-        "tags": [_tag(path)],
+        "tags": [_get_tag(path)],
         "summary": route.summary,
-        "description": _about(route),
+        "description": _describe_operation(route),
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
-        "responses": answers.of(route),
+        "responses": answers.build_responses(route),
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
-    parameters = [_parameter(param) for param in route.params]
+    parameters = [_build_parameter(param) for param in route.params]
     if route.idempotent:
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     if route.tables:
@@ -170,44 +172,46 @@ def _operation(route: Route, path: str, answers: Answers) -> dict[str, Any]:
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
-        operation["requestBody"] = _body(route)
+        operation["requestBody"] = _build_body(route)
     return operation
 
 
-def _about(route: Route) -> str:
-    said = [ABOUT.get(operation_id(route), "")]
-    said += [f"Not served, and refused: {', '.join(route.unserved)}."] if route.unserved else []
+def _describe_operation(route: Route) -> str:
+    sentences = [ABOUT.get(operation_id(route), "")]
+    sentences += [f"Not served, and refused: {', '.join(route.unserved)}."] if route.unserved else []
     plural = "" if route.cost == 1 else "s"
-    said += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
-    return " ".join(said).strip()
+    sentences += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
+    return " ".join(sentences).strip()
 
 
-def _tag(path: str) -> str:
+def _get_tag(path: str) -> str:
     path = path.replace("/insider-module/api/", "/api/v1/")
     return path.split("/")[3] if path.startswith("/api/v1/") else "service"
 
 
-def _webhook(name: str) -> dict[str, Any]:
-    """What a receiver is sent for an event of this type (DECISIONS 9)."""
+def _build_webhook(name: str) -> dict[str, Any]:
+    """Return the request that a receiver gets for an event of this type (DECISIONS 9)."""
     summary, schema, body = EVENTS[name]
+    condition = _TOPIC_DESCRIPTION if name in users.TOPICS else ""
+    description = f"{_WEBHOOK_DESCRIPTION}{condition}; free. One delivery_id may come twice."
     return {
         "operationId": f"on_{re.sub(r'[.]', '_', name)}",
         "tags": ["webhooks"],
         "summary": summary,
-        "description": f"{_SENT}{_ON_WISH if name in users.TOPICS else ''}; free. One delivery_id may come twice.",
+        "description": description,
         "security": [],
         "parameters": [
             {"name": header, "in": "header", "required": True, "description": text, "schema": TEXT}
-            for header, text in _SIGNED.items()
+            for header, text in _SIGNATURE_HEADERS.items()
         ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": body}}},
         "responses": {"200": {"description": "Received. Anything else, a redirect too, is tried again three times."}},
     }
 
 
-_SENT = "For the account's receiver"
-_ON_WISH = " where it switched the topic on (PUT /api/v1/user/)"
-_SIGNED = {
+_WEBHOOK_DESCRIPTION = "For the account's receiver"
+_TOPIC_DESCRIPTION = " where it switched the topic on (PUT /api/v1/user/)"
+_SIGNATURE_HEADERS = {
     "webhook-id": "The delivery's id, the same in every attempt.",
     "webhook-timestamp": "When the attempt was made, in seconds since 1970.",
     "webhook-signature": "v1 and the signature, one for each secret in force (Standard Webhooks 1.0).",
@@ -240,24 +244,25 @@ _SECURITY: dict[str, list[dict[str, list[str]]]] = {
 }
 
 
-def _body(route: Route) -> dict[str, Any]:
+def _build_body(route: Route) -> dict[str, Any]:
     fields = route.body or ()
-    schema: Schema = {"type": "object", "properties": {field.name: _member(field) for field in fields}}
+    schema: Schema = {"type": "object", "properties": {field.name: _build_member(field) for field in fields}}
     required = [field.name for field in fields if field.required]
     if required:
         schema["required"] = required
     for field in (field for field in fields if field.alternative):
-        # Where both are missing or hold nothing it does not fit. Some generators read no schema that is a boolean.
+        # The body is invalid if both fields are missing or empty. Some generators cannot read a boolean schema, so an
+        # empty field is written as ``{"not": {}}``.
         none: Schema = {"maxItems": 0} if field.kind == "words" else {"not": {}}
         schema["not"] = {"properties": {field.name: none, field.alternative: none}}
-    shown = {field.name: _example(field) for field in fields if field.required or field.example != ""}
+    example = {field.name: _parse_example(field) for field in fields if field.required or field.example != ""}
     described = f"A JSON object of at most {route.body_limit:,} bytes."
-    content = {"application/json": {"schema": schema, "example": shown}}
+    content = {"application/json": {"schema": schema, "example": example}}
     return {"required": True, "description": described, "content": content}
 
 
-def _member(field: Field) -> Schema:
-    schema = _schema(field)
+def _build_member(field: Field) -> Schema:
+    schema = _build_schema(field)
     if field.nullable:
         schema["type"] = [schema["type"], "null"]
         if "enum" in schema:
@@ -265,12 +270,12 @@ def _member(field: Field) -> Schema:
     if field.help:
         schema["description"] = field.help
     if field.example != "":
-        schema["examples"] = [_example(field)]
+        schema["examples"] = [_parse_example(field)]
     return schema
 
 
-def _parameter(param: Param) -> dict[str, Any]:
-    schema = _schema(param)
+def _build_parameter(param: Param) -> dict[str, Any]:
+    schema = _build_schema(param)
     if param.default not in (None, ()):
         schema["default"] = param.default
     described: dict[str, Any] = {
@@ -283,29 +288,30 @@ def _parameter(param: Param) -> dict[str, Any]:
     if param.empty_is_default:
         described["allowEmptyValue"] = True
     if param.example:
-        described["example"] = _example(param)
+        described["example"] = _parse_example(param)
     if param.kind == "words":
         described |= {"style": "form", "explode": False}
     return described
 
 
-def _schema(param: Param) -> Schema:
-    """What a parameter takes. A number beyond a bound that clamps is not wrong."""
-    body, allowed = param.location == "body", _told(param.accepted_names)
+def _build_schema(param: Param) -> Schema:
+    """Return the JSON Schema of a parameter. A bound that clamps is left out, as values beyond it are valid."""
+    body = param.location == "body"
+    allowed = _deduplicate_names(param.accepted_names)
     text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH if body else MAX_LENGTH}
     if param.kind == "words":
-        like: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
-        plain = text if body else {"type": "string", **like}
+        word_schema: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
+        plain = text if body else {"type": "string", **word_schema}
         words = array_schema(enum_schema(*allowed) if allowed else _TYPES.get(param.word_kind, plain))
-        least = param.minimum or (0 if body else 1)
-        bounds = {"maxItems": param.maximum or MAX_WORDS, **({"minItems": least} if least else {})}
-        if least > 1:  # repeats count once
+        min_items = param.minimum or (0 if body else 1)
+        bounds = {"maxItems": param.maximum or MAX_WORDS, **({"minItems": min_items} if min_items else {})}
+        if min_items > 1:  # Repeated words count once.
             bounds["uniqueItems"] = True
         return words if body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
     if isinstance(param, Field) and param.kind == "object":
-        return {"type": "object", "properties": {one.name: _member(one) for one in param.members}}
+        return {"type": "object", "properties": {member.name: _build_member(member) for member in param.members}}
     if param.kind == "values":
         return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":
@@ -313,8 +319,8 @@ def _schema(param: Param) -> Schema:
         orders: Schema = {"anyOf": [order, {"type": "object", "properties": {"order": order}, "required": ["order"]}]}
         column: Schema = {"type": "object", "additionalProperties": orders, "propertyNames": enum_schema(*allowed)}
         column |= {"minProperties": 1, "maxProperties": 1}
-        one = {"anyOf": [enum_schema(*allowed), column]}
-        return {"anyOf": [enum_schema(*allowed), {**array_schema(one), "minItems": 1, "maxItems": 1}]}
+        member = {"anyOf": [enum_schema(*allowed), column]}
+        return {"anyOf": [enum_schema(*allowed), {**array_schema(member), "minItems": 1, "maxItems": 1}]}
     if allowed:
         return enum_schema(*allowed)
     if param.pattern:
@@ -333,16 +339,16 @@ def _schema(param: Param) -> Schema:
     return schema
 
 
-def _told(names: Iterable[str]) -> list[str]:
-    """The names, of those that differ in marks alone the first: to generators they are one."""
-    told: dict[str, str] = {}
+def _deduplicate_names(names: Iterable[str]) -> list[str]:
+    """Return the names without those that differ from an earlier one only in punctuation, as generators would clash."""
+    names_by_key: dict[str, str] = {}
     for name in names:
-        told.setdefault(re.sub(r"\W", "_", name.lower()), name)
-    return list(told.values())
+        names_by_key.setdefault(re.sub(r"\W", "_", name.lower()), name)
+    return list(names_by_key.values())
 
 
-def _example(param: Param) -> Any:
-    """The example of a parameter as the JSON that it is."""
+def _parse_example(param: Param) -> Any:
+    """Return the example of a parameter as a JSON value."""
     if param.kind == "boolean":
         return param.example in (True, "true")
     if param.kind == "words" and isinstance(param.example, str):
@@ -352,7 +358,7 @@ def _example(param: Param) -> Any:
 
 # ---- answers
 
-_SAID = {
+_ERROR_DESCRIPTIONS = {
     400: "A parameter or the body is invalid; details names which.",
     401: "No valid credential, or a wrong password.",
     402: "The token balance is below the cost of the call.",
@@ -369,8 +375,8 @@ _SAID = {
     504: "The call took longer than the server allows; a metered call was refunded.",
 }
 
-# Codes that one operation alone is answered with.
-_OF_ONE = {
+# Error codes of single operations.
+_CODES_OF_OPERATION = {
     "post_auth_redeem_invite": ("INVALID_INVITE", "INVITE_USED"),
     "post_auth_register": ("EMAIL_EXISTS", "INVALID_INVITE", "INVITE_USED", "MAIL_FAILED"),
     "get_auth_verifyEmail": ("INVALID_TOKEN",),
@@ -378,53 +384,53 @@ _OF_ONE = {
     "put_auth_newpassword": ("INVALID_TOKEN",),
     "post_billing_quota": ("INSUFFICIENT_BALANCE",),
 }
-# What a status says beside that where it has codes of its own.
-_OWN_SAID = {
+# Sentences that are added to the description of a status of one operation.
+_EXTRA_DESCRIPTIONS = {
     ("post_auth_register", 500): " MAIL_FAILED: the account exists, but its verification mail could not be sent; "
     "POST /api/v1/auth/resend-verification sends it again."
 }
-_OWN = {code for codes in _OF_ONE.values() for code in codes}
-_OF_DATA_ONLY = {"UNKNOWN_TICKER", "NOT_COVERED"}
+_SPECIAL_CODES = {code for codes in _CODES_OF_OPERATION.values() for code in codes}
+_DATA_CODES = {"UNKNOWN_TICKER", "NOT_COVERED"}
 
 
-def _header(description: str, schema: Schema, *, always: bool = True) -> dict[str, Any]:
+def _build_header(description: str, schema: Schema, *, always: bool = True) -> dict[str, Any]:
     return {"description": description, "schema": schema, **({"required": True} if always else {})}
 
 
 _SECONDS: Schema = {"type": "integer", "minimum": 0}
 HEADERS: dict[str, dict[str, Any]] = {
-    "X-API-Version": _header("The version of this document.", TEXT),
-    "X-Request-ID": _header(
+    "X-API-Version": _build_header("The version of this document.", TEXT),
+    "X-Request-ID": _build_header(
         "The caller's X-Request-ID (1-191 visible ASCII characters), else ours.",
         {"type": "string", "minLength": 1, "maxLength": 191},
     ),
-    "X-RateLimit-Limit": _header("Requests allowed in the window with the least left.", INTEGER),
-    "X-RateLimit-Remaining": _header("Requests left in that window.", INTEGER),
-    "X-RateLimit-Reset": _header("When the window is full again, in seconds since 1970.", INTEGER),
-    "X-Tokens-Charged": _header("Tokens charged: 0 if the call is free, failed or was answered 304.", _SECONDS),
-    "ETag": _header("Version of this answer. Sent as If-None-Match, the call is free while it is current.", TEXT),
-    "Retry-After": _header("Seconds to wait.", _SECONDS),
-    "CpuRetryAfter": _header(
+    "X-RateLimit-Limit": _build_header("Requests allowed in the window with the least left.", INTEGER),
+    "X-RateLimit-Remaining": _build_header("Requests left in that window.", INTEGER),
+    "X-RateLimit-Reset": _build_header("When the window is full again, in seconds since 1970.", INTEGER),
+    "X-Tokens-Charged": _build_header("Tokens charged: 0 if the call is free, failed or was answered 304.", _SECONDS),
+    "ETag": _build_header("Version of this answer. Sent as If-None-Match, the call is free while it is current.", TEXT),
+    "Retry-After": _build_header("Seconds to wait.", _SECONDS),
+    "CpuRetryAfter": _build_header(
         "Seconds to wait, if calls that were refunded or refused took too much CPU time.", _SECONDS, always=False
     ),
-    "WWW-Authenticate": _header("Accepted credentials (RFC 9110).", TEXT),
-    "Allow": _header("Methods allowed here.", TEXT),
-    "Location": _header("The page.", {"type": "string", "format": "uri-reference"}),
-    "Idempotent-Replayed": _header("true: a repeat; nothing was done again.", enum_schema("true"), always=False),
-    "Deprecation": _header("Since when the route is deprecated (RFC 9745).", TEXT),
-    "Sunset": _header("When it stops answering (RFC 8594).", TEXT),
-    "Link": _header("The changelog, and what to call instead.", TEXT),
-    "NextLink": _header("CSV and NDJSON: rel=next, the next page of a list cut by limit.", TEXT, always=False),
-    "X-Has-More": _header("CSV and NDJSON: whether rows follow.", enum_schema("true", "false"), always=False),
-    "X-Next-Cursor": _header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
-    "X-Total-Characters": _header("Characters of the whole document, of which this may be a part.", INTEGER),
-    "X-Total-Count": _header("CSV and NDJSON: rows in all.", INTEGER, always=False),
-    "X-Window": _header("Tables and bare lists: the windows of the list, as meta has them.", TEXT, always=False),
+    "WWW-Authenticate": _build_header("Accepted credentials (RFC 9110).", TEXT),
+    "Allow": _build_header("Methods allowed here.", TEXT),
+    "Location": _build_header("The page.", {"type": "string", "format": "uri-reference"}),
+    "Idempotent-Replayed": _build_header("true: a repeat; nothing was done again.", enum_schema("true"), always=False),
+    "Deprecation": _build_header("Since when the route is deprecated (RFC 9745).", TEXT),
+    "Sunset": _build_header("When it stops answering (RFC 8594).", TEXT),
+    "Link": _build_header("The changelog, and what to call instead.", TEXT),
+    "NextLink": _build_header("CSV and NDJSON: rel=next, the next page of a list cut by limit.", TEXT, always=False),
+    "X-Has-More": _build_header("CSV and NDJSON: whether rows follow.", enum_schema("true", "false"), always=False),
+    "X-Next-Cursor": _build_header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
+    "X-Total-Characters": _build_header("Characters of the whole document, of which this may be a part.", INTEGER),
+    "X-Total-Count": _build_header("CSV and NDJSON: rows in all.", INTEGER, always=False),
+    "X-Window": _build_header("Tables and bare lists: the windows of the list, as meta has them.", TEXT, always=False),
 }
-_OF_GOING = ("Deprecation", "Sunset", "Link")  # of a route that is going away
-_LIMITS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_DEPRECATION_HEADERS = ("Deprecation", "Sunset", "Link")  # Of a deprecated route.
+_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
-# The chain of a new account, and lists that lead to what they list: (operation, link) -> the link.
+# Links from the response of an operation to another one, by operation id and name.
 LINKS: dict[str, dict[str, dict[str, Any]]] = {
     "post_auth_redeem_invite": {
         "register": {
@@ -485,7 +491,7 @@ ERROR: Schema = {
         "timestamp": TIME,
     },
 }
-_BESIDE = {
+_BALANCE_MEMBERS = {
     "current_balance": INTEGER,
     "required_cost": INTEGER,
     "next_refill_at": nullable_schema(TIME),
@@ -494,17 +500,17 @@ _BESIDE = {
 }
 INSUFFICIENT: Schema = {
     "type": "object",
-    "required": [*ERROR["required"], *_BESIDE],
+    "required": [*ERROR["required"], *_BALANCE_MEMBERS],
     "properties": {
         **ERROR["properties"],
         "error": const_schema("insufficient_tokens"),
         "code": const_schema("insufficient_tokens"),
-        **_BESIDE,
+        **_BALANCE_MEMBERS,
     },
 }
 
-# What an error of a code is shown with beside its message.
-_SHOWN_BESIDE: dict[str, dict[str, Any]] = {
+# Members that the example of an error has in addition to its message.
+_EXTRA_EXAMPLE_MEMBERS: dict[str, dict[str, Any]] = {
     "INVALID_PARAM": {"details": {"param": "limit", "expected": "integer"}},
     "insufficient_tokens": {
         "current_balance": 3,
@@ -516,143 +522,157 @@ _SHOWN_BESIDE: dict[str, dict[str, Any]] = {
 }
 
 
-class Answers:
-    """The answers of operations, and the components that they share, collected on the way."""
+class ResponseCollector:
+    """Builds the responses of operations and collects the components that they share."""
 
     def __init__(self) -> None:
         self.schemas: dict[str, Schema] = {"Error": ERROR, "InsufficientTokens": INSUFFICIENT}
         self.examples: dict[str, Any] = {}
         self.responses: dict[str, Any] = {}
-        self._names: dict[int, str] = {}
-        self._shown: dict[str, Any] = json.loads(
+        self._component_by_schema_id: dict[int, str] = {}
+        self._examples_by_operation: dict[str, Any] = json.loads(
             (get_package_folder("finapi.web") / "examples.json").read_text(encoding="utf-8")
         )
 
-    def of(self, route: Route) -> dict[str, Any]:
-        """The ``responses`` of an operation."""
-        found = {str(status): self._success(route, status) for status in route.answers if status != 304}
+    def build_responses(self, route: Route) -> dict[str, Any]:
+        """Return the ``responses`` of an operation."""
+        responses = {str(status): self._build_success(route, status) for status in route.answers if status != 304}
         if route.cacheable or 304 in route.answers:
-            found["304"] = {"description": "Not modified; free.", "headers": _headers(*_always(route), "ETag")}
-        return found | {str(status): self._error(route, status) for status in sorted(errors(route))}
+            responses["304"] = {
+                "description": "Not modified; free.",
+                "headers": _refer_to_headers(*_list_common_headers(route), "ETag"),
+            }
+        return responses | {
+            str(status): self._build_error(route, status) for status in sorted(list_error_statuses(route))
+        }
 
-    def _success(self, route: Route, status: int) -> dict[str, Any]:
-        headers = [*_always(route)]
+    def _build_success(self, route: Route, status: int) -> dict[str, Any]:
+        headers = [*_list_common_headers(route)]
         if status == 302:
-            return {"description": "On to the page.", "headers": _headers(*headers, "Location")}
-        headers += _LIMITS if route.zone else ()
+            return {"description": "On to the page.", "headers": _refer_to_headers(*headers, "Location")}
+        headers += _LIMIT_HEADERS if route.zone else ()
         headers += ["ETag"] if route.cacheable or 304 in route.answers else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
         headers += PAGING_HEADERS.values() if route.tables else ()
-        headers += [WINDOW_HEADER] if route.lists and any(one.is_window for one in route.params) else []
+        headers += [WINDOW_HEADER] if route.lists and any(param.is_window for param in route.params) else []
         headers += ["X-Total-Characters"] if "text/html" in route.media else []
-        said = route.summary + (
+        description = route.summary + (
             ". As CSV or NDJSON (x-tables) when Accept or format asks for it." if route.tables else ""
         )
-        answer: dict[str, Any] = {"description": said, "headers": _headers(*headers), "content": self._content(route)}
+        answer: dict[str, Any] = {
+            "description": description,
+            "headers": _refer_to_headers(*headers),
+            "content": self._build_content(route),
+        }
         if route.tables:
-            answer["headers"].setdefault("Link", _headers("NextLink")["NextLink"])
-            answer["x-tables"] = self._tables(route)
+            answer["headers"].setdefault("Link", _refer_to_headers("NextLink")["NextLink"])
+            answer["x-tables"] = self._build_tables(route)
         links = LINKS.get(operation_id(route))
         return answer if links is None else {**answer, "links": links}
 
-    def _content(self, route: Route) -> dict[str, Any]:
+    def _build_content(self, route: Route) -> dict[str, Any]:
         if BINARY_MEDIA_TYPE in route.media:
             return {BINARY_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}
         if route.media:
             return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
         operation = operation_id(route)
-        schema, name = route.schema, _pascal(operation)
-        # One component for a record, however many routes answer it.
-        component = self._names.setdefault(id(schema), name)
+        schema, name = route.schema, _to_pascal_case(operation)
+        # Routes with the same record share one component.
+        component = self._component_by_schema_id.setdefault(id(schema), name)
         self.schemas[component] = schema
         media: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{component}"}}
         content = {"application/json": media}
-        shown = self._shown.get(operation)
-        if shown is not None:
-            self.examples[name] = {"value": shown}
+        example = self._examples_by_operation.get(operation)
+        if example is not None:
+            self.examples[name] = {"value": example}
             media["examples"] = {"answer": {"$ref": f"#/components/examples/{name}"}}
         return content
 
-    def _tables(self, route: Route) -> dict[str, Any]:
-        """The rows of a list as text. Among the media types they would make the type in clients a union with text."""
-        shown = self._shown.get(operation_id(route))
-        columns, rows = (route.columns, []) if shown is None else route.table_of(shown)
+    def _build_tables(self, route: Route) -> dict[str, Any]:
+        """Return the CSV and NDJSON forms of a list for ``x-tables``.
+
+        Among the media types they would turn the response type of generated clients into a union with text.
+        """
+        example = self._examples_by_operation.get(operation_id(route))
+        columns, rows = (route.columns, []) if example is None else route.table_of(example)
         return {
             CSV: {"schema": TEXT, "example": render_csv(columns, rows).decode()},
             NDJSON: {"schema": TEXT, "example": render_ndjson(rows).decode()},
         }
 
-    def _error(self, route: Route, status: int) -> dict[str, Any]:
-        codes = [code for code, of in STATUS_BY_CODE.items() if of == status]
-        own = [code for code in _OF_ONE.get(operation_id(route), ()) if code in codes]
-        data = route.auth == "key"
-        common = [code for code in codes if code not in _OWN and (data or code not in _OF_DATA_ONLY)]
+    def _build_error(self, route: Route, status: int) -> dict[str, Any]:
+        codes = [code for code, code_status in STATUS_BY_CODE.items() if code_status == status]
+        own_codes = [code for code in _CODES_OF_OPERATION.get(operation_id(route), ()) if code in codes]
+        is_data_route = route.auth == "key"
+        common_codes = [
+            code for code in codes if code not in _SPECIAL_CODES and (is_data_route or code not in _DATA_CODES)
+        ]
         if route.auth == "none" and status == 401:
-            common = []
-        gateway = status == 429 and route.zone in GATEWAY_ZONES
+            common_codes = []
+        is_gateway_error = status == 429 and route.zone in GATEWAY_ZONES
         marks = {
-            "Data": data and any(code in _OF_DATA_ONLY for code in codes),
+            "Data": is_data_route and any(code in _DATA_CODES for code in codes),
             "Metered": route.tells_cost,
-            "AtGateway": gateway,
+            "AtGateway": is_gateway_error,
             "Deprecated": route.deprecated is not None,
-            _pascal(operation_id(route)): bool(own),
+            _to_pascal_case(operation_id(route)): bool(own_codes),
         }
         name = f"Error{status}" + "".join(mark for mark, holds in marks.items() if holds)
-        headers = [*_always(route)]
+        headers = [*_list_common_headers(route)]
         headers += ["WWW-Authenticate"] if status == 401 else []
         headers += ["Allow"] if status == 405 else []
-        headers += ["Retry-After"] if status == 503 or (status == 429 and not gateway) else []
-        # A lock tells when it ends, and nothing of a limit.
-        headers += _LIMITS if status == 429 and not gateway and not own else ()
-        described = _headers(*headers)
-        if gateway:
-            described["Retry-After"] = _headers("CpuRetryAfter")["CpuRetryAfter"]
+        headers += ["Retry-After"] if status == 503 or (status == 429 and not is_gateway_error) else []
+        # A locked login has Retry-After, but no headers of a limit.
+        headers += _LIMIT_HEADERS if status == 429 and not is_gateway_error and not own_codes else ()
+        described = _refer_to_headers(*headers)
+        if is_gateway_error:
+            described["Retry-After"] = _refer_to_headers("CpuRetryAfter")["CpuRetryAfter"]
         schema = "InsufficientTokens" if status == 402 else "Error"
         media = {
             "schema": {"$ref": f"#/components/schemas/{schema}"},
-            "examples": {code: {"value": _shown_error(code)} for code in (*common, *own)},
+            "examples": {code: {"value": _build_error_example(code)} for code in (*common_codes, *own_codes)},
         }
         self.responses[name] = {
-            "description": _SAID[status] + _OWN_SAID.get((operation_id(route), status), ""),
+            "description": _ERROR_DESCRIPTIONS[status] + _EXTRA_DESCRIPTIONS.get((operation_id(route), status), ""),
             "headers": described,
             "content": {"application/json": media},
         }
         return {"$ref": f"#/components/responses/{name}"}
 
 
-def errors(route: Route) -> set[int]:
-    """The statuses of what can go wrong with a call of the route."""
-    found = {400, 405, 414, 500, 503, 504, *route.errors}
-    found |= {413, 415} if route.body is not None else set()
-    found |= {401, 429} if route.auth != "none" else set()
-    found |= {402} if route.cost else set()
-    found |= {404} if route.auth == "key" else set()
-    found |= {429} if route.zone is not None else set()
-    return found | ({409} if route.idempotent else set())
+def list_error_statuses(route: Route) -> set[int]:
+    """Return the statuses of the errors that a call of the route can have."""
+    statuses = {400, 405, 414, 500, 503, 504, *route.errors}
+    statuses |= {413, 415} if route.body is not None else set()
+    statuses |= {401, 429} if route.auth != "none" else set()
+    statuses |= {402} if route.cost else set()
+    statuses |= {404} if route.auth == "key" else set()
+    statuses |= {429} if route.zone is not None else set()
+    return statuses | ({409} if route.idempotent else set())
 
 
-def _always(route: Route) -> tuple[str, ...]:
+def _list_common_headers(route: Route) -> tuple[str, ...]:
     names = ["X-API-Version", "X-Request-ID"]
     names += ["X-Tokens-Charged"] if route.tells_cost else []
-    names += _OF_GOING if route.deprecated is not None else []
+    names += _DEPRECATION_HEADERS if route.deprecated is not None else []
     return tuple(names)
 
 
-def _headers(*names: str) -> dict[str, Any]:
+def _refer_to_headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _shown_error(code: str) -> dict[str, Any]:
+def _build_error_example(code: str) -> dict[str, Any]:
     return {
         "status": "error",
         "error": code,
         "code": code,
         "message": "What is wrong, in a sentence.",
-        **_SHOWN_BESIDE.get(code, {}),
+        **_EXTRA_EXAMPLE_MEMBERS.get(code, {}),
         "request_id": "3f0c8a52-6f0e-4d6b-9a43-2b6d1c0e7a11",
         "timestamp": "2025-10-31T10:01:26.000Z",
     }
 
 
-def _pascal(operation_id: str) -> str:
+def _to_pascal_case(operation_id: str) -> str:
     return "".join(word.capitalize() for word in operation_id.removeprefix("get_").split("_"))

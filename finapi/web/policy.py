@@ -1,4 +1,4 @@
-"""What this service promises, as it is in force: limits, metering, versions, freshness, tools (DECISIONS 2)."""
+"""The policy document: the limits, metering, versions, freshness and tools of this service (DECISIONS 2)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X
 GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
 
-def show(call: Call) -> Response:
-    """The policy document."""
-    begun = call.app.static_bodies.get(READY)
-    if begun is None:
+def get_policy(call: Call) -> Response:
+    """Return the policy document. It is built once."""
+    body = call.app.static_bodies.get(READY)
+    if body is None:
         deprecated = any(route.deprecated is not None for route in call.routes)
-        begun = call.success(document(call.app.config, no_deprecations=not deprecated), {}).body
-        call.app.static_bodies[READY] = begun
-    return Response(200, begun, suffix=call.envelope_suffix)
+        body = call.success(build_policy(call.app.config, no_deprecations=not deprecated), {}).body
+        call.app.static_bodies[READY] = body
+    return Response(200, body, suffix=call.envelope_suffix)
 
 
 def is_ready(app: App) -> bool:
-    """Whether the document has been made."""
+    """Return True if the document is built."""
     return READY in app.static_bodies
 
 
-def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
-    """The data of the policy: every number is a setting in force, every sentence is true of this version."""
+def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
+    """Return the data of the policy. Its numbers are the settings in force."""
     return {
         "api_version": __version__,
-        "rate_limits": _rate_limits(config),
+        "rate_limits": _build_rate_limits(config),
         "metering": {
             "model": "per-request token debit",
             "cost_header": "X-Tokens-Charged",
@@ -87,7 +87,7 @@ def document(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
     }
 
 
-def _rate_limits(config: Config) -> dict[str, Any]:
+def _build_rate_limits(config: Config) -> dict[str, Any]:
     return {
         "global_default_per_minute": config.app_per_minute,
         "global_default_per_hour": config.app_per_hour,
@@ -139,7 +139,7 @@ _TOOLING = {
     "Protocol, at /api/mcp or with finapi mcp; mcp_server_docs shows how.",
 }
 
-# Members that say the same in every configuration.
+# Members with the same value in every configuration.
 _FIXED = frozenset(
     {
         "gateway_429_carries_rate_limit_headers",
@@ -161,14 +161,19 @@ _FIXED = frozenset(
 )
 
 
-def _described(value: Any) -> Schema:
-    """The JSON Schema of a part of the policy, read off its values."""
+def _build_schema_of(value: Any) -> Schema:
+    """Return the JSON Schema of a part of the policy, from its values."""
     if isinstance(value, dict):
         return object_schema(
-            {name: const_schema(one) if name in _FIXED else _described(one) for name, one in value.items()}
+            {
+                name: const_schema(member) if name in _FIXED else _build_schema_of(member)
+                for name, member in value.items()
+            }
         )
     kind: Any = type(value)
     return array_schema(build_schema(str)) if kind is list else build_schema(kind)
 
 
-POLICY = Envelope[Annotated[dict[str, Any], JsonSchema(_described(document(Config(), no_deprecations=True)))], Object]
+POLICY = Envelope[
+    Annotated[dict[str, Any], JsonSchema(_build_schema_of(build_policy(Config(), no_deprecations=True)))], Object
+]

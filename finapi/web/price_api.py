@@ -86,9 +86,9 @@ def list_days(call: Call) -> Response:
 
 def _find_last_day(call: Call) -> str | None:
     """Return the last day of the page: before the cursor, and not after ``to``. None if there is no bound."""
-    cursor, to = call.params["cursor"], call.params["to"]
+    cursor, last_day = call.params["cursor"], call.params["to"]
     try:
         day_before = None if cursor is None else days.shift(days.validate(cursor), -1)
     except (ValueError, OverflowError):
         raise invalid_cursor() from None
-    return min((day for day in (day_before, to) if day is not None), default=None)
+    return min((day for day in (day_before, last_day) if day is not None), default=None)

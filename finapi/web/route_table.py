@@ -18,7 +18,7 @@ class RouteTable:
     def __init__(self, routes: Sequence[Route], costs: tuple[tuple[str, int], ...], default_windows: str) -> None:
         routes = apply_costs(routes, costs)
         keeps_windows = default_windows != "all"
-        apply_windows: Callable[[Route], Route] = _unchanged if keeps_windows else Route.without_default_windows
+        apply_windows: Callable[[Route], Route] = _keep_route if keeps_windows else Route.without_default_windows
         self.parameters = ParameterCache()
         self._routes = routes
         self._apply_windows = apply_windows
@@ -44,7 +44,7 @@ class RouteTable:
         return None if has_credential and route.zone in CALLER_ZONES else route
 
 
-def _unchanged(route: Route) -> Route:
+def _keep_route(route: Route) -> Route:
     return route
 
 

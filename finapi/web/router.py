@@ -37,8 +37,8 @@ class Router:
     ``/filings/by-ticker/`` lacks its ticker and does not name a filing.
     """
 
-    def __init__(self, routes: Iterable[Route], served: Callable[[Route], Route] = lambda route: route) -> None:
-        self._served = served  # what becomes of a route when its path is first called
+    def __init__(self, routes: Iterable[Route], prepare_route: Callable[[Route], Route] = lambda route: route) -> None:
+        self._prepare_route = prepare_route  # Called for a route when its path is first requested.
         by_path: dict[str, dict[str, Route]] = {}
         for route in routes:
             for path in route.paths:
@@ -46,18 +46,21 @@ class Router:
         self._literal: dict[tuple[str, ...], dict[str, Route]] = {}
         # Paths with parameters, by their number of segments and the literal segments at their beginning.
         self._patterns: dict[tuple[int, tuple[str, ...]], list[tuple[tuple[str, ...], dict[str, Route]]]] = {}
-        self._begun = set[tuple[str, ...]]()
+        self._path_beginnings = set[tuple[str, ...]]()
         for path, by_method in by_path.items():
             segments = tuple(path.strip("/").split("/"))
-            begins = tuple(takewhile(lambda segment: "{" not in segment, segments)) if "{" in path else segments
-            begun = begins
-            while begun and begun not in self._begun:  # with one its own beginnings are there already
-                self._begun.add(begun)
-                begun = begun[:-1]
-            if begins == segments:
+            literal_segments = (
+                tuple(takewhile(lambda segment: "{" not in segment, segments)) if "{" in path else segments
+            )
+            beginning = literal_segments
+            # If a beginning is known, its own beginnings are known too.
+            while beginning and beginning not in self._path_beginnings:
+                self._path_beginnings.add(beginning)
+                beginning = beginning[:-1]
+            if literal_segments == segments:
                 self._literal[segments] = by_method
                 continue
-            self._patterns.setdefault((len(segments), begins), []).append((segments, by_method))
+            self._patterns.setdefault((len(segments), literal_segments), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in (several for several in self._patterns.values() if len(several) > 1):
             # Try literals before parameters in the same place, and longer literal beginnings before shorter ones.
@@ -70,18 +73,18 @@ class Router:
     def _match(self, segments: tuple[str, ...]) -> Match | None:
         by_method = self._literal.get(segments)
         if by_method is not None:
-            return self._matching(by_method, {})
-        if segments in self._begun:
+            return self._build_match(by_method, {})
+        if segments in self._path_beginnings:
             return None
-        for known in range(len(segments) - 1, -1, -1):
-            for pattern, by_method in self._patterns.get((len(segments), segments[:known]), ()):
-                params = _match_params(pattern[known:], segments[known:])
+        for literal_count in range(len(segments) - 1, -1, -1):
+            for pattern, by_method in self._patterns.get((len(segments), segments[:literal_count]), ()):
+                params = _match_params(pattern[literal_count:], segments[literal_count:])
                 if params is not None:
-                    return self._matching(by_method, params)
+                    return self._build_match(by_method, params)
         return None
 
-    def _matching(self, by_method: dict[str, Route], params: dict[str, str]) -> Match:
-        return Match({method: self._served(route) for method, route in by_method.items()}, params)
+    def _build_match(self, by_method: dict[str, Route], params: dict[str, str]) -> Match:
+        return Match({method: self._prepare_route(route) for method, route in by_method.items()}, params)
 
 
 def _match_params(pattern: tuple[str, ...], segments: tuple[str, ...]) -> dict[str, str] | None:

@@ -25,7 +25,7 @@ policy = LazyModule("finapi.web.policy")
 price_api = LazyModule("finapi.web.price_api")
 service = LazyModule("finapi.web.service")
 sql_proxy = LazyModule("finapi.web.sql_proxy")
-status = LazyModule("finapi.web.status")
+status_api = LazyModule("finapi.web.status_api")
 account = LazyModule("finapi.web.accounts.account")
 auth = LazyModule("finapi.web.accounts.auth")
 notifications = LazyModule("finapi.web.accounts.notifications")
@@ -91,8 +91,8 @@ def apply_costs(routes: Sequence[Route], own_costs: Iterable[tuple[str, int]]) -
     if unknown := sorted(costs.keys() - billed):
         from difflib import get_close_matches
 
-        meant = "".join(f", did you mean {one}?" for one in get_close_matches(unknown[0], billed, 1, 0.7))
-        raise UsageError(f"setting costs: {unknown[0]!r} is not a call made with a key (GET /api/v1/...){meant}")
+        suggestions = "".join(f", did you mean {name}?" for name in get_close_matches(unknown[0], billed, 1, 0.7))
+        raise UsageError(f"setting costs: {unknown[0]!r} is not a call made with a key (GET /api/v1/...){suggestions}")
     return [route.with_cost(costs[route.name]) if route.name in costs else route for route in routes]
 
 
@@ -101,31 +101,39 @@ def _page(path: str, handler: LazyReference, summary: str, params: tuple[Param, 
 
 
 ROUTES: tuple[Route, ...] = (
-    # method, path, handler, who may call, tokens, limit zone, what it answers
+    # method, path, handler, credential, tokens, limit zone, response
     Route(
         "GET",
         "/livez",
-        service("livez"),
+        service("check_liveness"),
         auth="none",
         zone=None,
         summary="Liveness probe",
-        is_cached=service("livez_is_ready"),
+        is_cached=service("is_liveness_ready"),
         shape=service("Alive"),
     ),
     Route(
-        "GET", "/readyz", service("readyz"), auth="none", zone=None, summary="Readiness probe", shape=service("Ready")
+        "GET",
+        "/readyz",
+        service("check_readiness"),
+        auth="none",
+        zone=None,
+        summary="Readiness probe",
+        shape=service("Ready"),
     ),
     Route(
         "GET",
         "/openapi.json",
-        service("openapi"),
+        service("get_openapi"),
         auth="none",
         zone=None,
         summary="This document",
-        is_cached=service("openapi_is_ready"),
+        is_cached=service("is_openapi_ready"),
         shape=service("DOCUMENT"),
     ),
-    Route("GET", "/metrics", service("figures"), auth="none", zone=None, summary="Figures for Prometheus", page=True),
+    Route(
+        "GET", "/metrics", service("get_metrics"), auth="none", zone=None, summary="Figures for Prometheus", page=True
+    ),
     _page("/", front_page("show_front_page"), "The front page"),
     _page("/company/{ticker}", overview_page("show_overview"), "The page of a company", overview_page("PARAMS")),
     _page(
@@ -166,8 +174,8 @@ ROUTES: tuple[Route, ...] = (
     _page("/search", search_page("show_search"), "Companies found", search_page("PARAMS")),
     _page("/search.json", search_page("show_suggestions"), "The first of them", search_page("PARAMS")),
     _page("/status", status_page("show_status"), "The page of the status"),
-    _page("/status.rss", status("feed"), "Changes of status as RSS"),
-    _page("/status/badge/{badge}", status("badge"), "A service's status as SVG", status("BADGE_PARAMS")),
+    _page("/status.rss", status_api("get_change_feed"), "Changes of status as RSS"),
+    _page("/status/badge/{badge}", status_api("get_badge"), "A service's status as SVG", status_api("BADGE_PARAMS")),
     _page("/reset-password", mail_links("reset_password"), "The page for a new password"),
     Route(
         "POST",
@@ -302,25 +310,25 @@ ROUTES: tuple[Route, ...] = (
         summary="Security contact (RFC 9116)",
         page=True,
     ),
-    # No zone: a cache of 30 s stands in front of the limits (DECISIONS 5).
+    # No zone: a cache of 30 s comes before the limits (DECISIONS 5).
     Route(
         "GET",
         API + "/status",
-        status("show"),
+        status_api("get_status"),
         auth="none",
         zone=None,
         summary="Status of every component",
-        is_cached=status("is_ready"),
+        is_cached=status_api("is_ready"),
         shape=ops("StatusDocument"),
     ),
     Route(
         "GET",
         API + "/status/history",
-        status("history"),
+        status_api("get_history"),
         auth="none",
         zone="app",
         summary="Uptime history by hour or day",
-        params=status("HISTORY_PARAMS"),
+        params=status_api("HISTORY_PARAMS"),
         shape=ops("StatusHistory"),
     ),
     Route(
@@ -649,7 +657,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/policy",
-        policy("show"),
+        policy("get_policy"),
         auth="none",
         zone="app",
         summary="Policy: limits, metering, versioning and freshness",
@@ -1474,7 +1482,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/bulk",
-        bulk("index"),
+        bulk("list_bulk_files"),
         auth="key",
         cost=5,
         zone="xbrl",
@@ -1485,7 +1493,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/bulk/{filename}",
-        bulk("file"),
+        bulk("get_bulk_file"),
         auth="key",
         cost=25,
         zone="xbrl",
@@ -1498,7 +1506,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/bulk/facts",
-        bulk("facts"),
+        bulk("list_fact_files"),
         auth="key",
         cost=5,
         zone="xbrl",
@@ -1508,7 +1516,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         API + "/xbrl/bulk/facts/{filename}",
-        bulk("file"),
+        bulk("get_bulk_file"),
         auth="key",
         cost=25,
         zone="xbrl",
@@ -2070,7 +2078,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         INSIDERS + "/bulk/form-{form_type}/index.json",
-        bulk_months("index"),
+        bulk_months("list_month_files"),
         auth="key",
         cost=25,
         zone="insider",
@@ -2081,7 +2089,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "GET",
         INSIDERS + "/bulk/form-{form_type}/{year}/{filename}",
-        bulk_months("file"),
+        bulk_months("get_month_file"),
         auth="key",
         cost=25,
         zone="insider",
@@ -2093,7 +2101,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         INSIDERS + "/bulk/form-{form_type}/generate/{year}/{month}",
-        bulk_months("generate"),
+        bulk_months("generate_month_file"),
         auth="key",
         cost=25,
         zone="insider",

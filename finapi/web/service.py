@@ -1,4 +1,4 @@
-"""What the service says of itself: whether it works, its figures, and the OpenAPI document of its routes."""
+"""Probes, metrics, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from finapi.web.http.schema import TEXT, Schema, const_schema
 
 
 class Alive(TypedDict):
-    """The process answers."""
+    """The response of the liveness probe."""
 
     status: Literal["ok"]
 
 
 class Ready(Alive):
-    """The store answers too; of a node that answers on a copy, how many seconds ago the worker wrote what it holds."""
+    """The response of the readiness probe. ``data_age_seconds`` is only there for a node with a copy of the data."""
 
     data_version: int
     data_age_seconds: NotRequired[float | None]
@@ -47,24 +47,24 @@ DOCUMENT = Annotated[dict[str, Any], JsonSchema(_DOCUMENT_SCHEMA)]
 
 OPENAPI = "openapi"
 
-# What a proxy adds: behind one, a loopback peer says nothing about where the caller is.
+# Headers that a proxy adds. Behind a proxy on this host every caller has a loopback address.
 FORWARDING = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
 
 
-def livez(call: Call) -> Response:
-    """200 whenever the process answers at all."""
+def check_liveness(call: Call) -> Response:
+    """Return 200. It needs nothing but the process."""
     return Response(200, dumps({"status": "ok"}))
 
 
-def livez_is_ready(app: App) -> bool:
-    """Return True: the answer needs nothing but the process."""
+def is_liveness_ready(app: App) -> bool:
+    """Return True, as the response needs nothing but the process."""
     return True
 
 
-def readyz(call: Call) -> Response:
-    """200 when the store can be read and written, with the version of the data that it holds.
+def check_readiness(call: Call) -> Response:
+    """Return 200 and the data version if the store can be read and written.
 
-    503 of a node that is cut off: the worker wrote, and its copy has it not within ``copy_age``.
+    Raise UNAVAILABLE (503) otherwise, and for a node whose copy is more than ``copy_age`` behind the worker.
     """
     app = call.app
     if app.db.trouble is not None:
@@ -73,49 +73,49 @@ def readyz(call: Call) -> Response:
         version = tx.find_value("data_version")
     ready: Ready = {"status": "ok", "data_version": version}
     if app.db.is_copy:
-        # Not loaded where nothing is a copy.
+        # Imported only by nodes with a copy.
         from finapi.ops import copy_node
         from finapi.store import heartbeats
 
-        why = copy_node.find_staleness_message(app, call.now)
-        if why is not None:
-            raise ApiError("UNAVAILABLE", why, headers={"Retry-After": "30"})
+        message = copy_node.find_staleness_message(app, call.now)
+        if message is not None:
+            raise ApiError("UNAVAILABLE", message, headers={"Retry-After": "30"})
         ready["data_age_seconds"] = heartbeats.get_copy_age(app.db, call.now)
     return Response(200, dumps(ready))
 
 
-def openapi(call: Call) -> Response:
-    """The OpenAPI document of the route table."""
+def get_openapi(call: Call) -> Response:
+    """Return the OpenAPI document of the route table. It is built once."""
     body = call.app.static_bodies.get(OPENAPI)
     if body is None:
-        # Late: most processes are never asked for it.
-        from finapi.web.openapi import document
+        # Imported here, as most processes never serve it.
+        from finapi.web.openapi import build_document
 
-        document_bytes = dumps(document(call.app.config.public_url, call.routes))
-        # Threads that make it at the same time all send the first that was made.
+        document_bytes = dumps(build_document(call.app.config.public_url, call.routes))
+        # If threads build it at the same time, all send the first one.
         body = call.app.static_bodies.setdefault(OPENAPI, document_bytes)
     return Response(200, body, is_resident=True)
 
 
-def openapi_is_ready(app: App) -> bool:
-    """Whether the document has been made."""
+def is_openapi_ready(app: App) -> bool:
+    """Return True if the document is built."""
     return OPENAPI in app.static_bodies
 
 
-def figures(call: Call) -> Response:
-    """Every figure in Prometheus's text format; FORBIDDEN for callers that may not read them."""
-    if not (_local(call.request) or _token(call.request, call.app.config.metrics_token)):
+def get_metrics(call: Call) -> Response:
+    """Return the metrics in Prometheus's text format. Raise FORBIDDEN for callers on other hosts without the token."""
+    if not (_is_local(call.request) or _has_token(call.request, call.app.config.metrics_token)):
         raise ApiError("FORBIDDEN", "Metrics are only available from this host or with the metrics token.")
-    # Not loaded for a process that is asked whether it lives.
+    # Imported here, so that a liveness probe does not load it.
     from finapi.ops import status
 
     return Response(200, call.app.metrics.render(status.compute_metrics(call.app)).encode(), metrics.CONTENT_TYPE)
 
 
-def _local(request: Request) -> bool:
+def _is_local(request: Request) -> bool:
     if any(name in request.headers for name in FORWARDING):
         return False
-    # A page that makes its own name mean this address asks for that name (DNS rebinding).
+    # The Host header reveals a web page whose own name resolves to this address (DNS rebinding).
     host = re.sub(r":[0-9]*$", "", request.headers.get("host", "")).strip("[]").lower()
     return _is_loopback(request.peer) and (host == "localhost" or _is_loopback(host))
 
@@ -128,8 +128,8 @@ def _is_loopback(text: str) -> bool:
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
-def _token(request: Request, expected: str) -> bool:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+def _has_token(request: Request, expected: str) -> bool:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return (
-        bool(expected) and scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), expected.encode())
+        bool(expected) and scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), expected.encode())
     )

@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.web.application import WsgiApp
-from finapi.web.bulk import CHUNK, FileExport
+from finapi.web.bulk import CHUNK_BYTES, FileExport
 from finapi.web.http.call import Call
 from finapi.web.http.messages import BINARY_MEDIA_TYPE, Response
 from finapi.web.http.params import OFFSET, limit_param
@@ -320,7 +320,7 @@ def test_a_stored_export_is_paid_at_the_latest_after_its_time(
 
 def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Start, app: App, key: str) -> None:
     (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
-    assert CHUNK < FILE_BYTES
+    assert CHUNK_BYTES < FILE_BYTES
     running = start(spool_limit=0, held_limit=0)
     clients = [request(running, BULK.path, key) for _ in range(3)]
     eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 3)

@@ -282,7 +282,7 @@ def test_if_none_match_star_of_a_period_without_rows_is_404(api: Client) -> None
 
 
 def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu, real = CpuClock(), handlers._pieces
+    cpu, real = CpuClock(), handlers._iter_pieces
     # Of the thread that makes files; that of the call takes none.
     api.app.refunded_cpu.cpu_seconds = lambda: cpu() if threading.current_thread().name == "finapi-files" else 0.0
 
@@ -290,7 +290,7 @@ def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: 
         cpu.seconds += 20.0
         yield from real(app, dataset, period, kind)
 
-    monkeypatch.setattr(handlers, "_pieces", slow)
+    monkeypatch.setattr(handlers, "_iter_pieces", slow)
     names = [f"form-4-2020-03-{day:02}.csv.gz" for day in (1, 2, 3)]
     assert api.get(f"{BULK}/{names[0]}").status == 404
     refused = api.get(f"{BULK}/{names[1]}")
@@ -435,7 +435,7 @@ def test_what_is_no_month_is_refused_and_costs_nothing(
 def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, began, go_on, made = handlers._pieces, threading.Event(), threading.Event(), list[str]()
+    real, began, go_on, made = handlers._iter_pieces, threading.Event(), threading.Event(), list[str]()
 
     def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
         made.append(str(period.first))
@@ -443,7 +443,7 @@ def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
         assert go_on.wait(10)
         yield from real(app, dataset, period, kind)
 
-    monkeypatch.setattr(handlers, "_pieces", slow)
+    monkeypatch.setattr(handlers, "_iter_pieces", slow)
     first = list[Answer]()
     asking = threading.Thread(target=lambda: first.append(api.call("POST", f"{MONTHS}/generate/2025/3")))
     asking.start()

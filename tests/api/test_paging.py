@@ -24,7 +24,7 @@ from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.reference import companies
 from finapi.web.http.params import MAX_FREE_OFFSET
 from finapi.web.http.route import Route
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import NOW
@@ -34,7 +34,7 @@ from tests.support.fund_filings import june, others, september, submission, take
 from tests.support.insider_market import store_market
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
-PATHS = document("", ROUTES)["paths"]
+PATHS = build_document("", ROUTES)["paths"]
 ROUTE_OF = {PATHS[one.path][one.method.lower()]["operationId"]: one for one in ROUTES if one.shape and not one.page}
 
 _EVER = {"filed_at_days": 36500}

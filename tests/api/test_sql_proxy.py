@@ -11,7 +11,7 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference.sql_views import VIEWS
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 
@@ -116,7 +116,7 @@ def test_a_stranger_is_limited_before_the_body_is_believed(ask: Any, client: Cli
 
 
 def test_the_document_tells_of_every_view() -> None:
-    operation = document("", ROUTES)["paths"][PATH]["post"]
+    operation = build_document("", ROUTES)["paths"][PATH]["post"]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     for view, (columns, what) in VIEWS.items():
         assert f"{view}({columns}): {what}" in body["properties"]["query"]["description"]

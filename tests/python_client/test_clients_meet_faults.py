@@ -13,7 +13,7 @@ import pytest
 from finapi.client import ApiFailure, verify_webhook
 from finapi.client.synchronous import by_urllib
 from finapi.testing import FinapiServer, faults
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests import npm
 from tests.npm import run
@@ -275,7 +275,7 @@ def test_a_generated_python_client_sees_faults(tmp_path: Path, arguments: list[s
 def test_a_generated_typescript_client_sees_faults(tmp_path: Path, arguments: list[str]) -> None:
     packages = {name: version for name, version in PACKAGES.items() if not name.startswith("@")}
     bin = npm.installed(tmp_path, {**packages, "standardwebhooks": "1.0.0", "ws": "8.18.3"})
-    write(tmp_path, "openapi.json", json.dumps(document("", ROUTES)))
+    write(tmp_path, "openapi.json", json.dumps(build_document("", ROUTES)))
     run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
     write(tmp_path, "main.ts", TYPESCRIPT)
     bundle = ("--bundle", "--packages=external", "--platform=node", "--format=esm", "--outfile=main.mjs")

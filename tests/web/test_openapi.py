@@ -18,7 +18,7 @@ from finapi.core.json import dumps
 from finapi.web.http.messages import compress_prefix
 from finapi.web.http.params import Field, Param, parse_params
 from finapi.web.http.route import Route
-from finapi.web.openapi import document
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES as TABLE
 from tests.api import COMPANY
 from tests.client import Client
@@ -27,7 +27,7 @@ from tests.each import each
 # Pages are for people: the document is of what programs call.
 ROUTES = tuple(route for route in TABLE if not route.page)
 
-DOCUMENT = document("https://api.example.com", TABLE)
+DOCUMENT = build_document("https://api.example.com", TABLE)
 
 ALL_PARAMS = [(route, param) for route in ROUTES for param in route.params]
 each_param = each("route param", ALL_PARAMS, lambda row: f"{row[0].path} {row[1].name}")
@@ -62,7 +62,7 @@ def test_the_document_carries_the_version_of_the_api() -> None:
 
 @pytest.mark.parametrize(("public_url", "server"), [("", "/"), ("https://api.example.com", "https://api.example.com")])
 def test_the_document_names_the_address_that_the_operator_chose(public_url: str, server: str) -> None:
-    assert document(public_url, TABLE)["servers"] == [{"url": server}]
+    assert build_document(public_url, TABLE)["servers"] == [{"url": server}]
 
 
 def test_every_route_is_in_the_document_and_nothing_else() -> None:
@@ -181,7 +181,7 @@ def test_the_server_serves_the_document_that_the_function_makes(app: App) -> Non
     answer = Client(app).get("/openapi.json")
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
-    assert answer.json == json.loads(json.dumps(document("", TABLE)))
+    assert answer.json == json.loads(json.dumps(build_document("", TABLE)))
 
 
 # ---- answers

@@ -15,7 +15,7 @@ from finapi.core.lazy import LazyModule
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, parse_environ
 from finapi.web.http.route import ZONES, Route
-from finapi.web.openapi import ABOUT, document
+from finapi.web.openapi import ABOUT, build_document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
 from tests.each import each
@@ -223,7 +223,7 @@ def test_what_is_kept_for_an_idempotency_key_is_free_needs_an_account_and_holds_
 
 
 def test_each_operation_says_what_it_is_for_what_it_costs_and_one_thing_to_know() -> None:
-    paths = document("", ROUTES)["paths"]
+    paths = build_document("", ROUTES)["paths"]
     operations = {one["operationId"]: one for item in paths.values() for one in item.values()}
     own = {name for name in operations if not name.endswith("_") and "insider_module" not in name}
     assert own == set(ABOUT), "a route has its line in finapi/web/about.toml"

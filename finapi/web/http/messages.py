@@ -100,10 +100,11 @@ class Request(NamedTuple):
         for choice in self.headers.get("accept", "").lower().split(","):
             name, *parameters = (part.strip() for part in choice.split(";"))
             if name in kinds or name in ("application/json", "*/*"):
-                weights = [found for part in parameters if (found := _WEIGHT.fullmatch(part))]
-                given = float(weights[0][1]) if weights else 1.0
-                if given > weight:
-                    best, weight = name if name in kinds else None, given
+                matches = [_WEIGHT.fullmatch(part) for part in parameters]
+                weights = [match for match in matches if match]
+                weight_of_choice = float(weights[0][1]) if weights else 1.0
+                if weight_of_choice > weight:
+                    best, weight = name if name in kinds else None, weight_of_choice
         return best
 
     @property
@@ -158,8 +159,8 @@ def parse_environ(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] =
         path = "/" + path.partition("://")[2].partition("/")[2]
     headers = read_headers(environ)
     peer, deadline = environ.get("REMOTE_ADDR", ""), environ.get("finapi.deadline")
-    given = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
-    return _request(*given, deadline, environ.get("wsgi.input"))
+    arguments = (environ["REQUEST_METHOD"], path, environ.get("QUERY_STRING", ""), headers, peer, trusted_proxies)
+    return _request(*arguments, deadline, environ.get("wsgi.input"))
 
 
 def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -173,9 +174,9 @@ def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 def build_get_request(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
     """Return a GET request without a body. ``headers`` have the names of WSGI without prefix, ``USER_AGENT``."""
-    path, _, queried = target.partition("?")
-    named = {name.replace("_", "-").lower(): value for name, value in headers.items()}
-    return _request("GET", path, queried, named, peer, trusted_proxies)
+    path, _, query = target.partition("?")
+    headers_by_name = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+    return _request("GET", path, query, headers_by_name, peer, trusted_proxies)
 
 
 def _request(
@@ -331,12 +332,12 @@ def build_etag(tag: str, *, gzipped: bool) -> str:
 
 @lru_cache(maxsize=64)
 def _takes_gzip(accepted: str) -> bool:
-    taken: dict[str, bool] = {}
+    acceptable: dict[str, bool] = {}
     for choice in accepted.split(","):
         name, _, parameters = choice.partition(";")
-        taken[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
+        acceptable[name.strip().lower()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", parameters)
     # The weight of gzip takes precedence over the weight of "*".
-    return taken.get("gzip", taken.get("*", False))
+    return acceptable.get("gzip", acceptable.get("*", False))
 
 
 @cache

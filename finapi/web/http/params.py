@@ -385,14 +385,16 @@ def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
 
 
 def _json_values(param: Param, value: Any) -> list[str | float | None]:
-    known = isinstance(value, list) and all(one is None or isinstance(one, str | int | float) for one in value)
-    if not known or len(value) > (param.maximum or MAX_WORDS):
+    is_valid = isinstance(value, list) and all(
+        element is None or isinstance(element, str | int | float) for element in value
+    )
+    if not is_valid or len(value) > (param.maximum or MAX_WORDS):
         raise param.error(
             f"must be a list of at most {param.maximum} texts, numbers or nulls", expected="list of values"
         )
-    if any(isinstance(one, int) and abs(one) > 2**63 - 1 for one in value):
+    if any(isinstance(element, int) and abs(element) > 2**63 - 1 for element in value):
         raise param.error("has a number that is too large", expected="list of values")
-    return [_json_text(param, one) if isinstance(one, str) and one else one for one in value]
+    return [_json_text(param, element) if isinstance(element, str) and element else element for element in value]
 
 
 _FROM_TEXT: dict[Kind, Callable[[Param, str], Any]] = {

@@ -1,4 +1,4 @@
-"""The status of the service for programs: now, in the past, as a badge and as a feed (DECISIONS 11)."""
+"""The status of the service for programs: now, over time, as a badge and as RSS (DECISIONS 11)."""
 
 from __future__ import annotations
 
@@ -37,77 +37,78 @@ HISTORY_PARAMS = (
 )
 BADGE_PARAMS = (path_param("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
 
-FEED_CHANGES = 50  # that the feed lists
+FEED_CHANGES = 50  # Listed in the RSS feed.
 
-# Of the badge: text on them has a contrast of 4.5 or more.
+# Background colours of the badge. White text on them has a contrast of 4.5 or more.
 _COLOURS = {"operational": "#1f7a3d", "degraded": "#8a5a00", "down": "#b3261e", "not running": "#555555"}
 _OVERALL = {"partial_outage": "down", "major_outage": "down"}
 
 
-def show(call: Call) -> Response:
-    """How every part that runs stands."""
-    return Response(200, current(call.app))
+def get_status(call: Call) -> Response:
+    """Return the status of every running component."""
+    return Response(200, get_status_body(call.app))
 
 
 def is_ready(app: App) -> bool:
-    """Whether the document is in memory, and still good."""
+    """Return True if a valid status document is in memory."""
     return app.health.answer_caches["status"].holds(app.clock.monotonic(), watchdog.is_stuck(app))
 
 
-def current(app: App) -> bytes:
-    """The body of ``GET /api/v1/status``, kept for 30 s or until a part changes over; needs no other part."""
-    # A watchdog that is stuck drops nothing that is kept: it is looked at each time.
+def get_status_body(app: App) -> bytes:
+    """Return the body of ``GET /api/v1/status``. It is cached for 30 s, or until a component changes its status."""
+    # A stuck watchdog does not invalidate the cache, so it is checked at each call.
     return app.health.answer_caches["status"].get(
         app.clock.monotonic(), lambda: dumps(status.build_status(app, app.clock.now())), tag=watchdog.is_stuck(app)
     )
 
 
-def history(call: Call) -> Response:
-    """How they stood, in buckets of hours or days."""
+def get_history(call: Call) -> Response:
+    """Return the history of components in buckets of hours or days."""
     params = call.params
     return call.bare_object(
         status.build_history(call.app, params["service"], params["days"], params["resolution"], call.now)
     )
 
 
-def badge(call: Call) -> Response:
-    """A service's status, or the overall one, as a small picture."""
+def get_badge(call: Call) -> Response:
+    """Return the status of a service, or the overall status, as SVG. Raise NOT_FOUND for another name."""
     name, dot, kind = call.params["badge"].rpartition(".")
     if (dot, kind) != (".", "svg") or name not in ("overall", *status.list_service_names(call.app.config)):
         raise ApiError("NOT_FOUND", "No badge has this name.")
-    standings = status.get_components(call.app)
+    components = status.get_components(call.app)
     if name == "overall":
-        said: str = status.compute_overall_status(part.status for part in standings.values())
+        status_name: str = status.compute_overall_status(component.status for component in components.values())
     else:
-        part = standings.get(status.ALIASES.get(name, name))
-        said = "not running" if part is None else part.status
-    colour = _COLOURS[_OVERALL.get(said, said)]
-    data = _badge(name if name != "overall" else "finapi", said.replace("_", " "), colour)
+        component = components.get(status.ALIASES.get(name, name))
+        status_name = "not running" if component is None else component.status
+    colour = _COLOURS[_OVERALL.get(status_name, status_name)]
+    data = _render_badge(name if name != "overall" else "finapi", status_name.replace("_", " "), colour)
     return Response(200, data.encode(), "image/svg+xml", {"Cache-Control": "no-cache"})
 
 
-def feed(call: Call) -> Response:
-    """The changes of status as RSS 2.0, newest first."""
+def get_change_feed(call: Call) -> Response:
+    """Return the changes of status as RSS 2.0, newest first."""
     app = call.app
-    data = app.health.answer_caches["changes"].get(app.clock.monotonic(), lambda: _feed(app))
+    data = app.health.answer_caches["changes"].get(app.clock.monotonic(), lambda: _render_change_feed(app))
     return Response(200, data, "application/rss+xml; charset=utf-8")
 
 
-def _badge(left: str, right: str, colour: str) -> str:
-    # Widths by the letter: an SVG in an <img> has no font of its own to measure.
-    first, second = 12 + 7 * len(left), 12 + 7 * len(right)
+def _render_badge(label: str, text: str, colour: str) -> str:
+    # An SVG cannot measure text, so each letter counts as 7 pixels and textLength stretches the text to that width.
+    label_width = 12 + 7 * len(label)
+    text_width = 12 + 7 * len(text)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{first + second}" height="20" role="img" '
-        f'aria-label="{left}: {right}"><title>{left}: {right}</title>'
-        f'<rect width="{first}" height="20" fill="#333333"/>'
-        f'<rect x="{first}" width="{second}" height="20" fill="{colour}"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{label_width + text_width}" height="20" role="img" '
+        f'aria-label="{label}: {text}"><title>{label}: {text}</title>'
+        f'<rect width="{label_width}" height="20" fill="#333333"/>'
+        f'<rect x="{label_width}" width="{text_width}" height="20" fill="{colour}"/>'
         '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="6" y="14" textLength="{first - 12}">{left}</text>'
-        f'<text x="{first + 6}" y="14" textLength="{second - 12}">{right}</text></g></svg>\n'
+        f'<text x="6" y="14" textLength="{label_width - 12}">{label}</text>'
+        f'<text x="{label_width + 6}" y="14" textLength="{text_width - 12}">{text}</text></g></svg>\n'
     )
 
 
-def _feed(app: App) -> bytes:
+def _render_change_feed(app: App) -> bytes:
     with app.accounts.read() as tx:
         changes = status.list_changes(tx, FEED_CHANGES)
     base = escape(app.config.public_url)
