@@ -68,7 +68,7 @@ def test_a_head_that_ends_its_connection_ends_it_each_time(start: Start) -> None
         assert client.is_closed()
 
 
-def test_a_body_is_taken_with_each_request_whose_head_is_the_same(start: Start, app: EchoApplication) -> None:
+def test_requests_with_equal_heads_have_their_own_bodies(start: Start, app: EchoApplication) -> None:
     client = start().connect()
     for body in (b"ab", b"cd"):
         assert client.send(POST + b"Content-Length: 2\r\n\r\n" + body).read_answer().body == b"/ 2"
@@ -187,7 +187,9 @@ REFUSALS = {name: (data, 400) for name, data in BAD_REQUESTS.items()} | OTHER_RE
 
 
 @pytest.mark.parametrize(("data", "status"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_refused_in_shape_and_closed(start: Start, app: EchoApplication, data: bytes, status: int) -> None:
+def test_malformed_requests_are_refused_and_closed(
+    start: Start, app: EchoApplication, data: bytes, status: int
+) -> None:
     client = start(body_limit=1000).connect().send(data)
     answer = client.read_answer()
     assert answer.status == status
@@ -196,7 +198,7 @@ def test_refused_in_shape_and_closed(start: Start, app: EchoApplication, data: b
     assert app.calls == []
 
 
-def test_what_follows_a_refused_request_is_never_read_as_another(start: Start, app: EchoApplication) -> None:
+def test_bytes_behind_a_refused_request_are_not_parsed(start: Start, app: EchoApplication) -> None:
     client = start().connect().send(CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n" + GET)
     assert client.read_answer().status == 400
     assert client.is_closed()
@@ -253,7 +255,9 @@ SERVED = {
 
 @pytest.mark.parametrize("piece", [1_000_000, 1], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize(("data", "expected"), SERVED.values(), ids=SERVED.keys())
-def test_served(start: Start, app: EchoApplication, data: bytes, expected: dict[str, Any], piece: int) -> None:
+def test_well_formed_requests_are_parsed(
+    start: Start, app: EchoApplication, data: bytes, expected: dict[str, Any], piece: int
+) -> None:
     client = start(body_limit=1000).connect()
     if len(data) > 5000:
         piece *= 997
@@ -297,7 +301,7 @@ PERSISTENCE = {
 
 
 @pytest.mark.parametrize(("data", "stays"), PERSISTENCE.values(), ids=PERSISTENCE.keys())
-def test_the_connection_stays(start: Start, data: bytes, stays: bool) -> None:
+def test_the_connection_stays_open(start: Start, data: bytes, stays: bool) -> None:
     client = start().connect().send(data)
     answer = client.read_answer()
     assert (answer.headers.get("connection") == "close") is not stays
@@ -328,7 +332,7 @@ def test_a_long_pipeline_is_answered_in_part(start: Start) -> None:
     assert client.is_closed()
 
 
-def test_a_pipeline_whose_answers_are_not_read_stops_at_the_first(start: Start, app: EchoApplication) -> None:
+def test_an_unread_pipeline_stops_at_the_first_answer(start: Start, app: EchoApplication) -> None:
     large = b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n"
     running = start(threads=1)
     client = running.connect().send(large * 3)
@@ -379,7 +383,7 @@ def test_a_500_to_head_has_no_body(start: Start) -> None:
     assert client.is_closed()
 
 
-def test_an_exit_of_the_application_costs_the_connection_and_no_thread(start: Start) -> None:
+def test_system_exit_costs_the_connection_and_no_thread(start: Start) -> None:
     running = start(threads=1)
     client = running.connect().send(b"GET /raise?exit HTTP/1.1\r\nHost: a\r\n\r\n")
     assert client.is_closed()
@@ -389,7 +393,7 @@ def test_an_exit_of_the_application_costs_the_connection_and_no_thread(start: St
 # Bodies
 
 
-def test_a_client_that_sends_all_of_a_refused_body_reads_the_answer(start: Start) -> None:
+def test_a_client_may_send_all_of_a_refused_body(start: Start) -> None:
     client = start(body_limit=4_000_000).connect()
     client.send(POST + b"Content-Length: 7000000\r\n\r\n" + b"x" * 7_000_000)  # more than socket buffers hold
     assert client.read_answer().error == HTTPStatus(413).name  # renamed in Python 3.13
@@ -432,7 +436,7 @@ def test_expect_continue_waits_for_the_answer_before(start: Start, app: EchoAppl
     assert client.send(b"abc").read_answer().body == b"/ 3"
 
 
-def test_a_large_body_is_spooled_to_a_file_that_is_gone(
+def test_the_file_of_a_large_body_is_deleted(
     start: Start, app: EchoApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -572,7 +576,7 @@ def waiting(running: RunningListener, path: bytes = b"/wait") -> RawClient:
     return client
 
 
-def test_a_call_over_its_time_is_answered_504_and_its_answer_dropped(
+def test_an_overdue_call_gets_504_and_its_answer_is_dropped(
     start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, threads=1, server_timeout=300)
@@ -606,7 +610,7 @@ def test_an_answer_that_comes_with_the_504_is_dropped(
 
 
 @pytest.mark.parametrize("gives_up", [True, False])
-def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_way(
+def test_the_application_words_the_504_of_its_call(
     start: Start, clock: ManualClock, app: EchoApplication, gives_up: bool
 ) -> None:
     given_up = ([("X-Request-ID", "of-the-call")], b"{}") if gives_up else None
@@ -645,7 +649,9 @@ def test_the_application_words_the_504_of_its_call_unless_its_answer_is_on_its_w
         (b"hello\r\n\r\n", 400, ["", "", ""]),
     ],
 )
-def test_a_refusal_is_worded_with_what_was_asked(start: Start, data: bytes, status: int, summary: list[str]) -> None:
+def test_an_error_response_gets_a_summary_of_the_request(
+    start: Start, data: bytes, status: int, summary: list[str]
+) -> None:
     answer = start().connect().send(data).read_answer()
     assert (answer.status, json.loads(answer.body)["asked"]) == (status, [*summary, "127.0.0.1"])
 
@@ -683,9 +689,7 @@ def test_a_stuck_thread_is_replaced_once(start: Start, clock: ManualClock, app: 
     app.release.release()
 
 
-def test_threads_are_replaced_up_to_a_bound_and_then_requests_wait_in_vain(
-    start: Start, clock: ManualClock, app: EchoApplication
-) -> None:
+def test_stuck_threads_are_replaced_up_to_a_limit(start: Start, clock: ManualClock, app: EchoApplication) -> None:
     running = start(clock, threads=1)
     for _ in range(2):
         client = waiting(running)
@@ -726,7 +730,7 @@ def test_the_second_request_of_a_connection_has_its_own_time(
     assert client.read_answer().body == b"/wait 0"
 
 
-def test_half_a_request_behind_a_running_one_does_not_shorten_its_time(
+def test_a_partial_request_does_not_shorten_a_running_call(
     start: Start, clock: ManualClock, app: EchoApplication
 ) -> None:
     running = start(clock, header_timeout=15)
@@ -801,9 +805,7 @@ def test_more_than_1024_connections_are_served(start: Start) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_without_a_free_descriptor_the_server_waits_and_does_not_spin(
-    start: Start, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_descriptors_the_server_waits_and_does_not_spin(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     running = start(channel_timeout=0.4)  # which makes it try again every 0.1 s
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
@@ -873,7 +875,7 @@ def test_stop_is_quick_among_idle_clients_and_half_requests(start: Start) -> Non
         running.connect()
 
 
-def test_a_running_call_is_answered_whole_before_the_stop(start: Start, app: EchoApplication) -> None:
+def test_a_stop_waits_for_the_answer_of_a_running_call(start: Start, app: EchoApplication) -> None:
     running = start()
     client = waiting(running)
     large = running.connect().send(b"GET /bytes?20000000 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -906,7 +908,7 @@ def test_a_call_beyond_the_grace_is_left_behind(start: Start, app: EchoApplicati
     eventually(lambda: not list_request_threads())
 
 
-def test_twenty_starts_and_stops_leave_no_thread_and_no_descriptor(app: EchoApplication) -> None:
+def test_starts_and_stops_leave_no_thread_and_no_descriptor(app: EchoApplication) -> None:
     RunningListener(app).stop()
     threads, files = threading.enumerate(), count_descriptors()
     for _ in range(20):
@@ -974,7 +976,7 @@ def get_stored_answer(target: str, headers: dict[str, str], peer: str) -> Any:
     return "200 OK", [("Content-Length", str(len(body)))], body
 
 
-def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Start) -> None:
+def test_answers_from_memory_need_no_free_thread(start: Start) -> None:
     running = start(answer_from_memory=get_stored_answer, threads=1)
     running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
@@ -999,13 +1001,13 @@ def test_what_is_in_memory_is_answered_while_every_thread_is_busy(start: Start) 
         b"GET /kept HTTP/1.0\r\n\r\n",
     ],
 )
-def test_only_a_plain_get_of_its_exact_target_is_answered_from_memory(start: Start, request_: bytes) -> None:
+def test_only_a_plain_get_is_answered_from_memory(start: Start, request_: bytes) -> None:
     running = start(answer_from_memory=get_stored_answer)
     assert running.fetch(request_, head=request_.startswith(b"HEAD")).status == 200
     assert len(running.app.calls) == 1
 
 
-def test_pipelined_requests_are_answered_in_order_from_memory_or_not(start: Start) -> None:
+def test_answers_from_memory_keep_the_order_of_a_pipeline(start: Start) -> None:
     running = start(answer_from_memory=get_stored_answer)
     line = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
     client = running.connect().send(line % b"kept" + line % b"one" + line % b"kept" + line % b"two")
@@ -1031,7 +1033,7 @@ def test_one_pipeline_takes_turns_with_everybody_else(start: Start) -> None:
     assert paths.index("other") <= 3  # accepted in one round of the loop, read in the next
 
 
-def test_a_pipeline_of_answers_from_memory_ends_with_its_connection(start: Start) -> None:
+def test_connection_close_ends_a_pipeline_from_memory(start: Start) -> None:
     paths: list[str] = []
 
     def record_call(target: str, headers: dict[str, str], peer: str) -> Any:
@@ -1055,7 +1057,7 @@ def test_an_empty_body_is_answered_from_memory(start: Start) -> None:
     assert [client.send(GET).read_answer().body for _ in range(2)] == [b"", b""]
 
 
-def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(
+def test_connection_close_applies_to_answers_from_memory(
     start: Start,
 ) -> None:
     client = start(answer_from_memory=get_stored_answer).connect()
@@ -1064,7 +1066,7 @@ def test_a_connection_that_is_to_close_does_so_after_an_answer_from_memory(
     assert client.is_closed()
 
 
-def test_a_reader_of_nothing_does_not_pile_up_answers_from_memory(start: Start) -> None:
+def test_unread_answers_from_memory_do_not_pile_up(start: Start) -> None:
     big = b"x" * 8_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "8000000")], big))
     client = running.connect()
@@ -1099,7 +1101,7 @@ def test_idle_connections_are_no_work_for_the_loop(start: Start, monkeypatch: py
     assert looked == {client.socket.getsockname()[1]}
 
 
-def test_what_comes_while_an_answer_is_made_is_answered_after_it(start: Start) -> None:
+def test_a_request_during_a_call_is_answered_after_it(start: Start) -> None:
     running = start()
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
@@ -1111,7 +1113,7 @@ def test_what_comes_while_an_answer_is_made_is_answered_after_it(start: Start) -
     assert [client.read_answer().body, client.read_answer().status] == [b"/wait 0", 200]
 
 
-def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Start) -> None:
+def test_a_disconnect_during_the_call_ends_the_connection(start: Start) -> None:
     running = start()
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
     running.wait_for_call()
@@ -1123,9 +1125,7 @@ def test_a_client_that_is_gone_while_its_answer_is_made_is_forgotten(start: Star
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_the_threads_that_answer_keep_to_one_core_and_no_others_do(
-    start: Start, app: EchoApplication, keeps: bool
-) -> None:
+def test_only_request_threads_are_bound_to_one_core(start: Start, app: EchoApplication, keeps: bool) -> None:
     every = os.sched_getaffinity(0)
     seen: list[set[int]] = []
     app.on_call = lambda: seen.append(os.sched_getaffinity(0))
@@ -1135,7 +1135,7 @@ def test_the_threads_that_answer_keep_to_one_core_and_no_others_do(
     assert os.sched_getaffinity(0) == every
 
 
-def test_a_connection_that_fails_at_its_beginning_does_not_end_the_service(
+def test_a_connection_that_fails_to_begin_does_not_end_the_loop(
     start: Start,
 ) -> None:
     addresses: list[str] = []
@@ -1161,7 +1161,7 @@ class Failing:
         raise RuntimeError("a mistake of who takes over")
 
 
-def test_a_mistake_of_who_takes_over_costs_only_its_connection(start: Start) -> None:
+def test_an_error_in_the_take_over_costs_only_its_connection(start: Start) -> None:
     running = start(request_taker=Failing())
     client = running.connect().send(b"GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n")
     assert client.is_closed()

@@ -50,16 +50,19 @@ MODULES = (
 BEHAVIOUR = {
     "RequestParser.close": (test_shares.test_spooled_bodies_have_a_limit_together,),
     "RequestParser.received": (
-        test_listener.test_refused_in_shape_and_closed,
-        test_listener.test_what_follows_a_refused_request_is_never_read_as_another,
-        test_listener.test_served,
+        test_listener.test_malformed_requests_are_refused_and_closed,
+        test_listener.test_bytes_behind_a_refused_request_are_not_parsed,
+        test_listener.test_well_formed_requests_are_parsed,
     ),
-    "ChunkedBody.__init__": (test_listener.test_refused_in_shape_and_closed,),
-    "ChunkedBody.received": (test_listener.test_refused_in_shape_and_closed, test_listener.test_served),
+    "ChunkedBody.__init__": (test_listener.test_malformed_requests_are_refused_and_closed,),
+    "ChunkedBody.received": (
+        test_listener.test_malformed_requests_are_refused_and_closed,
+        test_listener.test_well_formed_requests_are_parsed,
+    ),
     "RequestTask.build_response_header": (
         test_listener.test_an_answer_without_a_body_keeps_its_connection,
-        test_listener.test_the_connection_stays,
-        test_listener.test_a_running_call_is_answered_whole_before_the_stop,
+        test_listener.test_the_connection_stays_open,
+        test_listener.test_a_stop_waits_for_the_answer_of_a_running_call,
     ),
     "RequestTask.write": (test_listener.test_an_answer_to_head_has_no_body,),
 }
@@ -88,7 +91,7 @@ def test_every_override_of_waitress_is_checked_over_a_socket() -> None:
     assert modules < {*newest_waitress.TESTS}
 
 
-def test_setup_takes_every_waitress_before_the_next_major_version() -> None:
+def test_setup_accepts_waitress_up_to_the_next_major_version() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     required = setup["options"]["install_requires"].splitlines()

@@ -55,7 +55,7 @@ def fill(pool: Pool, server: RecordingServer) -> None:
     eventually(lambda: pool.idle_count == pool.size)
 
 
-def test_no_more_threads_are_started_than_jobs_are_under_way_at_once_or_may_be(
+def test_threads_are_started_for_waiting_jobs_up_to_the_size(
     start: Callable[[int], Pool], server: RecordingServer
 ) -> None:
     pool = start(2)
@@ -137,9 +137,7 @@ def test_jobs_that_find_no_thread_idle_are_served_in_their_order(
     assert len(pool) == 0
 
 
-def test_what_waits_at_a_stop_is_served_before_the_threads_end(
-    start: Callable[[int], Pool], server: RecordingServer
-) -> None:
+def test_waiting_jobs_are_served_before_a_stop(start: Callable[[int], Pool], server: RecordingServer) -> None:
     pool = start(1)
     for job in ("wait", "a", "b"):
         pool.put(job)
@@ -149,9 +147,7 @@ def test_what_waits_at_a_stop_is_served_before_the_threads_end(
     eventually(lambda: server.jobs == ["wait", "a", "b"])
 
 
-def test_a_thread_that_comes_back_late_ends_when_another_has_taken_its_place(
-    start: Callable[[int], Pool], server: RecordingServer
-) -> None:
+def test_a_replaced_thread_ends_when_it_returns(start: Callable[[int], Pool], server: RecordingServer) -> None:
     pool = start(1)
     pool.put("wait")
     eventually(lambda: server.jobs == ["wait"])
@@ -163,7 +159,7 @@ def test_a_thread_that_comes_back_late_ends_when_another_has_taken_its_place(
     assert [thread.is_alive() for thread in server.threads] == [False, True]
 
 
-def test_a_job_that_nobody_serves_cannot_be_given_up(start: Callable[[int], Pool], server: RecordingServer) -> None:
+def test_a_job_without_a_thread_cannot_be_given_up(start: Callable[[int], Pool], server: RecordingServer) -> None:
     pool = start(1)
     fill(pool, server)
     pool.give_up("nobody's")

@@ -67,7 +67,7 @@ def test_an_address_has_its_share_and_no_more() -> None:
     assert places.enter(4, "a")
 
 
-def test_who_comes_to_full_places_displaces_the_oldest_of_the_address_that_has_most() -> None:
+def test_a_newcomer_displaces_the_oldest_of_the_largest_address() -> None:
     displaced: list[int] = []
     places: Places[int] = Places(4, 3, displaced.append)
     for holder, address in enumerate("baaa"):
@@ -79,14 +79,14 @@ def test_who_comes_to_full_places_displaces_the_oldest_of_the_address_that_has_m
     assert len(places) == 4
 
 
-def test_who_is_refused_displaces_nobody() -> None:
+def test_a_refused_holder_displaces_no_other() -> None:
     displaced: list[int] = []
     places: Places[int] = Places(2, 1, displaced.append)
     assert [places.enter(1, "a"), places.enter(2, "b"), places.enter(3, "a")] == [True, True, False]
     assert displaced == []
 
 
-def test_places_forget_addresses_that_have_none() -> None:
+def test_addresses_without_places_are_not_stored() -> None:
     places: Places[int] = Places(10, 1, lambda holder: None)
     for holder in range(1000):
         places.enter(holder, str(holder))
@@ -102,7 +102,7 @@ def test_an_account_has_one_share_at_all_its_addresses() -> None:
     assert places.enter(4, "address 4", "account")
 
 
-def test_a_place_that_must_be_had_displaces_the_owners_oldest() -> None:
+def test_a_forced_place_displaces_the_oldest_of_its_owner() -> None:
     displaced: list[int] = []
     places: Places[int] = Places(3, 2, displaced.append)
     for holder, owner in enumerate("aab"):
@@ -130,7 +130,7 @@ class Budgeted:
         return reservation
 
 
-def test_bytes_are_reserved_as_long_as_there_are_any() -> None:
+def test_bytes_are_reserved_up_to_the_limit() -> None:
     budgeted = Budgeted(100)
     first, second = budgeted.reserve("a"), budgeted.reserve("b")
     assert [first.add(60), second.add(41), second.add(40)] == [True, False, True]
@@ -182,7 +182,7 @@ def test_no_bytes_are_displaced_in_vain() -> None:
     assert alone.held_bytes == 50
 
 
-def test_bytes_that_were_given_to_another_are_released_once() -> None:
+def test_displaced_bytes_are_released_once() -> None:
     budgeted = Budgeted(100)
     victim = budgeted.reserve("victim", count=100)
     newcomer = budgeted.reserve("newcomer")
@@ -205,7 +205,7 @@ def test_every_byte_buys_time_up_to_the_full_measure() -> None:
 # ---- bodies
 
 
-def test_long_bodies_beyond_the_share_of_an_address_are_503_and_those_arriving_go_on(
+def test_long_bodies_beyond_the_share_of_an_address_get_503(
     start: Start,
 ) -> None:
     running = start(bodies_per_address=2)
@@ -243,7 +243,7 @@ def test_a_short_body_that_takes_its_time_needs_a_place(start: Start, clock: Man
     assert other.send(b"abcd").read_answer().body == b"/ 4"
 
 
-def test_a_body_from_elsewhere_displaces_the_oldest_of_the_address_that_has_most(
+def test_a_new_body_displaces_the_oldest_of_the_largest_address(
     start: Start,
 ) -> None:
     running = start(bodies_at_once=3, bodies_per_address=2)
@@ -285,7 +285,7 @@ def test_a_long_body_has_to_be_faster(start: Start, clock: ManualClock) -> None:
     assert client.read_answer().error == "REQUEST_TIMEOUT"
 
 
-def test_a_body_is_kept_in_memory_where_the_application_takes_a_mebibyte_and_no_more(
+def test_a_body_of_at_most_a_mebibyte_is_stored_in_memory(
     start: Start,
 ) -> None:
     running = start(check_before_body=lambda environ: 1_048_576)
@@ -359,7 +359,7 @@ def test_a_call_is_refused_at_its_head(start: Start, head: bytes) -> None:
     assert len(running.listener.context.arriving_bodies) == 0
 
 
-def test_a_short_body_is_judged_when_it_takes_its_time(start: Start, clock: ManualClock) -> None:
+def test_a_slow_short_body_is_checked(start: Start, clock: ManualClock) -> None:
     judge = Judge(REFUSED)
     running = start(clock, check_before_body=judge)
     client = running.connect().send(SHORT)
@@ -370,7 +370,7 @@ def test_a_short_body_is_judged_when_it_takes_its_time(start: Start, clock: Manu
     assert judge.paths == ["/"]
 
 
-def test_what_comes_with_its_body_is_not_judged_before(start: Start) -> None:
+def test_a_request_with_its_body_is_not_checked(start: Start) -> None:
     judge = Judge(REFUSED)
     running = start(check_before_body=judge)
     assert running.fetch(SHORT + b"abcd").body == b"/ 4"
@@ -379,7 +379,7 @@ def test_what_comes_with_its_body_is_not_judged_before(start: Start) -> None:
 
 
 @pytest.mark.parametrize("head", [LONG, CHUNKED + b"c350\r\n" + b"x" * 10])
-def test_a_body_that_may_come_is_taken_and_judged_once(start: Start, head: bytes) -> None:
+def test_an_accepted_body_is_checked_once(start: Start, head: bytes) -> None:
     judge = Judge()
     running = start(check_before_body=judge)
     client = running.connect().send(head)
@@ -389,7 +389,7 @@ def test_a_body_that_may_come_is_taken_and_judged_once(start: Start, head: bytes
     assert judge.paths == ["/"]
 
 
-def test_a_client_that_waits_is_told_to_go_on_after_the_verdict(start: Start) -> None:
+def test_100_continue_is_sent_after_the_check(start: Start) -> None:
     running = start(check_before_body=Judge())
     client = running.connect().send(POST + b"Expect: 100-continue\r\nContent-Length: 4\r\n\r\n")
     assert client.read_answer().status == 100
@@ -441,7 +441,7 @@ def test_the_time_of_a_verdict_is_not_the_clients(start: Start, clock: ManualClo
     assert client.send(b"x" * 100_000).read_answer().status == 200
 
 
-def test_a_body_behind_a_running_call_is_judged_after_it(start: Start, clock: ManualClock) -> None:
+def test_a_body_behind_a_running_call_is_checked_after_it(start: Start, clock: ManualClock) -> None:
     judge = Judge(REFUSED)
     running = start(clock, check_before_body=judge)
     client = running.connect().send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + LONG)
@@ -453,7 +453,7 @@ def test_a_body_behind_a_running_call_is_judged_after_it(start: Start, clock: Ma
     assert [client.read_answer().status, client.read_answer().status] == [200, 401]
 
 
-def test_what_is_wanted_elsewhere_is_not_judged(start: Start) -> None:
+def test_requests_for_the_feeds_are_not_checked(start: Start) -> None:
     requests: list[HandedOverRequest] = []
 
     class Elsewhere:
@@ -476,7 +476,7 @@ def test_what_is_wanted_elsewhere_is_not_judged(start: Start) -> None:
 # ---- connections of one address
 
 
-def test_an_address_has_its_share_of_connections_and_its_longest_idle_makes_room(
+def test_beyond_its_share_an_address_loses_its_longest_idle(
     start: Start,
 ) -> None:
     running = start(connections_per_address=3)
@@ -491,7 +491,7 @@ def test_an_address_has_its_share_of_connections_and_its_longest_idle_makes_room
     assert [client.send(GET).read_answer().status for client in (*clients[1:], stranger)] == [200, 200, 200]
 
 
-def test_an_address_whose_share_is_busy_is_not_let_in(start: Start) -> None:
+def test_an_address_with_a_busy_share_gets_no_more_connections(start: Start) -> None:
     running = start(connections_per_address=2, threads=4)
     busy = [running.connect("127.0.0.2").send(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(2)]
     running.wait_for_call()
@@ -512,7 +512,7 @@ def test_a_proxy_has_no_share(start: Start) -> None:
     assert [client.send(GET).read_answer().status for client in clients] == [200] * 3
 
 
-def test_shares_are_given_back(start: Start) -> None:
+def test_shares_of_connections_are_released(start: Start) -> None:
     running = start(connections_per_address=2)
     for _ in range(10):
         assert running.fetch().status == 200
@@ -558,7 +558,7 @@ def list_queued_bytes(running: RunningListener) -> list[int]:
     return [sum(map(len, connection.queue)) for connection in running.listener.connections]
 
 
-def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Start) -> None:
+def test_the_kernel_stores_little_of_an_unread_answer(start: Start) -> None:
     big = b"x" * 4_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     running.connect(buffer=4096).send(GET)
@@ -566,7 +566,7 @@ def test_the_kernel_is_given_little_of_an_answer_that_is_not_read(start: Start) 
     assert 4_000_000 - max(list_queued_bytes(running)) < 500_000
 
 
-def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Start) -> None:
+def test_clients_that_do_not_read_share_an_answer_from_memory(start: Start) -> None:
     big = b"x" * 4_000_000
     running = start(answer_from_memory=lambda target, headers, peer: ("200 OK", [("Content-Length", "4000000")], big))
     for _ in range(20):
@@ -576,7 +576,7 @@ def test_an_answer_from_memory_is_shared_by_all_who_do_not_read_it(start: Start)
     assert {id(part.obj if isinstance(part, memoryview) else part) for part in waiting} == {id(big)}
 
 
-def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: Start) -> None:
+def test_unread_answers_go_to_files_when_memory_is_full(start: Start) -> None:
     running = start(held_limit=2_000_000)
     first = large(running)
     eventually(lambda: max(list_queued_bytes(running), default=0) > 500_000)
@@ -588,7 +588,7 @@ def test_answers_not_read_go_into_files_when_the_memory_for_them_is_used(start: 
     eventually(lambda: running.listener.context.disk.free_bytes == 67_108_864)
 
 
-def test_a_client_that_goes_without_reading_gives_back_what_was_held(start: Start) -> None:
+def test_a_disconnect_releases_the_memory_of_an_unread_answer(start: Start) -> None:
     running = start(held_limit=1_000_000)
     clients = [large(running) for _ in range(2)]
     eventually(lambda: not any(connection.requests for connection in running.listener.connections))
@@ -623,7 +623,7 @@ def test_a_reader_above_the_least_rate_gets_all(start: Start, clock: ManualClock
     assert received_bytes >= 6_000_000
 
 
-def test_one_fast_reader_of_a_long_answer_takes_turns_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fast_reader_takes_turns_with_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.httpd.loop.MAX_CHUNKS_PER_SEND", 1)
     monkeypatch.setattr("finapi.httpd.loop.MAX_SENDS_IN_TURN", 2)
     loop = Loop(time.monotonic)
@@ -670,7 +670,7 @@ class Drained(Connection):
             self.lock.release()
 
 
-def test_what_a_thread_sends_while_the_loop_looks_is_not_forgotten() -> None:
+def test_output_of_a_thread_during_a_look_of_the_loop_is_sent() -> None:
     loop = Loop(time.monotonic)
     ours, peer = socket.socketpair()
     connection = Drained(loop, ours)

@@ -184,7 +184,7 @@ def test_an_export_is_stored_while_there_is_room(start: Start, app: Exporting) -
     eventually(lambda: running.listener.context.disk.free_bytes == 5_000_000)
 
 
-def test_an_export_goes_on_in_the_file_when_its_reader_caught_up(start: Start, app: Exporting) -> None:
+def test_an_export_stays_in_its_file_when_its_reader_catches_up(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=1_000_000)
     client = request(running, b"/rows")
     eventually(lambda: count_paused(running) == 1)
@@ -213,7 +213,7 @@ def test_four_slow_readers_all_get_everything(start: Start, app: Exporting) -> N
     assert [body_of(client) for client in clients] == [b"x" * BODY_BYTES] * 4
 
 
-def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Start, app: Exporting) -> None:
+def test_a_complete_answer_displaces_the_largest_owner(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=8_000_000)
     oldest = request(running, b"/bytes?3000000", "127.0.0.2")
     eventually(lambda: running.listener.context.disk.free_bytes < 6_000_000)
@@ -228,7 +228,7 @@ def test_a_complete_answer_takes_the_room_of_whoever_holds_most(start: Start, ap
     eventually(lambda: running.listener.context.disk.free_bytes == 8_000_000)
 
 
-def test_an_account_makes_room_at_whatever_address(start: Start, app: Exporting) -> None:
+def test_an_account_makes_room_at_any_address(start: Start, app: Exporting) -> None:
     running = start(held_limit=0, spool_limit=11_000_000)
     account = [request(running, b"/rows?account", f"127.0.0.{2 + number}") for number in range(2)]
     single = request(running, b"/rows?another", "127.0.0.9")

@@ -76,7 +76,7 @@ def stateless_message(method: str, **params: Any) -> tuple[dict[str, Any], dict[
 
 
 @pytest.mark.parametrize("tool", get_tools().values(), ids=lambda tool: str(tool.name))
-def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) -> None:
+def test_a_tool_has_the_parameters_and_cost_of_its_operation(tool: Any) -> None:
     route = next(route for route in ROUTES if route.name == tool.operation.route)
     served = {param.name for param in (*route.params, *(route.body or ()))}
     parameter_names = {tool.get_parameter_name(name) for name in tool.arguments} - {"where"}
@@ -91,7 +91,7 @@ def test_a_tool_takes_what_its_call_takes_and_is_told_at_its_price(tool: Any) ->
         assert schema["description"], name
 
 
-def test_a_dozen_questions_are_answered_with_their_source_and_cost(world: FixtureWorld) -> None:
+def test_tools_return_data_with_source_and_cost(world: FixtureWorld) -> None:
     tools = {tool["name"]: tool for tool in run_method(world, "tools/list")["tools"]}
     assert [*tools] == [*get_tools()]
     assert tools["query_sql"]["description"].endswith("Costs 25 tokens.")
@@ -137,7 +137,7 @@ def test_a_figure_comes_with_its_filing(world: FixtureWorld) -> None:
     }
 
 
-def test_a_list_goes_on_where_it_ended(world: FixtureWorld) -> None:
+def test_next_returns_the_rows_behind_the_cut(world: FixtureWorld) -> None:
     first = call_tool(world, "list_filings", ticker="AAPL", limit=2)["structuredContent"]
     assert first["next"] == {"offset": 2}
     second = call_tool(world, "list_filings", ticker="AAPL", limit=2, **first["next"])["structuredContent"]
@@ -154,7 +154,7 @@ def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
     assert content["next"] == {"offset": row_count}
 
 
-def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: FixtureWorld) -> None:
+def test_a_cut_list_without_pages_names_its_filters(world: FixtureWorld) -> None:
     content = call_tool(world, "list_metrics")["structuredContent"]
     assert (len(content["data"]) + content["left_out"]["data"], "next" in content) == (content["meta"]["total"], False)
     kinds, statements = content["ask_by"]["kind"], content["ask_by"]["statement"]
@@ -168,7 +168,7 @@ def test_a_list_that_is_cut_and_has_no_pages_says_what_to_ask_it_by(world: Fixtu
     assert len({row["key"] for part in parts for row in part["data"]}) == content["meta"]["total"]
 
 
-def test_what_an_argument_says_in_other_words_without_being_less_is_not_asked_by() -> None:
+def test_arguments_with_a_default_are_not_named_as_filters() -> None:
     long = json.dumps({"data": ["x" * 100] * 1_000}).encode()
     answer = ApiAnswer(200, {"content-type": "application/json"}, long)
     content = answers.build_result(get_tools()["financial_statements"], {"ticker": "AAPL"}, "/", answer)[
@@ -177,7 +177,7 @@ def test_what_an_argument_says_in_other_words_without_being_less_is_not_asked_by
     assert ("left_out" in content, "ask_by" in content) == (True, False)
 
 
-def test_whatever_is_large_is_cut_and_told() -> None:
+def test_large_values_are_cut_and_counted() -> None:
     for value in ("x" * 100_000, ["x" * 90_000], {str(n): "y" * 500 for n in range(1_000)}, [[1] * 50_000] * 3):
         small, left_out = answers.cut(value, 10_000)
         assert len(json.dumps(small, separators=(",", ":"))) <= 10_300
@@ -185,7 +185,7 @@ def test_whatever_is_large_is_cut_and_told() -> None:
     assert answers.cut({"a": [1, 2]}, 100) == ({"a": [1, 2]}, {})
 
 
-def test_html_is_told_as_text() -> None:
+def test_html_becomes_plain_text() -> None:
     page = 'tr class="x">Net <b>sales</b></p><p>rose &amp; fell<ix:nonFraction name="a">5</ix:nonFraction></p><td sty'
     assert answers.strip_tags(page) == "Net sales\nrose & fell 5"
 
@@ -221,7 +221,7 @@ def test_html_is_told_as_text() -> None:
         ("list_filings", {"from_date": "never"}, "YYYY-MM-DD. Correct the argument and call the tool again."),
     ],
 )
-def test_a_mistake_is_told_to_the_model_and_costs_nothing(
+def test_an_invalid_argument_is_explained_and_costs_nothing(
     world: FixtureWorld, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     before = world.client().get_account_balance()["current_balance"]
@@ -239,7 +239,7 @@ def test_a_tool_that_fails_half_way_is_refunded(world: FixtureWorld) -> None:
     ]
 
 
-def test_tokens_that_are_used_up_and_limits_say_what_to_do(world: FixtureWorld) -> None:
+def test_errors_of_tokens_and_limits_contain_advice(world: FixtureWorld) -> None:
     key = world.accounts["exhausted"]["api_key"]
     answer = post(world, message("tools/call", name="company_overview", arguments={"ticker": "AAPL"}), key=key)
     result = json.loads(answer.body)["result"]
@@ -264,7 +264,7 @@ def test_a_limit_is_that_of_the_call(server: FinapiServer) -> None:
         assert post(strict.world("a"), message("ping")).status == 429
 
 
-def test_an_answer_that_is_held_costs_nothing(world: FixtureWorld) -> None:
+def test_an_unchanged_answer_costs_nothing(world: FixtureWorld) -> None:
     first = call_tool(world, "company_overview", ticker="AAPL")
     tag = {"_meta": {"finapi/if_none_match": first["_meta"]["finapi/etag"]}}
     again = run_method(world, "tools/call", name="company_overview", arguments={"ticker": "AAPL"}, **tag)
@@ -293,7 +293,7 @@ def test_resources_are_read_through_their_calls(world: FixtureWorld) -> None:
 @pytest.mark.parametrize(
     "uri", ["finapi://nope", "finapi://company/", "finapi://company/..%2F..%2Fuser", "file:///etc/passwd", "x" * 600, 5]
 )
-def test_a_resource_that_is_not_there_is_told(world: FixtureWorld, uri: Any) -> None:
+def test_an_unknown_resource_is_an_error(world: FixtureWorld, uri: Any) -> None:
     assert run_method(world, "resources/read", uri=uri)["code"] == -32002
 
 
@@ -350,7 +350,7 @@ def test_without_a_handshake_every_message_says_its_revision(world: FixtureWorld
         ({"mcp_protocol_version": "1999-01-01"}, 400, -32022),
     ],
 )
-def test_headers_say_what_the_body_says(
+def test_headers_must_match_the_body(
     world: FixtureWorld, change: dict[str, str], status: int, code: int | None
 ) -> None:
     body, headers = stateless_message("tools/call", name="find_fund", arguments={"query": "x"})
@@ -368,7 +368,7 @@ def test_headers_say_what_the_body_says(
         ("resources/read", {"uri": "finapi://x"}, 400, -32602),
     ],
 )
-def test_what_the_revision_has_not_is_refused(
+def test_methods_of_other_revisions_are_refused(
     world: FixtureWorld, method: str, params: dict[str, Any], status: int, code: int
 ) -> None:
     body, headers = stateless_message(method, **params)
@@ -425,7 +425,7 @@ def test_batches_are_of_one_revision(world: FixtureWorld) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', 200, -32601),
     ],
 )
-def test_a_message_that_is_none_is_answered_with_its_error(
+def test_a_malformed_message_is_answered_with_an_error(
     world: FixtureWorld, body: bytes, status: int, code: int | None
 ) -> None:
     answer = post(world, body)
@@ -458,7 +458,7 @@ def test_there_is_no_stream_and_no_session(world: FixtureWorld) -> None:
     assert "mcp-session-id" not in post(world, message("ping"), mcp_session_id="x").headers
 
 
-def test_a_key_is_needed_and_a_cookie_is_none(world: FixtureWorld) -> None:
+def test_a_key_is_required_and_a_cookie_is_not_one(world: FixtureWorld) -> None:
     assert post(world, message("ping"), key="0" * 32).status == 401
     account = world.accounts["pro"]
     token = world.client().post_auth_login(email=account["email"], password=account["password"])["token"]
@@ -475,7 +475,7 @@ def test_a_key_is_needed_and_a_cookie_is_none(world: FixtureWorld) -> None:
 # ---- standard input and output
 
 
-def test_over_a_pipe_an_answer_is_kept_while_it_stands(world: FixtureWorld) -> None:
+def test_unchanged_answers_are_cached_over_a_pipe(world: FixtureWorld) -> None:
     sent: list[ApiRequest] = []
 
     def send(request: ApiRequest) -> ApiAnswer | None:
@@ -490,7 +490,7 @@ def test_over_a_pipe_an_answer_is_kept_while_it_stands(world: FixtureWorld) -> N
     assert "If-None-Match" in sent[1].headers
 
 
-def test_a_server_that_does_not_answer_is_told() -> None:
+def test_an_unreachable_server_is_an_error_result() -> None:
     server = ContextServer(lambda request: None)
     call = json.dumps(message("tools/call", name="account_balance", arguments={})).encode()
     result = server.answer(call).document["result"]
@@ -508,7 +508,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("answer", "reason"), OTHERS)
-def test_another_server_than_finapi_is_told_and_ends_nothing(
+def test_answers_of_another_server_are_errors(
     answer: ApiAnswer, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: lambda request: answer)

@@ -83,7 +83,7 @@ def test_the_table_and_the_types_have_every_route() -> None:
     assert {(operation.method, operation.path) for operation in get_operations().values()} == served
 
 
-def test_a_name_that_is_none_is_refused_before_anything_is_sent() -> None:
+def test_an_unknown_name_is_refused_before_a_request() -> None:
     sent: list[ApiRequest] = []
     client = script_client(waits=[], sent=sent)
     with pytest.raises(AttributeError, match="get_nothing"):
@@ -135,7 +135,7 @@ def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
     )  # the form of asctime()
 
 
-def test_a_time_to_come_back_without_a_date_is_read_against_the_clock() -> None:
+def test_retry_after_without_date_is_compared_with_the_clock() -> None:
     then = datetime.now(UTC) + timedelta(hours=1)
     waits = exchange.parse_retry_after({"retry-after": format_datetime(then, usegmt=True)})
     assert waits is not None
@@ -195,7 +195,7 @@ def test_a_list_that_names_the_same_page_again_ends() -> None:
     assert rows == [1]
 
 
-def test_a_list_whose_offset_is_not_read_ends() -> None:
+def test_a_list_that_ignores_its_offset_ends() -> None:
     page = respond(200, {"data": [{"id": 1}], "meta": {"has_more": True}})
     sent: list[ApiRequest] = []
     client = script_client(*[page] * 99, waits=[], sent=sent)
@@ -220,7 +220,7 @@ def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
         ("get_facts_by_concept", {"concept": "Revenues"}, 8),
     ],
 )
-def test_whatever_has_pages_has_rows(world: FixtureWorld, name: str, arguments: dict[str, Any], most: int) -> None:
+def test_every_list_operation_has_rows(world: FixtureWorld, name: str, arguments: dict[str, Any], most: int) -> None:
     client = world.client()
     for number in (1, 2, 3):
         if name == "get_account_transactions" and number < most:
@@ -288,7 +288,7 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
     ],
 )
 @pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
-def test_an_answer_that_is_cut_off_on_the_wire_is_none(status: bytes, wire_bytes: bytes) -> None:
+def test_an_incomplete_answer_is_a_failure(status: bytes, wire_bytes: bytes) -> None:
     with (
         serve_bytes([HEAD_OF % status + wire_bytes]) as url,
         pytest.raises(ApiFailure, match="There was no answer: IncompleteRead"),
@@ -304,7 +304,7 @@ def test_an_answer_that_is_cut_off_on_the_wire_is_none(status: bytes, wire_bytes
         b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n4\r\n: 1}\r\n0\r\n\r\n',
     ],
 )
-def test_a_whole_answer_is_read_however_its_end_is_told(wire_bytes: bytes) -> None:
+def test_complete_answers_are_read_with_any_framing(wire_bytes: bytes) -> None:
     with serve_bytes([HEAD_OF % b"200 OK" + wire_bytes]) as url:
         assert Client(url, tries=1).get_account_balance() == {"a": 1}
 
@@ -316,7 +316,7 @@ def test_a_head_has_a_length_and_no_body() -> None:
     assert (answer.status, answer.headers["content-length"], answer.body) == (200, "8", b"")
 
 
-def test_a_decimal_in_a_body_is_a_number_with_every_digit_and_a_set_a_list() -> None:
+def test_a_decimal_in_a_body_has_every_digit_and_sets_are_lists() -> None:
     sent: list[ApiRequest] = []
     bodies = [
         {"amount_dollars": Decimal("12.50"), "days": {date(2026, 1, 31)}},
@@ -375,7 +375,7 @@ def test_a_post_is_repeated_under_its_key_only() -> None:
         script_client(refusal, respond(200), waits=[], sent=sent).post_auth_forgetpassword(email="a")
 
 
-def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
+def test_invalid_keys_and_urls_are_refused_before_a_request() -> None:
     for secret in ("\u043a\u043b\u044e\u0447", "a\nb"):
         with pytest.raises(ValueError, match="printable ASCII"):
             Client("http://x", secret)
@@ -386,7 +386,7 @@ def test_what_no_request_can_carry_is_refused_before_one_is_made() -> None:
     assert sent[0].url == "http://x/api/v1/tickers/%C3%BC/overview?a=%2F"
 
 
-def test_no_key_follows_a_redirect_to_another_host_by_a_client_of_httpx_that_follows_them() -> None:
+def test_httpx_does_not_follow_redirects_with_a_key() -> None:
     httpx = pytest.importorskip("httpx")
     hosts: list[str] = []
 
@@ -430,7 +430,7 @@ def test_threads_share_a_client(world: FixtureWorld) -> None:
     assert [len(rows) for rows in pages] == [1 + n % 3 for n in range(24)]
 
 
-def test_an_error_that_stays_is_raised_at_once_and_a_passing_one_at_the_end() -> None:
+def test_permanent_errors_raise_immediately_others_at_the_end() -> None:
     for status, calls in ((400, 1), (402, 1), (404, 1), (500, 4)):
         sent: list[ApiRequest] = []
         document = {"code": "C", "message": "m", "details": {"param": "p"}, "request_id": "r"}
@@ -505,7 +505,7 @@ def test_events_go_on_where_they_were(world: FixtureWorld) -> None:
     assert len(seqs) > 1
 
 
-def test_events_are_asked_for_in_the_epoch_of_the_last() -> None:
+def test_events_continue_in_the_epoch_of_the_last_one() -> None:
     def page(*events: tuple[int, int]) -> ApiAnswer:
         return respond(200, {"data": [{"seq": seq, "epoch": epoch} for seq, epoch in events]})
 
@@ -548,7 +548,7 @@ def test_the_client_that_does_not_wait_does_the_same(world: FixtureWorld) -> Non
     assert len(waits) == 2
 
 
-def test_webhooks_are_judged_by_the_published_vectors() -> None:
+def test_webhook_signatures_match_the_published_vectors() -> None:
     vectors = webhooks.build_vectors()
     for vector in vectors["vectors"]:
         now = float(vector["headers"]["webhook-timestamp"])
@@ -565,7 +565,7 @@ def test_webhooks_are_judged_by_the_published_vectors() -> None:
         verify_webhook("whsec_***", headers, body, now)
 
 
-def test_certificates_are_loaded_with_the_first_encrypted_request(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_are_loaded_with_the_first_https_request(monkeypatch: pytest.MonkeyPatch) -> None:
     authority, server = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(server)
     loaded: list[ssl.SSLContext] = []

@@ -54,7 +54,7 @@ def test_a_program_ends_though_its_feed_was_not_closed(world: FixtureWorld) -> N
 
 
 @pytest.mark.parametrize("code", [1001, 1011, 1013, 4429])
-def test_a_feed_that_is_closed_goes_on_where_it_was(world: FixtureWorld, code: int) -> None:
+def test_a_closed_feed_continues_behind_its_last_event(world: FixtureWorld, code: int) -> None:
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
@@ -71,7 +71,7 @@ def test_a_feed_that_is_closed_goes_on_where_it_was(world: FixtureWorld, code: i
     feed.close()
 
 
-def test_a_filter_is_kept_over_a_break(world: FixtureWorld) -> None:
+def test_a_filter_applies_after_a_reconnect(world: FixtureWorld) -> None:
     seq = publish_event(world)
     feed = world.client(wait=lambda _: None).feed("main-api", since=seq, tickers=["UPXI", "NFLX"])
     seqs = [publish_event(world), publish_event(world, {"ticker": "NFLX"})]
@@ -83,7 +83,7 @@ def test_a_filter_is_kept_over_a_break(world: FixtureWorld) -> None:
 
 
 @pytest.mark.parametrize(("code", "status", "name"), [(4400, 400, "INVALID_PARAM"), (4401, 401, "UNAUTHORIZED")])
-def test_a_close_that_stays_is_a_failure(world: FixtureWorld, code: int, status: int, name: str) -> None:
+def test_a_permanent_close_is_a_failure(world: FixtureWorld, code: int, status: int, name: str) -> None:
     seq = publish_event(world)
     feed = world.client().feed("main-api", since=seq - 1)
     next(feed)
@@ -94,14 +94,14 @@ def test_a_close_that_stays_is_a_failure(world: FixtureWorld, code: int, status:
     assert caught.value.message == "The fixture was told to close."
 
 
-def test_a_key_or_a_feed_that_is_none_is_a_failure_at_once(world: FixtureWorld) -> None:
+def test_an_invalid_key_or_feed_is_a_failure_immediately(world: FixtureWorld) -> None:
     with pytest.raises(ApiFailure, match="401 UNAUTHORIZED"):
         next(Client(world.url, "k" * 32).feed("main-api"))
     with pytest.raises(ApiFailure, match="404 NOT_FOUND"):
         next(world.client().feed("nothing"))
 
 
-def test_more_connections_than_the_plan_has_are_tried_for_and_told(world: FixtureWorld) -> None:
+def test_connections_beyond_the_plan_are_retried_and_refused(world: FixtureWorld) -> None:
     publish_event(world)
     feed, waits = world.client("free").feed("main-api"), list[float]()
     next(feed)
@@ -217,7 +217,7 @@ def test_without_httpx_it_asks_by_urllib(world: FixtureWorld, monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_docs_clients_does_what_it_says(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_docs_clients_work(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.control.reset()
     monkeypatch.setenv("FINAPI_URL", server.url)
     monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
@@ -245,7 +245,7 @@ def test_the_same_over_connections_that_stay_open(world: FixtureWorld) -> None:
         Client(world.url, world.api_key, send=by_httpx(http), tries=1).get_policy()
 
 
-def test_what_was_told_is_not_told_again() -> None:
+def test_events_are_not_returned_twice() -> None:
     cursor = FeedCursor("https://x", "main-api", {}, 4, 1, {"tickers": ["A", "B"], "ciks": []}, dates=False)
     assert cursor.begin_connection() == "wss://x/ws/main-api?tickers=A%2CB&since_seq=4&epoch=1"
 
