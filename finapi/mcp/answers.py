@@ -186,18 +186,18 @@ def cut(document: Any, max_characters: int) -> tuple[Any, dict[str, int]]:
     return _cut(document, max_characters, "", left_out), left_out
 
 
-def _cut(value: Any, max_characters: int, path: str, left_out: dict[str, int]) -> Any:
-    if len(text(value)) <= max_characters:
-        return value
-    if isinstance(value, list):
-        return _cut_list(value, max_characters, path, left_out)
-    if isinstance(value, dict):
-        return _cut_object(value, max_characters, path, left_out)
-    if isinstance(value, str):
-        shorter = value[: max(0, max_characters - 2)]  # Without the quotation marks.
-        left_out[path] = left_out.get(path, 0) + len(value) - len(shorter)
+def _cut(document: Any, max_characters: int, path: str, left_out: dict[str, int]) -> Any:
+    if len(text(document)) <= max_characters:
+        return document
+    if isinstance(document, list):
+        return _cut_list(document, max_characters, path, left_out)
+    if isinstance(document, dict):
+        return _cut_object(document, max_characters, path, left_out)
+    if isinstance(document, str):
+        shorter = document[: max(0, max_characters - 2)]  # Without the quotation marks.
+        left_out[path] = left_out.get(path, 0) + len(document) - len(shorter)
         return shorter
-    return value
+    return document
 
 
 def _cut_list(elements: list[Any], max_characters: int, path: str, left_out: dict[str, int]) -> list[Any]:
@@ -231,16 +231,16 @@ def _cut_object(members: dict[str, Any], max_characters: int, path: str, left_ou
     return {name: fitting[name] for name in members if name in fitting}
 
 
-def _drop_members(value: Any, names: tuple[str, ...]) -> Any:
+def _drop_members(document: Any, names: tuple[str, ...]) -> Any:
     """Return a document without members of these names; with a "?" behind the name, only where they are null."""
     if not names:
-        return value
-    if isinstance(value, list):
-        return [_drop_members(element, names) for element in value]
-    if not isinstance(value, dict):
-        return value
+        return document
+    if isinstance(document, list):
+        return [_drop_members(element, names) for element in document]
+    if not isinstance(document, dict):
+        return document
     remaining = {}
-    for name, member in value.items():
+    for name, member in document.items():
         is_dropped = name in names or (member is None and f"{name}?" in names)
         if not is_dropped:
             remaining[name] = _drop_members(member, names)

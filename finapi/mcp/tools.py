@@ -103,13 +103,13 @@ class ContextTool:
                 takes = ", ".join(self.arguments) or "no arguments"
                 hint = _suggest(list_similar(name, self.arguments, 1))
                 raise ToolArgumentError(f"{self.name} has no argument {name[:80]}.{hint} It takes {takes}.")
-        present_arguments = {name: value for name, value in arguments.items() if value is not None}
+        present_arguments = {name: argument for name, argument in arguments.items() if argument is not None}
         for name in schema.get("required", ()):
             if present_arguments.get(name) in (None, "", []):
                 raise ToolArgumentError(f"{name} is required: {schema['properties'][name]['description']}")
         parameters = dict(self.defaults)
-        for name, value in present_arguments.items():
-            for parsed_name, parsed_value in _parse_argument(name, value, schema["properties"][name]):
+        for name, argument in present_arguments.items():
+            for parsed_name, parsed_value in _parse_argument(name, argument, schema["properties"][name]):
                 parameters[self.get_parameter_name(parsed_name)] = parsed_value
         for name, maximum in self.maximums.items():
             if str(parameters.get(name, "")).isdecimal():
@@ -117,42 +117,42 @@ class ContextTool:
         return {**parameters, **self.fixed_values}
 
 
-def _parse_argument(name: str, value: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield names and values. A list of conditions has one name for each condition."""
     if name == "where":
-        yield from parse_conditions(value)
+        yield from parse_conditions(argument)
         return
     schema_type = schema["type"]
     if schema_type == "array":
-        words = value.split(",") if isinstance(value, str) else value
+        words = argument.split(",") if isinstance(argument, str) else argument
         if not isinstance(words, list) or len(words) > MAX_LIST_WORDS:
             raise ToolArgumentError(f"{name} is a list of at most {MAX_LIST_WORDS} words.")
         yield name, [_parse_scalar(name, word, ("string",), schema.get("items", {})) for word in words]
         return
     types = [schema_type] if isinstance(schema_type, str) else schema_type
-    yield name, _parse_scalar(name, value, types, schema)
+    yield name, _parse_scalar(name, argument, types, schema)
 
 
-def _parse_scalar(name: str, value: Any, types: Sequence[str], schema: Mapping[str, Any]) -> Any:
+def _parse_scalar(name: str, argument: Any, types: Sequence[str], schema: Mapping[str, Any]) -> Any:
     """Return a value of one of these types. A number or a boolean may also be text, as models write them."""
-    if isinstance(value, float) and value.is_integer() and "integer" in types:
-        value = int(value)
-    if not isinstance(value, str) and not any(_has_type(value, type_name) for type_name in types):
-        raise ToolArgumentError(f"{name} is of type {' or '.join(types)}, not {type(value).__name__}.")
-    if len(str(value)[: MAX_ARGUMENT_CHARACTERS + 1]) > MAX_ARGUMENT_CHARACTERS:
+    if isinstance(argument, float) and argument.is_integer() and "integer" in types:
+        argument = int(argument)
+    if not isinstance(argument, str) and not any(_has_type(argument, type_name) for type_name in types):
+        raise ToolArgumentError(f"{name} is of type {' or '.join(types)}, not {type(argument).__name__}.")
+    if len(str(argument)[: MAX_ARGUMENT_CHARACTERS + 1]) > MAX_ARGUMENT_CHARACTERS:
         raise ToolArgumentError(f"{name} is longer than {MAX_ARGUMENT_CHARACTERS:,} characters.")
     choices = schema.get("enum")
-    if choices and value not in choices and isinstance(value, str):
+    if choices and argument not in choices and isinstance(argument, str):
         listed_choices = ", ".join(map(str, choices[:MAX_LISTED_CHOICES]))
-        hint = _suggest(list_similar(value, map(str, choices))[:1])
+        hint = _suggest(list_similar(argument, map(str, choices))[:1])
         raise ToolArgumentError(f"{name} is one of {listed_choices}.{hint}")
-    return value
+    return argument
 
 
-def _has_type(value: Any, type_name: str) -> bool:
+def _has_type(argument: Any, type_name: str) -> bool:
     # In Python a bool is an int, but in JSON true is not a number.
-    is_boolean_as_expected = isinstance(value, bool) == (type_name == "boolean")
-    return isinstance(value, _PYTHON_TYPES[type_name]) and is_boolean_as_expected
+    is_boolean_as_expected = isinstance(argument, bool) == (type_name == "boolean")
+    return isinstance(argument, _PYTHON_TYPES[type_name]) and is_boolean_as_expected
 
 
 def _suggest(names: Sequence[str]) -> str:
