@@ -75,16 +75,6 @@ class Answer(Generic[Members]):
     """The body of ``Call.success_members``: the members of a record between the status and the call's id and time."""
 
 
-def part(**members: Any) -> InlineObject:
-    """Return an object with these members, all required. Declare a TypedDict instead in new code."""
-    return InlineObject(members)
-
-
-def answer(**members: Any) -> InlineObject:
-    """Return the body of ``Call.success_members`` with these members. Use ``Answer[Members]`` instead in new code."""
-    return InlineObject(_answer_types(members))
-
-
 def _answer_types(members: Mapping[str, Any]) -> dict[str, Any]:
     return {"status": Literal["success"], **members, "request_id": str, "timestamp": Time}
 
@@ -94,11 +84,6 @@ class WindowMeta(TypedDict):
 
     undated_left_out: Annotated[int, "Rows that a window leaves out because their date is not known."]
     clamped: Annotated[dict[str, str], "Windows that were given beyond their bounds, as they were given."]
-
-
-def with_windows(**members: Any) -> InlineObject:
-    """Return an object with these members and those of :class:`WindowMeta`. Inherit from it instead in new code."""
-    return InlineObject({**members, **records.get_members(WindowMeta)})
 
 
 class Message(TypedDict):
