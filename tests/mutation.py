@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 NEEDED = 0.9
 SLOWEST = 10  # times the seconds of the unchanged code: an endless loop
 
-ACCOUNT, METERING = "tests/web/accounts/test_account_api.py", "tests/api/test_metering.py"
+ACCOUNT, METERING = "tests/web/accounts/test_account_api.py", "tests/web/test_metering.py"
 USER = "tests/web/accounts/test_user_api.py"
 ACCOUNTS, DELIVERY = "tests/accounts", "tests/delivery"
 PLANS = f"{ACCOUNTS}/test_plans.py {ACCOUNTS}/test_own_accounts.py {ACCOUNT}"
@@ -41,7 +41,7 @@ TESTS = {
     "core/lockout": "tests/core/test_lockout.py",
     "accounts/billing": f"{ACCOUNTS}/test_billing.py {PLANS} {METERING}",
     "accounts/plans": PLANS,
-    "delivery/sniper": "tests/delivery/test_sniper.py tests/api/test_sniper_api.py",
+    "delivery/sniper": "tests/delivery/test_sniper.py tests/web/accounts/test_sniper_api.py",
     "delivery/webhooks": f"{DELIVERY}/test_webhooks.py {DELIVERY}/test_receivers.py {USER} {ACCOUNT}",
     "market/financials/periods": f"{FINANCIALS}/test_periods.py {SERIES}",
     "market/financials/fact_book": f"{FINANCIALS}/test_fact_book.py {FINANCIALS}/test_faces.py {SERIES}",

@@ -26,7 +26,7 @@ MOST = 40
 NOT_WHOLE = {
     "GET /metrics": "its values are measured: only names and labels are kept",
     "GET /openapi.json": "a document: kept by operation, in the folder openapi",
-    "GET /api/v1/xbrl/bulk/{filename}": "bytes, no text: tests/api/test_bulk.py has them",
+    "GET /api/v1/xbrl/bulk/{filename}": "bytes, no text: tests/web/test_bulk_files.py has them",
     "GET /api/v1/xbrl/bulk/facts/{filename}": "the same",
     "GET /api/v1/insiders/bulk/form-{form_type}/{year}/{filename}": "its SHA-256 depends on the zlib that made it",
 }

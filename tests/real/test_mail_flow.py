@@ -26,7 +26,7 @@ from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
 from tests.process import Answer, call, eventually
 
-# What the mails say is tried in tests/api; here they are waited for.
+# Other tests check the texts of mails (tests/web/accounts); these wait for their arrival.
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 API = "/api/v1"

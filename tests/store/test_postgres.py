@@ -37,7 +37,6 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.routes import ROUTES
 from tests import postgres_cluster
-from tests.api import client_of
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import NOW
@@ -45,6 +44,7 @@ from tests.ops.test_moving import make_directory
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
 from tests.stores import add_migrations, stores_of_queries
+from tests.support.metered_calls import client_of
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,9 +20,9 @@ from finapi.web.http.params import Field, Param, parse_params
 from finapi.web.http.route import Route
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES as TABLE
-from tests.api import COMPANY
 from tests.client import Client
 from tests.each import each
+from tests.support.brook_lamps_report import COMPANY
 
 # Pages are for people: the document is of what programs call.
 ROUTES = tuple(route for route in TABLE if not route.page)

@@ -20,12 +20,12 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.insiders import insider_store
 from finapi.market.intake import ingest
-from tests.api import ACCESSION, put, report
 from tests.conftest import NOW
 from tests.delivery.test_sniper import outbox
 from tests.market.intake.test_ingest import ACCESSION as NETFLIX
 from tests.market.intake.test_ingest import FILING, SUBMISSIONS
 from tests.support import ownership_xml
+from tests.support.brook_lamps_report import ACCESSION, put, report
 
 EventList = list[tuple[str, dict[str, Any]]]
 

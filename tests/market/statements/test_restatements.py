@@ -9,8 +9,8 @@ import pytest
 
 from finapi.app import App
 from finapi.market.statements import restatements
-from tests.api import ACCESSION, put, report
 from tests.market.documents.test_announcements import list_events
+from tests.support.brook_lamps_report import ACCESSION, put, report
 
 LATER = "0001234567-25-000009"
 

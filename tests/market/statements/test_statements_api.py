@@ -11,7 +11,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.market.reference import companies
 from finapi.market.statements.layout import Section
-from tests.api import (
+from tests.client import Answer, Client
+from tests.support.brook_lamps_report import (
     ACCESSION,
     COMMON,
     COMPANY,
@@ -22,11 +23,10 @@ from tests.api import (
     NEGATED,
     ROLE,
     item,
-    ledger,
     put,
     report,
 )
-from tests.client import Answer, Client
+from tests.support.metered_calls import ledger
 
 STAMP = "2026-01-31T12:00:00.000Z"
 

@@ -16,9 +16,10 @@ from finapi.core.clock import FixedClock
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Deprecation, Route
-from tests.api import COMPANY, balance, client_of, put, report
 from tests.client import PASSWORD, Answer, Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS
+from tests.support.brook_lamps_report import COMPANY, put, report
+from tests.support.metered_calls import balance, client_of
 
 ACCOUNT = "/api/v1/account/"
 QUOTA = "/api/v1/billing/quota"

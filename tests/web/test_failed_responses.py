@@ -15,10 +15,10 @@ from finapi.web import exports, responses
 from finapi.web.application import WsgiApp
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
-from tests.api import balance, ledger
-from tests.api.test_exports import ROUTE, numbers, numbers_route
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.metered_calls import balance, ledger
+from tests.web.test_exports import ROUTE, numbers, numbers_route
 
 DEBIT, REFUND = (-5, "debit", ROUTE.name, 500), (5, "5xx_refund", ROUTE.name, 500)
 

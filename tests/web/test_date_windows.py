@@ -20,13 +20,13 @@ from finapi.market.documents import filing_store as documents
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, LISTED_RANK, FilingMetadata, Party
 from finapi.market.insiders import insider_store
 from finapi.web.http.route import INSIDERS
-from tests.api.test_paging import PATHS, ROUTE_OF, rows_of
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.support.fund_filings import june, take
 from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
+from tests.web.test_paging import PATHS, ROUTE_OF, rows_of
 
 TRADES = "/transactions/by-ticker/BRK-B"
 # As the parameters of a call leave them: what it used.

@@ -36,13 +36,14 @@ from finapi.store import file_cache
 from finapi.store.copies import MarketCopy
 from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
 from finapi.web import bulk as handlers
-from tests.api import balance, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml
+from tests.support.brook_lamps_report import put, report
 from tests.support.fund_filings import june, september, take
+from tests.support.metered_calls import balance, ledger
 
 BULK = "/api/v1/xbrl/bulk"
 

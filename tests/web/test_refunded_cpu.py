@@ -23,10 +23,10 @@ from finapi.web.http.params import Param
 from finapi.web.http.route import Route
 from finapi.web.routes import ROUTES
 from finapi.web.validation import ParameterCache
-from tests.api import balance, ledger
 from tests.client import Answer, Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
+from tests.support.metered_calls import balance, ledger
 
 PATH, FREE_PATH = "/api/v1/work", "/api/v1/free"
 MESSAGE = (

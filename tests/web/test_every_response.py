@@ -29,9 +29,10 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import Envelope
-from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
+from tests.support.brook_lamps_report import COMPANY, FILING, put, report
+from tests.support.metered_calls import balance, client_of, ledger
 
 OURS = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
 STAMP = "2026-01-31T12:00:00.000Z"

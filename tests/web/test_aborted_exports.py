@@ -25,9 +25,9 @@ from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
 from finapi.web.routes import ROUTES
 from finapi.web.service import OPENAPI
-from tests.api import ledger
 from tests.conftest import ACCOUNTS, NOW
 from tests.httpd.running_listener import ManualClock, RawClient, RunningListener, Start, eventually
+from tests.support.metered_calls import ledger
 
 ROWS = 20_000
 TEXT = "x" * 500  # A list of all rows has 10 MB.

@@ -19,9 +19,9 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.routes import ROUTES
-from tests.api import balance, client_of
 from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.metered_calls import balance, client_of
 
 PARALLEL_CALLS = 16
 QUOTA = "/api/v1/billing/quota"

@@ -29,10 +29,10 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import answer, part
-from tests.api import ledger
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.insider_market import store_market
+from tests.support.metered_calls import ledger
 
 LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25

@@ -17,9 +17,10 @@ from finapi.web.http import messages
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route
-from tests.api import COMPANY, FILING, balance, client_of, ledger, put, report
 from tests.client import Answer, Client
 from tests.conftest import NOW
+from tests.support.brook_lamps_report import COMPANY, FILING, put, report
+from tests.support.metered_calls import balance, client_of, ledger
 
 ENDPOINT = "GET /api/v1/xbrl/companies/{ticker}/statements"
 NO_SUCH = "/api/v1/xbrl/companies/NONE/statements"

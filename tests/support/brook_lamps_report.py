@@ -1,6 +1,6 @@
-"""Tests of the endpoints, and the reports that they ask for: one small company's, made by hand.
+"""The annual report of a small invented company, Brook Lamps Inc. (BRK-B, CIK 1234567), for tests of statements.
 
-Brook Lamps Inc. (BRK-B, CIK 1234567) is invented, and so are its figures, small enough to be checked by eye.
+Its figures are small enough to be checked by eye.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from typing import Any
-from wsgiref.validate import validator
 
 from finapi.app import App
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
@@ -26,9 +25,6 @@ from finapi.market.statements.layout import (
     Line,
     Section,
 )
-from finapi.web.application import WsgiApp
-from finapi.web.http.route import Route
-from tests.client import Client, ledger_sum
 
 CIK = 1234567
 ACCESSION = "0001234567-25-000001"
@@ -188,27 +184,3 @@ def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None
         return report_store.upsert_report(
             tx, made, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at), app.clock.now()
         )
-
-
-def client_of(app: App, key: str | None, *routes: Route) -> Client:
-    """A client of a server with these routes instead of finapi's."""
-    client = Client(app, key)
-    client._wsgi = validator(WsgiApp(app, routes))
-    return client
-
-
-def ledger(app: App) -> list[tuple[Any, ...]]:
-    """The rows of the ledger since the accounts were made: delta, reason, endpoint, status."""
-    with app.db.write() as tx:
-        sql = "SELECT delta, reason, endpoint, status FROM ledger WHERE reason <> 'refill' ORDER BY id"
-        return [tuple(row) for row in tx._connection.execute(sql)]
-
-
-def balance(app: App, user_id: int) -> int:
-    """What a user may still spend, which is the sum of its ledger."""
-    with app.db.read() as tx:
-        plan = tx.find_row("userplan", user_id=user_id)
-        assert plan is not None
-        left = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert ledger_sum(tx, user_id) == left
-    return left

@@ -17,8 +17,8 @@ from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import filing_search
 from finapi.market.reference import companies
 from finapi.web.http.params import Field, Param
-from tests.api.test_paging import MOST, NAMES, ROUTE_OF, ROWS, Lists, member, size_of
 from tests.client import Client
+from tests.web.test_paging import MOST, NAMES, ROUTE_OF, ROWS, Lists, member, size_of
 
 # ---- every list of the route table, with the filters that its route declares
 

@@ -1,0 +1,35 @@
+"""Clients of chosen routes, and the ledger rows and balances that their calls leave behind."""
+
+from __future__ import annotations
+
+from typing import Any
+from wsgiref.validate import validator
+
+from finapi.app import App
+from finapi.web.application import WsgiApp
+from finapi.web.http.route import Route
+from tests.client import Client, ledger_sum
+
+
+def client_of(app: App, key: str | None, *routes: Route) -> Client:
+    """A client of a server with these routes instead of finapi's."""
+    client = Client(app, key)
+    client._wsgi = validator(WsgiApp(app, routes))
+    return client
+
+
+def ledger(app: App) -> list[tuple[Any, ...]]:
+    """The rows of the ledger since the accounts were made: delta, reason, endpoint, status."""
+    with app.db.write() as tx:
+        sql = "SELECT delta, reason, endpoint, status FROM ledger WHERE reason <> 'refill' ORDER BY id"
+        return [tuple(row) for row in tx._connection.execute(sql)]
+
+
+def balance(app: App, user_id: int) -> int:
+    """What a user may still spend, which is the sum of its ledger."""
+    with app.db.read() as tx:
+        plan = tx.find_row("userplan", user_id=user_id)
+        assert plan is not None
+        left = int(plan["total_limit_api"] - plan["reach_limit_api"])
+        assert ledger_sum(tx, user_id) == left
+    return left
