@@ -44,7 +44,7 @@ from tests.ops.test_moving import make_directory
 from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
 from tests.stores import add_migrations, stores_of_queries
-from tests.support.metered_calls import client_of
+from tests.support.metered_calls import create_client
 
 pytestmark = [
     pytest.mark.slow,
@@ -247,7 +247,7 @@ def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> Non
         return account.buy_quota(call)
 
     routes = [with_handler(route, buy) if route.path == QUOTA else route for route in ROUTES]
-    clients = [client_of(app, None, *routes) for app in nodes] * 6
+    clients = [create_client(app, None, *routes) for app in nodes] * 6
 
     def send(client: Client) -> Answer:
         headers = {"Idempotency-Key": "k1"}

@@ -169,7 +169,7 @@ COVER_PAGE = Section(
 ANNUAL_COVER = Cover(CIK, "Brook Lamps Inc.", "10-K", "2024-12-31", 2024, "FY", ("BRK-B", "BRK-A"))
 
 
-def report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Report:
+def build_report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Report:
     """The annual report for 2024, with so many documents, this revenue and these changes to its cover."""
     changed = replace(ANNUAL_COVER, **cover)
     facts = (FACTS[0]._replace(value=revenue), *FACTS[1:])
@@ -178,7 +178,7 @@ def report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Rep
     return Report(changed, "xbrl", digest, documents, CONTEXTS, facts, sections)
 
 
-def put(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
+def store_report(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
     """Store a report as an ingest does."""
     with app.db.write() as tx:
         return report_store.upsert_report(

@@ -11,21 +11,21 @@ from finapi.web.http.route import Route
 from tests.client import Client, ledger_sum
 
 
-def client_of(app: App, key: str | None, *routes: Route) -> Client:
+def create_client(app: App, key: str | None, *routes: Route) -> Client:
     """A client of a server with these routes instead of finapi's."""
     client = Client(app, key)
     client._wsgi = validator(WsgiApp(app, routes))
     return client
 
 
-def ledger(app: App) -> list[tuple[Any, ...]]:
+def list_ledger_rows(app: App) -> list[tuple[Any, ...]]:
     """The rows of the ledger since the accounts were made: delta, reason, endpoint, status."""
     with app.db.write() as tx:
         sql = "SELECT delta, reason, endpoint, status FROM ledger WHERE reason <> 'refill' ORDER BY id"
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
-def balance(app: App, user_id: int) -> int:
+def get_balance(app: App, user_id: int) -> int:
     """What a user may still spend, which is the sum of its ledger."""
     with app.db.read() as tx:
         plan = tx.find_row("userplan", user_id=user_id)

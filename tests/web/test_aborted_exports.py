@@ -27,7 +27,7 @@ from finapi.web.routes import ROUTES
 from finapi.web.service import OPENAPI
 from tests.conftest import ACCOUNTS, NOW
 from tests.httpd.running_listener import ManualClock, RawClient, RunningListener, Start, eventually
-from tests.support.metered_calls import ledger
+from tests.support.metered_calls import list_ledger_rows
 
 ROWS = 20_000
 TEXT = "x" * 500  # A list of all rows has 10 MB.
@@ -162,7 +162,7 @@ def is_settled(app: App) -> bool:
 def changes(app: App) -> list[tuple[int, str]]:
     """The delta and reason of each ledger row, when the charge of every call has ended."""
     assert is_settled(app)
-    return [(row[0], row[1]) for row in ledger(app)]
+    return [(row[0], row[1]) for row in list_ledger_rows(app)]
 
 
 PAID = [(-5, "debit")]

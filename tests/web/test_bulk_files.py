@@ -41,9 +41,9 @@ from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml
-from tests.support.brook_lamps_report import put, report
+from tests.support.brook_lamps_report import build_report, store_report
 from tests.support.fund_filings import june, september, take
-from tests.support.metered_calls import balance, ledger
+from tests.support.metered_calls import get_balance, list_ledger_rows
 
 BULK = "/api/v1/xbrl/bulk"
 
@@ -65,7 +65,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """A store with a filing or two of each dataset."""
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     take(app, tmp_path_factory.mktemp("forms"), june(), september())
-    put(app, report(), "0001234567-25-000077")
+    store_report(app, build_report(), "0001234567-25-000077")
     with app.db.write() as tx:
         for number, (kind, filed) in enumerate([("4", "2025-03-05"), ("3", "2025-03-06"), ("5", "2025-03-07")], 1):
             accession = f"0000000101-25-0001{number:02}"
@@ -175,7 +175,7 @@ def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> N
     answer = api.get(f"{BULK}/{quote(name, safe='%')}")
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "filename")
     assert answer.headers["x-tokens-charged"] == "0"
-    assert balance(api.app, 1) == 500_000
+    assert get_balance(api.app, 1) == 500_000
     assert api.app.bulk_files.list_files() == []
 
 
@@ -184,11 +184,11 @@ def test_a_period_that_has_not_begun_is_404_and_costs_nothing(api: Client, perio
     answer = api.get(f"{BULK}/facts-{period}.csv.gz")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
     assert answer.json["message"] == f"The period {period} has not begun."
-    assert balance(api.app, 1) == 500_000
+    assert get_balance(api.app, 1) == 500_000
 
 
 def test_the_period_that_runs_is_a_file_that_says_so(api: Client) -> None:
-    put(api.app, report(), "0000000007-26-000001", filed_at="2026-01-30")
+    store_report(api.app, build_report(), "0000000007-26-000001", filed_at="2026-01-30")
     for period in ("2026-01-30", "2026-01", "2026q1"):
         assert api.get(f"{BULK}/filings-{period}.csv.gz").status == 200
     files = {one["filename"]: (one["complete"], one["reason"]) for one in api.get(BULK).json["data"]["files"]}
@@ -204,7 +204,7 @@ def test_a_period_without_rows_is_404_and_costs_nothing(api: Client) -> None:
         answer = api.get(f"{BULK}/form-4-2025-03-04.csv.gz")
         assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
         assert answer.json["message"] == "Nothing of form-4 that is held was filed on 2025-03-04."
-    assert balance(api.app, 1) == 500_000
+    assert get_balance(api.app, 1) == 500_000
     assert api.get(BULK).json["data"]["files"] == []
 
 
@@ -254,12 +254,12 @@ def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: Ap
 def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: Client) -> None:
     file = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert file.headers["x-tokens-charged"] == "25"
-    assert balance(api.app, 1) == 499_975
+    assert get_balance(api.app, 1) == 499_975
     again = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"If-None-Match": file.headers["etag"]})
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", file.headers["etag"])
     assert again.headers["x-tokens-charged"] == "0"
-    assert balance(api.app, 1) == 499_975
-    assert [row[0] for row in ledger(api.app)] == [-25, -25, 25]
+    assert get_balance(api.app, 1) == 499_975
+    assert [row[0] for row in list_ledger_rows(api.app)] == [-25, -25, 25]
     assert api.get(BULK).headers["x-tokens-charged"] == "5"
 
 
@@ -308,7 +308,7 @@ def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
     name = f"{BULK}/filings-2025-02-01.csv.gz"
     first = api.get(name)
     assert api.get(name).headers["etag"] == first.headers["etag"]
-    put(api.app, report(revenue="120"), "0000000009-25-000001", filed_at="2025-02-01")
+    store_report(api.app, build_report(revenue="120"), "0000000009-25-000001", filed_at="2025-02-01")
     second = api.get(name, headers={"If-None-Match": first.headers["etag"]})
     assert second.status == 200
     assert second.headers["etag"] != first.headers["etag"]
@@ -322,7 +322,7 @@ def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored:
     for _ in range(2):
         answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
         assert (answer.status, answer.json["details"]["expected"]) == (400, "a shorter period")
-    assert balance(app, 1) == 500_000
+    assert get_balance(app, 1) == 500_000
     assert app.bulk_files.list_files() == []
 
 
@@ -336,7 +336,7 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
     monkeypatch.setattr(bulk_datasets, "iter_rows", broken)
     answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
-    assert balance(api.app, 1) == 500_000
+    assert get_balance(api.app, 1) == 500_000
     assert [*api.app.bulk_files._prepare_directory().iterdir()] == []
     monkeypatch.undo()
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
@@ -429,7 +429,7 @@ def test_what_is_no_month_is_refused_and_costs_nothing(
 ) -> None:
     answer = api.call(method, f"/api/v1/insiders/bulk/{path}")
     assert (answer.status, (answer.json.get("details") or {}).get("param")) == (status, param)
-    assert balance(api.app, 1) == 500_000
+    assert get_balance(api.app, 1) == 500_000
     assert api.app.bulk_files.list_files() == []
 
 
@@ -462,7 +462,7 @@ def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
     assert first[0].json["status"] == "completed"
     assert api.call("POST", f"{MONTHS}/generate/2025/3").json["status"] == "completed"
     assert made == ["2025-03-01"]
-    assert balance(api.app, 1) == 500_000 - 3 * 25
+    assert get_balance(api.app, 1) == 500_000 - 3 * 25
 
 
 # ---- the directory

@@ -31,8 +31,8 @@ from finapi.web.http.route import Route
 from finapi.web.http.schema import Envelope
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.support.brook_lamps_report import COMPANY, FILING, put, report
-from tests.support.metered_calls import balance, client_of, ledger
+from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
+from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
 
 OURS = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -53,16 +53,16 @@ EXPLODING = Route("GET", "/api/v1/explode", explode, auth="key", cost=10, zone="
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
     """A caller with a key, and one report in the store."""
-    put(app, report())
+    store_report(app, build_report())
     return Client(app, user.api_key)
 
 
 def with_status(status: int, make_app: Callable[..., App], method: str = "GET", **headers: str) -> Answer:
     """A response of this status, of a key route where the status allows; ``headers`` are sent along."""
     app = make_app(free_tokens=0 if status == 402 else 100, xbrl_burst=0 if status == 429 else 30)
-    put(app, report())
+    store_report(app, build_report())
     key = users.create(app, "bob@example.com", "free", NOW).api_key
-    client = client_of(app, key, EXPLODING) if status == 500 else Client(app, key)
+    client = create_client(app, key, EXPLODING) if status == 500 else Client(app, key)
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     path, environ = COMPANY, {}
     if status == 204:
@@ -197,7 +197,7 @@ def test_every_failure_of_a_metered_route_charges_nothing(make_app: Callable[...
 
 
 def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: users.NewUser) -> None:
-    answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
+    answer = create_client(app, user.api_key, EXPLODING).get(EXPLODING.path)
     assert answer.status == 500
     assert answer.json == {
         "status": "error",
@@ -217,11 +217,11 @@ def test_an_unexpected_failure_is_logged_under_its_request_id_and_refunded(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.ERROR, "finapi.access"):
-        answer = client_of(app, user.api_key, EXPLODING).get(EXPLODING.path)
+        answer = create_client(app, user.api_key, EXPLODING).get(EXPLODING.path)
     assert [record.getMessage() for record in caplog.records] == [f"request {answer.json['request_id']} failed"]
     assert caplog.records[0].exc_info is not None
     assert str(caplog.records[0].exc_info[1]) == SECRET_TEXT
-    assert balance(app, user.id) == 500_000
+    assert get_balance(app, user.id) == 500_000
 
 
 def test_the_servers_own_errors_have_the_same_shape_and_headers(app: App) -> None:
@@ -277,7 +277,10 @@ def test_the_504_of_a_call_that_overran_is_that_calls_own(app: App, user: users.
     assert (headers["x-request-id"], headers["access-control-allow-origin"]) == ("mine-7", "*")
     # The thread comes to the same end, and the ledger says what the client was told.
     assert (answer.status, answer.json["request_id"]) == (504, shown["request_id"])
-    assert ledger(app) == [(-10, "debit", "GET /api/v1/slow", 504), (10, "5xx_refund", "GET /api/v1/slow", 504)]
+    assert list_ledger_rows(app) == [
+        (-10, "debit", "GET /api/v1/slow", 504),
+        (10, "5xx_refund", "GET /api/v1/slow", 504),
+    ]
     rows = Client(app, user.api_key).get("/api/v1/account/transactions").json["transactions"]
     assert {row["metadata"]["request_id"] for row in rows[:2]} == {shown["request_id"]}
 
@@ -287,7 +290,7 @@ def test_the_503_of_a_call_that_a_stop_cuts_off_is_that_calls_own(app: App, user
     fields, body = told[0]
     headers, shown = {name.lower(): value for name, value in fields}, json.loads(body)
     assert (shown["code"], headers["x-tokens-charged"], headers["x-request-id"]) == ("UNAVAILABLE", "0", "mine-7")
-    assert ledger(app)[1][:2] == (10, "5xx_refund")
+    assert list_ledger_rows(app)[1][:2] == (10, "5xx_refund")
 
 
 def test_an_answer_that_is_made_is_not_given_up(app: App, user: users.NewUser) -> None:
@@ -299,13 +302,13 @@ def test_an_answer_that_is_made_is_not_given_up(app: App, user: users.NewUser) -
             told.append(environ["finapi.give_up"](504))
             return answer
 
-    put(app, report())
+    store_report(app, build_report())
     client = Client(app, user.api_key)
     client._wsgi = validator(Late(app))
     assert client.get(COMPANY).status == 200
     assert client.get("/api/v1/nothing").status == 404
     assert told == [None, None]
-    assert balance(app, user.id) == 500_000 - 25
+    assert get_balance(app, user.id) == 500_000 - 25
 
 
 def test_a_call_that_overran_is_logged_once(
@@ -350,12 +353,12 @@ def test_options_of_a_path_with_several_methods_lists_them(app: App) -> None:
     table = [
         Route(method, "/x", answer, auth="none", cost=0, zone=None, summary="x") for method in ("PUT", "GET", "DELETE")
     ]
-    assert client_of(app, None, *table).call("OPTIONS", "/x").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
+    assert create_client(app, None, *table).call("OPTIONS", "/x").headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PUT"
 
 
 def test_a_route_without_get_has_no_head(app: App) -> None:
     route = Route("POST", "/x", lambda call: Response(200, b"{}"), auth="none", cost=0, zone=None, summary="x")
-    client = client_of(app, None, route)
+    client = create_client(app, None, route)
     assert client.call("HEAD", "/x").status == 405
     assert client.call("OPTIONS", "/x").headers["allow"] == "OPTIONS, POST"
 
@@ -442,7 +445,7 @@ def test_each_coding_has_a_strong_etag_of_its_own(client: Client) -> None:
 @pytest.mark.parametrize(("size", "zipped"), [(0, False), (1023, False), (1024, False), (1025, True)])
 def test_a_body_over_one_kibibyte_is_gzipped(app: App, size: int, zipped: bool) -> None:
     route = Route("GET", "/x", lambda call: Response(200, b"x" * size), auth="none", cost=0, zone=None, summary="x")
-    answer = client_of(app, None, route).get("/x", headers=ZIP)
+    answer = create_client(app, None, route).get("/x", headers=ZIP)
     assert ("content-encoding" in answer.headers, "vary" in answer.headers) == (zipped, zipped)
     assert (gzip.decompress(answer.body) if zipped else answer.body) == b"x" * size
 
@@ -479,14 +482,14 @@ def tag_of(client: Client, path: str) -> str:
 
 def test_a_known_answer_is_304_for_nothing(app: App, client: Client) -> None:
     tag = tag_of(client, COMPANY)
-    before = ledger(app), balance(app, 1)
+    before = list_ledger_rows(app), get_balance(app, 1)
     answer = client.get(COMPANY, headers={"If-None-Match": tag})
     assert (answer.status, answer.body) == (304, b"")
     assert answer.headers["etag"] == tag
     assert answer.headers["x-tokens-charged"] == "0"
     assert "content-type" not in answer.headers
     assert "content-length" not in answer.headers
-    assert (ledger(app), balance(app, 1)) == before
+    assert (list_ledger_rows(app), get_balance(app, 1)) == before
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '{}, "other"'])
@@ -514,7 +517,7 @@ def test_a_304_varies_as_the_answer_does(client: Client) -> None:
 
 def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=25)
-    put(app, report())
+    store_report(app, build_report())
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     tag = tag_of(client, COMPANY)
     assert client.get(COMPANY).status == 402
@@ -524,7 +527,7 @@ def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[...
 
 def test_a_known_answer_still_needs_a_key_and_passes_the_limit(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_burst=1)
-    put(app, report())
+    store_report(app, build_report())
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     held = {"If-None-Match": tag_of(client, COMPANY)}
     assert Client(app).get(COMPANY, headers=held).status == 401
@@ -583,7 +586,7 @@ def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, us
         Route("GET", path, answer, auth="key", cost=1, zone="xbrl", summary="x", cacheable=True)
         for path in ("/x", "/y")
     ]
-    client = client_of(app, user.api_key, *table)
+    client = create_client(app, user.api_key, *table)
     assert tag_of(client, "/x") != tag_of(client, "/y")
 
 
@@ -621,12 +624,12 @@ def test_a_wrong_parameter_is_400_whatever_tag_is_held(client: Client) -> None:
 def test_whoever_wants_an_answer_only_where_there_is_none_is_told_of_any_by_a_free_304(
     app: App, client: Client, method: str, given: dict[str, str], coding: str
 ) -> None:
-    before = balance(app, 1)
+    before = get_balance(app, 1)
     for _ in range(2):  # the second time the answer is kept
         answer = client.call(method, COMPANY, headers={"If-None-Match": "*", **given})
         assert (answer.status, answer.body, answer.headers["x-tokens-charged"]) == (304, b"", "0")
     billing.run_settlement_step(app)
-    assert balance(app, 1) == before
+    assert get_balance(app, 1) == before
     full = client.get(COMPANY, headers=given)
     assert {name: answer.headers[name] for name in ("etag", "vary", "cache-control")} == {
         name: full.headers[name] for name in ("etag", "vary", "cache-control")
@@ -659,7 +662,7 @@ def test_the_304_of_a_page_names_what_its_200_depends_on(client: Client, path: s
 
 def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_burst=2, free_tokens=10)
-    put(app, report())
+    store_report(app, build_report())
     client, anything = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key), {"If-None-Match": "*"}
     assert Client(app).get(COMPANY, headers=anything).status == 401
     assert client.get("/api/v1/xbrl/companies/NONE/statements", headers=anything).status == 402
@@ -692,14 +695,14 @@ def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, fo
     client._wsgi = validator(WsgiApp(app, [route]))
     answer = client.call(method, f"/api/v1/x?limit=900&format={form}", headers={"If-None-Match": "*"})
     assert (answer.status, answer.headers["x-tokens-charged"], limits) == (304, "0", [1])
-    assert balance(app, 1) == 500_000
+    assert get_balance(app, 1) == 500_000
 
 
 def test_if_none_match_star_takes_no_debit_where_the_answer_is_stored(app: App, client: Client) -> None:
     full = client.get(COMPANY)
     answer = client.get(COMPANY, headers={"If-None-Match": "*"})
     assert (answer.status, answer.headers["etag"]) == (304, full.headers["etag"])
-    assert [row[:2] for row in ledger(app)] == [(-25, "debit")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit")]
 
 
 def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:
@@ -713,7 +716,7 @@ def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:
 def anybody() -> Iterator[Client]:
     """A caller of a server without limits to run into, for many calls."""
     app = apps.create_in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
-    put(app, report())
+    store_report(app, build_report())
     yield Client(app, users.create(app, "bob@example.com", "yearly", NOW).api_key)
     app.db.close()
 

@@ -32,7 +32,7 @@ from finapi.web.http.schema import answer, part
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.insider_market import store_market
-from tests.support.metered_calls import ledger
+from tests.support.metered_calls import list_ledger_rows
 
 LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25
@@ -126,7 +126,7 @@ def test_without_a_limit_a_table_is_whole(app: App, api: Client) -> None:
     assert rows(answer) == list(range(COUNT))
     assert (answer.headers["x-has-more"], answer.headers["x-tokens-charged"]) == ("false", "5")
     assert "content-length" not in answer.headers
-    assert ledger(app) == [(-5, "debit", ROUTE.name, None)]
+    assert list_ledger_rows(app) == [(-5, "debit", ROUTE.name, None)]
 
 
 @pytest.mark.parametrize("size", [1, 4, 6, 24, 25, 26])
@@ -196,7 +196,7 @@ def test_a_head_has_no_body_and_reads_one_page(app: App, api: Client) -> None:
     FAILS_AT.append(24)
     answer = api.call("HEAD", ROUTE.path + "?format=csv&limit=6")
     assert (answer.status, answer.body, answer.headers["x-has-more"]) == (200, b"", "true")
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit")]
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
@@ -233,10 +233,10 @@ def test_what_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -
     FAILS_AT.append(8)
     with pytest.raises(RuntimeError):
         list(streamed(wsgi, api))
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
     FAILS_AT[0] = 0
     assert api.get(ROUTE.path + "?format=csv").status == 500
-    assert len(ledger(app)) == 4
+    assert len(list_ledger_rows(app)) == 4
 
 
 def test_who_goes_away_pays_and_leaves_no_place_taken(app: App, api: Client, wsgi: WsgiApp) -> None:
@@ -244,7 +244,7 @@ def test_who_goes_away_pays_and_leaves_no_place_taken(app: App, api: Client, wsg
         body = iter(made := streamed(wsgi, api))
         assert next(body) == b"n\r\n0\r\n1\r\n2\r\n3\r\n"
         made.close()
-    assert {row[:2] for row in ledger(app)} == {(-5, "debit")}
+    assert {row[:2] for row in list_ledger_rows(app)} == {(-5, "debit")}
     assert rows(api.get(ROUTE.path + "?format=csv")) == list(range(COUNT))
 
 
@@ -255,10 +255,10 @@ def test_what_the_server_cuts_off_is_refunded_and_logged(
     next(body)
     made.close()
     made.close()
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
     assert caplog.messages == ["Export aborted and refunded: The server is stopping."]
     assert len(list(streamed(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
-    assert len(ledger(app)) == 3
+    assert len(list_ledger_rows(app)) == 3
 
 
 def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
@@ -278,7 +278,7 @@ def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: C
         closed.set()
         thread.join()
         assert listener.context.pool.stop(timeout_seconds=10) == 0
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 
 def test_so_many_are_made_at_once(app: App, api: Client) -> None:
@@ -286,7 +286,7 @@ def test_so_many_are_made_at_once(app: App, api: Client) -> None:
         app.large_answer_queue._wait_seconds = 0.0
         answer = api.get(ROUTE.path + "?format=csv")
     assert (answer.status, answer.json["code"]) == (503, "UNAVAILABLE")
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 
 def test_over_the_wire_a_table_that_fails_has_no_end(api: Client, wsgi: WsgiApp) -> None:
@@ -338,4 +338,4 @@ def test_an_api_error_in_the_middle_is_no_answer_either(
     monkeypatch.setattr(exports.ListReader, "read_page", page)
     with pytest.raises(ApiError):
         list(streamed(wsgi, api))
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "5xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]

@@ -17,7 +17,7 @@ from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
-from tests.support.metered_calls import balance, ledger
+from tests.support.metered_calls import get_balance, list_ledger_rows
 from tests.web.test_exports import ROUTE, numbers, numbers_route
 
 DEBIT, REFUND = (-5, "debit", ROUTE.name, 500), (5, "5xx_refund", ROUTE.name, 500)
@@ -51,12 +51,12 @@ def fails_with(error: Exception, monkeypatch: pytest.MonkeyPatch, *, errors_too:
 def test_an_answer_that_cannot_be_made_is_a_500_and_costs_nothing(
     app: App, api: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    before = balance(app, 1)
+    before = get_balance(app, 1)
     fails_with(error, monkeypatch)
     answer = api.get(ROUTE.path)
     assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (500, "INTERNAL", "0")
     billing.run_settlement_step(app)
-    assert (balance(app, 1), ledger(app)) == (before, [DEBIT, REFUND])
+    assert (get_balance(app, 1), list_ledger_rows(app)) == (before, [DEBIT, REFUND])
 
 
 def test_where_the_500_cannot_be_made_either_the_call_costs_nothing(
@@ -66,7 +66,7 @@ def test_where_the_500_cannot_be_made_either_the_call_costs_nothing(
     with pytest.raises(MemoryError):
         api.get(ROUTE.path)
     billing.run_settlement_step(app)
-    assert ledger(app) == [DEBIT, REFUND]
+    assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
 def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
@@ -80,7 +80,7 @@ def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
         "INTERNAL",
         0,
     )
-    assert ledger(app) == [DEBIT, REFUND]
+    assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
 def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
@@ -93,10 +93,10 @@ def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
     api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
     fails_with(MemoryError(), monkeypatch)
     assert (api.get(ROUTE.path).status, app.large_answer_queue.count_for_key(("user", 1))) == (500, 0)
-    assert ledger(app) == [DEBIT, REFUND]
+    assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
 def test_an_answer_that_is_made_is_charged_once(app: App, api: Client) -> None:
     assert api.get(ROUTE.path).status == 200
     billing.run_settlement_step(app)
-    assert ledger(app) == [(-5, "debit", ROUTE.name, 200)]
+    assert list_ledger_rows(app) == [(-5, "debit", ROUTE.name, 200)]

@@ -21,7 +21,7 @@ from finapi.web.http.messages import Response
 from finapi.web.routes import ROUTES
 from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import ACCOUNTS, NOW
-from tests.support.metered_calls import balance, client_of
+from tests.support.metered_calls import create_client, get_balance
 
 PARALLEL_CALLS = 16
 QUOTA = "/api/v1/billing/quota"
@@ -89,7 +89,7 @@ def client_with_barrier(app: App, calls: int) -> Client:
         return handle
 
     routes = [with_handler(route, wrap(route.handler)) if route.idempotent else route for route in ROUTES]
-    return client_of(app, None, *routes)
+    return create_client(app, None, *routes)
 
 
 def send_in_parallel(*sends: Callable[[], Answer]) -> list[Answer]:
@@ -117,12 +117,12 @@ def test_parallel_repeats_all_get_the_one_response(app: App, path: str) -> None:
 
 def test_parallel_purchases_of_the_last_dollar_buy_once(app: App) -> None:
     call = build_call(client_with_barrier(app, PARALLEL_CALLS), QUOTA)
-    before = balance(app, 1)
+    before = get_balance(app, 1)
     answers = send_in_parallel(*[call.send] * PARALLEL_CALLS)
     assert {answer.status for answer in answers} == {200}
     assert {answer.json["data"]["new_balance"] for answer in answers} == {0.0}
     assert len({answer.json["request_id"] for answer in answers}) == PARALLEL_CALLS
-    assert balance(app, 1) == before + 100
+    assert get_balance(app, 1) == before + 100
 
 
 def test_parallel_keys_each_count(app: App) -> None:
@@ -202,5 +202,5 @@ def test_a_failure_after_the_commit_gets_the_stored_response(app: App) -> None:
 
     handler = next(route for route in ROUTES if route.path == QUOTA).handler
     routes = [with_handler(route, buy_and_fail) if route.path == QUOTA else route for route in ROUTES]
-    answer = build_call(client_of(app, None, *routes), QUOTA).send()
+    answer = build_call(create_client(app, None, *routes), QUOTA).send()
     assert (answer.status, is_replay(answer)) == (200, True)

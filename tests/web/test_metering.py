@@ -19,8 +19,8 @@ from finapi.web.http.messages import Response
 from finapi.web.http.route import Route
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.support.brook_lamps_report import COMPANY, FILING, put, report
-from tests.support.metered_calls import balance, client_of, ledger
+from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
+from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
 
 ENDPOINT = "GET /api/v1/xbrl/companies/{ticker}/statements"
 NO_SUCH = "/api/v1/xbrl/companies/NONE/statements"
@@ -32,7 +32,7 @@ EPOCH = int(NOW.timestamp())
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
     """A caller with 500,000 tokens, and one report in the store."""
-    put(app, report())
+    store_report(app, build_report())
     return Client(app, user.api_key)
 
 
@@ -40,7 +40,7 @@ def client(app: App, user: users.NewUser) -> Client:
 def poor(make_app: Callable[..., App]) -> Client:
     """A caller with 60 tokens, enough for two calls, and one report in the store."""
     app = make_app(free_tokens=60, public_url="https://api.example.com")
-    put(app, report())
+    store_report(app, build_report())
     return Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
 
@@ -55,13 +55,13 @@ def charged(answer: Answer) -> str:
 def test_a_call_that_succeeds_costs_25_tokens(app: App, client: Client, path: str) -> None:
     answer = client.get(path)
     assert (answer.status, charged(answer)) == (200, "25")
-    assert balance(app, 1) == 499_975
+    assert get_balance(app, 1) == 499_975
 
 
 def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client) -> None:
     answer = client.get(COMPANY, headers={"X-Request-ID": "theirs"})
     billing.run_settlement_step(app)
-    assert ledger(app) == [(-25, "debit", ENDPOINT, 200)]
+    assert list_ledger_rows(app) == [(-25, "debit", ENDPOINT, 200)]
     with app.db.write() as tx:
         ids = [row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")]
     assert ids == [answer.json["request_id"]]
@@ -82,21 +82,21 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
 def test_a_call_that_fails_is_refunded(app: App, client: Client, path: str, status: int) -> None:
     answer = client.get(path)
     assert (answer.status, charged(answer)) == (status, "0")
-    assert [row[:2] for row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
-    assert [row[3] for row in ledger(app)] == [status, status]
-    assert balance(app, 1) == 500_000
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert [row[3] for row in list_ledger_rows(app)] == [status, status]
+    assert get_balance(app, 1) == 500_000
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_reading_only_the_head_costs_the_same(app: App, client: Client, method: str) -> None:
     assert charged(client.call(method, COMPANY)) == "25"
-    assert balance(app, 1) == 499_975
+    assert get_balance(app, 1) == 499_975
 
 
 def test_a_key_in_the_query_pays_like_one_in_the_header(app: App, user: users.NewUser, client: Client) -> None:
     answer = Client(app).get(f"{COMPANY}?apiKey={user.api_key}")
     assert (answer.status, charged(answer)) == (200, "25")
-    assert balance(app, 1) == 499_975
+    assert get_balance(app, 1) == 499_975
 
 
 def test_the_header_comes_before_the_query(app: App, user: users.NewUser, client: Client) -> None:
@@ -107,7 +107,7 @@ def test_the_header_comes_before_the_query(app: App, user: users.NewUser, client
 @pytest.mark.parametrize("method", ["OPTIONS", "POST", "DELETE"])
 def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method: str) -> None:
     client.call(method, COMPANY)
-    assert ledger(app) == []
+    assert list_ledger_rows(app) == []
 
 
 @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ def test_a_free_route_says_nothing_of_tokens_or_limits(app: App, client: Client,
     answer = client.get(path)
     assert answer.status == 200
     assert {name for name in answer.headers if name.startswith(("x-tokens", "x-ratelimit"))} == set()
-    assert ledger(app) == []
+    assert list_ledger_rows(app) == []
 
 
 def test_callers_pay_from_their_own_balance(app: App, client: Client) -> None:
     bob = users.create(app, "bob@example.com", "free", NOW)
     assert Client(app, bob.api_key).get(COMPANY).status == 200
-    assert (balance(app, 1), balance(app, bob.id)) == (500_000, 1_975)
+    assert (get_balance(app, 1), get_balance(app, bob.id)) == (500_000, 1_975)
 
 
 @pytest.mark.parametrize(
@@ -171,24 +171,24 @@ def test_a_handler_that_fails_is_refunded_by_its_class(
         raise error
 
     route = Route("GET", "/x", handler, auth="key", cost=10, zone="xbrl", summary="It fails")
-    answer = client_of(app, user.api_key, route).get("/x")
+    answer = create_client(app, user.api_key, route).get("/x")
     assert (answer.status, charged(answer)) == (status, "0")
-    assert ledger(app) == [(-10, "debit", "GET /x", status), (10, reason, "GET /x", status)]
-    assert balance(app, 1) == 500_000
+    assert list_ledger_rows(app) == [(-10, "debit", "GET /x", status), (10, reason, "GET /x", status)]
+    assert get_balance(app, 1) == 500_000
 
 
 def test_an_answer_after_the_deadline_is_a_refunded_timeout(app: App, client: Client, clock: FixedClock) -> None:
     clock.advance(300.0)
     answer = client.get(COMPANY, environ={"finapi.deadline": 299.9})
     assert (answer.status, answer.json["code"], charged(answer)) == (504, "TIMEOUT", "0")
-    assert [row[1] for row in ledger(app)] == ["debit", "5xx_refund"]
-    assert balance(app, 1) == 500_000
+    assert [row[1] for row in list_ledger_rows(app)] == ["debit", "5xx_refund"]
+    assert get_balance(app, 1) == 500_000
 
 
 def test_an_answer_just_in_time_is_kept(app: App, client: Client, clock: FixedClock) -> None:
     clock.advance(300.0)
     assert client.get(COMPANY, environ={"finapi.deadline": 300.0}).status == 200
-    assert balance(app, 1) == 499_975
+    assert get_balance(app, 1) == 499_975
 
 
 # ---- a balance that is too low
@@ -217,10 +217,10 @@ def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor: Client) -> N
 def test_a_402_changes_neither_balance_nor_ledger(poor: Client) -> None:
     for _ in range(2):
         poor.get(COMPANY)
-    before = balance(poor.app, 1), len(ledger(poor.app))
+    before = get_balance(poor.app, 1), len(list_ledger_rows(poor.app))
     for _ in range(5):
         assert poor.get(COMPANY).status == 402
-    assert (balance(poor.app, 1), len(ledger(poor.app))) == before == (10, 2)
+    assert (get_balance(poor.app, 1), len(list_ledger_rows(poor.app))) == before == (10, 2)
 
 
 @pytest.mark.parametrize("path", [COMPANY + "?period=X", NO_SUCH, "/api/v1/xbrl/companies/%00/statements"])
@@ -244,7 +244,7 @@ def test_a_body_that_is_wrong_is_a_call_like_any_other(make_app: Callable[..., A
 
     refused = 415 if kind == "text/plain" else 400
     assert statuses() == [refused, 402]
-    assert [row[:2] for row in ledger(app)] == [(-5, "debit"), (5, "4xx_refund")]
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "4xx_refund")]
 
 
 def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
@@ -285,8 +285,8 @@ def test_a_429_changes_neither_balance_nor_bucket(app: App, client: Client, cloc
         client.get(COMPANY)
     for _ in range(50):
         assert client.get(COMPANY).status == 429
-    assert balance(app, 1) == 500_000 - 31 * 25
-    assert len(ledger(app)) == 31
+    assert get_balance(app, 1) == 500_000 - 31 * 25
+    assert len(list_ledger_rows(app)) == 31
     clock.advance(0.5)
     assert client.get(COMPANY).status == 200
 
@@ -323,7 +323,7 @@ def test_other_paths_have_no_limit(client: Client, path: str) -> None:
 
 def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_per_minute=60, xbrl_burst=2)
-    put(app, report())
+    store_report(app, build_report())
     client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     answers = [client.get(COMPANY) for _ in range(4)]
     assert [answer.status for answer in answers] == [200, 200, 200, 429]
@@ -401,7 +401,7 @@ def test_without_a_valid_key_it_is_401_and_nothing_is_charged(
     answer = Client(app).get(COMPANY, headers=headers)
     assert (answer.status, answer.json["code"], charged(answer)) == (401, "UNAUTHORIZED", "0")
     assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
-    assert ledger(app) == []
+    assert list_ledger_rows(app) == []
 
 
 def test_a_401_is_the_same_whether_the_company_is_there_or_not(app: App, client: Client) -> None:
@@ -443,7 +443,7 @@ def test_another_parameter_is_another_question(app: App, client: Client) -> None
 
 def test_what_is_ingested_is_in_the_next_answer(app: App, client: Client) -> None:
     before = client.get(COMPANY).json
-    put(app, report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
+    store_report(app, build_report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
     after = client.get(COMPANY).json
     assert before["meta"]["resolved_accession"] != after["meta"]["resolved_accession"]
 
@@ -468,7 +468,7 @@ def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
         answer.headers["x-request-id"] for answer in (first, again)
     ]
     assert first.json["request_id"] != again.json["request_id"]
-    put(app, report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
+    store_report(app, build_report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
     later = client.get(COMPANY, headers=zipped)
     assert later.json["meta"]["resolved_accession"] == "0000000001-25-000002"
     assert made.call_count == 2
@@ -478,7 +478,7 @@ def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(make_a
     tags = set()
     for revenue in ("1000000", "2000000"):
         app = make_app()
-        put(app, report(revenue=revenue))
+        store_report(app, build_report(revenue=revenue))
         client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
         tags.add(client.get(COMPANY).headers["etag"])
     assert len(tags) == 2

@@ -26,7 +26,7 @@ from finapi.web.validation import ParameterCache
 from tests.client import Answer, Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
-from tests.support.metered_calls import balance, ledger
+from tests.support.metered_calls import get_balance, list_ledger_rows
 
 PATH, FREE_PATH = "/api/v1/work", "/api/v1/free"
 MESSAGE = (
@@ -106,11 +106,11 @@ def test_a_refunded_call_counts_and_the_next_is_refused(
 ) -> None:
     first = ask(client, outcome)
     assert (first.status, first.headers["x-tokens-charged"]) == (status, "0")
-    rows = ledger(app)
+    rows = list_ledger_rows(app)
     refused = ask(client, "success")
     assert refused.verdict == (429, "RATE_LIMIT_EXCEEDED", MESSAGE)
     assert (refused.headers["retry-after"], refused.headers["x-tokens-charged"]) == ("60", "0")
-    assert (worker.calls, ledger(app), balance(app, 1)) == (1, rows, 500_000)
+    assert (worker.calls, list_ledger_rows(app), get_balance(app, 1)) == (1, rows, 500_000)
 
 
 def test_the_wait_follows_the_clock_of_the_server(app: App, client: Client, worker: Worker, clock: FixedClock) -> None:
@@ -118,18 +118,18 @@ def test_the_wait_follows_the_clock_of_the_server(app: App, client: Client, work
     clock.advance(59.0)
     assert ask(client, "success").headers["retry-after"] == "1"
     clock.advance(1.0)
-    assert (ask(client, "success").status, balance(app, 1)) == (200, 499_995)
+    assert (ask(client, "success").status, get_balance(app, 1)) == (200, 499_995)
 
 
 def test_a_paid_call_counts_nothing_however_long_it_takes(app: App, client: Client) -> None:
     assert [ask(client, outcome).status for outcome in ("success", "stream", "success")] == [200] * 3
-    assert balance(app, 1) == 499_985
+    assert get_balance(app, 1) == 499_985
 
 
 def test_a_stream_that_is_refunded_counts_all_its_work(app: App, client: Client, worker: Worker) -> None:
     with pytest.raises(ApiError), closing(stream_of(worker, client)) as stream:
         list(stream)
-    assert balance(app, 1) == 500_000
+    assert get_balance(app, 1) == 500_000
     assert ask(client, "success").headers["retry-after"] == "180"
 
 

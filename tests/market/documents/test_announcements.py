@@ -25,7 +25,7 @@ from tests.delivery.test_sniper import outbox
 from tests.market.intake.test_ingest import ACCESSION as NETFLIX
 from tests.market.intake.test_ingest import FILING, SUBMISSIONS
 from tests.support import ownership_xml
-from tests.support.brook_lamps_report import ACCESSION, put, report
+from tests.support.brook_lamps_report import ACCESSION, build_report, store_report
 
 EventList = list[tuple[str, dict[str, Any]]]
 
@@ -60,7 +60,7 @@ def run(app: App, *paths: Path, options: IngestOptions | None = None) -> None:
 
 
 def test_old_filing_with_documents_is_announced(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     assert list_events(app) == [
         (
             "new_filing",
@@ -114,19 +114,19 @@ def test_old_filing_with_documents_is_announced(app: App) -> None:
 
 
 def test_same_documents_again_are_not_announced(app: App) -> None:
-    put(app, report())
-    put(app, report())
+    store_report(app, build_report())
+    store_report(app, build_report())
     assert list_event_types(app) == ["new_filing", "data_ready"]
 
 
 def test_other_documents_of_known_filing_are_data_ready(app: App) -> None:
-    put(app, report())
-    put(app, report(revenue="5"))
+    store_report(app, build_report())
+    store_report(app, build_report(revenue="5"))
     assert list_event_types(app) == ["new_filing", "data_ready", "data_ready"]
 
 
 def test_event_has_every_ticker_of_the_company(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     assert get_newest_event(app).tags == EventTags(("BRK-B", "BRK-A"), ("0001234567",), "10-K")
 
 
@@ -139,7 +139,7 @@ def test_event_occurred_at_acceptance(app: App, tmp_path: Path) -> None:
     ("filed_at", "occurred_at"), [("2025-02-01", "2025-02-01T00:00:00.000Z"), (None, "2026-01-31T12:00:00.000Z")]
 )
 def test_event_without_acceptance_has_day_or_now(app: App, filed_at: str | None, occurred_at: str) -> None:
-    put(app, report(), filed_at=filed_at)
+    store_report(app, build_report(), filed_at=filed_at)
     assert get_newest_event(app).occurred_at == occurred_at
 
 
@@ -203,7 +203,7 @@ def build_change(value: str, previous: str) -> dict[str, Any]:
 
 
 def test_a_changed_value_is_a_restatement(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     with app.db.write() as tx:
         announcements.announce_restatement(
             tx, NOW, accession=ACCESSION, changes=[build_change("90", "100"), build_change("5.0", "5")]
@@ -225,7 +225,7 @@ def test_a_changed_value_is_a_restatement(app: App) -> None:
 
 
 def test_other_spelling_of_number_is_not_a_restatement(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     with app.db.write() as tx:
         announcements.announce_restatement(
             tx, NOW, accession=ACCESSION, changes=[build_change("1E2", "100"), build_change("-0", "0")]
@@ -234,7 +234,7 @@ def test_other_spelling_of_number_is_not_a_restatement(app: App) -> None:
 
 
 def test_long_restatement_lists_a_hundred_changes(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     changes = [build_change(str(number), "0") for number in range(1, 251)]
     with app.db.write() as tx:
         announcements.announce_restatement(tx, NOW, accession=ACCESSION, changes=changes)
@@ -254,7 +254,7 @@ PARENT = Party(1234567, metadata.PARTY_RANKS["filer"], "Brook Lamps Inc.")
 
 
 def test_event_has_all_registrants(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     upsert_filing(app, "0000000007-26-000001", "8-K", PARENT, SUBSIDIARY)
     event = get_newest_event(app)
     assert json.loads(event.data)["ticker"] == "BRK-B"
@@ -269,7 +269,7 @@ def test_announced_filing_equals_listed_filing(app: App) -> None:
 
 
 def test_each_content_news_is_an_event_of_its_feed(app: App) -> None:
-    put(app, report())
+    store_report(app, build_report())
     number = "0000000001-26-000001"
     upsert_filing(app, number, "4", Party(1234567, 0), Party(7, 7, "Lamp, Ada"))
     news = [announcements.ContentNews({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]

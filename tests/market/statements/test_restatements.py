@@ -10,7 +10,7 @@ import pytest
 from finapi.app import App
 from finapi.market.statements import restatements
 from tests.market.documents.test_announcements import list_events
-from tests.support.brook_lamps_report import ACCESSION, put, report
+from tests.support.brook_lamps_report import ACCESSION, build_report, store_report
 
 LATER = "0001234567-25-000009"
 
@@ -20,8 +20,8 @@ def list_restatement_events(app: App) -> list[Any]:
 
 
 def test_a_different_value_in_a_later_filing_is_a_restatement(app: App) -> None:
-    put(app, report())
-    put(app, report(revenue="950000"), LATER, "2025-05-01")
+    store_report(app, build_report())
+    store_report(app, build_report(revenue="950000"), LATER, "2025-05-01")
     (event,) = list_restatement_events(app)
     assert (event["accession_number"], event["change_count"]) == (LATER, 1)
     assert event["changes"] == [
@@ -39,34 +39,34 @@ def test_a_different_value_in_a_later_filing_is_a_restatement(app: App) -> None:
 
 @pytest.mark.parametrize("revenue", ["1000000", "1000000.00", "1000999"])
 def test_a_value_within_the_precision_is_not_restated(app: App, revenue: str) -> None:
-    put(app, report())
-    put(app, report(revenue=revenue, documents=7), LATER, "2025-05-01")
+    store_report(app, build_report())
+    store_report(app, build_report(revenue=revenue, documents=7), LATER, "2025-05-01")
     assert list_restatement_events(app) == []
 
 
 def test_an_older_filing_stored_later_restates_nothing(app: App) -> None:
-    put(app, report(revenue="950000"), LATER, "2025-05-01")
-    put(app, report())
+    store_report(app, build_report(revenue="950000"), LATER, "2025-05-01")
+    store_report(app, build_report())
     assert list_restatement_events(app) == []
 
 
 def test_a_filing_of_unknown_day_restates_nothing(app: App) -> None:
-    put(app, report())
-    put(app, report(revenue="950000"), LATER, None)
+    store_report(app, build_report())
+    store_report(app, build_report(revenue="950000"), LATER, None)
     assert list_restatement_events(app) == []
 
 
 def test_other_documents_of_the_same_filing_restate_nothing(app: App) -> None:
-    put(app, report())
-    put(app, report(revenue="950000"))
+    store_report(app, build_report())
+    store_report(app, build_report(revenue="950000"))
     assert list_restatement_events(app) == []
 
 
 def test_only_the_latest_earlier_value_counts(app: App) -> None:
-    put(app, report())
-    put(app, report(revenue="950000"), LATER, "2025-05-01")
-    put(app, report(revenue="950000", documents=7), "0001234567-25-000010", "2025-06-01")
-    put(app, report(revenue="1000000", documents=8), "0001234567-25-000011", "2025-07-01")
+    store_report(app, build_report())
+    store_report(app, build_report(revenue="950000"), LATER, "2025-05-01")
+    store_report(app, build_report(revenue="950000", documents=7), "0001234567-25-000010", "2025-06-01")
+    store_report(app, build_report(revenue="1000000", documents=8), "0001234567-25-000011", "2025-07-01")
     assert [event["accession_number"] for event in list_restatement_events(app)] == [LATER, "0001234567-25-000011"]
     assert list_restatement_events(app)[1]["changes"][0]["previous_accession"] == "0001234567-25-000010"
 

@@ -22,11 +22,11 @@ from tests.support.brook_lamps_report import (
     LABELS,
     NEGATED,
     ROLE,
+    build_report,
     item,
-    put,
-    report,
+    store_report,
 )
-from tests.support.metered_calls import ledger
+from tests.support.metered_calls import list_ledger_rows
 
 STAMP = "2026-01-31T12:00:00.000Z"
 
@@ -40,7 +40,7 @@ YEAR_2023 = {"context_seq": 2, "period_type": "D", "start_date": "2023-01-01", "
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
     """Return a client with a key; the database has one annual report."""
-    put(app, report())
+    store_report(app, build_report())
     return Client(app, user.api_key)
 
 
@@ -240,9 +240,9 @@ def test_each_row_has_a_value_for_each_column_or_is_a_heading(client: Client) ->
 
 
 def test_a_line_in_two_units_is_two_rows(app: App, client: Client) -> None:
-    filed_report = report(documents=9)
+    filed_report = build_report(documents=9)
     euros = filed_report.facts[0]._replace(unit="EUR", value="910000")
-    put(app, replace(filed_report, facts=[*filed_report.facts, euros]))
+    store_report(app, replace(filed_report, facts=[*filed_report.facts, euros]))
     rows = get_body(client.get(COMPANY, query={"statement": "income"}))["data"]["statements"]["income"]["rows"]
     assert sorted((line["unit"], *line["values"]) for line in rows if line["concept"] == "us-gaap:Revenues") == [
         ("EUR", "910000", None),
@@ -251,9 +251,9 @@ def test_a_line_in_two_units_is_two_rows(app: App, client: Client) -> None:
 
 
 def test_a_second_statement_of_a_kind_has_a_number(app: App, client: Client) -> None:
-    filed_report = report(documents=9)
+    filed_report = build_report(documents=9)
     parent = INCOME._replace(role_uri=ROLE + "ParentIncome", lines=[item("us-gaap:NetIncomeLoss", 0, "Net")])
-    put(app, replace(filed_report, sections=[*filed_report.sections, parent]))
+    store_report(app, replace(filed_report, sections=[*filed_report.sections, parent]))
     body = get_body(client.get(COMPANY, query={"statement": "income"}))
     assert list(body["data"]["statements"]) == ["income", "income-2"]
     assert body["data"]["statements"]["income-2"]["role_uri"] == ROLE + "ParentIncome"
@@ -294,7 +294,7 @@ def test_a_report_without_the_statement_is_not_covered(client: Client) -> None:
 
 @pytest.mark.parametrize("consolidated_only", ["true", "false"])
 def test_a_statement_without_figures_is_absent(app: App, client: Client, consolidated_only: str) -> None:
-    filed_report = report(documents=9)
+    filed_report = build_report(documents=9)
     empty = Section(
         ROLE + "Empty",
         "0000006 - Statement - COMPREHENSIVE INCOME",
@@ -303,7 +303,7 @@ def test_a_statement_without_figures_is_absent(app: App, client: Client, consoli
         (),
         (),
     )
-    put(app, replace(filed_report, sections=[*filed_report.sections, empty]))
+    store_report(app, replace(filed_report, sections=[*filed_report.sections, empty]))
     query = {"statement": ["comprehensive-income", "income"], "consolidated_only": consolidated_only}
     body = get_body(client.get(COMPANY, query=query))
     assert body["meta"]["absent"] == [
@@ -312,10 +312,10 @@ def test_a_statement_without_figures_is_absent(app: App, client: Client, consoli
 
 
 def test_a_served_statement_is_not_listed_as_absent(app: App, client: Client) -> None:
-    filed_report = report(documents=9)
+    filed_report = build_report(documents=9)
     # A second income statement, of the parent alone: every figure of it has a dimension.
     parent = INCOME._replace(role_uri=ROLE + "ParentIncome", columns=INCOME.columns[2:])
-    put(app, replace(filed_report, sections=[*filed_report.sections, parent]))
+    store_report(app, replace(filed_report, sections=[*filed_report.sections, parent]))
     body = get_body(client.get(COMPANY, query={"statement": "income"}))
     assert list(body["data"]["statements"]) == ["income"]
     assert "income" not in [absent["statement"] for absent in body["meta"]["absent"]]
@@ -337,7 +337,7 @@ def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> Non
 def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
     assert get_error_details(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
-    assert [entry_row[:2] for entry_row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert [entry_row[:2] for entry_row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
 @pytest.mark.parametrize("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])
@@ -361,12 +361,12 @@ AMENDMENT = "0001234567-25-000009"
 
 
 def store_amendment(app: App) -> None:
-    put(app, report(form="10-K/A", revenue="1100000"), AMENDMENT, "2025-06-01")
+    store_report(app, build_report(form="10-K/A", revenue="1100000"), AMENDMENT, "2025-06-01")
 
 
 def store_year(app: App, year: int, revenue: str) -> None:
-    filed_report = report(period_of_report=f"{year}-12-31", fiscal_year=year, revenue=revenue)
-    put(app, filed_report, f"0001234567-{year - 1999:02}-000001", f"{year + 1}-02-01")
+    filed_report = build_report(period_of_report=f"{year}-12-31", fiscal_year=year, revenue=revenue)
+    store_report(app, filed_report, f"0001234567-{year - 1999:02}-000001", f"{year + 1}-02-01")
 
 
 def get_accession(answer: Answer) -> tuple[str, str, str]:
@@ -388,13 +388,23 @@ def test_a_year_selects_its_report(app: App, client: Client, year: int, revenue:
 
 
 def test_a_year_is_the_fiscal_year_as_the_company_names_it(app: App, client: Client) -> None:
-    put(app, report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"), "0001234567-26-000001", "2026-03-01")
+    store_report(
+        app,
+        build_report(period_of_report="2026-01-25", fiscal_year=2025, revenue="7"),
+        "0001234567-26-000001",
+        "2026-03-01",
+    )
     assert get_revenue(client.get(COMPANY, query={"year": 2025})) == "7"
     get_error_details(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
 
 
 def test_a_report_that_names_no_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
-    put(app, report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"), "0001234567-21-000001", "2021-02-01")
+    store_report(
+        app,
+        build_report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"),
+        "0001234567-21-000001",
+        "2021-02-01",
+    )
     assert get_revenue(client.get(COMPANY, query={"year": 2020})) == "7"
 
 
@@ -433,13 +443,18 @@ def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) 
 
 
 def test_an_unfiled_report_comes_after_a_filed_one_of_its_period(app: App, client: Client) -> None:
-    put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
+    store_report(app, build_report(revenue="7"), "unfiled-0123456789abcdef", None)
     for basis in ("latest", "original"):
         assert get_accession(client.get(COMPANY, query={"basis": basis}))[0] == ACCESSION
 
 
 def test_a_later_unfiled_report_is_not_served_with_as_of(app: App, client: Client) -> None:
-    put(app, report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"), "unfiled-0123456789abcdef", None)
+    store_report(
+        app,
+        build_report(period_of_report="2025-12-31", fiscal_year=2025, revenue="7"),
+        "unfiled-0123456789abcdef",
+        None,
+    )
     answer = client.get(COMPANY)
     assert get_accession(answer) == ("unfiled-0123456789abcdef", "10-K", "7")
     assert answer.json["meta"]["filed_at"] is None
@@ -448,48 +463,54 @@ def test_a_later_unfiled_report_is_not_served_with_as_of(app: App, client: Clien
 
 @pytest.mark.parametrize("form", ["10-K", "10-KT", "10-K405", "20-F", "40-F", "20-F/A", "40-F/A", "10-KT/A"])
 def test_an_annual_report_is_of_any_annual_form(app: App, client: Client, form: str) -> None:
-    put(app, report(form=form, period_of_report="2025-12-31", revenue="7"), "0001234567-26-000001", "2026-01-20")
+    store_report(
+        app, build_report(form=form, period_of_report="2025-12-31", revenue="7"), "0001234567-26-000001", "2026-01-20"
+    )
     assert get_accession(client.get(COMPANY, query={"period": "A"})) == ("0001234567-26-000001", form, "7")
 
 
 @pytest.mark.parametrize("form", ["10-Q", "10-Q/A", "10-QT", "10-QT/A"])
 def test_a_quarterly_report_is_of_any_quarterly_form(app: App, client: Client, form: str) -> None:
-    put(app, report(form=form, period_of_report="2025-03-31", revenue="7"), "0001234567-25-000005", "2025-05-01")
+    store_report(
+        app, build_report(form=form, period_of_report="2025-03-31", revenue="7"), "0001234567-25-000005", "2025-05-01"
+    )
     assert get_accession(client.get(COMPANY, query={"period": "Q"})) == ("0001234567-25-000005", form, "7")
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
 
 
 def test_a_report_of_another_form_is_neither_annual_nor_quarterly(app: App, client: Client) -> None:
-    put(app, report(form="8-K", period_of_report="2025-05-31"), "0001234567-25-000006", "2025-06-01")
+    store_report(app, build_report(form="8-K", period_of_report="2025-05-31"), "0001234567-25-000006", "2025-06-01")
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
     get_error_details(client.get(COMPANY, query={"period": "Q"}), 404, "NOT_COVERED")
 
 
 def test_an_amendment_without_statements_does_not_hide_the_original(app: App, client: Client) -> None:
-    put(app, replace(report(form="10-K/A"), sections=()), AMENDMENT, "2025-06-01")
+    store_report(app, replace(build_report(form="10-K/A"), sections=()), AMENDMENT, "2025-06-01")
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
 
 
 @pytest.mark.parametrize("first", [1, 9])
 def test_of_a_filing_stored_twice_the_fuller_set_is_served(app: App, client: Client, first: int) -> None:
     for documents in (first, 10 - first):
-        put(app, report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT)
+        store_report(
+            app, build_report(documents=documents, revenue=f"{documents}", period_of_report="2025-12-31"), AMENDMENT
+        )
     assert get_revenue(client.get(COMPANY)) == "9"
     assert get_revenue(client.get(f"/api/v1/xbrl/filing/{AMENDMENT}/statements")) == "9"
 
 
 def test_a_rounded_data_set_period_is_not_another_period(app: App, client: Client) -> None:
-    rounded = replace(report(period_of_report="2025-01-31"), source="fsds")
-    put(app, rounded)
+    rounded = replace(build_report(period_of_report="2025-01-31"), source="fsds")
+    store_report(app, rounded)
     details = get_error_details(client.get(COMPANY, query={"year": 1990}), 404, "NOT_COVERED")
     assert details["covered_periods"] == [{"form_type": "10-K", "period_of_report": "2024-12-31"}]
 
 
 def test_the_same_documents_stored_again_change_nothing(app: App, client: Client) -> None:
     tag = client.get(COMPANY).headers["etag"]
-    assert put(app, report()) is False
+    assert store_report(app, build_report()) is False
     assert client.get(COMPANY).headers["etag"] == tag
-    assert put(app, report(revenue="7"), AMENDMENT) is True
+    assert store_report(app, build_report(revenue="7"), AMENDMENT) is True
     assert client.get(COMPANY).headers["etag"] != tag
 
 
@@ -591,7 +612,7 @@ def test_an_older_filing_is_served_by_its_accession(app: App, client: Client) ->
 
 
 def test_an_unfiled_report_is_found_by_its_name(app: App, client: Client) -> None:
-    put(app, report(revenue="7"), "unfiled-0123456789abcdef", None)
+    store_report(app, build_report(revenue="7"), "unfiled-0123456789abcdef", None)
     answer = client.get("/api/v1/xbrl/filing/unfiled-0123456789abcdef/statements")
     assert get_accession(answer)[0] == "unfiled-0123456789abcdef"
 
@@ -600,7 +621,7 @@ def test_an_unfiled_report_is_found_by_its_name(app: App, client: Client) -> Non
 def test_an_unknown_filing_is_404(app: App, client: Client, accession: str) -> None:
     answer = client.get(f"/api/v1/xbrl/filing/{accession}/statements")
     assert get_error_details(answer, 404, "NOT_FOUND") == {}
-    assert [entry_row[:2] for entry_row in ledger(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert [entry_row[:2] for entry_row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
 @pytest.mark.parametrize(
@@ -612,6 +633,8 @@ def test_an_invalid_accession_number_is_an_invalid_parameter(client: Client, acc
 
 
 def test_the_company_of_a_filing_is_its_filer(app: App, client: Client) -> None:
-    put(app, report(cik=7654321, name="River Lamps Inc.", tickers=(), revenue="7"), "0007654321-25-000001")
+    store_report(
+        app, build_report(cik=7654321, name="River Lamps Inc.", tickers=(), revenue="7"), "0007654321-25-000001"
+    )
     data = get_body(client.get("/api/v1/xbrl/filing/0007654321-25-000001/statements"))["data"]
     assert (data["cik"], data["company_name"], data["ticker"]) == ("0007654321", "River Lamps Inc.", None)

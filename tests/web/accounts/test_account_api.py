@@ -18,8 +18,8 @@ from finapi.web.http.messages import Response
 from finapi.web.http.route import Deprecation, Route
 from tests.client import PASSWORD, Answer, Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS
-from tests.support.brook_lamps_report import COMPANY, put, report
-from tests.support.metered_calls import balance, client_of
+from tests.support.brook_lamps_report import COMPANY, build_report, store_report
+from tests.support.metered_calls import create_client, get_balance
 
 ACCOUNT = "/api/v1/account/"
 QUOTA = "/api/v1/billing/quota"
@@ -86,7 +86,7 @@ def test_billing_needs_a_session(client: Client, session: str, path: str) -> Non
 
 
 def test_usage_counts_settled_tokens_by_day_and_endpoint(client: Client, session: str, clock: FixedClock) -> None:
-    put(client.app, report())
+    store_report(client.app, build_report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
     clock.advance(seconds=86_400)
@@ -123,7 +123,7 @@ def test_a_window_that_is_not_a_number_is_refused(client: Client, session: str, 
 
 
 def test_transactions_list_the_ledger_newest_first_in_pages(client: Client, session: str) -> None:
-    put(client.app, report())
+    store_report(client.app, build_report())
     key = {"X-API-Key": key_of(client, session)}
     good = client.get(COMPANY, headers=key).json["request_id"]
     client.get(COMPANY + "?period=Q", headers=key)
@@ -146,7 +146,7 @@ def test_transactions_list_the_ledger_newest_first_in_pages(client: Client, sess
 
 
 def test_a_login_after_the_period_shows_a_refilled_plan(client: Client, session: str, clock: FixedClock) -> None:
-    put(client.app, report())
+    store_report(client.app, build_report())
     client.get(COMPANY, headers={"X-API-Key": key_of(client, session)})
     clock.advance(seconds=28 * 86_400)
     answer = login(client)
@@ -156,7 +156,7 @@ def test_a_login_after_the_period_shows_a_refilled_plan(client: Client, session:
 
 
 def test_a_call_after_the_period_refills_first(client: Client, session: str, clock: FixedClock) -> None:
-    put(client.app, report())
+    store_report(client.app, build_report())
     key = {"X-API-Key": key_of(client, session)}
     assert client.get(COMPANY, headers=key).status == 200
     clock.advance(seconds=28 * 86_400)
@@ -256,7 +256,7 @@ def test_tokens_are_bought_from_the_wallet(client: Client, session: str) -> None
         "new_token_balance": 3250,
         "new_balance": 0.0,
     }
-    assert balance(client.app, 1) == 3250
+    assert get_balance(client.app, 1) == 3250
     history = client.get("/api/v1/billing/history", session=session).json
     assert [(row["type"], row["amount_usd"], row["tokens_credited"]) for row in history["transactions"]] == [
         ("purchase", 12.5, 1250),
@@ -268,7 +268,7 @@ def test_tokens_are_bought_from_the_wallet(client: Client, session: str) -> None
 @pytest.mark.parametrize("amount", [0, -1, 0.001, 12.345, "12.5", None, True, [], 1_000_001, 1e300])
 def test_an_invalid_amount_is_refused(client: Client, session: str, amount: Any) -> None:
     assert purchase(client, session, amount).verdict[:2] == (400, "INVALID_PARAM")
-    assert balance(client.app, 1) == 2000
+    assert get_balance(client.app, 1) == 2000
 
 
 def test_an_amount_above_the_wallet_is_refused(client: Client, session: str) -> None:
@@ -321,20 +321,20 @@ def test_a_repeated_idempotency_key_buys_nothing_more(client: Client, session: s
     assert again.headers["idempotent-replayed"] == "true"
     assert "idempotent-replayed" not in first.headers
     assert first.json["request_id"] != again.json["request_id"]
-    assert balance(client.app, 1) == 2500
+    assert get_balance(client.app, 1) == 2500
 
 
 def test_the_same_key_with_another_body_is_a_conflict(client: Client, session: str) -> None:
     purchase(client, session, 5, headers=once("k1"))
     assert purchase(client, session, 6, headers=once("k1")).verdict[:2] == (409, "CONFLICT")
-    assert balance(client.app, 1) == 2500
+    assert get_balance(client.app, 1) == 2500
 
 
 def test_another_idempotency_key_is_another_call(client: Client, session: str) -> None:
     purchase(client, session, 5, headers=once("k1"))
     purchase(client, session, 5, headers=once("k2"))
     purchase(client, session, 1)
-    assert balance(client.app, 1) == 3100
+    assert get_balance(client.app, 1) == 3100
 
 
 def test_an_idempotency_key_expires_after_a_day(client: Client, session: str, clock: FixedClock) -> None:
@@ -342,7 +342,7 @@ def test_an_idempotency_key_expires_after_a_day(client: Client, session: str, cl
     clock.advance(seconds=86_400)
     again = purchase(client, session_of(client), 5, headers=once("k1"))
     assert "idempotent-replayed" not in again.headers
-    assert balance(client.app, 1) == 3000
+    assert get_balance(client.app, 1) == 3000
 
 
 def test_an_error_is_not_stored_for_an_idempotency_key(client: Client, session: str, clock: FixedClock) -> None:
@@ -356,7 +356,7 @@ def test_idempotency_keys_of_accounts_are_separate(client: Client, session: str,
     users.add_credit(client.app, "bob@example.com", 500, clock.now())
     purchase(client, session, 5, headers=once("k1"))
     assert purchase(client, session_of(client, "bob@example.com"), 5, headers=once("k1")).status == 200
-    assert balance(client.app, 2) == 2500
+    assert get_balance(client.app, 2) == 2500
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é"])
@@ -364,7 +364,7 @@ def test_an_invalid_idempotency_key_is_refused(client: Client, session: str, key
     answer = purchase(client, session, 5, headers=once(key))
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "Idempotency-Key"
-    assert balance(client.app, 1) == 2000
+    assert get_balance(client.app, 1) == 2000
 
 
 def test_concurrent_calls_with_one_idempotency_key_buy_once(client: Client, session: str) -> None:
@@ -378,7 +378,7 @@ def test_concurrent_calls_with_one_idempotency_key_buy_once(client: Client, sess
     for thread in threads:
         thread.join()
     assert [answer.status for answer in answers] == [200] * 8
-    assert balance(client.app, 1) == 2500
+    assert get_balance(client.app, 1) == 2500
 
 
 # ---- routes that go away
@@ -391,7 +391,7 @@ def gone_soon(call: Call) -> Response:
 def test_responses_of_a_deprecated_route_have_the_header(app: App) -> None:
     leaving = Deprecation(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC), "/api/v1/new")
     route = Route("GET", "/api/v1/old", gone_soon, auth="none", cost=0, zone=None, summary="Old", deprecated=leaving)
-    client = client_of(app, None, route)
+    client = create_client(app, None, route)
     for method, status in (("GET", 200), ("POST", 405)):
         headers = client.call(method, "/api/v1/old").headers
         assert headers["deprecation"] == "@1767225600"
