@@ -7,7 +7,7 @@ from contextlib import suppress
 from os import SEEK_END
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -22,7 +22,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import BINARY_MEDIA_TYPE, Response
 from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
-from finapi.web.http.schema import answer, part
+from finapi.web.http.schema import Answer
 from finapi.web.routes import ROUTES
 from finapi.web.service import OPENAPI
 from tests.conftest import ACCOUNTS, NOW
@@ -33,7 +33,24 @@ ROWS = 20_000
 TEXT = "x" * 500  # A list of all rows has 10 MB.
 PAGE_BYTES = 500_000  # about, of a page of 1,000 rows
 FAILING_PAGES: list[int] = []
-SHAPE = answer(data=list[part(n=int, text=str)], meta=part(has_more=bool))  # type: ignore[misc]
+
+
+class NumberRow(TypedDict):
+    n: int
+    text: str
+
+
+class NumberMeta(TypedDict):
+    has_more: bool
+
+
+class Numbers(TypedDict):
+    data: list[NumberRow]
+    meta: NumberMeta
+
+
+SHAPE = Answer[Numbers]
+
 FILE_BYTES = 6_000_000
 
 

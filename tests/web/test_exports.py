@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection, IncompleteRead
-from typing import Any
+from typing import Any, TypedDict
 from wsgiref.validate import validator
 
 import pytest
@@ -24,11 +24,11 @@ from finapi.httpd.listener import Listener
 from finapi.httpd.settings import ListenSettings
 from finapi.web import exports
 from finapi.web.application import WsgiApp
+from finapi.web.http import schema
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
-from finapi.web.http.schema import answer, part
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.insider_market import store_market
@@ -38,7 +38,22 @@ LATEST = "/api/v1/insiders/transactions/latest"
 COUNT = 25
 FAILS_AT: list[int] = []
 STALLS: list[threading.Event] = []
-SHAPE = answer(data=list[part(n=int)], meta=part(has_more=bool))  # type: ignore[misc]
+
+
+class NumberRow(TypedDict):
+    n: int
+
+
+class NumberMeta(TypedDict):
+    has_more: bool
+
+
+class Numbers(TypedDict):
+    data: list[NumberRow]
+    meta: NumberMeta
+
+
+SHAPE = schema.Answer[Numbers]
 
 
 def numbers(call: Call) -> Response:
