@@ -1,5 +1,8 @@
-"""Spans of days that lists are narrowed to: a given one replaces the default, meta names what was used and what for
-lack of a date was left out."""
+"""Windows of days that limit lists.
+
+A window in the call replaces the default one. ``meta`` states the window that was used, and the number of rows that
+were left out because they have no date.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +29,16 @@ from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.support.fund_filings import june, take
 from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
-from tests.web.test_paging import PATHS, ROUTE_OF, rows_of
+from tests.web.test_paging import PATHS, ROUTE_OF, get_rows
 
 TRADES = "/transactions/by-ticker/BRK-B"
-# As the parameters of a call leave them: what it used.
+# The members of ``meta`` for a call that used no window.
 UNUSED = {"filed_at_days": None, "transaction_days": None, "undated_left_out": 0, "clamped": {}}
 
 
 @pytest.fixture(scope="module")
 def stored(make_stored: Callable[..., App]) -> App:
-    """The market made by hand, and of Brook Lamps a form without a filing day and a purchase without a date."""
+    """Store the invented market, with a form without a filing day and a purchase without a date."""
     app = make_stored()
     store_market(app)
     forms = [
@@ -69,12 +72,12 @@ def api(market: App) -> Client:
     return Client(market, users.create(market, "ann@example.com", "pro", NOW).api_key)
 
 
-def windows(meta: dict[str, Any]) -> dict[str, Any]:
+def window_members(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: meta[name] for name in UNUSED}
 
 
 @pytest.mark.parametrize(
-    ("given", "found", "used"),
+    ("window", "shares", "used"),
     [
         ({}, [9, 200, 50], {"filed_at_days": 7, "undated_left_out": 1}),
         ({"transaction_days": 12}, [200, 50, 100, 7], {"transaction_days": 12, "undated_left_out": 1}),
@@ -98,36 +101,37 @@ def windows(meta: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_given_window_replaces_the_default_and_meta_names_what_was_used(
-    api: Client, given: dict[str, int], found: list[int], used: dict[str, Any]
+def test_a_window_replaces_the_default_and_meta_states_it(
+    api: Client, window: dict[str, int], shares: list[int], used: dict[str, Any]
 ) -> None:
-    answer = get(api, TRADES, **given)
-    assert list_shares(answer) == found
-    assert answer["meta"]["pagination"]["total"] == len(found)
-    assert windows(answer["meta"]) == UNUSED | used
-    searched = get(api, "/transactions/search", query="brook", **given)
-    assert (list_shares(searched), windows(searched["meta"])) == (found, UNUSED | used)
+    answer = get(api, TRADES, **window)
+    assert list_shares(answer) == shares
+    assert answer["meta"]["pagination"]["total"] == len(shares)
+    assert window_members(answer["meta"]) == UNUSED | used
+    searched = get(api, "/transactions/search", query="brook", **window)
+    assert (list_shares(searched), window_members(searched["meta"])) == (shares, UNUSED | used)
 
 
-def test_what_is_left_out_is_counted_as_it_is_asked(api: Client) -> None:
+def test_left_out_rows_are_counted_within_the_other_filters(api: Client) -> None:
     assert get(api, TRADES, standard_type="sale")["meta"]["undated_left_out"] == 0
     assert get(api, "/transactions/search", query="brook", min_value=71)["meta"]["undated_left_out"] == 0
     assert get(api, "/transactions/by-ticker/SHBK")["meta"]["undated_left_out"] == 0
 
 
 @pytest.mark.parametrize(
-    ("given", "found", "left_out"), [({}, 3, 0), ({"from_date": "2020-01-01"}, 2, 1), ({"to_date": "2026-01-21"}, 1, 1)]
+    ("window", "count", "left_out"),
+    [({}, 3, 0), ({"from_date": "2020-01-01"}, 2, 1), ({"to_date": "2026-01-21"}, 1, 1)],
 )
-def test_transactions_of_an_insider_without_a_date_are_in_no_span_of_days(
-    api: Client, given: dict[str, str], found: int, left_out: int
+def test_undated_transactions_of_an_insider_are_in_no_window(
+    api: Client, window: dict[str, str], count: int, left_out: int
 ) -> None:
-    answer = get(api, f"/transactions/by-insider/{BEN[0]}", **given)
-    assert len(answer["data"]) == found
+    answer = get(api, f"/transactions/by-insider/{BEN[0]}", **window)
+    assert len(answer["data"]) == count
     meta = {name: answer["meta"][name] for name in ("from_date", "to_date", "undated_left_out")}
-    assert meta == {"from_date": None, "to_date": None, **given, "undated_left_out": left_out}
+    assert meta == {"from_date": None, "to_date": None, **window, "undated_left_out": left_out}
 
 
-def test_a_summary_says_how_many_trades_it_leaves_out_for_lack_of_a_date(api: Client) -> None:
+def test_a_summary_counts_the_undated_trades_it_leaves_out(api: Client) -> None:
     answer = get(api, "/summary/by-ticker/BRK-B")
     assert answer["data"]["total_transactions"] == 3
     unused = UNUSED | dict.fromkeys(("from_date", "to_date", "filed_from", "filed_to", "quarter"))
@@ -139,7 +143,7 @@ def test_a_summary_says_how_many_trades_it_leaves_out_for_lack_of_a_date(api: Cl
 
 
 @pytest.mark.parametrize(
-    ("given", "used", "trades"),
+    ("window", "used", "trades"),
     [
         ({}, {"filed_at_days": 7, "undated_left_out": 1}, 3),
         ({"transaction_days": 12}, {"transaction_days": 12, "filed_at_days": 12, "undated_left_out": 2}, 3),
@@ -147,27 +151,27 @@ def test_a_summary_says_how_many_trades_it_leaves_out_for_lack_of_a_date(api: Cl
         ({"filed_at_days": 900}, {"filed_at_days": 366, "clamped": {"filed_at_days": "900"}, "undated_left_out": 1}, 5),
     ],
 )
-def test_sums_over_companies_name_the_window_of_filing_days_that_bounds_them(
-    api: Client, given: dict[str, int], used: dict[str, Any], trades: int
+def test_sums_over_companies_state_their_window_of_filing_days(
+    api: Client, window: dict[str, int], used: dict[str, Any], trades: int
 ) -> None:
-    answer = get(api, "/screen", **given)
-    (lamps,) = [one for one in answer["results"] if one["ticker"] == "BRK-B"]
+    answer = get(api, "/screen", **window)
+    (lamps,) = [row for row in answer["results"] if row["ticker"] == "BRK-B"]
     assert lamps["total_transactions"] == trades
-    assert windows(answer["meta"]) == UNUSED | used
+    assert window_members(answer["meta"]) == UNUSED | used
     assert "clamped" not in answer["meta"]["filters_applied"] or used["clamped"]
-    groups = get(api, "/aggregation/by-sector", **(given or {"filed_at_days": 7}))
-    assert windows(groups["meta"]) == UNUSED | used
+    groups = get(api, "/aggregation/by-sector", **(window or {"filed_at_days": 7}))
+    assert window_members(groups["meta"]) == UNUSED | used
 
 
-def test_the_whole_market_says_what_it_leaves_out(api: Client) -> None:
-    whole = get(api, "/stats/global", days=30)
-    assert (whole["days"], whole["period_days"], whole["undated_left_out"], whole["clamped"]) == (30, 30, 1, {})
+def test_market_totals_state_the_number_of_left_out_rows(api: Client) -> None:
+    totals = get(api, "/stats/global", days=30)
+    assert (totals["days"], totals["period_days"], totals["undated_left_out"], totals["clamped"]) == (30, 30, 1, {})
     assert get(api, "/stats/global", days=999)["clamped"] == {"days": "999"}
     assert get(api, "/recommendations/daily")["meta"]["undated_left_out"] == 1
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/csv", "application/x-ndjson"])
-def test_what_has_no_room_for_a_window_names_it_in_a_header(api: Client, accept: str) -> None:
+def test_answers_without_meta_state_their_window_in_a_header(api: Client, accept: str) -> None:
     answer = api.get(f"{INSIDERS}/clusters?min_insiders=2", headers={"Accept": accept})
     assert answer.headers["x-window"] == "days=30, undated_left_out=1"
     if accept != "application/json":
@@ -176,10 +180,10 @@ def test_what_has_no_room_for_a_window_names_it_in_a_header(api: Client, accept:
 
 
 @pytest.mark.parametrize("path", ["/filings/latest", "/filings/by-ticker/BRK-B"])
-def test_forms_without_a_day_are_in_no_span_of_days(api: Client, path: str) -> None:
+def test_forms_without_a_filing_day_are_in_no_window(api: Client, path: str) -> None:
     names = ("from_date", "to_date", "undated_left_out", "clamped")
-    whole = get(api, path)["meta"]
-    assert [whole[name] for name in names] == [None, None, 0, {}]
+    meta = get(api, path)["meta"]
+    assert [meta[name] for name in names] == [None, None, 0, {}]
     since = get(api, path, from_date="2026-01-01")["meta"]
     assert [since[name] for name in names] == ["2026-01-01", None, 1, {}]
     assert get(api, path, from_date="2026-01-01", form_type="5")["meta"]["undated_left_out"] == 0
@@ -189,40 +193,40 @@ def test_forms_without_a_day_are_in_no_span_of_days(api: Client, path: str) -> N
     ("query", "left_out"),
     [("", 0), ("from_date=2026-01-01", 3), ("to_date=2026-01-01&form_type=10-K", 1), ("from_date=2026-01-01&cik=5", 1)],
 )
-def test_filings_without_a_day_are_in_no_span_of_days(api: Client, query: str, left_out: int) -> None:
+def test_filings_without_a_day_are_in_no_window(api: Client, query: str, left_out: int) -> None:
     with api.app.db.write() as tx:
         for number, (cik, type) in enumerate([(5, "10-K"), (6, "8-K")], 1):
-            told = FilingMetadata(
+            metadata = FilingMetadata(
                 f"0000000005-26-00000{number}",
                 DOCUMENT_EVIDENCE,
                 form=type,
                 parties=(Party(cik, LISTED_RANK, f"Company {cik}"),),
             )
-            documents.upsert(tx, told, NOW)
-    listed = api.get(f"/api/v1/sec/filings?{query}").json["meta"]
-    asked = dict(part.split("=") for part in query.split("&") if part)
+            documents.upsert(tx, metadata, NOW)
+    meta = api.get(f"/api/v1/sec/filings?{query}").json["meta"]
+    arguments = dict(part.split("=") for part in query.split("&") if part)
     expected = {
-        "from_date": asked.get("from_date"),
-        "to_date": asked.get("to_date"),
+        "from_date": arguments.get("from_date"),
+        "to_date": arguments.get("to_date"),
         "undated_left_out": left_out,
         "clamped": {},
     }
-    assert {name: listed[name] for name in expected} == expected
+    assert {name: meta[name] for name in expected} == expected
     assert api.get(f"/api/v1/filings?{query}").json["meta"] == expected
 
 
-def test_reports_of_funds_without_a_day_are_after_no_day(api: Client, tmp_path: Path) -> None:
+def test_fund_reports_without_a_day_are_after_no_day(api: Client, tmp_path: Path) -> None:
     take(api.app, tmp_path, june())
     with api.app.db.write() as tx:
         tx._connection.execute("UPDATE holdings_reports SET filed_at = ''")
-    for query, found, left_out in (
+    for query, count, left_out in (
         ("", 1, 0),
         ("?since=", 1, 0),
         ("?since=2020-01-01", 0, 1),
         ("?since=2020-01-01&cik=5", 0, 0),
     ):
         answer = api.get(f"/api/v1/form-13f/latest{query}").json
-        assert (len(answer["data"]), answer["meta"]["undated_left_out"]) == (found, left_out)
+        assert (len(answer["data"]), answer["meta"]["undated_left_out"]) == (count, left_out)
         assert answer["meta"]["since"] == ("2020-01-01" if "2020" in query else None)
 
 
@@ -231,23 +235,25 @@ def test_reports_of_funds_without_a_day_are_after_no_day(api: Client, tmp_path: 
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Client]:
-    """The demo's data and its setting, long after the newest of them."""
+    """Return a client of the demo's data and settings, years after its newest document."""
     clock = FixedClock(datetime(2031, 11, 20, 12, tzinfo=UTC))
     app = apps.create_in_memory(Config(**LIFTED, default_windows="all"), clock)
     yield Client(app, World(app).key)
     app.db.close()
 
 
-# Sums by company: the demo's schedules are about one that has neither a ticker nor an industry.
-# What needs purchases in the market, or several insiders of one company: the demo's forms have neither. What compares
-# quarters or funds: the demo has one quarter of each fund, and no two of the same.
+# Lists that are empty in the demo. Its schedules are about a company that has neither a ticker nor an industry.
+# Its forms have no purchases on the market, and no two insiders of the same company. It has one quarter of each
+# fund, and no two funds of the same quarter.
 NOT_IN_THE_DEMO = {
     *("get_insiders_clusters", "get_insiders_transactions_top"),
     *("get_form_13f_moves", "get_form_13f_overlap", "get_form_13f_cross_filing_signals"),
-    *(f"get_ownership_aggregation_by_{one}" for one in ("ticker", "sector", "industry")),
-    "get_sec_filings_search",  # documents are no part of it
+    *(f"get_ownership_aggregation_by_{group}" for group in ("ticker", "sector", "industry")),
+    "get_sec_filings_search",  # The demo has no documents.
 }
-LISTS = [name for name, one in sorted(ROUTE_OF.items()) if one.lists and one.method == "GET" and one.auth == "key"]
+LISTS = [
+    name for name, route in sorted(ROUTE_OF.items()) if route.lists and route.method == "GET" and route.auth == "key"
+]
 
 
 @pytest.mark.parametrize("name", LISTS)
@@ -257,7 +263,7 @@ def test_no_default_call_of_the_demo_is_empty(demo: Client, name: str) -> None:
     target, _ = example_call(operation, route.path, ONE_OF.get(name, {}))
     answer = demo.get(target)
     assert answer.status == 200, answer.body
-    assert bool(rows_of(name, answer.json)) == (name not in NOT_IN_THE_DEMO)
+    assert bool(get_rows(name, answer.json)) == (name not in NOT_IN_THE_DEMO)
 
 
 def test_no_default_sum_of_the_demo_is_empty(demo: Client) -> None:
@@ -265,12 +271,13 @@ def test_no_default_sum_of_the_demo_is_empty(demo: Client) -> None:
     assert demo.get(f"{INSIDERS}/summary/by-ticker/AAPL").json["data"]["total_transactions"] == 7
 
 
-def test_without_default_windows_the_document_has_none_and_meta_says_so(demo: Client) -> None:
-    operations = [one for item in demo.get("/openapi.json").json["paths"].values() for one in item.values()]
-    params = [one for operation in operations for one in operation.get("parameters", ()) if "name" in one]
-    names = {one["name"] for one in params if "default" in one["schema"] and one["name"].endswith("days")}
-    assert names == {"days"}  # of an account's usage and of the status
+def test_without_default_windows_document_and_meta_have_none(demo: Client) -> None:
+    items = demo.get("/openapi.json").json["paths"].values()
+    operations = [operation for item in items for operation in item.values()]
+    params = [param for operation in operations for param in operation.get("parameters", ()) if "name" in param]
+    names = {param["name"] for param in params if "default" in param["schema"] and param["name"].endswith("days")}
+    assert names == {"days"}  # These are the days of an account's usage, and of the status.
     meta = demo.get(f"{INSIDERS}/transactions/by-ticker/AAPL").json["meta"]
-    assert windows(meta) == UNUSED
-    given = demo.get(f"{INSIDERS}/transactions/by-ticker/AAPL?filed_at_days=7").json
-    assert (given["data"], given["meta"]["filed_at_days"], given["meta"]["undated_left_out"]) == ([], 7, 3)
+    assert window_members(meta) == UNUSED
+    answer = demo.get(f"{INSIDERS}/transactions/by-ticker/AAPL?filed_at_days=7").json
+    assert (answer["data"], answer["meta"]["filed_at_days"], answer["meta"]["undated_left_out"]) == ([], 7, 3)

@@ -1,4 +1,4 @@
-"""Lists under random triples of filters: pages walked are the whole list, which is a filter over all rows."""
+"""Lists under random combinations of three filters: their pages together are the filtered list."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ from finapi.market.filings import filing_search
 from finapi.market.reference import companies
 from finapi.web.http.params import Field, Param
 from tests.client import Client
-from tests.web.test_paging import MOST, NAMES, ROUTE_OF, ROWS, Lists, member, size_of
+from tests.web.test_paging import MAX_ROWS, NAMES, ROUTE_OF, ROWS, Lists, find_member, size_param
 
-# ---- every list of the route table, with the filters that its route declares
+# ---- each list of the route table, with the filters that its route declares
 
-PLACES = {"limit", "size", "offset", "from", "cursor", "since_seq", "include_total", "layout"}
+PAGE_PARAMS = {"limit", "size", "offset", "from", "cursor", "since_seq", "include_total", "layout"}
 FILTERED = sorted(name for name, route in ROUTE_OF.items() if route.lists and name not in ROWS)
 TRIPLES = 6
 
 
-class Refused(Exception):
-    """A combination of filters that a route refuses, or has nothing for."""
+class RefusedError(Exception):
+    """A combination of filters that a route refuses or that matches nothing."""
 
 
 class FilteredLists(Lists):
-    """Lists that are asked what they may refuse."""
+    """Lists queried with filters that their routes may refuse."""
 
     def call(self, method: str, target: str, headers: dict[str, str], body: Any = None) -> Any:
         answer = self.client.call(method, target, headers=headers, **({} if body is None else {"json": body}))
         if answer.status in (400, 404):
-            raise Refused(target, answer.json["code"])
+            raise RefusedError(target, answer.json["code"])
         assert answer.status == 200, (target, answer.body)
         return answer.json
 
 
 @pytest.fixture(scope="module")
 def lists(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FilteredLists]:
-    made = FilteredLists(tmp_path_factory.mktemp("lists"))
-    yield made
-    made.app.db.close()
+    filtered_lists = FilteredLists(tmp_path_factory.mktemp("lists"))
+    yield filtered_lists
+    filtered_lists.app.db.close()
 
 
-def values(param: Param) -> list[Any]:
-    """Some values that a parameter, or a member of a body, may have."""
+def list_values(param: Param) -> list[Any]:
+    """Return some values that a parameter, or a member of a body, accepts."""
     if isinstance(param, Field) and param.kind != "text":
-        # As JSON has them.
-        return [True, False] if param.kind == "boolean" else [] if param.example == "" else [param.example]
+        # JSON values, not texts.
+        if param.kind == "boolean":
+            return [True, False]
+        return [] if param.example == "" else [param.example]
     if param.kind == "boolean":
         return ["true", "false"]
     if param.kind == "date":
@@ -67,86 +69,88 @@ def values(param: Param) -> list[Any]:
     return [*param.allowed[:4], *([str(param.example)] if param.example else [])]
 
 
-def asked_of(name: str) -> list[dict[str, Any]]:
-    """Random triples of the optional filters of a route, the same every time."""
+def build_filter_triples(name: str) -> list[dict[str, Any]]:
+    """Return random combinations of three optional filters of a route, the same in each run."""
     chance = random.Random(name)
     filters = [
-        one
-        for one in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))
-        if one.location != "path" and not one.required and one.name not in PLACES and values(one)
+        param
+        for param in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))
+        if param.location != "path" and not param.required and param.name not in PAGE_PARAMS and list_values(param)
     ]
     return [
-        {one.name: chance.choice(values(one)) for one in chance.sample(filters, min(3, len(filters)))}
+        {param.name: chance.choice(list_values(param)) for param in chance.sample(filters, min(3, len(filters)))}
         for _ in range(TRIPLES if filters else 1)
     ]
 
 
 @pytest.mark.parametrize("name", FILTERED)
 def test_pages_of_filtered_rows_are_the_filtered_list(lists: FilteredLists, name: str) -> None:
-    route, size = ROUTE_OF[name], size_of(ROUTE_OF[name])
-    # What is called ``from`` is a day in some lists.
-    given = {
-        one.name: one for one in (*route.params, *(route.body or ())) if one.name != "from" or one.kind == "integer"
+    route, size = ROUTE_OF[name], size_param(ROUTE_OF[name])
+    # In some lists ``from`` is a day, not a position.
+    params_by_name = {
+        param.name: param
+        for param in (*route.params, *(route.body or ()))
+        if param.name != "from" or param.kind == "integer"
     }
-    most = {size: min(MOST, given[size].maximum or MOST)} if size in given else {}
+    size_limit = {size: min(MAX_ROWS, params_by_name[size].maximum or MAX_ROWS)} if size in params_by_name else {}
     answers = 0
-    for asked in asked_of(name):
+    for filters in build_filter_triples(name):
         try:
-            whole, _ = lists.page(name, **{**asked, **most})
-        except Refused:
+            all_rows, _ = lists.page(name, **{**filters, **size_limit})
+        except RefusedError:
             continue
         answers += 1
-        step = max(1, len(whole) // 3)
+        step = max(1, len(all_rows) // 3)
         for way in ("next_cursor", "offset", "from"):
             key = NAMES.get(way, way)
-            if key not in given or (way == "next_cursor" and way not in str(route.schema)):
+            if key not in params_by_name or (way == "next_cursor" and way not in str(route.schema)):
                 continue
-            found, place = list[Any](), dict[str, Any]()
-            while len(found) < len(whole):
-                rows, answer = lists.page(name, **{**asked, size: step, **place})
-                found += rows
-                following = member(answer, "next_cursor") if way == "next_cursor" else len(found)
+            paged_rows, position = list[Any](), dict[str, Any]()
+            while len(paged_rows) < len(all_rows):
+                rows, answer = lists.page(name, **{**filters, size: step, **position})
+                paged_rows += rows
+                following = find_member(answer, "next_cursor") if way == "next_cursor" else len(paged_rows)
                 if not rows or following is None:
                     break
-                place = {key: following}
-            assert found[: len(whole)] == whole, (asked, way)
-    assert answers, "every triple was refused"
+                position = {key: following}
+            assert paged_rows[: len(all_rows)] == all_rows, (filters, way)
+    assert answers, "each combination was refused"
 
 
-# ---- lists of filings over a random database, each filter judged by what is known of each filing
+# ---- lists of filings over a random database, compared with a predicate for each filter
 
 FIRST = date(2024, 1, 1)
 NAMES_OF = {11: "Amber Lamp Corp", 12: "River Bank Inc", 13: "Amber River Trust", 14: "DOE ANN"}
-Known = dict[str, Any]
-Holds = Callable[[Known], bool]
-FILTERS: dict[str, Holds] = {
-    "cik=11": lambda one: 11 in one["parties"],
-    "cik=12,14": lambda one: bool({12, 14} & one["parties"]),
-    "form_type=8-K": lambda one: one["form"] == "8-K",
-    "form_type=10-K*": lambda one: one["form"] in ("10-K", "10-K/A"),
-    "from_date=2024-03-01": lambda one: one["day"] is not None and one["day"] >= "2024-03-01",
-    "to_date=2024-06-15": lambda one: one["day"] is not None and one["day"] <= "2024-06-15",
-    "q=amber": lambda one: bool({11, 13} & one["parties"]),
-    "q=river%20amber": lambda one: 13 in one["parties"],
-    "q=report": lambda one: one["description"] == "ANNUAL REPORT",
-    "q=exhibits": lambda one: "9.01" in one["items"],
-    "items=9.01": lambda one: "9.01" in one["items"],
-    "items=2.02,5.02": lambda one: bool({"2.02", "5.02"} & one["items"]),
-    "exhibits=EX-10": lambda one: one["exhibit"],
+Filing = dict[str, Any]
+Predicate = Callable[[Filing], bool]
+FILTERS: dict[str, Predicate] = {
+    "cik=11": lambda filing: 11 in filing["parties"],
+    "cik=12,14": lambda filing: bool({12, 14} & filing["parties"]),
+    "form_type=8-K": lambda filing: filing["form"] == "8-K",
+    "form_type=10-K*": lambda filing: filing["form"] in ("10-K", "10-K/A"),
+    "from_date=2024-03-01": lambda filing: filing["day"] is not None and filing["day"] >= "2024-03-01",
+    "to_date=2024-06-15": lambda filing: filing["day"] is not None and filing["day"] <= "2024-06-15",
+    "q=amber": lambda filing: bool({11, 13} & filing["parties"]),
+    "q=river%20amber": lambda filing: 13 in filing["parties"],
+    "q=report": lambda filing: filing["description"] == "ANNUAL REPORT",
+    "q=exhibits": lambda filing: "9.01" in filing["items"],
+    "items=9.01": lambda filing: "9.01" in filing["items"],
+    "items=2.02,5.02": lambda filing: bool({"2.02", "5.02"} & filing["items"]),
+    "exhibits=EX-10": lambda filing: filing["exhibit"],
 }
-BARE = tuple(one for one in FILTERS if not one.startswith(("items", "exhibits")))
-TEXTS = tuple(one for one in FILTERS if one.startswith(("cik", "form", "from", "to")))
+FILTERS_WITHOUT_ITEMS = tuple(name for name in FILTERS if not name.startswith(("items", "exhibits")))
+TEXT_SEARCH_FILTERS = tuple(name for name in FILTERS if name.startswith(("cik", "form", "from", "to")))
 
 
 @pytest.fixture
-def known(app: App) -> list[Known]:
-    """A hundred filings, their documents with the word lamp in every other."""
-    chance, found = random.Random(20), list[Known]()
+def known_filings(app: App) -> list[Filing]:
+    """Store a hundred filings, about half of them with the word lamp in their text; return them."""
+    chance, filings = random.Random(20), list[Filing]()
     with app.db.write() as tx:
         for cik, name in NAMES_OF.items():
             companies.upsert_name(tx, cik, name, companies.FROM_COVER, "")
         for number in range(1, 101):
-            one: Known = {
+            filing: Filing = {
                 "number": number,
                 "parties": set(chance.sample(sorted(NAMES_OF), chance.choice((1, 1, 2)))),
                 "form": chance.choice(("8-K", "8-K", "10-K", "10-K/A", "4")),
@@ -155,51 +159,51 @@ def known(app: App) -> list[Known]:
                 "exhibit": chance.random() < 0.4,
                 "lamp": chance.random() < 0.5,
             }
-            one["items"] = set(chance.sample(("2.02", "5.02", "9.01"), 2)) if one["form"] == "8-K" else set()
-            parties = [Party(cik, 2 + place) for place, cik in enumerate(sorted(one["parties"]))]
-            told = FilingMetadata(
+            filing["items"] = set(chance.sample(("2.02", "5.02", "9.01"), 2)) if filing["form"] == "8-K" else set()
+            parties = [Party(cik, 2 + position) for position, cik in enumerate(sorted(filing["parties"]))]
+            filing_metadata = FilingMetadata(
                 f"0000000099-24-{number:06}",
                 metadata.HEADER_EVIDENCE,
                 parties,
-                one["form"],
-                one["day"],
-                description=one["description"],
-                items=",".join(sorted(one["items"])) or None,
+                filing["form"],
+                filing["day"],
+                description=filing["description"],
+                items=",".join(sorted(filing["items"])) or None,
             )
-            stored = filing_store.upsert(tx, told, app.clock.now())
-            papers = [submission_documents.ListedDocument(1, "EX-10", "e.htm", None, 9)] if one["exhibit"] else []
+            stored = filing_store.upsert(tx, filing_metadata, app.clock.now())
+            exhibits = [submission_documents.ListedDocument(1, "EX-10", "e.htm", None, 9)] if filing["exhibit"] else []
             text = submission_documents.prepare_text(
-                f"<p>a {'lamp' if one['lamp'] else 'light'}</p>".encode(), "d.htm", 99
+                f"<p>a {'lamp' if filing['lamp'] else 'light'}</p>".encode(), "d.htm", 99
             )
             submission_documents.insert_documents(
-                tx, stored.id, papers, text, max_stored_bytes=10**6, max_indexed_characters=10**6
+                tx, stored.id, exhibits, text, max_stored_bytes=10**6, max_indexed_characters=10**6
             )
-            found.append(one)
+            filings.append(filing)
         tx.run("bump_data_version")
-    return found
+    return filings
 
 
-def walked(client: Client, path: str, query: str, rows: str) -> tuple[list[int], int]:
-    """The numbers of the filings of all pages, and the total that the first tells."""
-    found, cursor, total = list[int](), "", -1
+def list_page_numbers(client: Client, path: str, query: str, rows: str) -> tuple[list[int], int]:
+    """Return the numbers of the filings of all pages, and the total of the first page."""
+    numbers, cursor, total = list[int](), "", -1
     for _ in range(200):
         answer = client.get(f"/api/v1{path}?{query}&limit=7{cursor}")
         assert answer.status == 200, answer.json
-        found += [int(one["accession_number"][-6:]) for one in answer.json[rows]]
-        total = member(answer.json, "total") if total < 0 else total
-        following = member(answer.json, "next_cursor")
+        numbers += [int(row["accession_number"][-6:]) for row in answer.json[rows]]
+        total = find_member(answer.json, "total") if total < 0 else total
+        following = find_member(answer.json, "next_cursor")
         if following is None:
-            return found, total
+            return numbers, total
         cursor = f"&cursor={following}"
     raise AssertionError(f"{path}?{query} does not end")
 
 
-def triples(filters: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Twenty random triples of filters of different parameters, the same every time."""
-    every = [
-        three for three in itertools.combinations(filters, 3) if len({one.partition("=")[0] for one in three}) == 3
+def choose_triples(filters: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return twenty random combinations of three filters of different parameters, the same in each run."""
+    candidates = [
+        triple for triple in itertools.combinations(filters, 3) if len({name.partition("=")[0] for name in triple}) == 3
     ]
-    return random.Random(4).sample(every, min(20, len(every)))
+    return random.Random(4).sample(candidates, min(20, len(candidates)))
 
 
 @pytest.mark.parametrize(
@@ -207,26 +211,35 @@ def triples(filters: tuple[str, ...]) -> list[tuple[str, ...]]:
     [
         ("/sec/filings", "data", tuple(FILTERS), ""),
         ("/sec/filings", "data", tuple(FILTERS), "sort=filed_date:asc"),
-        ("/filings", "filings", BARE, ""),
-        ("/sec/filings/search", "data", TEXTS, "q=lamp"),
+        ("/filings", "filings", FILTERS_WITHOUT_ITEMS, ""),
+        ("/sec/filings/search", "data", TEXT_SEARCH_FILTERS, "q=lamp"),
     ],
 )
-def test_lists_of_filings_are_a_filter_over_all(
-    app: App, client: Client, user: NewUser, known: list[Known], path: str, rows: str, filters: Any, always: str
+def test_lists_of_filings_match_their_filters(
+    app: App,
+    client: Client,
+    user: NewUser,
+    known_filings: list[Filing],
+    path: str,
+    rows: str,
+    filters: Any,
+    always: str,
 ) -> None:
     client.key = user.api_key
-    assert len(known) < filing_search.MAX_COUNTED
-    # Within a day by number; words are found newest first, as they came in.
-    ordered = sorted(known, key=lambda one: (one["day"] or "", one["number"]), reverse=not always.startswith("sort"))
-    some = 0
-    for triple in triples(filters):
-        holds = [FILTERS[one] for one in triple]
+    assert len(known_filings) < filing_search.MAX_COUNTED
+    # Filings of the same day are in the order of their numbers. A text search lists the newest filing first.
+    ordered = sorted(
+        known_filings, key=lambda filing: (filing["day"] or "", filing["number"]), reverse=not always.startswith("sort")
+    )
+    queries_with_rows = 0
+    for triple in choose_triples(filters):
+        holds = [FILTERS[filing] for filing in triple]
         expected = [
-            one["number"]
-            for one in ordered
-            if all(hold(one) for hold in holds) and (one["lamp"] or not always.startswith("q"))
+            filing["number"]
+            for filing in ordered
+            if all(hold(filing) for hold in holds) and (filing["lamp"] or not always.startswith("q"))
         ]
         query = "&".join((*triple, *filter(None, [always])))
-        assert walked(client, path, query, rows) == (expected, len(expected)), query
-        some += bool(expected)
-    assert some > 3
+        assert list_page_numbers(client, path, query, rows) == (expected, len(expected)), query
+        queries_with_rows += bool(expected)
+    assert queries_with_rows > 3
