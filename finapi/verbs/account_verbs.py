@@ -53,8 +53,8 @@ def _parse_duration(text: str) -> timedelta:
     match = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)
     if match is None:
         raise UsageError(f"--expires: {text!r} is not a duration (90s, 15m, 12h, 7d)")
-    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2]]
-    return timedelta(**{unit: int(match[1])})
+    seconds_by_unit = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+    return timedelta(seconds=int(match[1]) * seconds_by_unit[match[2]])
 
 
 def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
