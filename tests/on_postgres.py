@@ -181,7 +181,7 @@ def pytest_configure(config: pytest.Config) -> None:
 OF_THE_FILE: dict[str, str] = {
     **dict.fromkeys(
         (
-            "tests/accounts/test_billing.py::test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays",
+            "tests/accounts/test_billing.py::test_a_failed_refund_is_retried_and_the_error_stays",
             "tests/web/test_metering.py::test_a_full_disk_answers_503_and_charges_nothing_while_free_reads_go_on",
             "tests/net/test_mail.py::test_a_give_up_that_fails_is_rolled_back_and_called_again",
         ),
@@ -201,10 +201,10 @@ OF_THE_FILE: dict[str, str] = {
             "tests/store/test_db.py::test_a_reference_to_nothing_is_refused[memory]",
             "tests/store/test_db.py::test_a_value_of_another_type_is_refused[memory]",
             "tests/store/test_db.py::test_a_commit_that_is_refused_ends_its_transaction[memory]",
-            "tests/store/test_db.py::test_an_error_that_ended_the_transaction_is_the_one_that_is_raised[memory]",
+            "tests/store/test_db.py::test_the_error_that_ended_a_transaction_is_raised[memory]",
             "tests/store/test_db.py::test_work_that_fails_is_undone_alone[memory]",
             "tests/store/test_db.py::test_a_commit_that_fails_fails_all_that_share_it[memory]",
-            "tests/store/test_db.py::test_a_refusal_of_the_database_reaches_the_one_that_caused_it[memory]",
+            "tests/store/test_db.py::test_a_database_refusal_reaches_its_own_writer[memory]",
             "tests/net/test_mail.py::test_the_database_refuses_a_row_that_means_nothing",
             "tests/accounts/test_users.py::test_the_database_holds_no_key",
             "tests/accounts/test_users.py::test_a_refused_audit_row_is_not_called_a_repeated_form",

@@ -189,14 +189,16 @@ def where(file: Path, line: int) -> str:
 
 @each("file", FILES, name_of)
 def test_imports_point_one_way(file: Path) -> None:
-    mine, order = room_of(name_of(file)), [*ROOMS]
+    own_room, order = room_of(name_of(file)), [*ROOMS]
     wrong = []
     for module, line in imports(file):
-        theirs = room_of(module)
-        if not module.startswith("finapi") or theirs in ("", mine):
+        imported_room = room_of(module)
+        if not module.startswith("finapi") or imported_room in ("", own_room):
             continue
         # What bears a room's name alone is the room's own docstring.
-        allowed = theirs in ONLY[mine] if mine in ONLY else order.index(theirs) < order.index(mine)
+        allowed = (
+            imported_room in ONLY[own_room] if own_room in ONLY else order.index(imported_room) < order.index(own_room)
+        )
         if not allowed:
             wrong.append(f"{where(file, line)} imports {module}")
     assert wrong == []
@@ -216,14 +218,14 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("package", sorted(ALONE))
 def test_only_these_import(package: str) -> None:
-    found = [
+    locations = [
         where(file, line)
         for file in FILES
         for module, line in imports(file)
         if module == package or module.startswith(package + ".")
         if not any(f"{name_of(file)}.".startswith(f"finapi.{part}.") for part in ALONE[package])
     ]
-    assert found == []
+    assert locations == []
 
 
 @pytest.mark.parametrize("package", ["jwt", "argon2", "websockets"])
@@ -241,14 +243,14 @@ def test_slow_packages_are_imported_where_they_are_first_needed(package: str) ->
 
 
 def test_only_config_reads_the_environment() -> None:
-    found = []
+    locations = []
     for file in FILES:
         for node in nodes_of(file):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.environb", "os.getenv"):
-                found.append(where(file, node.lineno))
+                locations.append(where(file, node.lineno))
             if isinstance(node, ast.ImportFrom) and node.module == "os":
-                found.extend(where(file, node.lineno) for alias in node.names if "env" in alias.name)
-    assert {place.partition(":")[0] for place in found} == {"finapi/core/config.py"}
+                locations.extend(where(file, node.lineno) for alias in node.names if "env" in alias.name)
+    assert {location.partition(":")[0] for location in locations} == {"finapi/core/config.py"}
 
 
 def test_edgar_opens_no_file_socket_or_clock() -> None:
@@ -263,21 +265,21 @@ def test_edgar_opens_no_file_socket_or_clock() -> None:
 
 def test_only_the_clock_reads_the_time() -> None:
     readers = re.compile(r"(datetime\.(now|utcnow|today)|date\.today|time\.(time|time_ns))")
-    found = [where(file, line) for file in FILES for called, line in calls(file) if readers.fullmatch(called)]
+    locations = [where(file, line) for file in FILES for called, line in calls(file) if readers.fullmatch(called)]
     # Answers are dated (RFC 9110 6.6.1) as no test or fixture moves them; files are by the machine; a client holds a
     # Retry-After without a Date against its own clock.
-    known = {
+    allowed_files = {
         "finapi/client/exchange.py",
         "finapi/core/clock.py",
         "finapi/httpd/response_heads.py",
         "finapi/store/copies.py",
     }
-    assert {place.partition(":")[0] for place in found} == known
+    assert {location.partition(":")[0] for location in locations} == allowed_files
 
 
 def test_only_the_database_executes_sql() -> None:
     sql = re.compile(r".*\.(execute|executemany|executescript)")
-    found = [
+    locations = [
         where(file, node.lineno)
         for file in FILES
         for node in nodes_of(file)
@@ -288,33 +290,33 @@ def test_only_the_database_executes_sql() -> None:
         *("account_changes", "backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox"),
         "schema",
     }
-    assert {place.partition(":")[0] for place in found} == {f"finapi/store/{name}.py" for name in rooms}
+    assert {location.partition(":")[0] for location in locations} == {f"finapi/store/{name}.py" for name in rooms}
 
 
 def test_handlers_hold_no_sql() -> None:
     methods = re.compile(r"tx\.(all|one|run|insert|many)")
-    found = [
+    locations = [
         where(file, line)
         for file in (PACKAGE / "web").rglob("*.py")
         for called, line in calls(file)
         if methods.fullmatch(called) or called.endswith("db.write")
     ]
-    assert found == []
+    assert locations == []
 
 
 def test_only_the_command_line_prints() -> None:
-    found = [where(file, line) for file in FILES for called, line in calls(file) if called == "print"]
-    assert {place.partition(":")[0] for place in found} <= {"finapi/cli.py"}
+    locations = [where(file, line) for file in FILES for called, line in calls(file) if called == "print"]
+    assert {location.partition(":")[0] for location in locations} <= {"finapi/cli.py"}
 
 
 def test_no_code_is_made_of_text() -> None:
-    found = [
+    locations = [
         f"{where(file, line)} {called}"
         for file in FILES
         for called, line in calls(file)
         if called in ("eval", "exec", "compile", "__import__", "os.system", "pickle.loads", "marshal.loads")
     ]
-    assert found == []
+    assert locations == []
 
 
 def test_no_error_is_swallowed_whole() -> None:
@@ -365,7 +367,7 @@ def test_a_class_name_stands_once() -> None:
         for node in nodes_of(file):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(where(file, node.lineno))
-    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+    assert {name: locations for name, locations in places.items() if len(locations) > 1} == {}
 
 
 def test_every_public_function_and_class_says_what_it_is() -> None:
@@ -374,6 +376,14 @@ def test_every_public_function_and_class_says_what_it_is() -> None:
         for node in tree_of(file).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 inner = node.body if isinstance(node, ast.ClassDef) else []
-                methods = [one for one in inner if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")]
-                silent += [where(file, one.lineno) for one in [node, *methods] if not ast.get_docstring(one)]
+                methods = [
+                    definition
+                    for definition in inner
+                    if isinstance(definition, ast.FunctionDef) and not definition.name.startswith("_")
+                ]
+                silent += [
+                    where(file, definition.lineno)
+                    for definition in [node, *methods]
+                    if not ast.get_docstring(definition)
+                ]
     assert silent == []

@@ -29,32 +29,32 @@ def tracked() -> set[str]:
 
 @pytest.fixture(scope="module")
 def sdist(tracked: set[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tarfile.TarFile]:
-    made = built("sdist", tmp_path_factory.mktemp("sdist"), Path(sys.executable))
-    with tarfile.open(made) as archive:
+    sdist_path = built("sdist", tmp_path_factory.mktemp("sdist"), Path(sys.executable))
+    with tarfile.open(sdist_path) as archive:
         yield archive
 
 
 def test_the_sdist_holds_everything_that_the_repository_does(sdist: tarfile.TarFile, tracked: set[str]) -> None:
-    held = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {"run.py", "CHANGELOG.md", "deploy/finapi.service", "tests/golden/demo/auth.json"} <= held
-    assert tracked - held == {".gitignore"}
+    archived_names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"run.py", "CHANGELOG.md", "deploy/finapi.service", "tests/golden/demo/auth.json"} <= archived_names
+    assert tracked - archived_names == {".gitignore"}
 
 
 def test_the_sdist_says_nothing_of_who_built_it_and_when(sdist: tarfile.TarFile) -> None:
     members = sdist.getmembers()
-    assert len({one.mtime for one in members}) == 1
-    assert {(one.uid, one.gid, one.uname, one.gname) for one in members} == {(0, 0, "", "")}
-    assert [one.name for one in members] == sorted(one.name for one in members)
+    assert len({member.mtime for member in members}) == 1
+    assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
+    assert [member.name for member in members] == sorted(member.name for member in members)
 
 
 def test_the_metadata_name_author_home_and_interpreters(sdist: tarfile.TarFile) -> None:
     (name,) = [name for name in sdist.getnames() if name.endswith("/PKG-INFO") and name.count("/") == 1]
     file = sdist.extractfile(name)
     assert file is not None
-    told = BytesParser().parse(file)
-    assert (told["Name"], told["Author"], told["License"]) == ("finapi", "The finapi developers", "MIT")
-    assert len(told.get_all("Project-URL") or []) == 2
-    kinds = told.get_all("Classifier") or []
+    metadata = BytesParser().parse(file)
+    assert (metadata["Name"], metadata["Author"], metadata["License"]) == ("finapi", "The finapi developers", "MIT")
+    assert len(metadata.get_all("Project-URL") or []) == 2
+    kinds = metadata.get_all("Classifier") or []
     assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} <= set(kinds)
 
 
@@ -63,14 +63,14 @@ def test_a_wheel_takes_every_module_every_query_and_all_data(tracked: set[str], 
     code = "from setuptools import setup; setup()"
     words = [sys.executable, "-W", "ignore", "-c", code, "-q", "build_py", "--build-lib", str(tmp_path / "lib")]
     subprocess.run(words, cwd=source, check=True, capture_output=True)
-    taken = {str(file.relative_to(tmp_path / "lib")) for file in (tmp_path / "lib").rglob("*") if file.is_file()}
-    wanted = {name for name in tracked if name.startswith("finapi/")}
-    wanted |= {f"finapi/{name}" for name in tracked if name.startswith("sql/")}
-    assert wanted - taken == set()
-    assert taken - wanted == set()
+    installed = {str(file.relative_to(tmp_path / "lib")) for file in (tmp_path / "lib").rglob("*") if file.is_file()}
+    expected = {name for name in tracked if name.startswith("finapi/")}
+    expected |= {f"finapi/{name}" for name in tracked if name.startswith("sql/")}
+    assert expected - installed == set()
+    assert installed - expected == set()
     weight = io.BytesIO()
     with zipfile.ZipFile(weight, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name in taken:
+        for name in installed:
             wheel.write(tmp_path / "lib" / name, name)
     assert len(weight.getvalue()) < 3_000_000
 
@@ -78,6 +78,8 @@ def test_a_wheel_takes_every_module_every_query_and_all_data(tracked: set[str], 
 def test_every_package_is_named() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    named = set(config["options"]["packages"].split()) - {"finapi.sql"}
-    there = {str(file.parent.relative_to(ROOT)).replace("/", ".") for file in (ROOT / "finapi").rglob("__init__.py")}
-    assert there == named
+    named_packages = set(config["options"]["packages"].split()) - {"finapi.sql"}
+    existing_packages = {
+        str(file.parent.relative_to(ROOT)).replace("/", ".") for file in (ROOT / "finapi").rglob("__init__.py")
+    }
+    assert existing_packages == named_packages

@@ -48,22 +48,22 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     with run_server(config, nothing, prepare=prepare) as server:
         monkeypatch.setenv("FINAPI_URL", server.url)
         monkeypatch.setenv("FINAPI_API_KEY", keys[0])
-        held: dict[str, Any] = {}
+        namespace: dict[str, Any] = {}
         for block in BLOCKS:
-            exec(compile(block, "docs/DATAFRAMES.md", "exec"), held)
-    wide = held["wide"]
+            exec(compile(block, "docs/DATAFRAMES.md", "exec"), namespace)
+    wide = namespace["wide"]
     assert wide.loc["2024-09-28", "revenue"] == 391_035_000_000
     assert (wide.loc["2024-09-28", "ticker"], wide.loc["2024-09-28", "unit"]) == ("AAPL", "USD")
-    assert round(held["margin"].loc["2024-09-28"], 4) == round(93_736 / 391_035, 4)
-    assert "0000320193-24-000123" in held["sources"]["revenue"]
-    assert "391035000000" in set(held["newest"]["value"])
-    assert len(held["trades"]) > 0
-    assert held["prices"]["close"].null_count() == 0
-    assert held["prices"].height > 500, "without a limit the table is whole"
-    assert set(held["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW"}
-    assert held["monthly"].height > 12
-    assert held["quarters"]["revenue"].notna().all()
-    assert held["closes"].height == held["prices"].height
+    assert round(namespace["margin"].loc["2024-09-28"], 4) == round(93_736 / 391_035, 4)
+    assert "0000320193-24-000123" in namespace["sources"]["revenue"]
+    assert "391035000000" in set(namespace["newest"]["value"])
+    assert len(namespace["trades"]) > 0
+    assert namespace["prices"]["close"].null_count() == 0
+    assert namespace["prices"].height > 500, "without a limit the table is whole"
+    assert set(namespace["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW"}
+    assert namespace["monthly"].height > 12
+    assert namespace["quarters"]["revenue"].notna().all()
+    assert namespace["closes"].height == namespace["prices"].height
 
 
 def test_a_client_makes_frames_of_lists(world: FixtureWorld) -> None:
@@ -76,8 +76,8 @@ def test_a_client_makes_frames_of_lists(world: FixtureWorld) -> None:
     assert years["premiums_earned"].isna().all()
     assert years["premiums_earned"].isna().dtype == bool
     assert [*years["period_end"]] == [date(2025, 9, 27), date(2024, 9, 28)]
-    told = client.to_polars("get_xbrl_timeseries", ticker="AAPL", metrics="revenue", provenance="summary", years="2")
-    assert told["revenue"].to_list() == [*years["revenue"]]
+    series = client.to_polars("get_xbrl_timeseries", ticker="AAPL", metrics="revenue", provenance="summary", years="2")
+    assert series["revenue"].to_list() == [*years["revenue"]]
     prices = client.to_polars("get_prices_ticker", ticker="AAPL")
     assert prices.schema["close"] == polars.Decimal(38, 2)
     assert prices.schema["date"] == polars.Date

@@ -37,10 +37,10 @@ DEPLOY = ROOT / "deploy"
 
 
 def program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
-    if found is None:
+    executable = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/sbin")
+    if executable is None:
         pytest.skip(f"{name} is not here (apt-get install)")
-    return found
+    return executable
 
 
 def run(*words: object, **options: Any) -> str:
@@ -56,19 +56,17 @@ def run(*words: object, **options: Any) -> str:
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
     """A stand-in that hears what is said on NOTIFY_SOCKET."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-        one.bind(str(tmp_path / "notify"))
-        one.settimeout(20)
-        yield one
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify_socket:
+        notify_socket.bind(str(tmp_path / "notify"))
+        notify_socket.settimeout(20)
+        yield notify_socket
 
 
 EXTENSION = b"EXTEND_TIMEOUT_USEC=60000000\nWATCHDOG=1"
 
 
 @pytest.mark.slow
-def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
-    manager: socket.socket, tmp_path: Path
-) -> None:
+def test_the_service_manager_is_notified_of_every_state(manager: socket.socket, tmp_path: Path) -> None:
     env = environment(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="400000")
     with serve(tmp_path / "data", env=env) as running:
         received = [manager.recv(100) for _ in range(4)]
@@ -82,13 +80,13 @@ def test_the_service_manager_is_told_of_the_beginning_the_life_and_the_end(
 
 
 @pytest.mark.slow
-def test_a_socket_without_a_file_is_told_and_one_that_is_gone_stops_nothing(tmp_path: Path) -> None:
+def test_a_missing_notify_socket_stops_nothing(tmp_path: Path) -> None:
     name = f"finapi-test-{os.getpid()}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as one:
-        one.bind("\0" + name)
-        one.settimeout(20)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify_socket:
+        notify_socket.bind("\0" + name)
+        notify_socket.settimeout(20)
         with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET="@" + name)) as running:
-            assert [one.recv(100) for _ in range(2)] == [EXTENSION, b"READY=1"]
+            assert [notify_socket.recv(100) for _ in range(2)] == [EXTENSION, b"READY=1"]
             assert running.stop() == 0
     with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET=str(tmp_path / "none"))) as running:
         assert running.get("/livez").status == 200
@@ -136,7 +134,7 @@ def test_a_start_without_a_service_manager_has_no_thread_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"),
+    ("environ", "notification"),
     [
         ({}, ("", 0.0)),
         ({"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "60000000"}, ("/run/x", 60.0)),
@@ -144,10 +142,10 @@ def test_a_start_without_a_service_manager_has_no_thread_for_it() -> None:
         ({"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "soon"}, ("@x", 0.0)),
     ],
 )
-def test_what_the_service_manager_wants_is_read_from_the_environment(
-    environ: dict[str, str], told: tuple[str, float]
+def test_the_notify_settings_are_read_from_the_environment(
+    environ: dict[str, str], notification: tuple[str, float]
 ) -> None:
-    assert find_service_manager(environ) == told
+    assert find_service_manager(environ) == notification
 
 
 # ---- a proxy that nobody trusts
@@ -161,7 +159,7 @@ def test_a_proxy_that_is_not_trusted_is_warned_of_once(
         client = Client(make_app(**settings))
         for _ in range(3):
             client.get("/livez", headers={"X-Forwarded-For": "198.51.100.7"})
-        return sum("sends X-Forwarded-For and is not trusted" in one.getMessage() for one in caplog.records)
+        return sum("sends X-Forwarded-For and is not trusted" in record.getMessage() for record in caplog.records)
 
     caplog.set_level(logging.WARNING, "finapi")
     assert warned() == 1
@@ -179,8 +177,8 @@ def test_the_unit_is_well_and_hardened(tmp_path: Path) -> None:
     unit = tmp_path / "finapi.service"
     text = (DEPLOY / "finapi.service").read_text()
     unit.write_text(text.replace("/usr/local/bin/finapi", "/bin/true"))
-    said = run(analyze, "verify", "--man=no", unit)
-    assert "finapi.service" not in said
+    output = run(analyze, "verify", "--man=no", unit)
+    assert "finapi.service" not in output
     if "offline" in run(analyze, "--help"):
         run(analyze, "security", "--offline=yes", "--threshold=20", unit)
     assert {"Type=notify", "WatchdogSec=60", "NoNewPrivileges=yes"} <= set(text.splitlines())
@@ -201,15 +199,17 @@ def test_every_metric_that_is_shown_or_alerts_is_served() -> None:
         for end in ("_bucket", "_sum", "_count")
     }
     for text in expressions():
-        found = set(re.findall(r"\b((?:finapi|process)_[a-z_]+)\b", re.sub(r'"[^"]*"', "", text)))
-        assert found <= served, text
-        assert found or text.startswith("up{"), text
-        told = ",".join(re.findall(r"by \(([^)]*)\)|\{([^}]*)\}", text)[0]) if "{" in text or "by (" in text else ""
-        labels = set(re.findall(r"([a-z]+)(?:\s*[=,)]|$|=~)", re.sub(r'"[^"]*"', "", told))) - {"le", "job"}
+        metric_names = set(re.findall(r"\b((?:finapi|process)_[a-z_]+)\b", re.sub(r'"[^"]*"', "", text)))
+        assert metric_names <= served, text
+        assert metric_names or text.startswith("up{"), text
+        label_text = (
+            ",".join(re.findall(r"by \(([^)]*)\)|\{([^}]*)\}", text)[0]) if "{" in text or "by (" in text else ""
+        )
+        labels = set(re.findall(r"([a-z]+)(?:\s*[=,)]|$|=~)", re.sub(r'"[^"]*"', "", label_text))) - {"le", "job"}
         assert labels <= {label for family in metrics.FAMILIES for label in family.labels}, text
 
 
-def test_promtool_takes_the_configuration_the_rules_and_every_expression(tmp_path: Path) -> None:
+def test_promtool_accepts_configuration_rules_and_expressions(tmp_path: Path) -> None:
     promtool = program("promtool")
     assert "SUCCESS" in run(promtool, "check", "config", DEPLOY / "prometheus.yml")
     assert "11 rules found" in run(promtool, "check", "rules", DEPLOY / "alerts.yml")
@@ -226,8 +226,8 @@ def test_promtool_takes_what_metrics_serves(client: Client, app: App) -> None:
 
 
 def test_logrotate_takes_its_file() -> None:
-    said = run(program("logrotate"), "-d", DEPLOY / "logrotate")
-    assert "error" not in said.lower()
+    output = run(program("logrotate"), "-d", DEPLOY / "logrotate")
+    assert "error" not in output.lower()
 
 
 def test_the_container_file_starts_what_there_is() -> None:
@@ -247,9 +247,9 @@ def test_the_container_file_starts_what_there_is() -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as probe_socket:
+        probe_socket.bind(("127.0.0.1", 0))
+        return int(probe_socket.getsockname()[1])
 
 
 @contextmanager
@@ -265,8 +265,8 @@ def started(port: int, *words: object, **options: Any) -> Iterator[None]:
 
 
 def listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as probe_socket:
+        return probe_socket.connect_ex(("127.0.0.1", port)) == 0
 
 
 def tried(running: Running, port: int, authority: trustme.CA) -> None:
@@ -291,11 +291,11 @@ def tried(running: Running, port: int, authority: trustme.CA) -> None:
     assert "203.0.113.9" not in running.log
     assert "is not trusted" not in running.log
     key = running.ready["api_key"]
-    place = socket.create_connection(("127.0.0.1", port), timeout=20)
+    client_socket = socket.create_connection(("127.0.0.1", port), timeout=20)
     url = f"wss://finapi.example.com/ws/main-api?token={key}"
     with connect(
         url,
-        sock=place,
+        sock=client_socket,
         ssl=context,
         server_hostname="finapi.example.com",
         proxy=None,
@@ -309,9 +309,9 @@ def tried(running: Running, port: int, authority: trustme.CA) -> None:
 @pytest.fixture
 def certified(tmp_path: Path) -> tuple[trustme.CA, Path, Path]:
     authority = trustme.CA()
-    made = authority.issue_cert("finapi.example.com")
-    made.private_key_pem.write_to_path(tmp_path / "privkey.pem")
-    made.cert_chain_pems[0].write_to_path(tmp_path / "fullchain.pem")
+    certificate = authority.issue_cert("finapi.example.com")
+    certificate.private_key_pem.write_to_path(tmp_path / "privkey.pem")
+    certificate.cert_chain_pems[0].write_to_path(tmp_path / "fullchain.pem")
     return authority, tmp_path / "fullchain.pem", tmp_path / "privkey.pem"
 
 
@@ -320,8 +320,8 @@ def behind(tmp_path: Path) -> Iterator[Running]:
     from tests.process import running
 
     words = ("--port", 0, "--data-dir", tmp_path / "data", "--trusted-proxies", "127.0.0.1", "--log-level", "info")
-    with running("demo", *words) as one:
-        yield one
+    with running("demo", *words) as demo_server:
+        yield demo_server
 
 
 @pytest.mark.slow

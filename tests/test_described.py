@@ -39,9 +39,9 @@ def schema(part: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "operation"), [pytest.param(*one, id=one[2]["operationId"]) for one in OPERATIONS]
+    ("method", "path", "operation"), [pytest.param(*case, id=case[2]["operationId"]) for case in OPERATIONS]
 )
-def test_an_operation_called_as_its_examples_say_answers_well_and_as_described(
+def test_every_example_call_is_answered_as_described(
     world: World, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     target, body = example_call(operation, path, world.own(operation["operationId"]))
@@ -65,27 +65,27 @@ def test_an_operation_called_as_its_examples_say_answers_well_and_as_described(
 
 
 def header(ref: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = DOCUMENT["components"]["headers"][ref["$ref"].rpartition("/")[2]]
-    return found
+    header_object: dict[str, Any] = DOCUMENT["components"]["headers"][ref["$ref"].rpartition("/")[2]]
+    return header_object
 
 
 @pytest.mark.slow
-def test_head_is_get_without_a_body_and_options_tells_what_is_allowed(world: World) -> None:
+def test_head_is_get_without_body_and_options_lists_methods(world: World) -> None:
     client = Client(world.app)
     for path, item in DOCUMENT["paths"].items():
         methods = {method.upper() for method in item} | ({"HEAD"} if "get" in item else set())
-        shown = client.call("OPTIONS", path.replace("{", "").replace("}", ""))
-        assert (shown.status, shown.body) == (204, b""), path
-        assert shown.headers["allow"] == ", ".join(sorted({*methods, "OPTIONS"})), path
+        response = client.call("OPTIONS", path.replace("{", "").replace("}", ""))
+        assert (response.status, response.body) == (204, b""), path
+        assert response.headers["allow"] == ", ".join(sorted({*methods, "OPTIONS"})), path
         if "get" not in item:
             continue
-        own = world.own(item["get"]["operationId"])
-        target, _ = example_call(item["get"], path, own)
+        own_values = world.own(item["get"]["operationId"])
+        target, _ = example_call(item["get"], path, own_values)
         headers = world.headers()
-        head, got = (client.call(method, target, headers=headers) for method in ("HEAD", "GET"))
-        assert (head.status, head.body) == (got.status, b""), path
-        assert head.headers.keys() == got.headers.keys(), path
-        cost = head.headers.get("x-tokens-charged"), got.headers.get("x-tokens-charged")
+        head, get_response = (client.call(method, target, headers=headers) for method in ("HEAD", "GET"))
+        assert (head.status, head.body) == (get_response.status, b""), path
+        assert head.headers.keys() == get_response.headers.keys(), path
+        cost = head.headers.get("x-tokens-charged"), get_response.headers.get("x-tokens-charged")
         assert cost in ((None, None), (str(item["get"]["x-token-cost"]),) * 2), path
 
 
@@ -106,11 +106,12 @@ def test_there_is_one_version(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "says"), [(("versioning", "changelog_url"), __version__), (("tooling", "mcp_server_docs"), "/openapi.json")]
+    ("capability", "says"),
+    [(("versioning", "changelog_url"), __version__), (("tooling", "mcp_server_docs"), "/openapi.json")],
 )
-def test_a_page_that_the_policy_names_is_there(world: World, of: tuple[str, str], says: str) -> None:
+def test_a_page_that_the_policy_names_is_there(world: World, capability: tuple[str, str], says: str) -> None:
     client = Client(world.app)
-    section, name = of
+    section, name = capability
     page = client.get(client.get("/api/v1/policy").json["data"][section][name])
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert says in page.body.decode()

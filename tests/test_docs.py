@@ -17,10 +17,10 @@ API = (ROOT / "docs" / "API.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
-def test_the_reference_lists_every_call_with_its_cost_and_no_other() -> None:
-    listed = re.findall(r"^\| `([A-Z]+ /[^`]*)` \| ([0-9]+) \|", API, flags=re.MULTILINE)
+def test_the_reference_lists_exactly_the_calls_with_their_cost() -> None:
+    listed_calls = re.findall(r"^\| `([A-Z]+ /[^`]*)` \| ([0-9]+) \|", API, flags=re.MULTILINE)
     served = [(f"{route.method} {route.path}", str(route.cost)) for route in ROUTES if not route.page]
-    assert listed == served
+    assert listed_calls == served
 
 
 def test_the_readme_has_one_command_that_runs_and_one_that_tests() -> None:
@@ -29,8 +29,8 @@ def test_the_readme_has_one_command_that_runs_and_one_that_tests() -> None:
 
 
 def test_operations_show_every_verb() -> None:
-    shown = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
-    assert {verb for verb in VERBS if f"finapi {verb}" not in shown} == {"openapi"}
+    operations_text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    assert {verb for verb in VERBS if f"finapi {verb}" not in operations_text} == {"openapi"}
 
 
 def test_every_link_leads_to_a_file() -> None:
@@ -45,10 +45,10 @@ def test_every_link_leads_to_a_file() -> None:
 
 def test_every_room_stands_in_the_floor_plan_in_its_order() -> None:
     cells = re.findall(r"^\| (`[^|]*) \|", ARCHITECTURE, flags=re.MULTILINE)
-    told = [name.strip("`") for cell in cells for name in cell.split(", ")]
+    room_names = [name.strip("`") for cell in cells for name in cell.split(", ")]
     rooms = [room for room in ROOMS if room != "__main__" and (not room.startswith("web.") or room == "web.http")]
     rooms.insert(rooms.index("web.http") + 1, "web.*")
-    assert told == rooms
+    assert room_names == rooms
 
 
 def test_the_picture_of_the_rooms_is_of_today() -> None:

@@ -9,7 +9,7 @@ from tests import examples
 
 # The demo has one quarter of each fund, and no schedules of this month.
 EMPTY = {
-    *(f"get_ownership_aggregation_by_{one}" for one in ("ticker", "sector", "industry")),
+    *(f"get_ownership_aggregation_by_{dimension}" for dimension in ("ticker", "sector", "industry")),
     "get_form_13f_moves",
     "get_form_13f_overlap",
     "get_form_13f_cross_filing_signals",
@@ -18,11 +18,13 @@ EMPTY = {
 
 
 def test_every_example_is_what_the_demo_answers_today() -> None:
-    kept = json.loads(examples.FILE.read_text("utf-8"))
-    assert kept == json.loads(examples.written(examples.made())), "stale: python -m tests.examples writes it anew"
+    stored_examples = json.loads(examples.FILE.read_text("utf-8"))
+    assert stored_examples == json.loads(examples.written(examples.made())), (
+        "stale: python -m tests.examples writes it anew"
+    )
 
 
 def test_every_example_of_a_list_shows_a_row() -> None:
-    kept: dict[str, Any] = json.loads(examples.FILE.read_text("utf-8"))
-    empty = {name for name, route in examples.listing() if not route.rows_of(kept[name])}
+    stored_examples: dict[str, Any] = json.loads(examples.FILE.read_text("utf-8"))
+    empty = {name for name, route in examples.listing() if not route.rows_of(stored_examples[name])}
     assert empty <= EMPTY

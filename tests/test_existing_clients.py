@@ -41,9 +41,9 @@ TABLES = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The URL of a server with the demo's data, and a key."""
-    place = tmp_path_factory.mktemp("served")
+    folder = tmp_path_factory.mktemp("served")
     settings: dict[str, Any] = {**LIFTED, "webhook_allow": ("127.0.0.0/8",)}
-    config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **settings)
+    config = Config(port=0, data_dir=folder / "data", mail_dir=str(folder / "mail"), **settings)
     worlds: list[World] = []
     with run_server(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
         yield server.url, worlds[0].key
@@ -57,33 +57,33 @@ def call(served: tuple[str, str], path: str, body: Any = None) -> Any:
         return json.load(answer)
 
 
-def test_the_javascript_clients_read_each_feed_and_verify_a_webhook(tmp_path: Path, served: tuple[str, str]) -> None:
+def test_javascript_clients_read_feeds_and_verify_a_webhook(tmp_path: Path, served: tuple[str, str]) -> None:
     npm.installed(tmp_path, PACKAGES)
     (tmp_path / SCRIPT.name).write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
-    said = npm.run(tmp_path, "node", SCRIPT.name, *served).splitlines()
-    assert said[:3] == [f"{feed} {type} 1" for feed, type in FEEDS.items()]
-    assert said[3].startswith("finapi.test ")
+    output_lines = npm.run(tmp_path, "node", SCRIPT.name, *served).splitlines()
+    assert output_lines[:3] == [f"{feed} {type} 1" for feed, type in FEEDS.items()]
+    assert output_lines[3].startswith("finapi.test ")
 
 
 @pytest.mark.parametrize(("feed", "type"), FEEDS.items())
 def test_python_socketio_reads_each_feed(served: tuple[str, str], feed: str, type: str) -> None:
     socketio = pytest.importorskip("socketio", reason="python-socketio cannot be had here")
     url, key = served
-    told: list[tuple[str, Any]] = []
-    there = threading.Event()
+    received: list[tuple[str, Any]] = []
+    arrived = threading.Event()
     reader = socketio.Client(reconnection=False)
 
     @reader.on("*", namespace=f"/ws/{feed}")
     def keep(event: str, message: Any) -> None:
-        told.append((event, message))
-        there.set()
+        received.append((event, message))
+        arrived.set()
 
     reader.connect(url, namespaces=[f"/ws/{feed}"], auth={"token": key, "since_seq": 0})
     try:
-        assert there.wait(20)
+        assert arrived.wait(20)
     finally:
         reader.disconnect()
-    assert (told[0][0], told[0][1]["seq"], told[0][1]["is_catchup"]) == (type, 1, True)
+    assert (received[0][0], received[0][1]["seq"], received[0][1]["is_catchup"]) == (type, 1, True)
 
 
 def test_standardwebhooks_verifies_what_is_delivered(served: tuple[str, str]) -> None:
@@ -95,12 +95,12 @@ def test_standardwebhooks_verifies_what_is_delivered(served: tuple[str, str]) ->
         connection.sendall(OK)
         arrived.set()
 
-    with receiver(behave) as there:
-        sent = call(served, "/webhooks/test", {"url": there.url})
+    with receiver(behave) as server:
+        delivery = call(served, "/webhooks/test", {"url": server.url})
         assert arrived.wait(20)
-    (received,) = there.received
+    (received,) = server.received
     message = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
-    assert (message["event_type"], message["delivery_id"]) == ("finapi.test", sent["delivery_id"])
+    assert (message["event_type"], message["delivery_id"]) == ("finapi.test", delivery["delivery_id"])
 
 
 @pytest.mark.parametrize(("path", "column"), TABLES.items())

@@ -80,51 +80,49 @@ STRICT = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The URL of a server with the demo's data, and a key."""
-    place = tmp_path_factory.mktemp("served")
-    config = Config(port=0, data_dir=place / "data", mail_dir=str(place / "mail"), **LIFTED)
+    folder = tmp_path_factory.mktemp("served")
+    config = Config(port=0, data_dir=folder / "data", mail_dir=str(folder / "mail"), **LIFTED)
     worlds: list[World] = []
     with run_server(config, lambda *_: None, prepare=lambda app: worlds.append(World(app))) as server:
         yield server.url, worlds[0].key
 
 
-def write(place: Path, name: str, text: str) -> str:
-    (place / name).write_text(text, encoding="utf-8")
-    return str(place / name)
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
 
 
-def generate(place: Path) -> str:
-    """Make a Python client, ``finapi_client``, in a directory; what the generator said."""
-    write(place, "openapi.json", json.dumps(build_document("", ROUTES)))
-    # It formats what it made with ruff, where that is installed.
+def generate(folder: Path) -> str:
+    """Generate a Python client, ``finapi_client``, in a directory. Return the output of the generator."""
+    write(folder, "openapi.json", json.dumps(build_document("", ROUTES)))
+    # The generator formats the client with ruff, if that is installed.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    made = subprocess.run(
+    finished = subprocess.run(
         [
             *(sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning"),
             *("--path", "openapi.json", "--meta", "none", "--output-path", "finapi_client"),
         ],
-        cwd=place,
+        cwd=folder,
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert made.returncode == 0, made.stdout + made.stderr
-    return made.stdout
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout
 
 
-def test_a_python_client_is_generated_without_a_warning_and_makes_ten_calls(
-    tmp_path: Path, served: tuple[str, str]
-) -> None:
-    made = generate(tmp_path)
-    assert "WARNING" not in made
+def test_a_generated_python_client_makes_ten_calls(tmp_path: Path, served: tuple[str, str]) -> None:
+    finished = generate(tmp_path)
+    assert "WARNING" not in finished
     run(tmp_path, sys.executable, "-m", "compileall", "-q", "finapi_client")
-    said = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
-    assert said[:3] == ["AAPL", "0000320193-24-000123", "balance"]
-    assert said[3:] == ["3", "True", "2", "AAPL", "AAPL", "2", "1", __version__, "UNKNOWN_TICKER"]
+    output = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
+    assert output[:3] == ["AAPL", "0000320193-24-000123", "balance"]
+    assert output[3:] == ["3", "True", "2", "AAPL", "AAPL", "2", "1", __version__, "UNKNOWN_TICKER"]
 
 
-def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
+def test_generated_typescript_clients_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
     bin = npm.installed(tmp_path, PACKAGES)
     write(tmp_path, "openapi.json", json.dumps(build_document("", ROUTES)))
     run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
@@ -133,5 +131,8 @@ def test_typescript_clients_compile_strictly_and_make_ten_calls_each(tmp_path: P
     write(tmp_path, "tsconfig.json", json.dumps(STRICT))
     run(tmp_path, str(bin / "tsc"), "--project", ".")
     run(tmp_path, str(bin / "esbuild"), "main.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=main.mjs")
-    said = f"AAPL 3 true 2 AAPL AAPL 2 1 {__version__} UNKNOWN_TICKER"
-    assert run(tmp_path, "node", "main.mjs", *served).splitlines() == [f"openapi-fetch {said}", f"hey-api {said}"]
+    expected = f"AAPL 3 true 2 AAPL AAPL 2 1 {__version__} UNKNOWN_TICKER"
+    assert run(tmp_path, "node", "main.mjs", *served).splitlines() == [
+        f"openapi-fetch {expected}",
+        f"hey-api {expected}",
+    ]

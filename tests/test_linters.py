@@ -24,7 +24,7 @@ def test_redocly_and_spectral_find_nothing_in_the_document(tmp_path: Path, publi
     bin = npm.installed(tmp_path, PACKAGES)
     (tmp_path / "openapi.json").write_bytes(dumps(build_document(public_url, ROUTES)))
     rules = ["--config", str(RULES / "redocly.yaml"), "--format", "json"]
-    found = json.loads(npm.run(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
-    assert [(one["ruleId"], one["message"]) for one in found["problems"]] == []
+    report_json = json.loads(npm.run(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
+    assert [(problem["ruleId"], problem["message"]) for problem in report_json["problems"]] == []
     rules = ["--ruleset", str(RULES / "spectral.yaml"), "--format", "json", "--fail-severity", "hint"]
     assert npm.run(tmp_path, str(bin / "spectral"), "lint", "openapi.json", "--quiet", *rules).strip() == "[]"

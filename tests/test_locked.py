@@ -25,14 +25,17 @@ def test_a_lock_satisfies_setup_cfg(extra: str) -> None:
 
 
 @pytest.mark.parametrize("extra", PINS)
-def test_every_package_is_pinned_exactly_with_hashes_and_for_a_reason(extra: str) -> None:
+def test_every_package_is_pinned_with_hashes_and_a_reason(extra: str) -> None:
     pins = PINS[extra]
     text = (LOCK if extra == "test" else TOOLS).read_text()
-    assert {*pins} == {canonicalize_name(one) for one in re.findall(r"^([^ #\n]+)==", text, re.MULTILINE)}
+    assert {*pins} == {canonicalize_name(name_text) for name_text in re.findall(r"^([^ #\n]+)==", text, re.MULTILINE)}
     for name, pin in pins.items():
         assert pin.hashes, name
         assert re.fullmatch(r"\d[\w.]*", pin.version)
-        assert {re.sub(r"\[.*", "", canonicalize_name(one)) for one in pin.via} <= {*pins, "finapi (setup-cfg)"}, name
+        assert {re.sub(r"\[.*", "", canonicalize_name(name_text)) for name_text in pin.via} <= {
+            *pins,
+            "finapi (setup-cfg)",
+        }, name
 
 
 @pytest.mark.parametrize("lock", [LOCK, TOOLS], ids=["test", "tools"])
@@ -43,7 +46,7 @@ def test_the_head_of_a_lock_has_the_command_that_writes_it(lock: object) -> None
     assert text.splitlines()[1].endswith(f" --generate-hashes --output-file {name}")
 
 
-def test_what_finapi_needs_to_run_is_told_from_what_its_tests_need() -> None:
+def test_runtime_and_test_requirements_are_separate() -> None:
     run_time = locked.run_time(PINS["test"])
     assert set(run_time) == {
         "argon2-cffi",
@@ -58,9 +61,9 @@ def test_what_finapi_needs_to_run_is_told_from_what_its_tests_need() -> None:
 
 
 def test_waitress_is_exact_in_the_lock_only() -> None:
-    (bound,) = [one for one in locked.declared()[""] if one.name == "waitress"]
+    (bound,) = [requirement for requirement in locked.declared()[""] if requirement.name == "waitress"]
     assert PINS["test"]["waitress"].version == version("waitress")
-    assert {one.operator for one in bound.specifier} == {">=", "<"}
+    assert {requirement.operator for requirement in bound.specifier} == {">=", "<"}
     assert list(bound.specifier.filter(["3.0.0", "3.0.1", "3.9", "4.0"])) == ["3.0.1", "3.9"]
 
 
@@ -80,7 +83,7 @@ def test_what_is_not_as_it_is_pinned_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("report", "good", "said"),
+    ("report", "good", "message"),
     [
         ("", True, "pip-audit could not ask whether weaknesses are known"),
         ("<html>", True, "pip-audit could not ask whether weaknesses are known"),
@@ -99,16 +102,16 @@ def test_what_is_not_as_it_is_pinned_is_named() -> None:
         ),
     ],
 )
-def test_an_audit_fails_on_what_is_known_and_goes_on_without_a_network(report: str, good: bool, said: str) -> None:
-    assert locked.verdict(report) == (good, said)
+def test_an_audit_fails_on_known_flaws_and_passes_offline(report: str, good: bool, message: str) -> None:
+    assert locked.verdict(report) == (good, message)
 
 
-def test_ci_installs_the_lock_before_the_readmes_command_and_looks_at_both() -> None:
+def test_ci_installs_the_lock_first_and_audits_both() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    wanted = [
+    commands = [
         ".venv/bin/pip install --quiet --require-hashes -r requirements.lock",
         'bash -c "$test_command"',
         ".venv/bin/python -m tests.locked",
         ".venv/bin/python -m tests.locked --audit",
     ]
-    assert [line for line in lines if line in wanted] == wanted
+    assert [line for line in lines if line in commands] == commands

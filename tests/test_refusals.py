@@ -87,7 +87,7 @@ def test_what_is_refused_leaves_no_row_anywhere(app: App, tmp_path: Path, docume
 
 
 def test_what_is_refused_here_is_taken_when_it_is_whole(app: App, tmp_path: Path) -> None:
-    taken = [submitted("4", ("4", "form4.xml", FORM_4)), submitted("8-K", ("8-K", "lamp-8k.htm", HTML))]
-    for document in taken:
+    accepted = [submitted("4", ("4", "form4.xml", FORM_4)), submitted("8-K", ("8-K", "lamp-8k.htm", HTML))]
+    for document in accepted:
         (outcome,) = take(app, tmp_path, document)
         assert outcome.outcome == "ingested", outcome

@@ -16,7 +16,7 @@ from tests.released import CHANGELOG, RELEASED, breaking, compact, contract, fla
 Json = dict[str, Any]
 
 
-def test_the_document_takes_nothing_away_that_the_changelog_does_not_flag() -> None:
+def test_the_document_removes_nothing_without_a_breaking_flag() -> None:
     lost = breaking(promised(), contract(json.loads(json.dumps(build_document("", ROUTES)))))
     assert lost == [] or flagged(CHANGELOG.read_text(encoding="utf-8")), (
         "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
@@ -72,19 +72,19 @@ def small() -> Json:
     }
 
 
-def operation(made: Json) -> Json:
-    found: Json = made["paths"]["/things/{id}"]["put"]
-    return found
+def operation(document: Json) -> Json:
+    part: Json = document["paths"]["/things/{id}"]["put"]
+    return part
 
 
-def answer(made: Json) -> Json:
-    found: Json = operation(made)["responses"]["200"]["content"]["application/json"]["schema"]
-    return found
+def answer(document: Json) -> Json:
+    part: Json = operation(document)["responses"]["200"]["content"]["application/json"]["schema"]
+    return part
 
 
-def body(made: Json) -> Json:
-    found: Json = operation(made)["requestBody"]["content"]["application/json"]["schema"]
-    return found
+def body(document: Json) -> Json:
+    part: Json = operation(document)["requestBody"]["content"]["application/json"]["schema"]
+    return part
 
 
 def lost(change: Callable[[Json], Any]) -> list[str]:
@@ -95,11 +95,11 @@ def lost(change: Callable[[Json], Any]) -> list[str]:
 
 
 def test_a_document_takes_nothing_away_from_itself() -> None:
-    assert lost(lambda made: None) == []
+    assert lost(lambda document: None) == []
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda d: d["paths"].clear(), "PUT /things/{id}: removed"),
         (lambda d: d["paths"]["/things/{id}"].pop("put"), "PUT /things/{id}: removed"),
@@ -162,8 +162,8 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
         ),
     ],
 )
-def test_what_a_client_loses_is_told(change: Callable[[Json], Any], said: str) -> None:
-    assert lost(change) == [said]
+def test_what_a_client_loses_is_told(change: Callable[[Json], Any], message: str) -> None:
+    assert lost(change) == [message]
 
 
 @pytest.mark.parametrize(
@@ -189,12 +189,12 @@ def test_an_addition_takes_nothing_away(change: Callable[[Json], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changelog", "said"),
+    ("changelog", "expected"),
     [
         ("# C\n\n## 0.2.0 (unreleased)\n\n- BREAKING: gone.\n\n## 0.1.0\n\n- New.\n", True),
         ("# C\n\nOne is flagged BREAKING.\n\n## 0.2.0 (unreleased)\n\n- New.\n\n## 0.1.0\n\n- BREAKING: x\n", False),
         ("# C\n\n## 0.2.0\n\n- BREAKING: gone.\n", False),
     ],
 )
-def test_only_the_unreleased_part_of_the_changelog_counts(changelog: str, said: bool) -> None:
-    assert flagged(changelog) is said
+def test_only_the_unreleased_part_of_the_changelog_counts(changelog: str, expected: bool) -> None:
+    assert flagged(changelog) is expected

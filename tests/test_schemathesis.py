@@ -115,13 +115,13 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
     @schemathesis.hook
     def before_call(context: Any, case: Any, kwargs: Any) -> None:
         operation = case.operation.definition.raw["operationId"]
-        own = world.own(operation) | WRITTEN.get(operation, {})
+        own_values = world.own(operation) | WRITTEN.get(operation, {})
         if isinstance(case.body, dict):
-            case.body |= own
+            case.body |= own_values
         elif not case.path_parameters and {"ticker", "cik", "accession", "accession_number"}.isdisjoint(
             case.query or ()
         ):
-            case.query = {**(case.query or {}), **own}
+            case.query = {**(case.query or {}), **own_values}
 
     @schemathesis.hook
     def after_call(context: Any, case: Any, response: Any) -> None:
@@ -131,8 +131,8 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
     for event in from_schema(schema).execute():
         assert not isinstance(event, events.NonFatalError | events.FatalError), event
         if isinstance(event, events.ScenarioFinished):
-            made = [one.response for one in event.recorder.interactions.values()]
-            statuses[event.recorder.label].update(one.status_code for one in made if one is not None)
+            responses = [interaction.response for interaction in event.recorder.interactions.values()]
+            statuses[event.recorder.label].update(answer.status_code for answer in responses if answer is not None)
     assert len(statuses) == len(list(schema.get_all_operations())) > 130
     assert min(counts.total() for counts in statuses.values()) > 0
     refused = {label: counts for label, counts in statuses.items() if counts[400] * 2 > counts.total()}
@@ -178,32 +178,36 @@ def run(world: World, where: Any, *, calls: int, stateful: bool) -> None:
     for media in ("text/csv", "application/x-ndjson"):
         schemathesis.deserializer(media)(lambda context, response: response.content.decode())
     hooks(world)
-    found: dict[tuple[str, str], str] = {}
+    failures_by_call: dict[tuple[str, str], str] = {}
     statuses: dict[str, set[int]] = defaultdict(set)
     for event in from_schema(schema).execute():
         if isinstance(event, events.NonFatalError | events.FatalError):
-            found["error", str(getattr(event, "label", ""))] = str(event)
+            failures_by_call["error", str(getattr(event, "label", ""))] = str(event)
         if isinstance(event, events.ScenarioFinished):
-            found |= failures(event.recorder)
-            for case_id, made in event.recorder.interactions.items():
-                if made.response is not None:
+            failures_by_call |= failures(event.recorder)
+            for case_id, interaction in event.recorder.interactions.items():
+                if interaction.response is not None:
                     label = event.recorder.cases[case_id].value.operation.label
-                    statuses[label].add(made.response.status_code)
-    assert not found, "\n".join(f"{' '.join(key)}: {text}" for key, text in found.items())
-    wanted = {one.ok().label for one in schema.get_all_operations()}
-    assert {label for label in wanted if not statuses[label] & {200, 302}} == set()
+                    statuses[label].add(interaction.response.status_code)
+    assert not failures_by_call, "\n".join(f"{' '.join(key)}: {text}" for key, text in failures_by_call.items())
+    labels = {operation_result.ok().label for operation_result in schema.get_all_operations()}
+    assert {label for label in labels if not statuses[label] & {200, 302}} == set()
 
 
 def failures(recorder: Any) -> dict[tuple[str, str], str]:
     """What a scenario's checks found: the operation, the check, and the call with its answer."""
-    found = {}
+    failures_by_check = {}
     for case_id, checks in recorder.checks.items():
-        for check in (one for one in checks if one.failure_info is not None):
-            made = recorder.interactions[case_id]
-            answer = made.response and (made.response.status_code, made.response.content[:400])
-            text = f"{check.failure_info.failure.message}: {made.request.method} {made.request.uri[:400]} "
-            found[recorder.label, check.name] = text + f"{(made.request.body or b'')[:400]!r} -> {answer}"
-    return found
+        for check in (check_node for check_node in checks if check_node.failure_info is not None):
+            interaction = recorder.interactions[case_id]
+            answer = interaction.response and (interaction.response.status_code, interaction.response.content[:400])
+            text = (
+                f"{check.failure_info.failure.message}: {interaction.request.method} {interaction.request.uri[:400]} "
+            )
+            failures_by_check[recorder.label, check.name] = (
+                text + f"{(interaction.request.body or b'')[:400]!r} -> {answer}"
+            )
+    return failures_by_check
 
 
 def hooks(world: World) -> None:
@@ -215,11 +219,19 @@ def hooks(world: World) -> None:
     @schemathesis.hook
     def before_call(context: Any, case: Any, kwargs: Any) -> None:
         operation = case.operation.definition.raw
-        own = world.own(operation["operationId"])
-        shown = {one["name"]: one.get("example") for one in operation.get("parameters", []) if "name" in one}
+        own_values = world.own(operation["operationId"])
+        parameter_examples = {
+            parameter["name"]: parameter.get("example")
+            for parameter in operation.get("parameters", [])
+            if "name" in parameter
+        }
         body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example", {})
-        for part, examples in ((case.path_parameters, shown), (case.query, shown), (case.body, body)):
-            for name, value in own.items():
+        for part, examples in (
+            (case.path_parameters, parameter_examples),
+            (case.query, parameter_examples),
+            (case.body, body),
+        ):
+            for name, value in own_values.items():
                 if isinstance(part, dict) and name in part and part[name] == examples.get(name):
                     part[name] = value
 
@@ -251,7 +263,9 @@ def untold(case: Any, response: Any) -> bool:
     if answer["code"] != "INVALID_PARAM" or name is None:
         return False
     operation = case.operation.definition.raw
-    schemas = {one["name"]: one["schema"] for one in operation.get("parameters", []) if "name" in one}
+    schemas = {
+        parameter["name"]: parameter["schema"] for parameter in operation.get("parameters", []) if "name" in parameter
+    }
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {"schema": {}})
     schemas |= media["schema"].get("properties", {})
     table = isinstance(case.query, dict) and case.query.get("format") in ("csv", "ndjson")
@@ -261,5 +275,8 @@ def untold(case: Any, response: Any) -> bool:
         return True
     schema = schemas.get(name, {})
     kinds = schema.get("type")
-    of = schema.get("items", schema)
-    return "string" in (kinds, *(kinds if isinstance(kinds, list) else ()), of.get("type")) and "enum" not in of
+    row_schema = schema.get("items", schema)
+    return (
+        "string" in (kinds, *(kinds if isinstance(kinds, list) else ()), row_schema.get("type"))
+        and "enum" not in row_schema
+    )

@@ -17,13 +17,13 @@ ROW = {"rate": 100.0, "p50": 1.0, "p99": 2.0, "cpu": 3.0, "by_cpu": 0.7}
 def test_what_moved_by_more_than_eight_per_cent_is_marked() -> None:
     rows = {name: {**ROW, "ratio": ratio} for name, ratio in (("slower", 0.5), ("same", 0.93), ("new", 0.1))}
     last = {"slower": {"ratio": 1.0}, "same": {"ratio": 1.0}, "gone": {"ratio": 1.0}}
-    _, slower, same, new = table(rows, last)
+    _, slower, unchanged, new = table(rows, last)
     assert slower.endswith("0.500  -50% since 1.000")
-    assert same.endswith("0.930")
+    assert unchanged.endswith("0.930")
     assert new.endswith("   3    0.700      0.100")
 
 
-def test_the_stand_in_with_the_same_promises_debits_each_call_once(tmp_path: Path) -> None:
+def test_the_durable_stand_in_debits_each_call_once(tmp_path: Path) -> None:
     metered = Metered(tmp_path, "FULL", grouped=True, remembers=True)
     answers: list[bytes | None] = []
     threads = [threading.Thread(target=lambda: answers.extend(metered.call(KEY) for _ in range(20))) for _ in range(8)]
@@ -39,11 +39,11 @@ def test_the_stand_in_with_the_same_promises_debits_each_call_once(tmp_path: Pat
     metered.close()
 
 
-def test_the_mix_is_60_percent_new_30_percent_repeated_10_percent_errors() -> None:
+def test_the_mix_is_60_percent_new_30_repeated_10_errors() -> None:
     calls = list(islice(iter_calls(600, seed=1), 10_000))
-    answered = [call.target for call in calls if call.status == 200]
-    assert 5_900 <= len(set(answered)) <= 6_100
-    assert 2_900 <= len(answered) - len(set(answered)) <= 3_100
+    answered_targets = [call.target for call in calls if call.status == 200]
+    assert 5_900 <= len(set(answered_targets)) <= 6_100
+    assert 2_900 <= len(answered_targets) - len(set(answered_targets)) <= 3_100
     assert 300 <= sum(call.status == 404 for call in calls) <= 366
     assert calls == list(islice(iter_calls(600, seed=1), 10_000))
 

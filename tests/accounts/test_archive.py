@@ -21,10 +21,10 @@ from tests.conftest import NOW
 
 @pytest.fixture
 def app(make_app: Callable[..., App], tmp_path: Path) -> App:
-    made = make_app(data_dir=tmp_path, ledger_days=30)
-    users.create(made, "ann@example.com", "pro", NOW)
-    users.create(made, "bob@example.com", "free", NOW)
-    return made
+    created_app = make_app(data_dir=tmp_path, ledger_days=30)
+    users.create(created_app, "ann@example.com", "pro", NOW)
+    users.create(created_app, "bob@example.com", "free", NOW)
+    return created_app
 
 
 def pass_days(app: App, clock: FixedClock, days: int) -> None:
@@ -37,12 +37,12 @@ def pass_days(app: App, clock: FixedClock, days: int) -> None:
 
 def archived(tmp_path: Path) -> dict[str, list[list[str]]]:
     """The rows of every archive, without its first."""
-    found = {}
+    lines_by_file = {}
     for file in sorted((tmp_path / "ledger").iterdir()):
         with gzip.open(file, "rt", newline="") as lines:
-            head, *found[file.name] = csv.reader(lines)
+            head, *lines_by_file[file.name] = csv.reader(lines)
             assert tuple(head) == archive.COLUMNS
-    return found
+    return lines_by_file
 
 
 def rows(
@@ -52,7 +52,7 @@ def rows(
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
-def test_rows_older_than_are_kept_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, tmp_path: Path) -> None:
+def test_old_rows_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, tmp_path: Path) -> None:
     clock.advance(3600)
     spend(app, 25, "r1")
     with pytest.raises(ValueError, match="no"), charged(app, 1, "GET /x", 5, "r2"):
@@ -86,20 +86,20 @@ def test_rows_older_than_are_kept_go_to_a_file_and_leave_their_sum(app: App, clo
     assert billing.list_errors(app) == archive.list_errors(app) == archive.list_missing_files(app) == []
 
 
-def test_what_is_archived_later_is_added_and_shown_as_the_oldest_transaction(app: App, clock: FixedClock) -> None:
+def test_later_archives_add_to_the_oldest_transaction(app: App, clock: FixedClock) -> None:
     for number in range(3):
         spend(app, 25, f"r{number}")
         pass_days(app, clock, 35)
     with app.db.read() as tx:
-        shown, cursor = billing.list_transactions(tx, 1, limit=50)
+        transactions, cursor = billing.list_transactions(tx, 1, limit=50)
     assert cursor is None
-    assert [(row["delta"], row["reason"]) for row in shown] == [(-25, "debit"), (499_950, "carried_over")]
-    assert shown[-1]["metadata"] == {"request_id": None, "cost_tier": None}
+    assert [(row["delta"], row["reason"]) for row in transactions] == [(-25, "debit"), (499_950, "carried_over")]
+    assert transactions[-1]["metadata"] == {"request_id": None, "cost_tier": None}
     with app.db.read() as tx:
-        shown, cursor = billing.list_transactions(tx, 1, limit=1)
-        assert [row["reason"] for row in shown] == ["debit"]
-        shown, cursor = billing.list_transactions(tx, 1, limit=1, cursor=cursor)
-    assert [row["reason"] for row in shown] == ["carried_over"]
+        transactions, cursor = billing.list_transactions(tx, 1, limit=1)
+        assert [row["reason"] for row in transactions] == ["debit"]
+        transactions, cursor = billing.list_transactions(tx, 1, limit=1, cursor=cursor)
+    assert [row["reason"] for row in transactions] == ["carried_over"]
     assert cursor is None
     assert archive.list_errors(app) == []
 
@@ -122,7 +122,7 @@ def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
         assert archive.list_errors(app) == []
     assert waits[1:] == [0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 60.0]
     assert [row[1:3] for row in rows(app)] == [(1969, "carried_over"), (499_968, "carried_over")]
-    assert [len(one) for one in archived(tmp_path).values()] == [20, 20, 20, 5]
+    assert [len(lines) for lines in archived(tmp_path).values()] == [20, 20, 20, 5]
 
 
 # ---- crashes and accidents
@@ -163,7 +163,7 @@ def test_a_file_that_a_crash_left_unrecorded_is_taken_as_it_is(
     assert archive.list_errors(app) == []
 
 
-def test_a_file_of_before_a_backup_was_put_back_is_not_overwritten(app: App, clock: FixedClock, tmp_path: Path) -> None:
+def test_an_archive_older_than_a_restore_is_not_overwritten(app: App, clock: FixedClock, tmp_path: Path) -> None:
     old(app, clock)
     (tmp_path / "ledger").mkdir()
     other = tmp_path / "ledger" / "ledger-2026-01-31-000000000004.csv.gz"
@@ -184,7 +184,7 @@ def test_an_open_debit_and_what_is_behind_it_stay(app: App, clock: FixedClock) -
     assert [row[0] for row in rows(app)] == [-2, -1]
 
 
-def test_a_clock_that_jumped_ahead_and_back_keeps_nothing_from_its_archive(app: App, clock: FixedClock) -> None:
+def test_a_clock_jump_ahead_and_back_does_not_stop_archiving(app: App, clock: FixedClock) -> None:
     clock.advance(400 * 86_400)
     spend(app, 1, "from the future")
     archive.run_archive_step(app)
@@ -220,7 +220,7 @@ def test_with_no_days_the_ledger_is_kept_for_ever(make_app: Callable[..., App], 
     assert len(rows(app)) == 2
 
 
-def test_ids_do_not_come_again_when_the_newest_account_is_deleted(app: App) -> None:
+def test_ids_are_not_reused_after_the_newest_account_is_deleted(app: App) -> None:
     spend(app, 10, "r1", user_id=2)
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM users WHERE id = 2")
@@ -235,8 +235,8 @@ def test_an_archive_that_was_changed_is_named(app: App, clock: FixedClock, tmp_p
     old(app, clock)
     finish(app)
     (file,) = (tmp_path / "ledger").iterdir()
-    whole = file.read_bytes()
-    for damaged in (whole[:-20], gzip.compress(gzip.decompress(whole).replace(b"-25", b"-26")), b""):
+    original = file.read_bytes()
+    for damaged in (original[:-20], gzip.compress(gzip.decompress(original).replace(b"-25", b"-26")), b""):
         file.write_bytes(damaged)
         assert archive.list_errors(app) == [f"archive {file.name}: is not what was written"]
     file.rename(tmp_path / file.name)
@@ -281,7 +281,7 @@ def test_sums_that_are_not_those_of_the_rows_are_named(app: App, change: str) ->
     ]
 
 
-def test_usage_that_was_deleted_while_the_clock_was_ahead_is_not_missed(app: App, clock: FixedClock) -> None:
+def test_usage_deleted_while_the_clock_was_ahead_is_no_error(app: App, clock: FixedClock) -> None:
     spend(app, 25, "r1")
     billing.run_settlement_step(app)
     clock.advance(500 * 86_400)
@@ -297,12 +297,12 @@ def test_usage_that_was_deleted_while_the_clock_was_ahead_is_not_missed(app: App
 def usage(app: App, days: int, now: object = NOW) -> tuple[dict[str, tuple[int, int]], list[tuple[str, int, int]]]:
     """Tokens and calls of each day that has any, and of each endpoint."""
     with app.db.read() as tx:
-        found = billing.compute_spending(tx, 1, days, now)  # type: ignore[arg-type]
-    daily = {row["day"]: (row["tokens_consumed"], row["calls"]) for row in found["daily"] if row["calls"]}
-    return daily, [(row["endpoint"], row["tokens"], row["calls"]) for row in found["top_endpoints"]]
+        spending = billing.compute_spending(tx, 1, days, now)  # type: ignore[arg-type]
+    daily = {row["day"]: (row["tokens_consumed"], row["calls"]) for row in spending["daily"] if row["calls"]}
+    return daily, [(row["endpoint"], row["tokens"], row["calls"]) for row in spending["top_endpoints"]]
 
 
-def test_usage_is_the_same_before_and_after_it_is_summed_and_archived(app: App, clock: FixedClock) -> None:
+def test_summing_and_archiving_do_not_change_the_usage(app: App, clock: FixedClock) -> None:
     for day in range(3):
         for number in range(day + 1):
             spend(app, 25, f"r{day}{number}")

@@ -43,9 +43,9 @@ def balance(app: App, user_id: int = 1) -> int:
     with app.db.read() as tx:
         plan = tx.find_row("userplan", user_id=user_id)
         assert plan is not None
-        left = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert ledger_sum(tx, user_id) == left
-    return left
+        remaining = int(plan["total_limit_api"] - plan["reach_limit_api"])
+        assert ledger_sum(tx, user_id) == remaining
+    return remaining
 
 
 def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) -> None:
@@ -126,7 +126,7 @@ def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: users.NewUser) 
     assert ledger(app) == [REFILL]
 
 
-def test_a_debit_whose_ledger_row_cannot_be_written_takes_nothing(app: App, user: users.NewUser) -> None:
+def test_a_debit_without_its_ledger_row_takes_nothing(app: App, user: users.NewUser) -> None:
     with pytest.raises(sqlite3.Error):
         spend(app, request_id=object())  # type: ignore[arg-type]
     assert balance(app) == 500_000
@@ -173,7 +173,7 @@ def test_a_call_that_fails_is_refunded_in_full(
     assert list(app.debits_to_settle) == []
 
 
-def test_a_refund_that_cannot_be_written_is_tried_again_and_the_error_stays(
+def test_a_failed_refund_is_retried_and_the_error_stays(
     app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(change: Callable[[Transaction], object], **_: object) -> None:
@@ -242,7 +242,7 @@ def test_a_debit_that_was_refunded_is_not_kept_afterwards(app: App, user: users.
 # ---- a balance that is too low
 
 
-def test_a_balance_below_the_cost_is_refused_with_its_five_fields(make_app: Callable[..., App]) -> None:
+def test_a_balance_below_the_cost_is_refused_with_five_fields(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=24, public_url="https://api.example.com")
     users.create(app, "ann@example.com", "free", NOW)
     with pytest.raises(ApiError) as refusal, charged(app, 1, "GET /x", 25, "r1"):
@@ -301,7 +301,7 @@ def fifty_tokens(request: pytest.FixtureRequest, make_app: Callable[..., App], t
     app.db.close()
 
 
-def test_eight_threads_that_spend_the_last_tokens_spend_no_more_than_there_are(fifty_tokens: App) -> None:
+def test_eight_threads_never_spend_more_than_the_balance(fifty_tokens: App) -> None:
     outcomes: list[str] = []
 
     def work() -> None:
@@ -367,7 +367,7 @@ def killed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_calls_that_a_crash_cut_off_are_refunded_once_at_the_next_start(killed: Path) -> None:
+def test_calls_cut_off_by_a_crash_are_refunded_once_at_start(killed: Path) -> None:
     clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
     app = apps.open_on_disk(Config(data_dir=killed), clock)
     assert balance(app) == 499_945
@@ -393,7 +393,7 @@ def closed_to(app: App) -> int:
         return int(tx._connection.execute("SELECT closed_to FROM ledger_summed").fetchone()[0])
 
 
-def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
+def test_a_crash_refunds_a_running_call_despite_later_calls(
     app: App, user: users.NewUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(billing, "MAX_SCANNED_ROWS", 3)
@@ -401,12 +401,12 @@ def test_a_call_that_runs_is_found_by_a_crash_however_many_came_after(
         spend(app, request_id=f"before {number}")
     billing.charge(app, user.id, "GET /x", 25, "runs")
     assert ledger(app)[6][3] == "runs"
-    seen = []
+    debit_ids = []
     for number in range(5):
         spend(app, request_id=f"after {number}")
         billing.run_settlement_step(app)
-        seen.append(closed_to(app))
-    assert seen == [3, 6, 6, 6, 6]
+        debit_ids.append(closed_to(app))
+    assert debit_ids == [3, 6, 6, 6, 6]
     assert billing.list_errors(app) == []
     assert [call["request_id"] for call in billing.list_open_debits(app)] == ["runs"]
     assert billing.refund_open_debits(app, NOW, every=True) == 1
@@ -449,7 +449,7 @@ def test_a_charge_is_settled_or_refunded_once(app: App, user: users.NewUser) -> 
     ]
 
 
-def test_accounts_that_processes_share_are_refunded_only_what_no_call_can_be_behind(
+def test_shared_accounts_get_refunds_only_for_calls_that_ended(
     app: App, user: users.NewUser, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     billing.charge(app, user.id, "GET /x", 25, "r1")
@@ -501,7 +501,7 @@ def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:
     assert os.stat(tmp_path / "new" / "finapi.db").st_mode & 0o777 == 0o600
 
 
-def test_a_refund_after_a_change_of_plan_keeps_ledger_and_balance_equal(app: App) -> None:
+def test_a_refund_after_a_plan_change_keeps_the_books_equal(app: App) -> None:
     user = users.create(app, "ann@example.com", "free", NOW)
 
     def call() -> None:

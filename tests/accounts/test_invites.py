@@ -52,12 +52,12 @@ def test_a_code_has_eighty_bits_in_base32() -> None:
 
 
 def test_a_new_invite_is_listed_with_its_code(app: App) -> None:
-    made = invites.create(app, NOW, lifetime=timedelta(days=7), note="for Ann")
-    assert (made.expires_at, made.note) == ("2026-02-07T12:00:00.000Z", "for Ann")
+    invite = invites.create(app, NOW, lifetime=timedelta(days=7), note="for Ann")
+    assert (invite.expires_at, invite.note) == ("2026-02-07T12:00:00.000Z", "for Ann")
     with app.db.read() as tx:
         assert invites.list_invites(app, tx, NOW) == [
             {
-                "code": made.code,
+                "code": invite.code,
                 "state": "open",
                 "note": "for Ann",
                 "created_at": "2026-01-31T12:00:00.000Z",
@@ -140,7 +140,7 @@ def test_a_token_for_another_invite_cannot_be_made_from_ones_own(app: App) -> No
     assert raised.value.code == "INVALID_INVITE"
 
 
-def test_codes_and_tokens_outlive_a_rotation_of_the_master_secret(app: App) -> None:
+def test_codes_and_tokens_survive_a_master_secret_rotation(app: App) -> None:
     code = code_of(app)
     token = redeem(app, code)
     rotated = replace(app, secrets=[b"\1" * 32, *app.secrets])

@@ -74,8 +74,8 @@ class Door:
         return {name: answer.status for name, answer in self.answers.items()}
 
     def _settled(self) -> int:
-        there = self.app.hasher.queue.waiting_count + len(self.hashed)
-        return there + sum(name not in self.hashed for name in self.answers)
+        login_count = self.app.hasher.queue.waiting_count + len(self.hashed)
+        return login_count + sum(name not in self.hashed for name in self.answers)
 
 
 def test_an_address_that_the_account_logged_in_from_goes_first(app: App) -> None:
@@ -109,7 +109,7 @@ def test_an_address_with_many_logins_does_not_shut_out_another(app: App) -> None
     assert door.all() == {"stranger 0": 401, "ann": 200, "stranger 1": 401, "stranger 2": 503}
 
 
-def test_addresses_of_one_network_that_are_new_each_time_share_a_place(app: App) -> None:
+def test_new_addresses_of_one_network_share_a_place(app: App) -> None:
     door = Door(app)
     for number in range(3):
         door.knock(f"stranger {number}", f"stranger{number}@example.com", f"2001:db8:1:{number}::9")
@@ -194,9 +194,9 @@ def started(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
     settings: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "synchronous": "NORMAL"}
     running: list[Any] = []
 
-    def start(**more: Any) -> App:
+    def start(**overrides: Any) -> App:
         stop()
-        running.append(open_app(Config(**settings | more), clock))
+        running.append(open_app(Config(**settings | overrides), clock))
         app: App = running[-1].__enter__()
         return app
 
@@ -223,7 +223,7 @@ def test_a_lockout_survives_a_restart(started: Callable[..., App], clock: FixedC
     assert (answer.verdict, answer.headers["retry-after"]) == (LOCKED, "300")
 
 
-def test_failures_below_the_first_step_survive_too_also_of_an_unknown_email(started: Callable[..., App]) -> None:
+def test_failures_below_the_first_step_survive_a_restart(started: Callable[..., App]) -> None:
     for _ in range(4):
         assert login(Client(started()), "nobody@example.com", "wrong").status == 401
     assert login(Client(started()), "nobody@example.com", "wrong").status == 429
@@ -256,11 +256,11 @@ def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., A
         clock.advance(1)
         assert login(Client(app), f"a{number}@example.com", "wrong").status == 401
     with app.db.read() as tx:
-        kept = {row["email"] for row in tx.list_rows("login_failures", since="")}
-    assert kept == {lockout.hash_email(f"a{number}@example.com") for number in range(24, 40)}
+        emails = {row["email"] for row in tx.list_rows("login_failures", since="")}
+    assert emails == {lockout.hash_email(f"a{number}@example.com") for number in range(24, 40)}
 
 
-def test_a_clock_that_was_set_back_makes_no_failure_of_the_future(started: Callable[..., App], tmp_path: Path) -> None:
+def test_a_clock_set_back_leaves_no_failure_in_the_future(started: Callable[..., App], tmp_path: Path) -> None:
     app = started()
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     earlier = replace(app, clock=FixedClock(NOW.replace(year=2025)), lockouts=lockout.Lockouts(16))

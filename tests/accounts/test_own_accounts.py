@@ -49,36 +49,36 @@ def rows(app: App, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_an_export_holds_what_is_kept_of_the_caller(client: Client, session: str) -> None:
-    held = client.get(USER + "export", session=session).json
-    assert held["user"]["email"] == "bob@example.com"
-    assert [(row["amount_usd"], row["type"]) for row in held["wallet"]] == [(1.0, "purchase"), (50.0, "credit")]
-    assert [row["reason"] for row in held["transactions"]] == ["purchase", "refill"]
-    assert (held["sniper_targets"], held["deliveries"], held["cut"]) == ([], [], [])
+    export = client.get(USER + "export", session=session).json
+    assert export["user"]["email"] == "bob@example.com"
+    assert [(row["amount_usd"], row["type"]) for row in export["wallet"]] == [(1.0, "purchase"), (50.0, "credit")]
+    assert [row["reason"] for row in export["transactions"]] == ["purchase", "refill"]
+    assert (export["sniper_targets"], export["deliveries"], export["cut"]) == ([], [], [])
     assert client.get(USER + "export").status == 401
 
 
-def test_an_export_tells_a_session_nothing_that_it_could_not_read_by_itself(client: Client, session: str) -> None:
-    held = client.get(USER + "export", session=session).json
+def test_an_export_contains_only_data_the_session_can_read(client: Client, session: str) -> None:
+    export = client.get(USER + "export", session=session).json
 
     def own(path: str) -> Any:
         return client.get(f"/api/v1{path}", session=session).json
 
     user = own("/user/")["user"]
     assert len(user["api_key"]) == 32
-    assert held["user"] == {name: user[name] for name in held["user"]} | {"api_key": None}
-    assert held["wallet"] == own("/billing/history")["transactions"]
+    assert export["user"] == {name: user[name] for name in export["user"]} | {"api_key": None}
+    assert export["wallet"] == own("/billing/history")["transactions"]
     usage = own("/account/usage?days=365")
-    assert held["usage"] == {name: usage[name] for name in held["usage"]}
-    assert held["transactions"] == own("/account/transactions?limit=500")["transactions"]
-    assert held["sniper_targets"] == own("/sniper/targets")["targets"]
-    assert held["deliveries"] == own("/webhooks/deliveries")["deliveries"]
+    assert export["usage"] == {name: usage[name] for name in export["usage"]}
+    assert export["transactions"] == own("/account/transactions?limit=500")["transactions"]
+    assert export["sniper_targets"] == own("/sniper/targets")["targets"]
+    assert export["deliveries"] == own("/webhooks/deliveries")["deliveries"]
 
 
 def test_lists_that_go_on_are_named_with_their_path(client: Client, session: str, monkeypatch: Any) -> None:
     monkeypatch.setattr("finapi.web.accounts.own_data.MAX_ROWS", 1)
-    held = client.get(USER + "export", session=session).json
-    assert held["cut"] == ["/api/v1/billing/history", "/api/v1/account/transactions"]
-    assert (len(held["wallet"]), len(held["transactions"])) == (1, 1)
+    export = client.get(USER + "export", session=session).json
+    assert export["cut"] == ["/api/v1/billing/history", "/api/v1/account/transactions"]
+    assert (len(export["wallet"]), len(export["transactions"])) == (1, 1)
 
 
 def test_a_deleted_account_opens_nothing_and_leaves_the_books(
@@ -90,13 +90,13 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
     assert client.get(USER, session=session).status == 401
     assert client.get(PRICES, headers={"X-API-Key": key}).status == 401
     assert client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).status == 401
-    held = "\n".join(
+    export = "\n".join(
         str(row)
         for (table,) in rows(app, "SELECT name FROM sqlite_master WHERE type = 'table'")
         for row in rows(app, f"SELECT * FROM {table}")
     )
-    assert "bob@example.com" not in held
-    assert "https://example.com/hook" not in held
+    assert "bob@example.com" not in export
+    assert "https://example.com/hook" not in export
     assert rows(app, "SELECT reason FROM ledger ORDER BY id") == [("refill",), ("purchase",)]
     assert rows(app, "SELECT cents FROM wallet ORDER BY id") == [(5000,), (-100,)]
     assert billing.list_errors(app) == []
@@ -108,7 +108,7 @@ def test_a_deleted_account_opens_nothing_and_leaves_the_books(
 
 
 @pytest.mark.slow
-def test_a_wrong_password_deletes_nothing_and_counts_to_the_lockout(client: Client, session: str) -> None:
+def test_a_wrong_password_deletes_nothing_and_counts_as_failure(client: Client, session: str) -> None:
     for _ in range(4):
         assert client.call("DELETE", USER, json={"password": "x"}, session=session).status == 401
     assert client.call("DELETE", USER, json={"password": "x"}, session=session).status == 429
@@ -143,27 +143,29 @@ price = 49
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Config:
+def custom_config(tmp_path: Path) -> Config:
     (tmp_path / "f.toml").write_text(FILE)
     return settings.load({"config": str(tmp_path / "f.toml")}, {})[0]
 
 
-def test_plans_are_read_from_the_file(own: Config) -> None:
-    assert own.plans == (CustomPlan("gold", 1000, "week", 99), CustomPlan("pro", None, None, 49))
-    told = {one["name"]: (one["price"], one["interval"], one["features"][0]) for one in plans.iter_plans(own)}
-    assert told["gold"] == (99, "week", "99 dollars a week")
-    assert told["pro"] == (49, "month", "49 dollars a month")
-    assert told["free"] == (0, "month", "2,000 tokens a month")
+def test_plans_are_read_from_the_file(custom_config: Config) -> None:
+    assert custom_config.plans == (CustomPlan("gold", 1000, "week", 99), CustomPlan("pro", None, None, 49))
+    terms = {
+        plan["name"]: (plan["price"], plan["interval"], plan["features"][0]) for plan in plans.iter_plans(custom_config)
+    }
+    assert terms["gold"] == (99, "week", "99 dollars a week")
+    assert terms["pro"] == (49, "month", "49 dollars a month")
+    assert terms["free"] == (0, "month", "2,000 tokens a month")
 
 
 def test_an_account_on_an_own_plan_gets_its_quota_by_its_period(
-    own: Config, make_app: Callable[..., App], clock: FixedClock
+    custom_config: Config, make_app: Callable[..., App], clock: FixedClock
 ) -> None:
-    app = make_app(plans=own.plans)
+    app = make_app(plans=custom_config.plans)
     user = users.create(app, "ann@example.com", "gold", clock.now())
     with app.db.read() as tx:
-        told = plans.get_balance(tx, app.config, user.id, clock.now())
-    assert (told["plan"], told["current_balance"], told["days_until_refill"]) == ("gold", 1000, 7)
+        balance = plans.get_balance(tx, app.config, user.id, clock.now())
+    assert (balance["plan"], balance["current_balance"], balance["days_until_refill"]) == ("gold", 1000, 7)
     clock.advance(seconds=8 * 86_400)
     plans.run_refill_step(app, clock.now())
     with app.db.read() as tx:
@@ -172,8 +174,10 @@ def test_an_account_on_an_own_plan_gets_its_quota_by_its_period(
     assert plans.get_terms(Config(), "gold").tokens == 2000
 
 
-def test_an_own_cost_is_charged_and_told(own: Config, make_app: Callable[..., App], clock: FixedClock) -> None:
-    app = make_app(costs=own.costs)
+def test_an_own_cost_is_charged_and_told(
+    custom_config: Config, make_app: Callable[..., App], clock: FixedClock
+) -> None:
+    app = make_app(costs=custom_config.costs)
     user = users.create(app, "ann@example.com", "pro", clock.now())
     client = Client(app)
     document = client.get("/openapi.json").json["paths"]
@@ -220,7 +224,12 @@ def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [(name, *action) for name, verb in VERBS.items() for action in ([[one] for one in verb.actions] or [[]])]
+    "words",
+    [
+        (name, *action)
+        for name, verb in VERBS.items()
+        for action in ([[verb_action] for verb_action in verb.actions] or [[]])
+    ],
 )
 def test_every_verb_answers_in_json(words: tuple[str, ...]) -> None:
     verb = VERBS[words[0]]
@@ -286,16 +295,16 @@ def test_the_walk_above_leaves_no_verb_out() -> None:
 
 
 @pytest.mark.slow
-def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path) -> None:
+def test_user_verbs_list_count_set_passwords_and_delete(tmp_path: Path) -> None:
     def did(*words: object, **options: Any) -> Any:
         done = finapi("user", *words, "--json", "--data-dir", tmp_path, **options)
         assert (done.status, done.err) == (0, ""), done
         return done.json
 
-    made = did("add", "ann@example.com", "--plan", "pro")
-    listed = did("list")["users"]
-    assert [(row["email"], row["plan"], row["balance"], row["state"], row["uuid"]) for row in listed] == [
-        ("ann@example.com", "pro", 500_000, "active", made["uuid"])
+    added = did("add", "ann@example.com", "--plan", "pro")
+    users = did("list")["users"]
+    assert [(row["email"], row["plan"], row["balance"], row["state"], row["uuid"]) for row in users] == [
+        ("ann@example.com", "pro", 500_000, "active", added["uuid"])
     ]
     assert did("usage") == {"accounts": []}
     assert did("usage", "ann@example.com", "--days", "1")["daily"][0]["calls"] == 0
@@ -308,8 +317,8 @@ def test_accounts_are_listed_counted_given_a_password_and_deleted(tmp_path: Path
     assert sure.complaint == "deletion cannot be undone; confirm with --yes"
     assert did("delete", "ann@example.com", "--yes") == {"email": "ann@example.com", "deleted": True}
     assert did("list")["users"][0]["state"] == "deleted"
-    gone = finapi("user", "show", "ann@example.com", "--data-dir", tmp_path)
-    assert gone.complaint == "There is no user with the email ann@example.com."
+    deleted = finapi("user", "show", "ann@example.com", "--data-dir", tmp_path)
+    assert deleted.complaint == "There is no user with the email ann@example.com."
 
 
 @pytest.mark.slow
@@ -330,15 +339,17 @@ def test_a_test_mail_says_whether_it_left(tmp_path: Path) -> None:
 
 def findings(*words: object, **env: str) -> dict[str, list[tuple[str, str, str | None]]]:
     done = finapi("doctor", "--json", *words, env=environment(**env))
-    found: dict[str, list[tuple[str, str, str | None]]] = {}
-    for one in json.loads(done.out)["findings"]:
-        found.setdefault(one["check"], []).append((one["state"], one["found"], one["fix"]))
-    assert done.status == int(any(state == "wrong" for of in found.values() for state, _, _ in of))
-    return found
+    findings_by_check: dict[str, list[tuple[str, str, str | None]]] = {}
+    for finding in json.loads(done.out)["findings"]:
+        findings_by_check.setdefault(finding["check"], []).append((finding["state"], finding["found"], finding["fix"]))
+    assert done.status == int(
+        any(state == "wrong" for check_findings in findings_by_check.values() for state, _, _ in check_findings)
+    )
+    return findings_by_check
 
 
 def test_the_doctor_tries_whether_the_directory_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: object, **more: object) -> None:
+    def full(*arguments: object, **options: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     config = Config(data_dir=tmp_path)
@@ -361,7 +372,7 @@ def test_the_doctor_names_a_place_of_backups_that_is_not_there(tmp_path: Path) -
 
 
 def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*given: object) -> NoReturn:
+    def refused(*arguments: object) -> NoReturn:
         raise PermissionError(errno.EACCES, "Permission denied", "/data/finapi.db")
 
     monkeypatch.setattr(doctor, "CHECKS", {"database": refused})
@@ -376,7 +387,7 @@ def test_the_doctor_says_whose_files_cannot_be_read(tmp_path: Path, monkeypatch:
 
 
 def test_the_doctor_says_where_no_directory_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("finapi.ops.doctor.os.access", lambda *given: False)
+    monkeypatch.setattr("finapi.ops.doctor.os.access", lambda *arguments: False)
     assert list(doctor._check_data_directory(Config(data_dir=Path("/nowhere/data")), SystemClock())) == [
         (False, "/nowhere/data cannot be made: / is not writable", "name another with --data-dir")
     ]
@@ -385,26 +396,26 @@ def test_the_doctor_says_where_no_directory_can_be_made(monkeypatch: pytest.Monk
 @pytest.mark.slow
 def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    found = findings("--data-dir", data)
-    assert found["data directory"] == [
+    problems = findings("--data-dir", data)
+    assert problems["data directory"] == [
         ("warning", f"{data} is not there yet", "finapi serve makes it; or name another with --data-dir")
     ]
-    assert found["settings"][0][0] == found["clock"][0][0] == "ok"
-    assert found["EDGAR"][0][2] == "--user-agent 'Your Name name@example.com'"
+    assert problems["settings"][0][0] == problems["clock"][0][0] == "ok"
+    assert problems["EDGAR"][0][2] == "--user-agent 'Your Name name@example.com'"
     assert not data.exists()
     finapi("ingest", "/dev/null", "--data-dir", data)
     (data / "secrets").chmod(0o644)
-    found = findings("--data-dir", data, FINAPI_PUBLIC_URL="https://f.example", FINAPI_SMTP_URL="smtp://127.0.0.1:1")
-    assert found["data directory"][-1] == (
+    problems = findings("--data-dir", data, FINAPI_PUBLIC_URL="https://f.example", FINAPI_SMTP_URL="smtp://127.0.0.1:1")
+    assert problems["data directory"][-1] == (
         "wrong",
         f"{data / 'secrets'} is open to others",
         f"chmod 600 {data / 'secrets'}",
     )
-    assert found["proxy"][0][0] == "warning"
-    assert found["mail"][0][0] == "wrong"
-    assert found["database"][0][0] == "ok"
+    assert problems["proxy"][0][0] == "warning"
+    assert problems["mail"][0][0] == "wrong"
+    assert problems["database"][0][0] == "ok"
     data.chmod(0o755)
-    assert found != findings("--data-dir", data)
+    assert problems != findings("--data-dir", data)
     text = finapi("doctor", "--data-dir", data)
     assert text.status == 1
     assert f"wrong    data directory: {data} is open to others; restrict it with: chmod 700 {data}\n" in text.out
@@ -415,13 +426,13 @@ def test_the_doctor_says_what_is_wrong_and_what_mends_it(tmp_path: Path) -> None
 def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
     from tests.support.edgar_server import AGENT, Page, fake_edgar
 
-    with fake_edgar() as (edgar, there), mail_server(Mailbox()) as port:
+    with fake_edgar() as (edgar, edgar_settings), mail_server(Mailbox()) as port:
         edgar.pages["/files/company_tickers.json"] = Page(headers={"Date": "Sat, 31 Jan 2015 12:00:00 GMT"})
-        words = ("--data-dir", tmp_path, "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
-        found = findings(*words, FINAPI_SMTP_URL=f"smtp://127.0.0.1:{port}?starttls=never")
-        assert found["mail"] == [("ok", "the server greets and lets us in", None)]
-        assert [state for state, _, _ in found["EDGAR"]] == ["ok", "wrong"]
-        assert found["EDGAR"][1][2] == "timedatectl set-ntp true"
+        words = ("--data-dir", tmp_path, "--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
+        problems = findings(*words, FINAPI_SMTP_URL=f"smtp://127.0.0.1:{port}?starttls=never")
+        assert problems["mail"] == [("ok", "the server greets and lets us in", None)]
+        assert [state for state, _, _ in problems["EDGAR"]] == ["ok", "wrong"]
+        assert problems["EDGAR"][1][2] == "timedatectl set-ntp true"
         assert edgar.requests[0].line.startswith("HEAD /files/company_tickers.json")
         assert edgar.requests[0].headers["user-agent"] == AGENT
         edgar.always = Page(b"", 403)
@@ -443,9 +454,9 @@ def test_the_doctor_asks_mail_and_edgar_themselves(tmp_path: Path) -> None:
 def test_config_judges_every_value_as_serve_does(env: dict[str, str], tmp_path: Path) -> None:
     words = ("--data-dir", tmp_path / "data", "--port", "0")
     served = finapi("serve", *words, env=environment(**env))
-    told = finapi("config", *words, env=environment(**env))
-    assert (served.status, told.status) == (2, 2)
-    assert told.complaint == served.complaint
+    output = finapi("config", *words, env=environment(**env))
+    assert (served.status, output.status) == (2, 2)
+    assert output.complaint == served.complaint
 
 
 def test_an_own_cost_of_no_call_is_refused_by_config_too(tmp_path: Path) -> None:

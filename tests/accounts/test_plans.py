@@ -32,9 +32,9 @@ def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
     with app.db.read() as tx:
         row = tx.find_row("userplan", user_id=user_id)
         assert row is not None
-        left = row["total_limit_api"] - row["reach_limit_api"]
-        assert ledger_sum(tx, user_id) == left
-    return left, min(row["bought"], left), row["reach_limit_api"]
+        remaining = row["total_limit_api"] - row["reach_limit_api"]
+        assert ledger_sum(tx, user_id) == remaining
+    return remaining, min(row["bought"], remaining), row["reach_limit_api"]
 
 
 def rows(app: App) -> list[tuple[int, str]]:
@@ -89,16 +89,14 @@ def app(make_app: Callable[..., App]) -> App:
         ("2026-01-31", "weekly", "2027-01-31", "2027-02-06"),
     ],
 )
-def test_periods_are_counted_from_the_anniversary_and_do_not_creep(
-    anchor: str, plan: str, after: str, end: str
-) -> None:
+def test_periods_count_from_the_anniversary_and_do_not_drift(anchor: str, plan: str, after: str, end: str) -> None:
     def at(day: str) -> datetime:
         return datetime.fromisoformat(day).replace(hour=12, tzinfo=UTC)
 
     assert plans.compute_period_end(at(anchor), plan, at(after)) == at(end)
 
 
-def test_a_refill_brings_the_quota_anew_and_loses_what_was_left_of_the_old(app: App, clock: FixedClock) -> None:
+def test_a_refill_replaces_the_unused_quota(app: App, clock: FixedClock) -> None:
     spend(app, 30)
     clock.advance(seconds=28 * 86_400)
     plans.refill(app, 1, clock.now())
@@ -138,7 +136,7 @@ def test_months_without_a_call_bring_one_quota(app: App, clock: FixedClock) -> N
         }
 
 
-def test_what_was_bought_or_granted_carries_over_and_is_spent_last(app: App, clock: FixedClock) -> None:
+def test_bought_and_granted_tokens_carry_over_and_go_last(app: App, clock: FixedClock) -> None:
     plans.grant(app, 1, 40, NOW)
     spend(app, 110)
     assert held(app) == (30, 30, 110)
@@ -151,7 +149,7 @@ def test_what_was_bought_or_granted_carries_over_and_is_spent_last(app: App, clo
     assert held(app) == (130, 30, 0)
 
 
-def test_a_change_of_plan_begins_a_period_and_keeps_what_was_bought(app: App) -> None:
+def test_a_plan_change_starts_a_period_and_keeps_bought_tokens(app: App) -> None:
     plans.grant(app, 1, 40, NOW)
     spend(app, 20)
     plans.change_plan(app, 1, "weekly", NOW + timedelta(days=3))

@@ -80,8 +80,8 @@ def mails(app: App) -> list[Row]:
 
 
 def resets(app: App) -> int:
-    found: int = app.db._writer.execute("SELECT count(*) FROM resets").fetchone()[0]
-    return found
+    row_count: int = app.db._writer.execute("SELECT count(*) FROM resets").fetchone()[0]
+    return row_count
 
 
 def opens(app: App, token: str) -> bool:
@@ -124,7 +124,7 @@ def test_the_reset_mail_word_for_word(app: App) -> None:
     )
 
 
-def test_the_welcome_mail_carries_the_key_in_force_when_it_is_sent(app: App) -> None:
+def test_the_welcome_mail_has_the_key_valid_when_it_is_sent(app: App) -> None:
     user_id = new_user(app)
     with app.db.write() as tx:
         mail.enqueue(tx, "welcome", user_id, NOW)
@@ -152,9 +152,9 @@ def test_the_queue_holds_templates_and_rows_and_nothing_else(app: App) -> None:
     waiting(app, new_user(app, verified=False))
     forget(app)
     forget(app, BOB)
-    shown = [{name: row[name] for name in row.keys()} for row in mails(app)]  # noqa: SIM118
-    assert [(row["template"], row["subject_id"]) for row in shown] == [("verify", 1), ("reset", 1), ("decoy", 0)]
-    assert set(shown[0]) == {
+    queued_mails = [{name: row[name] for name in row.keys()} for row in mails(app)]  # noqa: SIM118
+    assert [(row["template"], row["subject_id"]) for row in queued_mails] == [("verify", 1), ("reset", 1), ("decoy", 0)]
+    assert set(queued_mails[0]) == {
         "id",
         "template",
         "subject_id",
@@ -174,7 +174,7 @@ def test_a_decoy_is_dropped_and_nobody_gets_it(app: App) -> None:
     assert app.mail_settings.transport.messages() == []  # type: ignore[attr-defined]
 
 
-def test_every_forgotten_password_queues_one_row_whatever_the_email(app: App) -> None:
+def test_a_forgotten_password_queues_one_row_for_any_email(app: App) -> None:
     new_user(app)
     for number, email in enumerate([ANN, ANN, "nobody@example.com", "", "\0"], 1):
         forget(app, email)
@@ -211,7 +211,7 @@ def test_a_mail_whose_token_was_used_while_it_waited_is_dropped(app: App, clock:
     assert sent(app, RESET) == []
 
 
-def test_a_mail_that_fails_for_a_while_arrives_with_the_same_token(app: App, clock: FixedClock) -> None:
+def test_a_mail_that_fails_at_first_arrives_with_the_same_token(app: App, clock: FixedClock) -> None:
     new_user(app)
     forget(app)
     transport = Transport()
@@ -224,7 +224,7 @@ def test_a_mail_that_fails_for_a_while_arrives_with_the_same_token(app: App, clo
     assert opens(app, token_in(transport.memory.messages()[0]))
 
 
-def test_a_reset_whose_mail_was_given_up_is_deleted_and_can_be_asked_for_anew(app: App, clock: FixedClock) -> None:
+def test_a_reset_is_deleted_when_its_mail_is_given_up(app: App, clock: FixedClock) -> None:
     new_user(app)
     forget(app)
     transport = Transport()
@@ -264,7 +264,7 @@ def stale_mail_of_ann(app: App) -> App:
     return failing
 
 
-def test_the_stale_mail_of_one_user_sends_no_second_one_to_another(app: App, clock: FixedClock) -> None:
+def test_a_stale_mail_of_one_user_sends_no_mail_to_another(app: App, clock: FixedClock) -> None:
     stale_mail_of_ann(app)
     recovery.run_mail_step(app)
     clock.advance(60)
@@ -272,7 +272,7 @@ def test_the_stale_mail_of_one_user_sends_no_second_one_to_another(app: App, clo
     assert [message["To"] for message in sent(app, RESET)] == [BOB]
 
 
-def test_the_stale_mail_of_one_user_given_up_leaves_the_link_of_another_alive(app: App, clock: FixedClock) -> None:
+def test_giving_up_a_stale_mail_keeps_another_users_link(app: App, clock: FixedClock) -> None:
     stale_mail_of_ann(app)
     recovery.run_mail_step(app)
     token = token_in(sent(app, RESET, BOB)[0])
@@ -336,7 +336,7 @@ def test_links_die_with_the_master_secret(app: App) -> None:
         recovery.verify_email(other, token_in(sent(app, VERIFY)[0]), NOW)
 
 
-def test_asking_for_the_verification_again_sends_the_same_link_while_it_lives(app: App, clock: FixedClock) -> None:
+def test_a_repeated_verification_request_sends_the_same_link(app: App, clock: FixedClock) -> None:
     """A stranger who asks must not kill the link that lies in the mailbox already."""
     waiting(app, new_user(app, verified=False))
     drain(app)

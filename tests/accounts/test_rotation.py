@@ -45,9 +45,9 @@ def app(make_app: Callable[..., App]) -> App:
 
 @pytest.fixture
 def dispatcher(app: App) -> Iterator[Dispatcher]:
-    made = Dispatcher(app)
-    yield made
-    made.stop(0.0)
+    running_dispatcher = Dispatcher(app)
+    yield running_dispatcher
+    running_dispatcher.stop(0.0)
 
 
 def put(app: App, *secrets: bytes) -> None:
@@ -58,14 +58,14 @@ def put(app: App, *secrets: bytes) -> None:
 
 def caller(app: App, key: str) -> int | None:
     with app.db.read() as tx:
-        found = users.find_caller_by_api_key(tx, key)
-    return found and found.id
+        caller_row = users.find_caller_by_api_key(tx, key)
+    return caller_row and caller_row.id
 
 
-def mailed(app: App, subject: str, to: str | None = None) -> list[str]:
+def mailed(app: App, subject: str, recipient: str | None = None) -> list[str]:
     while recovery.run_mail_step(app) == 0:
         pass
-    return [text_of(one) for one in sent(app, subject, to)]
+    return [text_of(message) for message in sent(app, subject, recipient)]
 
 
 def change(app: App, statement: str) -> None:
@@ -81,7 +81,7 @@ def stored(app: App, query: str) -> list[tuple[Any, ...]]:
 # ---- a secret in front
 
 
-def test_what_an_older_secret_made_goes_on_working_and_new_things_bear_the_new_name(app: App, user: Any) -> None:
+def test_credentials_of_an_older_secret_keep_working(app: App, user: Any) -> None:
     put(app, NEW, OLD)
     bob = users.create(app, "bob@example.com", "free", NOW)
     assert (caller(app, user.api_key), caller(app, bob.api_key)) == (user.id, bob.id)
@@ -94,7 +94,7 @@ def test_what_an_older_secret_made_goes_on_working_and_new_things_bear_the_new_n
         ]
 
 
-def test_a_name_tells_nothing_of_its_secret_and_differs_from_every_other() -> None:
+def test_a_secret_name_is_unique_and_does_not_reveal_the_secret() -> None:
     assert (len(OLD_NAME), OLD_NAME == NEW_NAME) == (16, False)
     assert OLD.hex()[:16] != OLD_NAME
 
@@ -102,14 +102,14 @@ def test_a_name_tells_nothing_of_its_secret_and_differs_from_every_other() -> No
 # ---- a secret that is gone
 
 
-def test_a_key_that_a_removed_secret_made_is_refused_and_its_owner_is_told_once(app: App, user: Any) -> None:
+def test_a_key_of_a_removed_secret_is_refused_and_mailed_once(app: App, user: Any) -> None:
     assert caller(app, user.api_key) == user.id
     put(app, NEW)
     put(app, NEW)
     assert caller(app, user.api_key) is None
-    (told,) = mailed(app, KEY_REFUSED, ANN)
-    assert "POST /api/v1/user/api-key/rotate" in told
-    assert user.api_key not in told
+    (mail_text,) = mailed(app, KEY_REFUSED, ANN)
+    assert "POST /api/v1/user/api-key/rotate" in mail_text
+    assert user.api_key not in mail_text
 
 
 def test_a_key_that_is_remembered_in_memory_is_refused_at_once(app: App, user: Any) -> None:
@@ -119,7 +119,7 @@ def test_a_key_that_is_remembered_in_memory_is_refused_at_once(app: App, user: A
     assert client.get("/api/v1/account/balance").status == 401
 
 
-def test_a_new_key_after_the_removal_is_good_and_no_mail_says_otherwise(app: App, user: Any) -> None:
+def test_a_new_key_after_the_removal_works_without_a_mail(app: App, user: Any) -> None:
     put(app, NEW)
     key = users.rotate_key(app, user.id, NOW)
     assert caller(app, key) == user.id
@@ -132,7 +132,7 @@ def test_a_secret_that_comes_back_is_believed_again(app: App, user: Any) -> None
     assert caller(app, user.api_key) == user.id
 
 
-def test_open_invites_of_a_removed_secret_are_revoked_and_no_others(app: App) -> None:
+def test_only_open_invites_of_a_removed_secret_are_revoked(app: App) -> None:
     first = invites.create(app, NOW, lifetime=None, note=None).code
     put(app, NEW, OLD)
     second = invites.create(app, NOW, lifetime=None, note=None).code
@@ -142,7 +142,7 @@ def test_open_invites_of_a_removed_secret_are_revoked_and_no_others(app: App) ->
     assert answers == [400, 200]
 
 
-def test_mailed_links_die_with_their_secret_and_others_can_be_asked_for_at_once(app: App, user: Any) -> None:
+def test_mailed_links_end_with_their_secret_and_can_be_renewed(app: App, user: Any) -> None:
     recovery.request_password_reset(app, ANN, NOW)
     mailed(app, "Set a new password")
     dead = token_in(sent(app, "Set a new password", ANN)[-1])
@@ -155,7 +155,7 @@ def test_mailed_links_die_with_their_secret_and_others_can_be_asked_for_at_once(
     assert client.put(AUTH + "newpassword", {"token": alive, "newpassword": PASSWORD}).status == 200
 
 
-def test_what_was_stored_before_names_were_is_named_at_the_next_start(app: App, user: Any) -> None:
+def test_credentials_without_a_secret_name_get_one_at_the_start(app: App, user: Any) -> None:
     webhooks.get_secret(app, user.id, NOW)
     invites.create(app, NOW, lifetime=None, note=None)
     for table in ("api_keys", "webhook_secrets", "invites"):
@@ -169,7 +169,7 @@ def test_what_was_stored_before_names_were_is_named_at_the_next_start(app: App, 
     assert caller(app, user.api_key) is None
 
 
-def test_secrets_that_made_nothing_of_what_is_stored_are_the_wrong_ones(app: App, user: Any) -> None:
+def test_secrets_that_match_no_stored_credential_are_refused(app: App, user: Any) -> None:
     invites.create(app, NOW, lifetime=None, note=None)
     app.secrets.replace([NEW])
     with pytest.raises(
@@ -191,39 +191,39 @@ def test_an_expired_invite_does_not_make_a_secret_the_wrong_one(app: App) -> Non
 # ---- webhooks that cannot be signed
 
 
-def test_a_delivery_that_cannot_be_signed_is_held_and_logged_and_never_sent(
+def test_a_delivery_that_cannot_be_signed_is_held_and_logged(
     app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
-    with receiver() as there, caplog.at_level(logging.ERROR, "finapi.dispatch"):
+    with receiver() as server, caplog.at_level(logging.ERROR, "finapi.dispatch"):
         for number in range(3):
-            enqueue(app, user, there.url, str(number))
+            enqueue(app, user, server.url, str(number))
         dispatcher.run_until_idle(5)
         assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
             f"3 deliveries of user {user.id} are held: the webhook secret was withdrawn"
         ]
         clock.advance(3600)
         dispatcher.run_until_idle(5)
-    assert there.received == []
-    for shown in deliveries(app, user):
-        assert (shown["status"], shown["attempt_count"], shown["attempts"]) == ("pending", 0, [])
-        assert shown["last_error"] == UNSIGNED_REASON
-        assert shown["next_attempt_at"] == iso(app.clock.now() + HOLD_TIME)
-    (told,) = mailed(app, HELD, ANN)
-    assert "POST /api/v1/webhooks/secret/rotate" in told
+    assert server.received == []
+    for delivery in deliveries(app, user):
+        assert (delivery["status"], delivery["attempt_count"], delivery["attempts"]) == ("pending", 0, [])
+        assert delivery["last_error"] == UNSIGNED_REASON
+        assert delivery["next_attempt_at"] == iso(app.clock.now() + HOLD_TIME)
+    (mail_text,) = mailed(app, HELD, ANN)
+    assert "POST /api/v1/webhooks/secret/rotate" in mail_text
 
 
 def test_what_was_held_is_sent_as_soon_as_there_is_a_new_secret(app: App, user: Any, dispatcher: Dispatcher) -> None:
     webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
-    with receiver() as there:
-        enqueue(app, user, there.url)
+    with receiver() as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
         fresh = webhooks.rotate_secret(app, user.id, app.clock.now())
         assert fresh["previous_secret"] is None
         dispatcher.run_until_idle(5)
-    (received,) = there.received
+    (received,) = server.received
     assert fresh["secret"] is not None
     # One signature, of the new secret: nothing signs for the one that is gone.
     assert received.headers["webhook-signature"].count("v1,") == 1
@@ -233,19 +233,17 @@ def test_what_was_held_is_sent_as_soon_as_there_is_a_new_secret(app: App, user: 
     assert (only(app, user)["status"], only(app, user)["last_error"]) == ("delivered", None)
 
 
-def test_a_held_account_does_not_hold_up_another_at_the_same_receiver(
-    app: App, user: Any, dispatcher: Dispatcher
-) -> None:
+def test_a_held_account_does_not_delay_another_at_its_receiver(app: App, user: Any, dispatcher: Dispatcher) -> None:
     webhooks.get_secret(app, user.id, NOW)
     put(app, NEW)
     bob = users.create(app, "bob@example.com", "pro", NOW)
-    with receiver() as there:
+    with receiver() as server:
         for number in range(5):
-            enqueue(app, user, there.url, str(number))
-        enqueue(app, bob, there.url)
+            enqueue(app, user, server.url, str(number))
+        enqueue(app, bob, server.url)
         dispatcher.run_until_idle(5)
         dispatcher.run_until_idle(5)
-    assert [one.headers["webhook-id"] for one in there.received] == [only(app, bob)["delivery_id"]]
+    assert [request.headers["webhook-id"] for request in server.received] == [only(app, bob)["delivery_id"]]
 
 
 def test_a_retry_is_held_too_and_keeps_what_it_has_used(
@@ -267,7 +265,7 @@ def test_a_retry_is_held_too_and_keeps_what_it_has_used(
     )
 
 
-def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent_again(
+def test_a_delivery_held_for_thirty_days_is_dropped(
     app: App, user: Any, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
     webhooks.get_secret(app, user.id, NOW)
@@ -279,8 +277,12 @@ def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent
     dispatcher.run_until_idle(5)
     assert (only(app, user)["status"], only(app, user)["last_error"]) == ("dropped", UNSIGNED_REASON)
     with app.db.read() as tx:
-        assert [one["last_error"] for one in webhooks.list_dropped_deliveries(tx, user.id)] == [UNSIGNED_REASON]
-    again = webhooks.redeliver(app, user.id, only(app, user)["delivery_id"], app.clock.now(), lambda tx, one: one)
+        assert [delivery["last_error"] for delivery in webhooks.list_dropped_deliveries(tx, user.id)] == [
+            UNSIGNED_REASON
+        ]
+    again = webhooks.redeliver(
+        app, user.id, only(app, user)["delivery_id"], app.clock.now(), lambda tx, delivery: delivery
+    )
     assert again["status"] == "pending"
 
 
@@ -290,8 +292,8 @@ def test_what_is_held_for_thirty_days_is_dropped_with_the_reason_and_can_be_sent
 def test_a_replaced_key_is_mailed_and_the_old_one_dies(app: App, user: Any) -> None:
     key = credential_replacement.replace_credentials(app, ANN, NOW, include_webhooks=False)
     assert (caller(app, user.api_key), caller(app, key)) == (None, user.id)
-    (told,) = mailed(app, NEW_KEY, ANN)
-    assert key in told.splitlines()
+    (mail_text,) = mailed(app, NEW_KEY, ANN)
+    assert key in mail_text.splitlines()
     assert mailed(app, NEW_SECRET) == []
 
 
@@ -299,13 +301,13 @@ def test_every_key_and_webhook_secret_is_replaced_in_steps(
     app: App, user: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(credential_replacement, "BATCH", 2)
-    others = [users.create(app, f"u{number}@example.com", "free", NOW) for number in range(4)]
+    other_users = [users.create(app, f"u{number}@example.com", "free", NOW) for number in range(4)]
     before = webhooks.get_secret(app, user.id, NOW)
     put(app, NEW, OLD)
-    told: list[int] = []
-    counts = credential_replacement.replace_all_credentials(app, NOW, True, told.append)
-    assert (counts.api_keys, counts.webhook_secrets, told) == (5, 1, [2, 4, 5, 1])
-    assert [caller(app, one.api_key) for one in [user, *others]] == [None] * 5
+    progress: list[int] = []
+    counts = credential_replacement.replace_all_credentials(app, NOW, True, progress.append)
+    assert (counts.api_keys, counts.webhook_secrets, progress) == (5, 1, [2, 4, 5, 1])
+    assert [caller(app, account.api_key) for account in [user, *other_users]] == [None] * 5
     assert stored(app, "SELECT DISTINCT made_with FROM api_keys") == [(NEW_NAME,)]
     after = webhooks.get_secret(app, user.id, NOW)
     assert (after["previous_secret"], after["secret"] != before["secret"]) == (before["secret"], True)
@@ -334,7 +336,7 @@ def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: Path) -> None:
+def test_dropping_a_secret_that_keys_need_asks_for_confirmation(tmp_path: Path) -> None:
     app = on_disk(tmp_path)
     with closing(app.db):
         ann = users.create(app, ANN, "free", NOW)
@@ -349,14 +351,14 @@ def test_a_secret_on_which_keys_depend_is_dropped_only_by_who_is_sure(tmp_path: 
         assert caller(app, ann.api_key) == ann.id
         assert rotation.remove_secret(app, old, NOW, confirmed=True) == "1 API key"
         assert caller(app, ann.api_key) is None
-        assert [credentials.get_secret_name(one) for one in master_secrets.read_or_create(app.config)] == [new]
+        assert [credentials.get_secret_name(secret) for secret in master_secrets.read_or_create(app.config)] == [new]
     # What is refused already makes the secrets of the next start no wrong ones.
     with open_app(Config(data_dir=tmp_path / "data")) as again:
         assert caller(again, ann.api_key) is None
 
 
 @pytest.mark.slow
-def test_a_secret_on_which_nothing_depends_any_more_goes_without_a_question(tmp_path: Path) -> None:
+def test_an_unused_secret_is_dropped_without_a_question(tmp_path: Path) -> None:
     app = on_disk(tmp_path)
     with closing(app.db):
         users.create(app, ANN, "free", NOW)
@@ -368,10 +370,10 @@ def test_a_secret_on_which_nothing_depends_any_more_goes_without_a_question(tmp_
 
 
 def test_secrets_of_a_setting_are_not_rotated_by_a_verb(app: App) -> None:
-    held = replace(app, config=replace(app.config, secrets=OLD.hex()), secrets=Keyring([OLD]))
+    app_with_setting = replace(app, config=replace(app.config, secrets=OLD.hex()), secrets=Keyring([OLD]))
     with pytest.raises(UsageError, match="change FINAPI_SECRETS, newest first"):
-        rotation.add_secret(held)
-    assert [*held.secrets] == [OLD]
+        rotation.add_secret(app_with_setting)
+    assert [*app_with_setting.secrets] == [OLD]
 
 
 # ---- as an operator does it
@@ -391,8 +393,8 @@ def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     done = finapi("user", "rotate-key", "--all", *data)
     assert done.out == "replaced API keys: 1; mails tell their owners\n"
     assert finapi("secret", "drop", old["name"], *data).out == f"the secret {old['name']} is gone\n"
-    shown = finapi("user", "show", ANN, "--json", *data).json["api_key"]
-    assert shown not in (None, key)
+    new_key = finapi("user", "show", ANN, "--json", *data).json["api_key"]
+    assert new_key not in (None, key)
     assert finapi("user", "rotate-key", ANN, *data).out.startswith(f"{ANN} has the API key ")
 
 
@@ -405,9 +407,9 @@ def test_rotate_key_wants_one_account_or_all(tmp_path: Path, words: tuple[str, .
 
 
 @pytest.mark.slow
-def test_a_start_without_the_file_of_secrets_says_what_dies_and_makes_none(tmp_path: Path) -> None:
+def test_a_start_without_the_secrets_file_creates_none(tmp_path: Path) -> None:
     key = finapi("user", "add", ANN, "--json", "--data-dir", tmp_path).json["api_key"]
-    held = (tmp_path / "secrets").read_bytes()
+    secrets_bytes = (tmp_path / "secrets").read_bytes()
     (tmp_path / "secrets").unlink()
     for words in (("serve", "--port", 0), ("user", "add", "bob@example.com")):
         done = finapi(*words, "--data-dir", tmp_path)
@@ -417,7 +419,7 @@ def test_a_start_without_the_file_of_secrets_says_what_dies_and_makes_none(tmp_p
             "serve --new-secrets (their owners are told by mail)",
         )
         assert not (tmp_path / "secrets").exists()
-    (tmp_path / "secrets").write_bytes(held)
+    (tmp_path / "secrets").write_bytes(secrets_bytes)
     (tmp_path / "secrets").chmod(0o600)
     assert finapi("user", "show", ANN, "--json", "--data-dir", tmp_path).json["api_key"] == key
 
@@ -445,16 +447,19 @@ def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "taken"), [(0o700, True), (0o750, True), (0o755, False), (0o770, False), (0o701, False)]
+    ("mode", "accepted"), [(0o700, True), (0o750, True), (0o755, False), (0o770, False), (0o701, False)]
 )
-def test_a_data_directory_that_is_open_to_others_is_refused(tmp_path: Path, mode: int, taken: bool) -> None:
-    place = tmp_path / "data"
-    assert finapi("user", "add", ANN, "--data-dir", place).status == 0
-    place.chmod(mode)
-    held = sorted(place.iterdir())
-    done = finapi("user", "list", "--data-dir", place)
-    if taken:
+def test_a_data_directory_that_is_open_to_others_is_refused(tmp_path: Path, mode: int, accepted: bool) -> None:
+    data_dir = tmp_path / "data"
+    assert finapi("user", "add", ANN, "--data-dir", data_dir).status == 0
+    data_dir.chmod(mode)
+    files = sorted(data_dir.iterdir())
+    done = finapi("user", "list", "--data-dir", data_dir)
+    if accepted:
         assert done.status == 0
     else:
-        assert (done.status, done.complaint) == (2, f"{place} is open to others; restrict it with: chmod 700 {place}")
-        assert sorted(place.iterdir()) == held
+        assert (done.status, done.complaint) == (
+            2,
+            f"{data_dir} is open to others; restrict it with: chmod 700 {data_dir}",
+        )
+        assert sorted(data_dir.iterdir()) == files

@@ -38,16 +38,16 @@ def app(make_app: Callable[..., App]) -> App:
 @pytest.fixture
 def on_disk(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., App]]:
     """Makes Apps over a database on disk."""
-    made: list[App] = []
+    opened_apps: list[App] = []
 
     def make(**settings: object) -> App:
         # Half of the threads may wait: so many that none of fifty calls at once is refused for that.
         config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "threads": 100, **settings}
-        made.append(apps.open_on_disk(Config(**config), clock))
-        return made[-1]
+        opened_apps.append(apps.open_on_disk(Config(**config), clock))
+        return opened_apps[-1]
 
     yield make
-    for app in made:
+    for app in opened_apps:
         app.db.close()
 
 
@@ -69,8 +69,8 @@ def statuses(answers: list[Answer]) -> Counter[int]:
 
 def count(app: App, table: str) -> int:
     with app.db.write():
-        found: int = app.db._writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    return found
+        row_count: int = app.db._writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return row_count
 
 
 def while_hashing(app: App, method: str, event: Callable[[], object]) -> None:
@@ -103,14 +103,14 @@ def test_a_login_whose_password_was_changed_meanwhile_is_401(client: Client, app
     assert count(app, "sessions") == 0
 
 
-def test_a_login_into_an_account_that_was_locked_meanwhile_is_401(client: Client, app: App) -> None:
+def test_a_login_into_an_account_locked_meanwhile_is_401(client: Client, app: App) -> None:
     sign_up(client)
     while_hashing(app, "verify", lambda: users.set_locked(app, EMAIL, True, NOW))
     assert login(client).status == 401
     assert count(app, "sessions") == 0
 
 
-def test_two_logins_that_bring_the_hash_up_to_date_at_once_both_succeed(client: Client, app: App) -> None:
+def test_two_logins_that_update_the_hash_together_both_succeed(client: Client, app: App) -> None:
     stored = Hasher("default").hash(PASSWORD)
     with app.db.write() as tx:
         users.insert(tx, app, EMAIL, "free", NOW, password=stored, verified=True)
@@ -131,7 +131,7 @@ def test_a_login_brings_the_hash_up_to_the_profile_in_force(client: Client, app:
     assert login(client).status == 200
 
 
-def test_of_two_resets_with_one_token_the_later_to_commit_is_refused(client: Client, app: App) -> None:
+def test_the_later_of_two_resets_with_one_token_is_refused(client: Client, app: App) -> None:
     sign_up(client)
     token = reset_token(client)
     while_hashing(app, "hash", lambda: credential_replacement.reset_password(app, token, OTHER, ADDRESS, NOW))
@@ -150,7 +150,7 @@ def test_an_invite_that_was_revoked_meanwhile_is_400(client: Client, app: App) -
     assert count(app, "users") == 0
 
 
-def test_a_registration_that_fails_in_the_database_leaves_the_invite_open(client: Client, app: App) -> None:
+def test_a_registration_that_fails_leaves_the_invite_open(client: Client, app: App) -> None:
     token = invite_token(client)
     while_hashing(app, "hash", lambda: users.create(app, EMAIL, "free", NOW))
     body = {"email": EMAIL, "password": PASSWORD, "invite_token": token}
@@ -181,12 +181,12 @@ def test_fifty_logins_at_once_leave_two_sessions(on_disk: Callable[..., App]) ->
     assert count(app, "sessions") == 2
     tokens = [answer.json["token"] for answer in answers]
     assert len(set(tokens)) == 50
-    shown = Counter(client.get(USER, session=token).status for token in tokens)
-    assert shown == {200: 2, 401: 48}
+    status_counts = Counter(client.get(USER, session=token).status for token in tokens)
+    assert status_counts == {200: 2, 401: 48}
 
 
 @pytest.mark.slow
-def test_logins_beyond_what_may_wait_are_503_and_count_no_failure(on_disk: Callable[..., App]) -> None:
+def test_logins_beyond_the_queue_are_503_and_count_no_failure(on_disk: Callable[..., App]) -> None:
     app = on_disk(hashes_at_once=1, hashes_waiting=0)
     client = Client(app)
     sign_up(client)
@@ -308,9 +308,7 @@ def test_of_two_hundred_wrong_passwords_at_once_five_are_hashed(
 
 
 @pytest.mark.slow
-def test_two_hundred_wrong_passwords_in_the_second_step_hash_five_more(
-    on_disk: Callable[..., App], clock: FixedClock
-) -> None:
+def test_200_wrong_passwords_in_the_second_step_hash_five_more(on_disk: Callable[..., App], clock: FixedClock) -> None:
     client = Client(on_disk())
     for seconds in (60, 300):
         answers = at_once([lambda: login(client, EMAIL, "wrong password")] * 200)
@@ -322,7 +320,7 @@ def test_two_hundred_wrong_passwords_in_the_second_step_hash_five_more(
         clock.advance(seconds)
 
 
-def test_wrong_passwords_of_two_hundred_emails_keep_a_bounded_table(on_disk: Callable[..., App]) -> None:
+def test_wrong_passwords_of_200_emails_keep_a_bounded_table(on_disk: Callable[..., App]) -> None:
     app = on_disk(lockout_emails=16)
     client = Client(app)
 

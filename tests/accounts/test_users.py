@@ -125,20 +125,20 @@ def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> N
 @contextmanager
 def questions(app: App) -> Iterator[list[str]]:
     """The statements that the database is asked in the block."""
-    asked: list[str] = []
-    app.db._writer.set_trace_callback(asked.append)
-    yield asked
+    statements: list[str] = []
+    app.db._writer.set_trace_callback(statements.append)
+    yield statements
     app.db._writer.set_trace_callback(None)
 
 
 def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:
-    known = users.find_cached_caller(app, user.api_key)
+    caller = users.find_cached_caller(app, user.api_key)
     with charged(app, user.id, "GET /x", 25, "r1"):
         pass
     billing.run_settlement_step(app)
-    with questions(app) as asked:
-        assert users.find_cached_caller(app, user.api_key) == known
-    assert asked == []
+    with questions(app) as statements:
+        assert users.find_cached_caller(app, user.api_key) == caller
+    assert statements == []
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_keys_of_nobody_are_not_kept(app: App, user: NewUser) -> None:
     users.find_cached_caller(app, user.api_key)
     for number in range(3):
         assert users.find_cached_caller(app, f"{number:032x}") is None
-    with questions(app) as asked:
+    with questions(app) as statements:
         users.find_cached_caller(app, user.api_key)
-    assert asked == []
+    assert statements == []
     assert len(app.caller_cache) == 1
 
 
@@ -173,5 +173,5 @@ def test_a_user_without_a_plan_is_known_without_one(app: App, user: NewUser) -> 
 def test_an_older_key_is_known_after_the_secrets_were_rotated(app: App, user: NewUser) -> None:
     app.secrets.replace([b"\xff" * 32, *app.secrets])
     bob = users.create(app, "bob@example.com", "free", NOW)
-    known = [caller_of(app, key) for key in (user.api_key, bob.api_key)]
-    assert [caller.id for caller in known if caller] == [user.id, bob.id]
+    callers = [caller_of(app, key) for key in (user.api_key, bob.api_key)]
+    assert [caller.id for caller in callers if caller] == [user.id, bob.id]

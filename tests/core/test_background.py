@@ -154,9 +154,9 @@ def test_first_steps_that_wait_are_made_one_after_the_other() -> None:
     began: list[tuple[str, float]] = []
 
     class Noting(Worker):
-        def start(self, after: float = 0.0, rest: Callable[[], object] = lambda: None) -> None:
+        def start(self, after: float = 0.0, rest_step: Callable[[], object] = lambda: None) -> None:
             began.append((self.name, after))
-            super().start(after, rest)
+            super().start(after, rest_step)
 
     with run_workers([Noting("a", Steps(LONG)), Noting("b", Steps(LONG)), Noting("c", Steps(LONG))], LONG):
         stagger = background.STAGGER_SECONDS
@@ -191,7 +191,7 @@ def test_workers_stop_when_the_block_raises() -> None:
         raise KeyError
 
 
-def test_workers_that_were_started_stop_when_a_later_one_cannot_start() -> None:
+def test_started_workers_stop_when_a_later_one_cannot_start() -> None:
     spent = Worker("spent", Steps(LONG))
     spent.start()
     spent.stop()

@@ -33,12 +33,12 @@ def from_file(tmp_path: Path, line: str) -> Config:
 
 
 def test_what_python_shows_of_settings_has_no_secret() -> None:
-    secrets = {one.name: f"secret of {one.name}" for one in fields(Config) if one.metadata["secret"]}
+    secrets = {setting.name: f"secret of {setting.name}" for setting in fields(Config) if setting.metadata["secret"]}
     assert set(secrets) >= {"secrets", "smtp_url", "metrics_token", "api_key"}
-    shown = repr(Config(**{**secrets, "accounts_url": "postgresql://u:secret@host/db", "port": 8080}))  # type: ignore[arg-type]
-    assert "secret of" not in shown
-    assert "secret@" not in shown
-    assert "port=8080" in shown
+    settings_text = repr(Config(**{**secrets, "accounts_url": "postgresql://u:secret@host/db", "port": 8080}))  # type: ignore[arg-type]
+    assert "secret of" not in settings_text
+    assert "secret@" not in settings_text
+    assert "port=8080" in settings_text
     assert repr(Config(port=8080, api_key="k")) == "Config(port=8080, api_key=********)"
     assert repr(Config()) == "Config()"
 
@@ -63,7 +63,7 @@ def test_defaults_are_those_of_the_spec() -> None:
     assert settings.synchronous == "FULL"
 
 
-def test_flags_come_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path: Path) -> None:
     file = toml(tmp_path, "threads = 1\nport = 1\nhost = '192.0.2.1'\n")
     environ = {"FINAPI_PORT": "2", "FINAPI_HOST": "192.0.2.2"}
     settings, origins = load({"config": file, "host": "192.0.2.3"}, environ)
@@ -167,9 +167,9 @@ def test_a_table_in_the_file_is_an_unknown_name(tmp_path: Path) -> None:
     ],
 )
 def test_text_becomes_the_type_of_its_setting(name: str, text: str, expected: object) -> None:
-    got = value(name, text)
-    assert got == expected
-    assert type(got) is type(expected)
+    parsed = value(name, text)
+    assert parsed == expected
+    assert type(parsed) is type(expected)
 
 
 def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +218,9 @@ def test_text_of_another_type_is_refused(name: str, text: str, reason: str) -> N
     ],
 )
 def test_toml_value_becomes_the_type_of_its_setting(tmp_path: Path, line: str, name: str, expected: object) -> None:
-    got = getattr(from_file(tmp_path, line), name)
-    assert got == expected
-    assert type(got) is type(expected)
+    parsed = getattr(from_file(tmp_path, line), name)
+    assert parsed == expected
+    assert type(parsed) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
 # ---- what is shown
 
 
-def test_described_shows_every_setting_with_its_origin_and_reason() -> None:
+def test_every_setting_is_shown_with_its_origin_and_reason() -> None:
     settings, origins = load({"trusted_proxies": "10.0.0.1,10.0.0.2"}, {"FINAPI_PORT": "81"})
     rows = describe_settings(settings, origins)
     assert [row["name"] for row in rows] == [setting.name for setting in fields(Config)]

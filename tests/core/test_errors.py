@@ -59,9 +59,9 @@ def test_invalid_param_names_the_parameter_and_what_it_expects() -> None:
     assert error.details == {"param": "year", "expected": "integer"}
 
 
-@pytest.mark.parametrize(("place", "text"), [("line 3", "a.xml: line 3: is cut short"), ("", "a.xml: is cut short")])
-def test_a_parse_error_says_file_place_and_reason(place: str, text: str) -> None:
-    error = ParseError("a.xml", place, "is cut short")
+@pytest.mark.parametrize(("location", "text"), [("line 3", "a.xml: line 3: is cut short"), ("", "a.xml: is cut short")])
+def test_a_parse_error_says_file_place_and_reason(location: str, text: str) -> None:
+    error = ParseError("a.xml", location, "is cut short")
     assert str(error) == text
-    assert (error.file, error.place, error.reason) == ("a.xml", place, "is cut short")
+    assert (error.file, error.place, error.reason) == ("a.xml", location, "is cut short")
     assert isinstance(error, ValueError)

@@ -108,7 +108,7 @@ def test_whoever_has_least_there_is_next() -> None:
     assert house.order == ["a1", "c1", "b1", "b2", "a2", "a3"]
 
 
-def test_of_two_the_one_that_came_less_often_lately_is_next_let_in_or_not() -> None:
+def test_the_less_frequent_of_two_callers_is_next() -> None:
     house = House(FairQueue("Busy.", 1, 2, 60))
     house.come("x")
     for number in range(2):
@@ -124,7 +124,7 @@ def test_of_two_the_one_that_came_less_often_lately_is_next_let_in_or_not() -> N
     assert house.order == ["x", "waits 0", "waits 1", "new"]
 
 
-def test_how_often_one_came_is_forgotten_by_the_arrivals_of_others() -> None:
+def test_a_callers_frequency_fades_as_others_arrive() -> None:
     turns = FairQueue("Busy.", 1, 2, 60)
     for _ in range(3):
         with turns.enter("a"):
@@ -148,7 +148,7 @@ def test_every_key_counts() -> None:
     assert house.order == ["one", "else", "two", "three"]
 
 
-def test_a_newcomer_with_a_better_claim_takes_the_place_of_the_one_with_the_worst() -> None:
+def test_a_newcomer_with_a_better_claim_replaces_the_worst() -> None:
     house = House(FairQueue("Busy.", 1, 2, 60))
     for name in ("a1", "a2", "a3", "a4"):
         house.come(name, "a")
@@ -204,19 +204,19 @@ def test_no_more_than_each_of_one_key_at_once() -> None:
 
 def test_seats_are_shared_and_given_back() -> None:
     seats = threading.Semaphore(2)
-    one, other = (
+    first_seat, other = (
         House(FairQueue("Busy.", 1, 5, 60, wait_slots=seats)),
         House(FairQueue("Busy.", 1, 5, 60, wait_slots=seats)),
     )
-    for house in (one, other):
+    for house in (first_seat, other):
         house.come("inside", "i")
         house.come("waits", "w")
     other.come("too many", "w")
-    assert (one.refused, other.refused) == ([], ["too many"])
+    assert (first_seat.refused, other.refused) == ([], ["too many"])
     # In the seat of the one with the worst claim of the same turns; the others are none of its business.
-    one.come("w2", "w")
-    assert one.refused == ["w2"]
-    one.empty()
+    first_seat.come("w2", "w")
+    assert first_seat.refused == ["w2"]
+    first_seat.empty()
     other.come("has a seat again", "i")
     assert other.turns.waiting_count == 2
     other.empty()
@@ -236,7 +236,7 @@ def test_who_came_is_forgotten_in_the_end() -> None:
     assert not turns._running_by_key
 
 
-def test_those_who_wait_for_mail_and_those_who_wait_for_a_turn_hold_half_of_the_threads_together(
+def test_mail_and_turn_waiters_hold_half_of_the_threads(
     make_app: Callable[..., App],
 ) -> None:
     app = make_app(threads=4, hashes_at_once=1)

@@ -37,7 +37,7 @@ def test_what_json_has_no_word_for_is_not_written(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "place", "reason"),
+    ("data", "location", "reason"),
     [
         (b'{"a": 1, "a": 2}', "", "occurs twice"),
         (b"[NaN]", "", "NaN"),
@@ -51,10 +51,10 @@ def test_what_json_has_no_word_for_is_not_written(value: object) -> None:
         (b"9" * 10_000, "", "not JSON"),
     ],
 )
-def test_what_two_readers_could_read_differently_is_refused(data: bytes, place: str, reason: str) -> None:
+def test_what_two_readers_could_read_differently_is_refused(data: bytes, location: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         json.parse(data, "a.json")
-    assert (refused.value.file, refused.value.place) == ("a.json", place)
+    assert (refused.value.file, refused.value.place) == ("a.json", location)
     assert reason in refused.value.reason
 
 

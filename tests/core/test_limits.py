@@ -95,7 +95,7 @@ def test_a_caller_that_hammers_is_not_kept_out_longer() -> None:
     assert verdicts(XBRL, [0.0] * 31 + hammering + [0.5]) == "+" * 31 + "-" * 49 + "+"
 
 
-def test_time_that_runs_backwards_refuses_no_more_than_time_that_stands() -> None:
+def test_time_that_runs_backwards_refuses_no_more_calls() -> None:
     assert verdicts(XBRL, [100.0] * 30 + [99.0, 98.0]) == "+" * 31 + "-"
 
 
@@ -112,12 +112,12 @@ def test_time_that_runs_backwards_earns_nothing() -> None:
 def test_verdicts_agree_with_integer_arithmetic(per_second: int, burst: int, gaps: list[int]) -> None:
     nginx = Nginx(per_second, burst)
     limiter = RateLimiter(RateLimit(per_second * 60, 60.0, burst), max_keys=16)
-    now, expected, got = 1_000_000, [], []
+    now, expected, verdicts = 1_000_000, [], []
     for gap in gaps:
         now += gap
         expected.append(nginx.passes(now))
-        got.append(limiter.take("caller", now / 1000).allowed)
-    assert got == expected
+        verdicts.append(limiter.take("caller", now / 1000).allowed)
+    assert verdicts == expected
 
 
 # ---- what a decision says
@@ -158,9 +158,9 @@ def test_remaining_and_retry_after_are_true(burst: int, requests: int, arrivals:
     decision, state = decide(limit, state, 10.0)
     assert 0 <= decision.remaining <= burst
     if decision.allowed:
-        for left in range(decision.remaining, 0, -1):
+        for remaining in range(decision.remaining, 0, -1):
             decision, state = decide(limit, state, 10.0)
-            assert decision.allowed, left
+            assert decision.allowed, remaining
         decision, state = decide(limit, state, 10.0)
     assert not decision.allowed
     assert decision.remaining == 0
@@ -187,7 +187,7 @@ def test_what_one_limit_refuses_uses_nothing_of_the_other() -> None:
     for at in (0.0, 0.0, 0.0, 20.0, 40.0):
         assert limiter.take("caller", at).allowed
     before = limiter.list_remaining("caller", 100.0)
-    assert [left for _, left, _ in before] == [3, 0]
+    assert [remaining for _, remaining, _ in before] == [3, 0]
     for _ in range(1000):
         assert not limiter.take("caller", 100.0).allowed
     assert limiter.list_remaining("caller", 100.0) == before
@@ -207,12 +207,12 @@ def test_what_is_left_says_when_all_of_it_is_free_again() -> None:
 
 def test_the_decision_told_is_the_one_that_leaves_least() -> None:
     limiter = RateLimiter(MINUTE, HOUR, max_keys=16)
-    told = [limiter.take("caller", at) for at in (0.0, 0.0, 0.0, 0.0, 60.0, 120.0, 120.0)]
-    assert [(one.allowed, one.limit, one.remaining) for one in told] == [
+    decisions = [limiter.take("caller", at) for at in (0.0, 0.0, 0.0, 0.0, 60.0, 120.0, 120.0)]
+    assert [(decision.allowed, decision.limit, decision.remaining) for decision in decisions] == [
         *((True, 3, 2), (True, 3, 1), (True, 3, 0), (False, 3, 0)),
         *((True, 5, 1), (True, 5, 0), (False, 5, 0)),
     ]
-    assert (told[3].retry_seconds, told[6].retry_seconds) == pytest.approx((20.0, 600.0))
+    assert (decisions[3].retry_seconds, decisions[6].retry_seconds) == pytest.approx((20.0, 600.0))
 
 
 # ---- callers
@@ -236,17 +236,17 @@ def test_memory_is_bounded_by_the_number_of_keys() -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_million_callers_of_two_limits_take_no_more_than_the_table() -> None:
+def test_a_million_callers_of_two_limits_fit_in_the_table() -> None:
     limiter = RateLimiter(RateLimit(60, 60.0, 59), RateLimit(1000, 3600.0, 999), max_keys=100_000)
     tracemalloc.start()
     try:
         for number in range(1_000_000):
             assert limiter.take(("address", f"2001:db8:{number >> 16:x}:{number & 65535:x}::/64"), 0.0).allowed
-        taken, most = tracemalloc.get_traced_memory()
+        used_bytes, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert len(limiter._states) == 100_000
-    assert taken <= most < 80_000_000  # bytes
+    assert used_bytes <= most < 80_000_000  # bytes
 
 
 def test_the_caller_longest_unseen_is_forgotten_first() -> None:

@@ -70,7 +70,7 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
 
 
 @pytest.mark.parametrize(
-    ("failures", "elapsed", "left"),
+    ("failures", "elapsed", "lock_seconds"),
     [
         (4, 0, 0),
         (5, 0, 60),
@@ -91,19 +91,19 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
         (5, -0.5, 60),  # another thread read its clock a moment later
     ],
 )
-def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, left: int) -> None:
+def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, lock_seconds: int) -> None:
     for start in (0.0, 16.1, 98765432.1):  # 16.1 + 59 - 16.1 is a hair less than 59
-        assert compute_lock_seconds(FailureCount(failures, start), start + elapsed) == left
+        assert compute_lock_seconds(FailureCount(failures, start), start + elapsed) == lock_seconds
 
 
 def test_an_email_without_failures_is_not_locked() -> None:
     assert compute_lock_seconds(None, 0.0) == 0
 
 
-@pytest.mark.parametrize(("failures", "left"), [(5, 20), (10, 260), (20, 3560)])
-def test_a_failure_during_a_lock_changes_nothing(failures: int, left: int) -> None:
+@pytest.mark.parametrize(("failures", "lock_seconds"), [(5, 20), (10, 260), (20, 3560)])
+def test_a_failure_during_a_lock_changes_nothing(failures: int, lock_seconds: int) -> None:
     state = FailureCount(failures, 1000.0)
-    assert count_failure(state, 1040.0) == (state, left)
+    assert count_failure(state, 1040.0) == (state, lock_seconds)
 
 
 def test_a_counter_is_forgotten_after_24_hours_without_a_failure() -> None:
@@ -120,7 +120,7 @@ def test_a_failure_told_late_does_not_turn_time_back() -> None:
 # ---- the key of an email
 
 
-def test_a_key_is_16_bytes_of_the_sha256_of_the_lower_cased_email() -> None:
+def test_a_key_is_16_bytes_of_the_lower_cased_emails_sha256() -> None:
     assert hash_email("ann@example.com") == hashlib.sha256(b"ann@example.com").digest()[:16]
     assert len(hash_email("x" * 1_000_000)) == 16
 
@@ -191,7 +191,7 @@ def test_one_email_does_not_lock_another() -> None:
     assert fail(lockouts, BOB, 0.0) is None
 
 
-def test_an_attempt_without_an_outcome_counts_nothing_and_gives_its_place_back() -> None:
+def test_an_attempt_without_an_outcome_counts_nothing() -> None:
     lockouts = Lockouts(16, wait_seconds=0)
     for _ in range(20):
         with pytest.raises(OSError, match="disk"), begun(lockouts, ANN, 0.0):
@@ -371,7 +371,7 @@ def test_who_had_to_make_room_is_told_once() -> None:
     assert (lockouts.pop_evicted(), lockouts.pop_evicted()) == ([ANN], [])
 
 
-def test_what_is_put_back_after_a_restart_fills_the_table_and_no_more() -> None:
+def test_counts_restored_after_a_restart_stay_within_the_table() -> None:
     lockouts = Lockouts(2)
     for key, count in ((ANN, 2), (BOB, 3), (CAY, 5)):
         lockouts.restore(key, FailureCount(count, 0.0))
@@ -406,7 +406,7 @@ class Against(RuleBasedStateMachine):
     """Lockouts beside dictionaries that do the same in the plainest way."""
 
     capacity = 1000
-    held = True  # attempts may stay in hand while others begin and time passes
+    keeps_attempts_open = True  # attempts may stay in hand while others begin and time passes
 
     def __init__(self) -> None:
         super().__init__()
@@ -453,7 +453,7 @@ class Against(RuleBasedStateMachine):
             assert self.lockouts.begin_attempt(key, self.now) == expected
         elif self.may_begin(key):
             self.hands.append((key, self.now, begun(self.lockouts, key, self.now)))
-            if not self.held:
+            if not self.keeps_attempts_open:
                 self.fails(0)
         else:
             with pytest.raises(ApiError):
@@ -461,8 +461,8 @@ class Against(RuleBasedStateMachine):
 
     @precondition(lambda self: self.hands)
     @rule(place=st.integers(0, 9))
-    def fails(self, place: int) -> None:
-        key, now, attempt = self.hands.pop(place % len(self.hands))
+    def fails(self, attempt_index: int) -> None:
+        key, now, attempt = self.hands.pop(attempt_index % len(self.hands))
         with attempt:
             assert attempt.record_failure() == self.count_failure(key, now)
 
@@ -477,16 +477,16 @@ class Against(RuleBasedStateMachine):
 
     @precondition(lambda self: self.hands)
     @rule(place=st.integers(0, 9))
-    def succeeds(self, place: int) -> None:
-        key, _, attempt = self.hands.pop(place % len(self.hands))
+    def succeeds(self, attempt_index: int) -> None:
+        key, _, attempt = self.hands.pop(attempt_index % len(self.hands))
         with attempt:
             attempt.record_success()
         self.entries.pop(key, None)
 
     @precondition(lambda self: self.hands)
     @rule(place=st.integers(0, 9))
-    def gives_up(self, place: int) -> None:
-        with self.hands.pop(place % len(self.hands))[2]:
+    def gives_up(self, attempt_index: int) -> None:
+        with self.hands.pop(attempt_index % len(self.hands))[2]:
             pass
 
     @rule(key=st.sampled_from([ANN, BOB]))
@@ -509,7 +509,7 @@ class AgainstWhenFull(Against):
     """The same with room for two, and no attempt in hand for long: counters come in the order of their times."""
 
     capacity = 2
-    held = False
+    keeps_attempts_open = False
 
 
 TestAgainstTheModel = Against.TestCase

@@ -63,13 +63,13 @@ def test_a_text_line_says_time_level_logger_message_and_fields(configure: Config
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "quoted"),
     [("a b", '"a b"'), ("a=b", '"a=b"'), ('a"b', '"a\\"b"'), ("Ñandú", "Ñandú"), ("Ñan dú", '"Ñan dú"'), (1.5, "1.5")],
 )
-def test_a_value_that_could_be_misread_is_quoted(configure: Configure, value: object, shown: str) -> None:
+def test_a_value_that_could_be_misread_is_quoted(configure: Configure, value: object, quoted: str) -> None:
     stream = configure("text")
     log("m", fields={"name": value})
-    assert stream.getvalue() == f"{STAMP} info    finapi.test: m name={shown}\n"
+    assert stream.getvalue() == f"{STAMP} info    finapi.test: m name={quoted}\n"
 
 
 FORGED = [
@@ -116,7 +116,7 @@ def test_an_exception_stands_below_its_line(configure: Configure) -> None:
 # ---- JSON
 
 
-def test_a_json_line_is_one_object_with_the_fields_beside_the_message(configure: Configure) -> None:
+def test_a_json_line_is_an_object_with_message_and_fields(configure: Configure) -> None:
     stream = configure("json")
     log("request %d", 7, fields={"status": 200, "user": None, "path": "/Ñ"})
     text = stream.getvalue()
@@ -272,7 +272,7 @@ def logger_to(descriptor: int) -> tuple[logging.Logger, logs.BackgroundHandler]:
     return logger, handler
 
 
-def test_lines_are_written_in_their_order_and_an_exit_waits_for_them(tmp_path: Path) -> None:
+def test_lines_are_written_in_order_and_an_exit_waits_for_them(tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
         logger, handler = logger_to(file.fileno())
         for number in range(1000):
@@ -282,7 +282,7 @@ def test_lines_are_written_in_their_order_and_an_exit_waits_for_them(tmp_path: P
     assert [line.rpartition(" ")[2] for line in lines] == [str(number) for number in range(1000)]
 
 
-def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_what_is_dropped_is_counted() -> None:
+def test_an_unread_pipe_blocks_no_caller_and_drops_are_counted() -> None:
     reading, writing = os.pipe()
     logger, handler = logger_to(writing)
     for number in range(20_000):

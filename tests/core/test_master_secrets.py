@@ -28,11 +28,11 @@ def put(directory: Path, data: bytes, mode: int = 0o600) -> Path:
 
 
 def test_first_start_makes_one_secret_that_only_the_owner_reads(tmp_path: Path) -> None:
-    made = master_secrets.read_or_create(Config(data_dir=tmp_path))
+    secrets = master_secrets.read_or_create(Config(data_dir=tmp_path))
     file = tmp_path / "secrets"
-    assert len(made) == 1
-    assert len(made[0]) == 32
-    assert file.read_text() == made[0].hex() + "\n"
+    assert len(secrets) == 1
+    assert len(secrets[0]) == 32
+    assert file.read_text() == secrets[0].hex() + "\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
 
@@ -62,7 +62,7 @@ def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
-def test_setting_with_a_short_secret_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
+def test_a_short_secret_setting_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
         master_secrets.read_or_create(Config(data_dir=tmp_path, secrets=text))
     assert "aa" not in str(refusal.value)
@@ -86,38 +86,36 @@ def test_file_that_is_not_hex_is_refused_by_name(tmp_path: Path, content: bytes)
 
 def test_two_first_starts_at_once_agree_on_one_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Config(data_dir=tmp_path)
-    others: list[list[bytes]] = []
+    other_secrets: list[list[bytes]] = []
 
     def fresh(drawn: Callable[[], bytes] = master_secrets.generate) -> bytes:
         # The other start runs from beginning to end while this one is in the middle.
-        if not others:
-            others.append([])
-            others[0] = master_secrets.read_or_create(settings)
+        if not other_secrets:
+            other_secrets.append([])
+            other_secrets[0] = master_secrets.read_or_create(settings)
         return drawn()
 
     monkeypatch.setattr(master_secrets, "generate", fresh)
-    mine = master_secrets.read_or_create(settings)
-    assert others[0] == mine
-    assert len(mine) == 1
+    own_secrets = master_secrets.read_or_create(settings)
+    assert other_secrets[0] == own_secrets
+    assert len(own_secrets) == 1
 
 
 # ---- who may know them
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o601, 0o644, 0o777])
-def test_a_file_that_others_may_open_is_refused_until_the_command_that_is_named_was_run(
-    tmp_path: Path, mode: int
-) -> None:
-    place = tmp_path / "with a blank"
-    place.mkdir()
-    file = put(place, A.encode(), mode)
+def test_an_open_secrets_file_is_refused_with_a_command(tmp_path: Path, mode: int) -> None:
+    data_dir = tmp_path / "with a blank"
+    data_dir.mkdir()
+    file = put(data_dir, A.encode(), mode)
     with pytest.raises(UsageError) as refusal:
-        master_secrets.read_or_create(Config(data_dir=place))
-    said, _, command = str(refusal.value).partition("; close it with: ")
-    assert said == f"{file} can be read by others"
+        master_secrets.read_or_create(Config(data_dir=data_dir))
+    message, _, command = str(refusal.value).partition("; close it with: ")
+    assert message == f"{file} can be read by others"
     subprocess.run(shlex.split(command), check=True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert master_secrets.read_or_create(Config(data_dir=place)) == [b"\xaa" * 32]
+    assert master_secrets.read_or_create(Config(data_dir=data_dir)) == [b"\xaa" * 32]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
@@ -148,7 +146,7 @@ def test_a_secret_of_zeros_is_refused_in_the_setting(tmp_path: Path) -> None:
 # ---- replaced
 
 
-def test_written_secrets_are_read_back_and_the_file_stays_the_owners_alone(tmp_path: Path) -> None:
+def test_written_secrets_are_read_back_and_stay_private(tmp_path: Path) -> None:
     settings = Config(data_dir=tmp_path)
     master_secrets.read_or_create(settings)
     master_secrets.write_file(settings, [b"\xbb" * 32, b"\xaa" * 32])
@@ -157,11 +155,9 @@ def test_written_secrets_are_read_back_and_the_file_stays_the_owners_alone(tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
 
 
-def test_a_write_that_fails_leaves_the_old_secrets_and_nothing_beside_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_only_the_old_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Config(data_dir=tmp_path)
-    held = master_secrets.read_or_create(settings)
+    secrets = master_secrets.read_or_create(settings)
 
     def fails(handle: int) -> None:
         raise OSError(28, "No space left on device")
@@ -170,7 +166,7 @@ def test_a_write_that_fails_leaves_the_old_secrets_and_nothing_beside_them(
     with pytest.raises(OSError, match="No space left"):
         master_secrets.write_file(settings, [b"\xbb" * 32])
     monkeypatch.undo()
-    assert master_secrets.read_or_create(settings) == held
+    assert master_secrets.read_or_create(settings) == secrets
     assert [path.name for path in tmp_path.iterdir()] == ["secrets"]
 
 

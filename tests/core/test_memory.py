@@ -46,27 +46,27 @@ def test_pages_that_are_free_go_back_to_the_system() -> None:
 
 def keeper(*resident: int) -> tuple[memory.MemoryTrimmer, list[int]]:
     """One that sees these numbers in turn, and how many it had left whenever it gave back."""
-    seen, trimmed = list(resident), list[int]()
-    return memory.MemoryTrimmer(lambda: seen.pop(0) * MB, lambda: trimmed.append(len(seen))), trimmed
+    readings, trimmed = list(resident), list[int]()
+    return memory.MemoryTrimmer(lambda: readings.pop(0) * MB, lambda: trimmed.append(len(readings))), trimmed
 
 
 def test_memory_is_given_back_when_much_has_come() -> None:
-    one, trimmed = keeper(60, 61, 65, 90, 62)
-    assert [one.run_trim_step() for _ in range(3)] == [memory.CHECK_SECONDS] * 3
+    trimmer, trimmed = keeper(60, 61, 65, 90, 62)
+    assert [trimmer.run_trim_step() for _ in range(3)] == [memory.CHECK_SECONDS] * 3
     assert trimmed == [1]
 
 
 def test_what_stays_in_use_is_not_given_back_again_and_again() -> None:
-    one, trimmed = keeper(60, 90, 85, 86, 87, 86)
+    trimmer, trimmed = keeper(60, 90, 85, 86, 87, 86)
     for _ in range(4):
-        one.run_trim_step()
+        trimmer.run_trim_step()
     assert len(trimmed) == 1
 
 
 def test_a_little_more_each_time_is_seen_too() -> None:
-    one, trimmed = keeper(60, 64, 67, 70, 60, 69, 60)
+    trimmer, trimmed = keeper(60, 64, 67, 70, 60, 69, 60)
     for _ in range(4):
-        one.run_trim_step()
+        trimmer.run_trim_step()
     assert len(trimmed) == 2
 
 

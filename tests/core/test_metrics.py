@@ -18,9 +18,9 @@ SECONDS = MetricFamily("finapi_thing_seconds", "histogram", "Time of things.", (
 
 def families(text: str) -> dict[str, Any]:
     """Every family of a text by name, parsed by Prometheus's own client."""
-    found = list(text_string_to_metric_families(text))
-    assert len({family.name for family in found}) == len(found), "a family stands twice"
-    return {family.name: family for family in found}
+    metric_families = list(text_string_to_metric_families(text))
+    assert len({family.name for family in metric_families}) == len(metric_families), "a family stands twice"
+    return {family.name: family for family in metric_families}
 
 
 def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -37,11 +37,11 @@ def value(text: str, name: str, **labels: str) -> float | None:
 
 
 def test_a_counter_counts_by_its_labels() -> None:
-    made = Metrics()
-    made.count(THINGS, "big", "here")
-    made.count(THINGS, "big", "here", by=2.5)
-    made.count(THINGS, "small", "here")
-    text = made.render({})
+    metrics = Metrics()
+    metrics.count(THINGS, "big", "here")
+    metrics.count(THINGS, "big", "here", by=2.5)
+    metrics.count(THINGS, "small", "here")
+    text = metrics.render({})
     assert value(text, "finapi_things_total", kind="big", place="here") == 3.5
     assert value(text, "finapi_things_total", kind="small", place="here") == 1
     assert (families(text)["finapi_things"].type, families(text)["finapi_things"].documentation) == (
@@ -54,25 +54,25 @@ def test_a_counter_without_labels_is_zero_from_the_start() -> None:
     assert value(Metrics().render({}), "finapi_tokens_charged_total") == 0
 
 
-def test_a_counter_with_the_wrong_labels_is_an_error_and_not_a_wrong_line() -> None:
-    made = Metrics()
-    made.count(THINGS, "big")
+def test_a_counter_with_the_wrong_labels_raises_an_error() -> None:
+    metrics = Metrics()
+    metrics.count(THINGS, "big")
     with pytest.raises(ValueError):
-        made.render({})
+        metrics.render({})
 
 
 @pytest.mark.parametrize("label", ['"', "\\", "\n", '\\"\n', "ä 日", 'a="b",c="d"}', ""])
 def test_a_label_is_read_back_as_it_was(label: str) -> None:
-    made = Metrics()
-    made.count(THINGS, label, "here")
-    assert value(made.render({}), "finapi_things_total", kind=label, place="here") == 1
+    metrics = Metrics()
+    metrics.count(THINGS, label, "here")
+    assert value(metrics.render({}), "finapi_things_total", kind=label, place="here") == 1
 
 
 def test_a_histogram_counts_what_lies_within_each_bound() -> None:
-    made = Metrics()
+    metrics = Metrics()
     for seconds in (0.0, 0.001, 0.0011, 0.25, 300.0, 301.0):
-        made.observe(SECONDS, seconds, "a")
-    text = made.render({})
+        metrics.observe(SECONDS, seconds, "a")
+    text = metrics.render({})
     within = {
         dict(labels)["le"]: number
         for (name, labels), number in samples(text).items()
@@ -84,38 +84,38 @@ def test_a_histogram_counts_what_lies_within_each_bound() -> None:
     assert value(text, "finapi_thing_seconds_sum", kind="a") == pytest.approx(601.2521)
 
 
-def test_a_request_counts_by_route_and_status_and_its_time_by_route() -> None:
-    made = Metrics()
+def test_requests_count_by_route_and_status_and_time_by_route() -> None:
+    metrics = Metrics()
     for status, seconds in (("200", 0.004), ("200", 0.006), ("404", 0.002)):
-        made.count_request(("GET", "/a/{b}", status), seconds)
-    text = made.render({})
-    of = {"method": "GET", "route": "/a/{b}"}
-    assert value(text, "finapi_requests_total", **of, status="200") == 2
-    assert value(text, "finapi_requests_total", **of, status="404") == 1
-    assert value(text, "finapi_request_seconds_count", **of) == 3
-    assert value(text, "finapi_request_seconds_sum", **of) == pytest.approx(0.012)
-    assert value(text, "finapi_request_seconds_bucket", **of, le="0.005") == 2
+        metrics.count_request(("GET", "/a/{b}", status), seconds)
+    text = metrics.render({})
+    labels = {"method": "GET", "route": "/a/{b}"}
+    assert value(text, "finapi_requests_total", **labels, status="200") == 2
+    assert value(text, "finapi_requests_total", **labels, status="404") == 1
+    assert value(text, "finapi_request_seconds_count", **labels) == 3
+    assert value(text, "finapi_request_seconds_sum", **labels) == pytest.approx(0.012)
+    assert value(text, "finapi_request_seconds_bucket", **labels, le="0.005") == 2
 
 
 def test_tokens_and_refusals_are_counted_with_their_request() -> None:
-    made = Metrics()
-    made.count_request(("GET", "/a", "200"), 0.0, tokens=25)
-    made.count_request(("GET", "/a", "200"), 0.0, tokens=10)
-    made.count_request(("GET", "/a", "429"), 0.0, refusal=("RATE_LIMIT_EXCEEDED", "xbrl"))
-    made.count_request(("GET", "/a", "404"), 0.0, refusal=("NOT_FOUND", "xbrl"))
-    text = made.render({})
+    metrics = Metrics()
+    metrics.count_request(("GET", "/a", "200"), 0.0, tokens=25)
+    metrics.count_request(("GET", "/a", "200"), 0.0, tokens=10)
+    metrics.count_request(("GET", "/a", "429"), 0.0, refusal=("RATE_LIMIT_EXCEEDED", "xbrl"))
+    metrics.count_request(("GET", "/a", "404"), 0.0, refusal=("NOT_FOUND", "xbrl"))
+    text = metrics.render({})
     assert value(text, "finapi_tokens_charged_total") == 35
     assert value(text, "finapi_refusals_total", code="RATE_LIMIT_EXCEEDED", zone="xbrl") == 1
     assert value(text, "finapi_refusals_total", code="NOT_FOUND", zone="xbrl") is None
 
 
-def test_what_is_looked_up_is_asked_for_each_time_and_joined_with_what_is_beside() -> None:
-    made = Metrics()
+def test_looked_up_figures_are_read_each_time() -> None:
+    metrics = Metrics()
     depth = {("mail",): 1.0}
-    made.register(DEPTH, lambda: depth)
-    assert value(made.render({}), "finapi_depth", queue="mail") == 1
+    metrics.register(DEPTH, lambda: depth)
+    assert value(metrics.render({}), "finapi_depth", queue="mail") == 1
     depth[("mail",)] = 7.0
-    text = made.render({DEPTH: {("ingest",): 3.0}})
+    text = metrics.render({DEPTH: {("ingest",): 3.0}})
     assert value(text, "finapi_depth", queue="mail") == 7
     assert value(text, "finapi_depth", queue="ingest") == 3
 
@@ -130,19 +130,19 @@ def test_the_process_tells_its_memory_time_files_and_threads() -> None:
 
 
 def test_no_count_is_lost_between_threads() -> None:
-    made = Metrics()
+    metrics = Metrics()
 
     def work() -> None:
         for _ in range(2000):
-            made.count_request(("GET", "/a", "200"), 0.001, tokens=1)
-            made.count(THINGS, "a", "b")
+            metrics.count_request(("GET", "/a", "200"), 0.001, tokens=1)
+            metrics.count(THINGS, "a", "b")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    text = made.render({})
+    text = metrics.render({})
     assert value(text, "finapi_requests_total", method="GET", route="/a", status="200") == 16_000
     assert value(text, "finapi_tokens_charged_total") == 16_000
     assert value(text, "finapi_things_total", kind="a", place="b") == 16_000

@@ -56,7 +56,7 @@ def test_eight_to_1024_characters_may_be_chosen(password: str) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "kvxqzjw", "é" * 7, "\N{PILE OF POO}" * 7, "k" * 1025, "k" * 100_000])
-def test_fewer_than_eight_or_more_than_1024_characters_are_refused(password: str) -> None:
+def test_passwords_outside_8_to_1024_characters_are_refused(password: str) -> None:
     error = refusal(password)
     assert (error.code, error.status) == ("INVALID_PARAM", 400)
     assert error.message == "The password must have 8 to 1024 characters"
@@ -84,7 +84,7 @@ def test_a_common_password_inside_a_longer_one_is_no_reason(password: str) -> No
     check_new(password, "password", common="refused")
 
 
-def test_the_list_has_3000_lower_case_passwords_of_eight_characters_or_more() -> None:
+def test_the_list_has_3000_passwords_of_eight_characters() -> None:
     words = common()
     assert len(words) == len(set(words)) == 3000
     assert words[:5] == ["password", "12345678", "123456789", "baseball", "football"]
@@ -169,19 +169,22 @@ def test_a_hash_is_argon2id_with_the_cost_of_its_profile(profile: str, form: str
 
 
 def test_the_profiles_are_what_argon2_cffi_calls_them() -> None:
-    for name, theirs in [("library", argon2.profiles.RFC_9106_LOW_MEMORY), ("cheap", argon2.profiles.CHEAPEST)]:
+    for name, library_profile in [
+        ("library", argon2.profiles.RFC_9106_LOW_MEMORY),
+        ("cheap", argon2.profiles.CHEAPEST),
+    ]:
         ours = PROFILES[name]
         assert (ours.passes, ours.memory_kib, ours.lanes, ours.salt_length, ours.digest_length) == (
-            theirs.time_cost,
-            theirs.memory_cost,
-            theirs.parallelism,
-            theirs.salt_len,
-            theirs.hash_len,
+            library_profile.time_cost,
+            library_profile.memory_cost,
+            library_profile.parallelism,
+            library_profile.salt_len,
+            library_profile.hash_len,
         )
     assert argon2.PasswordHasher()._parameters == argon2.profiles.RFC_9106_LOW_MEMORY
 
 
-def test_a_hash_of_another_profile_is_verified_and_needs_a_new_one(hasher: Hasher) -> None:
+def test_a_hash_of_another_profile_verifies_but_needs_a_rehash(hasher: Hasher) -> None:
     costly = Hasher("default")
     stored = hasher.hash("kvxqzjwp")
     assert (hasher.needs_rehash(stored), costly.needs_rehash(stored)) == (False, True)
@@ -196,14 +199,14 @@ class Recorder:
     """Stands where argon2's hasher does; keeps what it is asked, and holds every call until it is let go."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.hashes: list[str] = []
         self.running = self.most = 0
         self.release = threading.Event()
         self._lock = threading.Lock()
 
     def verify(self, stored: str, secret: bytes) -> bool:
         with self._lock:
-            self.asked.append(stored)
+            self.hashes.append(stored)
             self.running += 1
             self.most = max(self.most, self.running)
         assert self.release.wait(10)
@@ -233,22 +236,22 @@ def test_an_unknown_user_costs_what_a_known_one_costs(profile: str) -> None:
     recorder.release.set()
     assert hasher.verify(stored, "kvxqzjwp") is True
     assert hasher.verify(None, "kvxqzjwp") is False
-    known, unknown = map(argon2.extract_parameters, recorder.asked)
-    assert known == unknown
-    assert len(recorder.asked[0]) == len(recorder.asked[1])
+    known_cost, unknown = map(argon2.extract_parameters, recorder.hashes)
+    assert known_cost == unknown
+    assert len(recorder.hashes[0]) == len(recorder.hashes[1])
 
 
 def test_the_hash_of_nobody_is_made_once_for_each_hasher() -> None:
-    made = []
+    created = []
     for _ in range(2):
         hasher = Hasher("cheap")
         recorder = recorded(hasher)
         recorder.release.set()
         hasher.verify(None, "kvxqzjwp")
         hasher.verify(None, "kvxqzjwq")
-        assert recorder.asked[0] == recorder.asked[1]
-        made.append(recorder.asked[0])
-    assert made[0] != made[1]
+        assert recorder.hashes[0] == recorder.hashes[1]
+        created.append(recorder.hashes[0])
+    assert created[0] != created[1]
 
 
 @pytest.mark.parametrize("password", ["k" * 1025, "kvxqzjwp\ud800"])
@@ -257,10 +260,10 @@ def test_what_nobody_can_have_chosen_costs_nothing(password: str, stored: str | 
     hasher = Hasher("cheap")
     recorder = recorded(hasher)
     assert hasher.verify(stored, password) is False
-    assert recorder.asked == []
+    assert recorder.hashes == []
 
 
-def test_200_passwords_at_once_are_hashed_two_at_a_time_and_what_cannot_wait_is_refused() -> None:
+def test_200_passwords_are_hashed_two_at_a_time() -> None:
     hasher = Hasher("cheap", FairQueue(BUSY_MESSAGE, 2, 16, 10))
     recorder = recorded(hasher)
     recorder.hash = lambda secret: recorder.verify("", secret)  # type: ignore[attr-defined]
@@ -287,7 +290,7 @@ def test_200_passwords_at_once_are_hashed_two_at_a_time_and_what_cannot_wait_is_
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the habit that is tested is glibc's")
-def test_many_threads_cost_the_memory_of_the_hashes_that_run_at_once() -> None:
+def test_many_threads_cost_the_memory_of_concurrent_hashes() -> None:
     script = """
 import resource, threading
 from finapi.core.passwords import Hasher
@@ -308,7 +311,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(done.stdout) / 1024 < 19 + 10
 
 
-def test_argon2_and_the_list_are_not_loaded_before_the_first_password() -> None:
+def test_argon2_and_the_list_load_at_the_first_password() -> None:
     script = (
         "import sys; from finapi.core import passwords; passwords.Hasher('default'); "
         "print('argon2' in sys.modules, passwords._load_common_passwords.cache_info().currsize)"

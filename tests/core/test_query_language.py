@@ -99,8 +99,8 @@ def test_what_cannot_be_read_is_named_by_its_place(text: str, at: int) -> None:
         "(" * 1_000,
         "- " * 900,
         "a:(" * 300,
-        " ".join(f"(a:{one} OR b:{one})" for one in range(5)),
-        "NOT (" + " OR ".join(f"(a:{one} b:{one})" for one in range(5)) + ")",
+        " ".join(f"(a:{number} OR b:{number})" for number in range(5)),
+        "NOT (" + " OR ".join(f"(a:{number} b:{number})" for number in range(5)) + ")",
     ],
 )
 def test_what_would_be_too_much_work_is_refused(text: str) -> None:
@@ -110,7 +110,7 @@ def test_what_would_be_too_much_work_is_refused(text: str) -> None:
 
 
 def test_alternatives_that_are_not_asked_for_cost_nothing() -> None:
-    many = " OR ".join(f"(a:{one} b:{one})" for one in range(8))
+    many = " OR ".join(f"(a:{number} b:{number})" for number in range(8))
     assert len(parse_alternatives(many)) == 8 <= MAX_ALTERNATIVE_TERMS
 
 

@@ -39,20 +39,20 @@ class Told(TypedDict):
     marks: dict[str, Owner]
     meta: Object
     decimals: Annotated[Any, JsonSchema({"anyOf": [{"type": "integer"}, {"const": "INF"}]})]
-    more: NotRequired[float]
+    ratio: NotRequired[float]
 
 
 def row(query: str) -> sqlite3.Row:
     connection = sqlite3.connect(":memory:")
     connection.row_factory = sqlite3.Row
-    found: sqlite3.Row = connection.execute(query).fetchone()
+    fetched: sqlite3.Row = connection.execute(query).fetchone()
     connection.close()
-    return found
+    return fetched
 
 
-def test_a_row_becomes_its_record_in_the_order_of_the_declaration() -> None:
-    found = row("SELECT 1 AS is_late, '0.10' AS shares, NULL AS ticker, '2025-01-31' AS filing_date, 7 AS id")
-    trade = build_record(Trade, found, owners=[])
+def test_a_record_has_its_fields_in_declaration_order() -> None:
+    fetched = row("SELECT 1 AS is_late, '0.10' AS shares, NULL AS ticker, '2025-01-31' AS filing_date, 7 AS id")
+    trade = build_record(Trade, fetched, owners=[])
     assert list(trade.items()) == [
         ("ticker", None),
         ("shares", Decimal("0.10")),
@@ -82,8 +82,8 @@ def test_the_schema_of_a_record() -> None:
         "required": ["cik", "is_officer"],
         "additionalProperties": False,
     }
-    found = build_schema(Told)
-    assert found["properties"] == {
+    schema = build_schema(Told)
+    assert schema["properties"] == {
         "value": {"type": ["integer", "null"], "description": "In whole dollars."},
         "kind": {"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]},
         "status": {"const": "success"},
@@ -93,18 +93,18 @@ def test_the_schema_of_a_record() -> None:
         "marks": {"type": "object", "additionalProperties": owner},
         "meta": {"type": "object"},
         "decimals": {"anyOf": [{"type": "integer"}, {"const": "INF"}]},
-        "more": {"type": "number"},
+        "ratio": {"type": "number"},
     }
-    assert set(found["properties"]) - set(found["required"]) == {"more"}
+    assert set(schema["properties"]) - set(schema["required"]) == {"ratio"}
     assert build_schema(Trade)["properties"]["filing_date"] == {"type": ["string", "null"], "format": "date"}
 
 
 def test_an_envelope_holds_the_record_of_its_data() -> None:
-    found = build_schema(Envelope[list[Owner], Object])
-    assert found["properties"]["data"] == {"type": "array", "items": build_schema(Owner)}
-    assert found["properties"]["meta"] == {"type": "object"}
-    assert found["required"] == ["status", "data", "meta", "request_id", "timestamp"]
-    assert build_schema(Envelope[list[Owner], Object]) is found
+    schema = build_schema(Envelope[list[Owner], Object])
+    assert schema["properties"]["data"] == {"type": "array", "items": build_schema(Owner)}
+    assert schema["properties"]["meta"] == {"type": "object"}
+    assert schema["required"] == ["status", "data", "meta", "request_id", "timestamp"]
+    assert build_schema(Envelope[list[Owner], Object]) is schema
 
 
 def test_an_answer_has_its_members_before_the_id_and_the_time() -> None:

@@ -60,7 +60,7 @@ class Backlog:
     """
 
     step: Callable[[], float | None]
-    left: Callable[[], int]
+    count_left: Callable[[], int]
     piece: int = 0
     asks_again: float = 0.01
 
@@ -83,7 +83,7 @@ def worker_step(app: App, name: str) -> Callable[[], float | None]:
 
 def ledger(app: App, number: int, *, open: int, created_at: str) -> None:
     users.create(app, "ann@example.com", "pro", NOW)
-    rows = [(1, -1, "debit", "GET /x", f"r{place}", 200, open, created_at) for place in range(number)]
+    rows = [(1, -1, "debit", "GET /x", f"r{row_number}", 200, open, created_at) for row_number in range(number)]
     columns = "user_id, delta, reason, endpoint, request_id, status, open, created_at"
     execute(app, f"INSERT INTO ledger ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -97,8 +97,8 @@ def close_debits(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 def refund_debits(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     app.db.accounts = Database(None)
     ledger(app, 1_500, open=1, created_at="2025-01-01T00:00:00.000Z")
-    left = lambda: count(app, "ledger WHERE open = 1")  # noqa: E731
-    return Backlog(worker_step(app, "refund-debits"), left, billing.MAX_REFUNDED_ROWS)
+    count_left = lambda: count(app, "ledger WHERE open = 1")  # noqa: E731
+    return Backlog(worker_step(app, "refund-debits"), count_left, billing.MAX_REFUNDED_ROWS)
 
 
 def archive_ledger(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
@@ -113,14 +113,14 @@ def archive_ledger(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 def outbox_rows(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     columns = "accession, type, subject, occurred_at, tickers, ciks, data, noted_at"
     rows = [
-        (f"0000320193-26-{place:06}", "new_filing", "", "2026-01-01", "", "", "{}", iso(NOW)) for place in range(999)
+        (f"0000320193-26-{number:06}", "new_filing", "", "2026-01-01", "", "", "{}", iso(NOW)) for number in range(999)
     ]
     execute(app, f"INSERT INTO outbox ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
     return Backlog(worker_step(app, "outbox"), lambda: count(app, "outbox"), outbox.BATCH_ROWS)
 
 
 def prune(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
-    rows = [(f"a{place}", "new_filing", "", "2020-01-01") for place in range(9_000)]
+    rows = [(f"a{number}", "new_filing", "", "2020-01-01") for number in range(9_000)]
     execute(app, "INSERT INTO carried (accession, type, subject, carried_at) VALUES (?, ?, ?, ?)", rows)
     return Backlog(worker_step(app, "prune"), lambda: count(app, "carried"), events.MAX_PRUNED_ROWS)
 
@@ -130,10 +130,10 @@ def full_text(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 
     packed = zlib.compress(b"a lamp")
     execute(app, "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (?, 'X', 0, '')", [(1,)])
-    filings = [(place, f"0000000001-26-{place:06}", 1, "2026-01-01") for place in range(1, 100)]
+    filings = [(number, f"0000000001-26-{number:06}", 1, "2026-01-01") for number in range(1, 100)]
     execute(app, "INSERT INTO filings (id, accession, cik, filed_at) VALUES (?, ?, ?, ?)", filings)
     columns = "filing_id, media, packed, sha256"
-    bodies = [(place, "text", packed, None) for place, *_ in filings]
+    bodies = [(number, "text", packed, None) for number, *_ in filings]
     execute(app, f"INSERT INTO filing_bodies ({columns}) VALUES (?, ?, ?, ?)", bodies)
     query = "filing_bodies WHERE filing_id NOT IN (SELECT filing_id FROM filing_texts)"
     return Backlog(worker_step(app, "full-text"), lambda: count(app, query))
@@ -143,17 +143,19 @@ def latest_years(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     row = {"start": "2024-01-01", "end": "2024-12-31", "val": 1, "accn": "0000000001-25-000001", "fy": 2024, "fp": "FY"}
     row |= {"form": "10-K", "filed": "2025-02-01"}
     for cik in range(1, 61):
-        named = {**row, "accn": f"{cik:010}-25-000001"}
-        store_companyfacts(app, build_companyfacts(cik, f"Company {cik}", [("us-gaap:Revenues", "USD", named)]))
+        row_with_accession = {**row, "accn": f"{cik:010}-25-000001"}
+        store_companyfacts(
+            app, build_companyfacts(cik, f"Company {cik}", [("us-gaap:Revenues", "USD", row_with_accession)])
+        )
     query = "latest_years WHERE made_of IS NOT stamp"
     return Backlog(worker_step(app, "latest-years"), lambda: count(app, query))
 
 
 def holdings(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     rows = [(cik, "2025-12-31") for cik in range(1, 201)]
-    named = [(cik,) for cik, _ in rows]
-    execute(app, "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (?, 'X', 0, '')", named)
-    execute(app, "INSERT INTO funds (cik, name, name_as_of, filing_count) VALUES (?, 'X', '', 0)", named)
+    parameters = [(cik,) for cik, _ in rows]
+    execute(app, "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (?, 'X', 0, '')", parameters)
+    execute(app, "INSERT INTO funds (cik, name, name_as_of, filing_count) VALUES (?, 'X', '', 0)", parameters)
     execute(app, "INSERT INTO fund_quarters_uncompared (cik, period) VALUES (?, ?)", rows)
     return Backlog(worker_step(app, "holdings"), lambda: count(app, "fund_quarters_uncompared"), 20)
 
@@ -162,18 +164,18 @@ def sniper_targets(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     users.create(app, "ann@example.com", "pro", NOW)
     columns = "target_id, user_id, cik, ticker, state, form_types, start_time, end_time, created_at"
     ended = iso(NOW - timedelta(minutes=1))
-    rows = [(f"t{place}", 1, 1, "X", "ACTIVE", "[]", "2026-01-01", ended, "2026-01-01") for place in range(500)]
+    rows = [(f"t{number}", 1, 1, "X", "ACTIVE", "[]", "2026-01-01", ended, "2026-01-01") for number in range(500)]
     execute(app, f"INSERT INTO sniper_targets ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     return Backlog(worker_step(app, "sniper"), lambda: count(app, "sniper_targets WHERE state = 'ACTIVE'"), 100)
 
 
 def refill_plans(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     columns = "id, uuid, email, usertype, verify_email, created_at, updated_at"
-    rows = [(place, f"u{place}", f"{place}@x", "user", 1, "2025-01-01", "2025-01-01") for place in range(1, 1_200)]
+    rows = [(number, f"u{number}", f"{number}@x", "user", 1, "2025-01-01", "2025-01-01") for number in range(1, 1_200)]
     execute(app, f"INSERT INTO users ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     columns = "user_id, plan, total_limit_api, current_period_end, created_at, updated_at, anchor"
     start = "2025-01-01T00:00:00.000Z"
-    plans = [(place, "free", 2000, "2025-02-01T00:00:00.000Z", start, start, start) for place, *_ in rows]
+    plans = [(number, "free", 2000, "2025-02-01T00:00:00.000Z", start, start, start) for number, *_ in rows]
     execute(app, f"INSERT INTO userplans ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", plans)
     query = f"userplans WHERE current_period_end < '{iso(NOW)}'"
     return Backlog(worker_step(app, "refill-plans"), lambda: count(app, query))
@@ -200,7 +202,7 @@ class Archive:
 
 def poll(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     columns = "accession, cik, form, due_at"
-    rows = [(f"0000320193-26-{place:06}", 320193, "10-K", "2026-01-01") for place in range(99)]
+    rows = [(f"0000320193-26-{number:06}", 320193, "10-K", "2026-01-01") for number in range(99)]
     execute(app, f"INSERT INTO wanted_documents ({columns}) VALUES (?, ?, ?, ?)", rows)
     edgar = Archive()
     poller = Poller(app, edgar, interval_seconds=60.0)
@@ -212,7 +214,7 @@ def webhooks(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     users.create(app, "ann@example.com", "pro", NOW)
     columns = "delivery_id, user_id, event_type, body, url, lane, state, created_at, done_at"
     old = "2020-01-01"
-    rows = [(f"d{place}", 1, "x", "{}", "https://x/", "x 1 y", "delivered", old, old) for place in range(2_000)]
+    rows = [(f"d{number}", 1, "x", "{}", "https://x/", "x 1 y", "delivered", old, old) for number in range(2_000)]
     execute(app, f"INSERT INTO deliveries ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     dispatcher = Dispatcher(app)
     return Backlog(dispatcher.run_step, lambda: count(app, "deliveries"), MAX_DELETED_ROWS, 1.01)
@@ -222,7 +224,7 @@ def feed_keys(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     loop: Any = SimpleNamespace(call_soon=lambda call: None)
     desk = KeyLookups(loop)
     for _ in range(100):
-        desk.submit(lambda: None, lambda found: None, lambda: None)
+        desk.submit(lambda: None, lambda caller: None, lambda: None)
 
     def step() -> None:
         desk.run_lookup_step()
@@ -273,7 +275,7 @@ def test_every_worker_of_a_server_has_a_backlog_here(app: App, tmp_path: Path) -
 @pytest.mark.parametrize("name", BACKLOGS)
 def test_a_step_that_is_stopped_leaves_its_backlog(name: str, app: App, clock: FixedClock, tmp_path: Path) -> None:
     backlog = BACKLOGS[name](app, clock, tmp_path)
-    before = backlog.left()
+    before = backlog.count_left()
     flag = threading.Event()
     flag.set()
     with stopping.watched_by(flag):
@@ -281,7 +283,7 @@ def test_a_step_that_is_stopped_leaves_its_backlog(name: str, app: App, clock: F
             backlog.step()
         except WorkStopped:
             assert backlog.piece == 0
-    assert backlog.left() >= before - backlog.piece > 0
+    assert backlog.count_left() >= before - backlog.piece > 0
 
 
 @pytest.mark.parametrize("name", sorted(BACKLOGS.keys() - WHOLE))
@@ -290,9 +292,9 @@ def test_a_step_does_a_bounded_piece_and_asks_for_more(
 ) -> None:
     monkeypatch.setattr(archive, "MAX_FILE_ROWS", 1_000)
     backlog = BACKLOGS[name](app, clock, tmp_path)
-    before = backlog.left()
+    before = backlog.count_left()
     wait = backlog.step()
-    assert 0 < backlog.left() < before
+    assert 0 < backlog.count_left() < before
     assert wait is not None
     assert wait <= backlog.asks_again
 
@@ -301,10 +303,10 @@ def test_a_step_does_a_bounded_piece_and_asks_for_more(
 def test_the_steps_of_a_worker_complete_its_backlog(name: str, app: App, clock: FixedClock, tmp_path: Path) -> None:
     backlog = BACKLOGS[name](app, clock, tmp_path)
     for _ in range(100):
-        if backlog.left() == 0:
+        if backlog.count_left() == 0:
             break
         backlog.step()
-    assert backlog.left() == 0
+    assert backlog.count_left() == 0
 
 
 # ---- long work that is no step, or is inside one
@@ -344,22 +346,22 @@ def test_what_is_settled_in_portions_stays_due(app: App) -> None:
     portions.write_in_portions(app.db, lambda tx: bool(done.append(True)) or True)
     assert done == []
     with pytest.raises(WorkStopped):
-        portions.read_in_portions(app.db, lambda tx, place: None, 0)
+        portions.read_in_portions(app.db, lambda tx, portion: None, 0)
 
 
 @pytest.mark.usefixtures("requested")
 def test_a_folder_is_not_ingested_further(app: App, tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("nothing that is known")
-    told: list[Any] = []
+    outcomes: list[Any] = []
     with pytest.raises(WorkStopped):
-        ingest.run(app, [tmp_path], IngestOptions(), told.append)
-    assert told == []
+        ingest.run(app, [tmp_path], IngestOptions(), outcomes.append)
+    assert outcomes == []
 
 
 @pytest.mark.usefixtures("requested")
 def test_a_document_under_way_is_neither_stored_nor_refused(app: App) -> None:
     with pytest.raises(WorkStopped):
-        ingest.ingest_document(app, "x.txt", b"nothing that is known", lambda tx, found: None)
+        ingest.ingest_document(app, "x.txt", b"nothing that is known", lambda tx, document: None)
     assert count(app, "refused_files") == 0
 
 
@@ -368,13 +370,13 @@ def test_every_reader_of_long_documents_looks_for_a_stop() -> None:
     from finapi.edgar import thirteenf
     from finapi.market.reference import csv_rows
 
-    for read in (
+    for parse in (
         lambda: thirteenf.parse_table(b"<informationTable/>", "t.xml"),
         lambda: list(csv_rows.iter_rows(b"a,b\n1,2\n", "x.csv")),
         lambda: list(sources.build_entry("x.tsv", "x.tsv", b"a\nb\n").iter_lines()),
     ):
         with pytest.raises(WorkStopped):
-            read()
+            parse()
 
 
 def test_an_upgrade_is_broken_off_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,9 +386,9 @@ def test_an_upgrade_is_broken_off_and_changes_nothing(tmp_path: Path, monkeypatc
     Database(path).close()
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO marks SELECT i FROM n;"
     texts = {"migrations/0001_x.sql": f"CREATE TABLE marks (i INTEGER) STRICT;\n{endless}"}
-    read = sql_files.read_text
+    read_text = sql_files.read_text
     monkeypatch.setattr(schema, "migrations", lambda: ("0001_x.sql",))
-    monkeypatch.setattr(sql_files, "read_text", lambda name: texts.get(name) or read(name))
+    monkeypatch.setattr(sql_files, "read_text", lambda name: texts.get(name) or read_text(name))
     before = path.read_bytes()
     flag = threading.Event()
     threading.Timer(0.05, flag.set).start()
@@ -441,7 +443,7 @@ def test_what_a_thread_does_is_broken_off_and_no_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_step_that_hangs_while_it_writes_keeps_nothing_from_ending(
+def test_a_step_that_hangs_while_writing_does_not_block_a_stop(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
@@ -518,11 +520,11 @@ def test_a_thread_that_nobody_watches_is_never_asked_to_stop() -> None:
     flag.set()
     with stopping.watched_by(flag):
         assert stopping.is_requested()
-        seen: list[bool] = []
-        thread = threading.Thread(target=lambda: seen.append(stopping.is_requested()))
+        requests: list[bool] = []
+        thread = threading.Thread(target=lambda: requests.append(stopping.is_requested()))
         thread.start()
         thread.join()
-        assert seen == [False]
+        assert requests == [False]
     assert not stopping.is_requested()
 
 

@@ -56,16 +56,14 @@ def test_a_folder_is_removed_when_its_block_raises(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_without_a_directory_a_folder_is_where_the_system_has_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_directory_the_systems_one_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    left = leave_folder(tmp_path, "demo", hidden=False)
+    folder_left = leave_folder(tmp_path, "demo", hidden=False)
     with TemporaryFolder("demo") as folder:
         assert folder.parent == tmp_path
         assert folder.name.startswith(f"finapi-demo-{os.getpid()}-")
         sweep()
-        assert (left.exists(), folder.exists()) == (False, True)
+        assert (folder_left.exists(), folder.exists()) == (False, True)
 
 
 def test_a_folder_may_be_removed_twice(tmp_path: Path) -> None:
@@ -88,7 +86,7 @@ def test_a_file_in_place_is_alone_there(tmp_path: Path) -> None:
 # ---- what is swept
 
 
-def test_the_folder_of_a_process_stays_until_the_process_is_killed(tmp_path: Path) -> None:
+def test_a_folder_stays_until_its_process_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -102,14 +100,14 @@ def test_the_folder_of_a_process_stays_until_the_process_is_killed(tmp_path: Pat
     assert names(tmp_path) == []
 
 
-def test_a_folder_with_the_id_of_a_living_process_is_swept_if_nobody_holds_it(tmp_path: Path) -> None:
+def test_an_unlocked_folder_of_a_living_process_is_swept(tmp_path: Path) -> None:
     # In a container, the next start has the id of the one that was killed.
     leave_folder(tmp_path, "restore", pid=os.getpid())
     sweep(tmp_path)
     assert names(tmp_path) == []
 
 
-def test_a_folder_that_a_kill_left_without_a_lock_is_swept_if_it_is_empty(tmp_path: Path) -> None:
+def test_an_empty_folder_without_a_lock_is_swept(tmp_path: Path) -> None:
     (tmp_path / ".finapi-restore-4000000-00000000").mkdir()
     full = tmp_path / ".finapi-restore-4000000-00000001"
     full.mkdir()
@@ -166,10 +164,10 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_user_is_not_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = leave_folder(tmp_path, "restore")
+    folder = leave_folder(tmp_path, "restore")
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
     sweep(tmp_path)
-    assert names(left) == [LOCK, "file"]
+    assert names(folder) == [LOCK, "file"]
 
 
 def test_a_directory_that_is_not_there_has_nothing_to_sweep(tmp_path: Path) -> None:
@@ -182,18 +180,18 @@ def test_a_directory_that_is_not_there_has_nothing_to_sweep(tmp_path: Path) -> N
 def test_what_cannot_be_removed_is_logged_and_keeps_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept, gone = leave_folder(tmp_path, "backup"), leave_folder(tmp_path, "restore")
+    locked_folder, removed_folder = leave_folder(tmp_path, "backup"), leave_folder(tmp_path, "restore")
     remove = temporary._remove_tree
 
     def refuse(folder: Path) -> None:
-        if folder == kept:
+        if folder == locked_folder:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         remove(folder)
 
     monkeypatch.setattr(temporary, "_remove_tree", refuse)
     sweep(tmp_path)
-    assert (kept.exists(), gone.exists()) == (True, False)
-    assert f"{kept} cannot be removed: Permission denied" in caplog.messages
+    assert (locked_folder.exists(), removed_folder.exists()) == (True, False)
+    assert f"{locked_folder} cannot be removed: Permission denied" in caplog.messages
 
 
 # ---- file systems without locks, and sweeps at the same time
@@ -209,11 +207,11 @@ def test_where_files_cannot_be_locked_the_process_id_decides(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    left = leave_folder(tmp_path, "restore", pid=pid)
+    folder_left = leave_folder(tmp_path, "restore", pid=pid)
     with TemporaryFolder("restore", tmp_path) as folder:
         sweep(tmp_path)
         assert folder.exists()
-    assert left.exists() == stays
+    assert folder_left.exists() == stays
 
 
 def sweep_now(folder: Path) -> bool:
@@ -224,7 +222,7 @@ def sweep_now(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("step", ["before there is a lock", "before it is held", "after it was removed"])
-def test_a_folder_that_a_sweep_takes_while_it_is_created_is_replaced(
+def test_a_folder_swept_while_it_is_created_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     created: list[Path] = []

@@ -28,8 +28,8 @@ def fail_after_an_event(app: App) -> None:
         raise RuntimeError("on purpose")
 
 
-def seqs(found: list[Event]) -> list[int]:
-    return [event.seq for event in found]
+def seqs(event_list: list[Event]) -> list[int]:
+    return [event.seq for event in event_list]
 
 
 def held(app: App, feed: str = events.MAIN_FEED) -> SequenceRange:

@@ -69,7 +69,7 @@ def waiting(app: App) -> None:
     """An account whose target waits for a filing of Apple."""
     user = users.create(app, "ann@example.com", "pro", NOW)
     watched = sniper.WatchedCompany(APPLE, "AAPL")
-    sniper.create_target(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, made: made)
+    sniper.create_target(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, target: target)
 
 
 def store(app: App) -> None:
@@ -80,10 +80,10 @@ def store(app: App) -> None:
 def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
     """The events, the states of targets and the deliveries of the account."""
     with app.accounts.read() as tx:
-        told = [(one.seq, one.type) for one in events.list_events_after(tx, events.MAIN_FEED, 0, 100)]
+        feed_events = [(row.seq, row.type) for row in events.list_events_after(tx, events.MAIN_FEED, 0, 100)]
         targets = sniper.list_targets(app, tx, 1, NOW + timedelta(minutes=1), limit=9)["targets"]
-        sent = [one["event_type"] for one in webhooks.list_deliveries(tx, 1, 9)["deliveries"]]
-    return told, [one["status"] for one in targets], sent
+        delivery_types = [row["event_type"] for row in webhooks.list_deliveries(tx, 1, 9)["deliveries"]]
+    return feed_events, [row["status"] for row in targets], delivery_types
 
 
 def rows(database: Database, table: str) -> int:
@@ -108,26 +108,26 @@ def test_it_is_carried_to_a_store_that_is_another(apart: App) -> None:
     assert (came(apart), rows(apart.db, "outbox")) == (ALL, 0)
     of_all = {table: (rows(apart.db, table), rows(apart.accounts, table)) for table in (*ACCOUNTS, "filings", "outbox")}
     # A database begins with the names of its feeds and what is counted of nothing.
-    own = ("feeds", "journal", "ledger_summed")
-    assert {table for table, (market, _) in of_all.items() if market and table not in own} == {"filings"}
+    other_tables = ("feeds", "journal", "ledger_summed")
+    assert {table for table, (market, _) in of_all.items() if market and table not in other_tables} == {"filings"}
     assert of_all["filings"] == (1, 0)
     assert (of_all["events"], of_all["users"], of_all["carried"]) == ((0, 1), (0, 1), (0, 2))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["_transfer_after_commit", "_transfer_row", "_delete_rows"])
-def test_a_kill_between_the_two_loses_nothing_and_tells_nothing_twice(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("crash_point", ["_transfer_after_commit", "_transfer_row", "_delete_rows"])
+def test_a_kill_between_the_stores_loses_and_repeats_nothing(tmp_path: Path, crash_point: str) -> None:
     config = Config(data_dir=tmp_path, password_profile="cheap")
     with open_app(config) as app:
         waiting(app)
-    run = [sys.executable, "-B", "-c", STORES, str(tmp_path), place]
+    run = [sys.executable, "-B", "-c", STORES, str(tmp_path), crash_point]
     assert subprocess.run(run, cwd=Path(__file__).parents[2], check=False).returncode == -signal.SIGKILL
-    with sqlite3.connect(f"file:{tmp_path}/finapi.db?mode=ro", uri=True) as left:
-        assert left.execute("SELECT count(*) FROM filings").fetchone() == (1,)
-        assert left.execute("SELECT count(*) FROM outbox").fetchone() == (2,)
+    with sqlite3.connect(f"file:{tmp_path}/finapi.db?mode=ro", uri=True) as connection:
+        assert connection.execute("SELECT count(*) FROM filings").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM outbox").fetchone() == (2,)
         # The last kill comes when all is told and before it is taken off.
-        assert left.execute("SELECT count(*) FROM events").fetchone() == (int(place == "_delete_rows"),)
-    left.close()
+        assert connection.execute("SELECT count(*) FROM events").fetchone() == (int(crash_point == "_delete_rows"),)
+    connection.close()
     for _ in range(2):
         with open_app(config) as app:
             assert (came(app), rows(app.db, "outbox")) == (ALL, 0)
@@ -190,7 +190,7 @@ def test_a_row_that_cannot_be_carried_holds_up_none_behind_it(
     assert f"sniper.filing_hit of {ACCESSION} could not be published: ValueError: an amount of 'x'" in caplog.text
 
 
-def test_the_fifth_failure_puts_it_aside_and_it_is_not_tried_by_itself(
+def test_the_fifth_failure_sets_a_row_aside(
     app: App, spoilt: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for tried in range(1, 6):
@@ -256,10 +256,10 @@ def test_accounts_that_are_away_use_up_no_try(apart: App, spoilt: pytest.MonkeyP
 def test_what_was_put_aside_is_kept_as_long_as_events(app: App, spoilt: pytest.MonkeyPatch) -> None:
     for _ in range(5):
         complete_pass(app)
-    kept = timedelta(days=app.config.events_kept_days)
-    events.prune(app, NOW + kept)
+    retention = timedelta(days=app.config.events_kept_days)
+    events.prune(app, NOW + retention)
     assert len(troubles(app)) == 1
-    events.prune(app, NOW + kept + timedelta(seconds=1))
+    events.prune(app, NOW + retention + timedelta(seconds=1))
     assert (troubles(app), rows(app.db, "outbox")) == ([], 0)
 
 
@@ -312,8 +312,8 @@ def test_market_data_of_an_earlier_state_tell_nothing_again(apart: App) -> None:
 
 def test_what_was_carried_is_forgotten_with_the_events(app: App) -> None:
     store(app)
-    kept = timedelta(days=app.config.events_kept_days)
-    events.prune(app, NOW + kept)
+    retention = timedelta(days=app.config.events_kept_days)
+    events.prune(app, NOW + retention)
     assert rows(app.db, "carried") == 2
-    events.prune(app, NOW + kept + timedelta(seconds=1))
+    events.prune(app, NOW + retention + timedelta(seconds=1))
     assert rows(app.db, "carried") == 0

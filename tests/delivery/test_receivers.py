@@ -32,11 +32,11 @@ class Receivers:
         self.broken: set[str] = set()
         self.hanging: set[str] = set()
         self.go_on = threading.Event()
-        self.asked: list[str] = []
+        self.posted_urls: list[str] = []
         self.posted: list[str] = []
 
     def send(self, request: OutboundRequest) -> Reply:
-        self.asked.append(request.url)
+        self.posted_urls.append(request.url)
         if request.url in self.hanging:
             self.go_on.wait(20)
         if request.url in self.broken | self.hanging:
@@ -60,9 +60,9 @@ def app(make_app: Callable[..., App], receivers: Receivers) -> App:
 
 @pytest.fixture
 def dispatcher(app: App) -> Iterator[Dispatcher]:
-    made = Dispatcher(app)
-    yield made
-    made.stop(0.0)
+    running_dispatcher = Dispatcher(app)
+    yield running_dispatcher
+    running_dispatcher.stop(0.0)
 
 
 def tell(app: App, user: users.NewUser, url: str, count: int = 1, type: str = "sniper.filing_hit") -> None:
@@ -101,22 +101,22 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_for_a_receiver_that_hangs_delay_nobody_on_its_host(
+def test_a_thousand_hanging_deliveries_delay_no_one_on_the_host(
     app: App, user: users.NewUser, dispatcher: Dispatcher, receivers: Receivers
 ) -> None:
     receivers.hanging = {f"{HOST}/hangs", f"{HOST}/hangs/too"}
     tell(app, user, f"{HOST}/hangs", 500)
     tell(app, user, f"{HOST}/hangs/too", 500)
     dispatcher.run_step()
-    others = [another(app, f"other-{number}") for number in range(3)]
-    for other in others:
+    other_users = [another(app, f"other-{number}") for number in range(3)]
+    for other in other_users:
         tell(app, other, f"{HOST}/{other.email}")
     tell(app, user, f"{HOST}/works")
     dispatcher.run_step()
     until(lambda: len(receivers.posted) >= 3)
     # Two of the host's places are taken by the account that hangs, and its own good receiver waits for one of them.
-    assert Counter(receivers.asked) == Counter(
-        [f"{HOST}/hangs", f"{HOST}/hangs/too", *(f"{HOST}/{other.email}" for other in others)]
+    assert Counter(receivers.posted_urls) == Counter(
+        [f"{HOST}/hangs", f"{HOST}/hangs/too", *(f"{HOST}/{other.email}" for other in other_users)]
     )
 
 
@@ -128,14 +128,14 @@ def test_accounts_that_hang_together_leave_places_of_their_host(
     dispatcher.run_until_idle(5)
     receivers.hanging = {f"{HOST}/{number}" for number in range(12)}
     for number in range(6):
-        one = another(app, f"slow-{number}")
-        tell(app, one, f"{HOST}/{2 * number}")
-        tell(app, one, f"{HOST}/{2 * number + 1}")
+        slow_user = another(app, f"slow-{number}")
+        tell(app, slow_user, f"{HOST}/{2 * number}")
+        tell(app, slow_user, f"{HOST}/{2 * number + 1}")
     dispatcher.run_step()
     tell(app, user, quick, 10)
     dispatcher.run_step()
-    until(lambda: len(receivers.asked) >= 9)
-    assert Counter(url == quick for url in receivers.asked) == {True: 1 + 2, False: 6}
+    until(lambda: len(receivers.posted_urls) >= 9)
+    assert Counter(url == quick for url in receivers.posted_urls) == {True: 1 + 2, False: 6}
 
 
 def test_a_retry_goes_before_first_attempts_of_its_queue(
@@ -146,15 +146,15 @@ def test_a_retry_goes_before_first_attempts_of_its_queue(
     tell(app, user, url, 3)
     first = deliveries(app, user)[-1]["delivery_id"]
     dispatcher.run_step()
-    until(lambda: len(receivers.asked) == 1 and bool(dispatcher._ended_attempts))
+    until(lambda: len(receivers.posted_urls) == 1 and bool(dispatcher._ended_attempts))
     receivers.broken, receivers.hanging = set(), {url}
     dispatcher.run_step()
     clock.advance(10)
     receivers.hanging, receivers.broken = set(), {url}
     receivers.go_on.set()
-    until(lambda: len(receivers.asked) == 2 and bool(dispatcher._ended_attempts))
+    until(lambda: len(receivers.posted_urls) == 2 and bool(dispatcher._ended_attempts))
     dispatcher.run_step()
-    tried = {one["delivery_id"]: one["attempt_count"] for one in deliveries(app, user)}
+    tried = {delivery["delivery_id"]: delivery["attempt_count"] for delivery in deliveries(app, user)}
     assert tried[first] == 2
     assert sorted(tried.values()) == [0, 1, 2]
 
@@ -168,11 +168,11 @@ def test_a_dead_receivers_queue_keeps_the_schedule(
     tell(app, user, url, 100)
     started = clock.now()
     run_out(app, dispatcher, clock)
-    assert len(receivers.asked) == 400
+    assert len(receivers.posted_urls) == 400
     with app.db.read() as tx:
-        found = tx._connection.execute("SELECT started_at, count(*) FROM delivery_attempts GROUP BY 1").fetchall()
+        attempts = tx._connection.execute("SELECT started_at, count(*) FROM delivery_attempts GROUP BY 1").fetchall()
     expected = [iso(started + timedelta(seconds=seconds)) for seconds in (0, 10, 70, 370)]
-    assert [tuple(row) for row in found] == [(when, 100) for when in expected]
+    assert [tuple(row) for row in attempts] == [(when, 100) for when in expected]
 
 
 def test_a_clock_that_is_put_back_puts_nothing_off(
@@ -185,10 +185,10 @@ def test_a_clock_that_is_put_back_puts_nothing_off(
     clock.advance(-7200)
     receivers.broken = set()
     dispatcher.run_step()
-    assert {one["next_attempt_at"] for one in deliveries(app, user)} == {"2026-01-31T10:05:00.000Z"}
+    assert {delivery["next_attempt_at"] for delivery in deliveries(app, user)} == {"2026-01-31T10:05:00.000Z"}
     clock.advance(300)
     assert dispatcher.run_until_idle(5)
-    assert [one["status"] for one in deliveries(app, user)] == ["delivered"] * 2
+    assert [delivery["status"] for delivery in deliveries(app, user)] == ["delivered"] * 2
 
 
 # ---- who is told
@@ -204,12 +204,14 @@ def test_the_fifth_drop_in_a_row_is_told_by_mail_once(
     assert mails(app) == []
     tell(app, user, url, 3)
     run_out(app, dispatcher, clock)
-    (told,) = mails(app)
-    assert (told["To"], told["Subject"]) == ("ann@example.com", "Your webhooks are not received")
-    assert "hooks.example.com:443" in told.as_string()
-    assert "secret" not in told.as_string()
+    (mail,) = mails(app)
+    assert (mail["To"], mail["Subject"]) == ("ann@example.com", "Your webhooks are not received")
+    assert "hooks.example.com:443" in mail.as_string()
+    assert "secret" not in mail.as_string()
     with app.db.read() as tx:
-        assert {one["url_host"] for one in webhooks.list_dropped_deliveries(tx, user.id)} == {"hooks.example.com"}
+        assert {delivery["url_host"] for delivery in webhooks.list_dropped_deliveries(tx, user.id)} == {
+            "hooks.example.com"
+        }
 
 
 def test_a_delivery_ends_the_streak(
@@ -226,7 +228,7 @@ def test_a_delivery_ends_the_streak(
     assert mails(app) == []
 
 
-def test_an_account_is_told_once_a_day_however_many_of_its_receivers_fail(
+def test_an_account_is_mailed_once_a_day_about_its_receivers(
     app: App, user: users.NewUser, dispatcher: Dispatcher, receivers: Receivers, clock: FixedClock
 ) -> None:
     receivers.broken = {f"{HOST}/{number}" for number in range(3)}
@@ -249,7 +251,7 @@ def resting(make_app: Callable[..., App], receivers: Receivers) -> App:
     return replace(make_app(webhook_rest=3600.0), outbound=cast("Outbound", receivers))
 
 
-def test_a_url_rests_after_five_drops_and_is_tried_again_when_asked(
+def test_a_url_rests_after_five_drops_until_it_is_resumed(
     resting: App, receivers: Receivers, clock: FixedClock
 ) -> None:
     app, url, dispatcher = resting, f"{HOST}/hook", Dispatcher(resting)
@@ -257,16 +259,16 @@ def test_a_url_rests_after_five_drops_and_is_tried_again_when_asked(
     receivers.broken = {url}
     tell(app, user, url, 5)
     run_out(app, dispatcher, clock)
-    asked = len(receivers.asked)
+    request_count = len(receivers.posted_urls)
     tell(app, user, url)
     dispatcher.run_until_idle(5)
     newest = deliveries(app, user)[0]
     assert (newest["status"], newest["attempt_count"], newest["last_error"]) == ("dropped", 0, RESTING_REASON)
-    assert len(receivers.asked) == asked
+    assert len(receivers.posted_urls) == request_count
     # A test, and what is sent again, go out all the same; a delivery ends the rest.
     tell(app, user, url, type="finapi.test")
     dispatcher.run_until_idle(5)
-    assert len(receivers.asked) == asked + 1
+    assert len(receivers.posted_urls) == request_count + 1
     receivers.broken = set()
     webhooks.redeliver(app, user.id, newest["delivery_id"], clock.now(), keep)
     tell(app, user, url)
@@ -303,7 +305,7 @@ def test_nothing_rests_unless_the_operator_says_so(
     run_out(app, dispatcher, clock)
     tell(app, user, url)
     run_out(app, dispatcher, clock)
-    assert {one["attempt_count"] for one in deliveries(app, user)} == {4}
+    assert {delivery["attempt_count"] for delivery in deliveries(app, user)} == {4}
 
 
 def test_failing_receivers_are_forgotten_after_a_month(

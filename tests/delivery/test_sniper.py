@@ -38,14 +38,14 @@ HAPPENINGS = ("window_opened", "filing_hit", "window_expired", "manual_stop")
 
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
-    made = make_app(sniper_slots=3)
+    created_app = make_app(sniper_slots=3)
     numbers = itertools.count(1)
     # A fresh target id each time, and the same ones in every run.
-    object.__setattr__(made, "random_bytes", lambda size: next(numbers).to_bytes(size))
-    with made.db.write() as tx:
+    object.__setattr__(created_app, "random_bytes", lambda size: next(numbers).to_bytes(size))
+    with created_app.db.write() as tx:
         companies.upsert_name(tx, APPLE, "Apple Inc.", companies.FROM_SUBMISSIONS, "2026-01-01")
         companies.upsert_tickers(tx, APPLE, [("AAPL", "Nasdaq")], companies.FROM_SUBMISSIONS)
-    return made
+    return created_app
 
 
 def keep(tx: object, answer: Any) -> Any:
@@ -57,31 +57,31 @@ def create(app: App, user: users.NewUser, **body: Any) -> dict[str, Any]:
     return sniper.create_target(app, user.id, WATCHED, body, app.clock.now(), keep)
 
 
-def targets(app: App, user: users.NewUser, **wanted: Any) -> Any:
+def targets(app: App, user: users.NewUser, **filters: Any) -> Any:
     with app.db.read() as tx:
-        return sniper.list_targets(app, tx, user.id, app.clock.now(), **{"limit": 50, **wanted})
+        return sniper.list_targets(app, tx, user.id, app.clock.now(), **{"limit": 50, **filters})
 
 
 def state(app: App, user: users.NewUser) -> tuple[str, str | None]:
-    (one,) = targets(app, user)["targets"]
-    return one["status"], one["resolution_reason"]
+    (target,) = targets(app, user)["targets"]
+    return target["status"], target["resolution_reason"]
 
 
-def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **told: Any) -> None:
+def store(app: App, form: str = "10-Q", accession: str = ACCESSION, **metadata: Any) -> None:
     """Store a filing as its own document tells of it."""
-    told.setdefault("parties", [Party(APPLE, PARTY_RANKS["filer"], "Apple Inc.")])
-    told.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
-    evidence = told.pop("evidence", HEADER_EVIDENCE)
+    metadata.setdefault("parties", [Party(APPLE, PARTY_RANKS["filer"], "Apple Inc.")])
+    metadata.setdefault("accepted_at", "2026-01-31T11:58:00.000Z")
+    evidence = metadata.pop("evidence", HEADER_EVIDENCE)
     with app.db.write() as tx:
         filing_store.upsert(
-            tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **told), app.clock.now()
+            tx, FilingMetadata(accession, evidence, form=form, filed_at="2026-01-31", **metadata), app.clock.now()
         )
 
 
 def outbox(app: App, user: users.NewUser) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        found: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
-    return found
+        delivery_list: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, 50)["deliveries"]
+    return delivery_list
 
 
 # ---- the table
@@ -102,8 +102,8 @@ def test_every_state_but_the_last_leads_on_and_the_last_never() -> None:
 
 
 def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: users.NewUser) -> None:
-    made = create(app, user)
-    assert made == {
+    target = create(app, user)
+    assert target == {
         "target_id": "tgt_100000000000",
         "ticker": "AAPL",
         "status": "ACTIVE",
@@ -177,19 +177,19 @@ def test_an_expiry_is_told_to_those_who_want_it(app: App, user: users.NewUser, c
     create(app, user, form_types=["8-k"])
     other = users.create(app, "bob@example.com", "pro", NOW)
     users.update(app, other.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
-    made = create(app, other, form_types=["8-k"], duration_minutes=1)
+    target = create(app, other, form_types=["8-k"], duration_minutes=1)
     clock.advance(3600)
     sniper.run_window_step(app, clock.now())
     sniper.run_window_step(app, clock.now())
     assert outbox(app, user) == []
-    (told,) = outbox(app, other)
-    assert (told["event_type"], told["target_id"]) == ("sniper.window_expired", made["target_id"])
-    assert told["occurred_at"] == made["end_time"]
-    assert told["payload"] == {
+    (delivery,) = outbox(app, other)
+    assert (delivery["event_type"], delivery["target_id"]) == ("sniper.window_expired", target["target_id"])
+    assert delivery["occurred_at"] == target["end_time"]
+    assert delivery["payload"] == {
         "ticker": "AAPL",
         "issuer_cik": "0000320193",
-        "start_time": made["start_time"],
-        "end_time": made["end_time"],
+        "start_time": target["start_time"],
+        "end_time": target["end_time"],
         "form_types": ["8-K"],
     }
 
@@ -219,17 +219,17 @@ def test_slots_are_taken_until_a_target_ends(app: App, user: users.NewUser, cloc
 
 
 def test_a_stop_says_how_many_places_others_leave(app: App, user: users.NewUser, clock: FixedClock) -> None:
-    made = create(app, user, form_types=[f"F-{number}" for number in range(50)])
+    target = create(app, user, form_types=[f"F-{number}" for number in range(50)])
     create(app, user)
-    assert sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)["slots_available"] == 2
+    assert sniper.stop_target(app, user.id, target["target_id"], clock.now(), keep)["slots_available"] == 2
 
 
 def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: FixedClock) -> None:
-    made = create(app, user)
+    target = create(app, user)
     clock.advance(60)
-    stopped = sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)
+    stopped = sniper.stop_target(app, user.id, target["target_id"], clock.now(), keep)
     assert stopped == {
-        "target_id": made["target_id"],
+        "target_id": target["target_id"],
         "ticker": "AAPL",
         "status": "STOPPED",
         "resolution_reason": "manual_stop",
@@ -237,25 +237,25 @@ def test_a_target_is_stopped_by_hand_once(app: App, user: users.NewUser, clock: 
         "slots_available": 3,
     }
     clock.advance(7200)
-    assert sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep) == stopped
+    assert sniper.stop_target(app, user.id, target["target_id"], clock.now(), keep) == stopped
     store(app)
     assert outbox(app, user) == []
 
 
 def test_stopping_what_has_expired_says_so_and_still_tells(app: App, user: users.NewUser, clock: FixedClock) -> None:
     users.update(app, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
-    made = create(app, user)
+    target = create(app, user)
     clock.advance(7200)
-    stopped = sniper.stop_target(app, user.id, made["target_id"], clock.now(), keep)
-    assert (stopped["resolution_reason"], stopped["stopped_at"]) == ("window_expired", made["end_time"])
-    assert [told["event_type"] for told in outbox(app, user)] == ["sniper.window_expired"]
+    stopped = sniper.stop_target(app, user.id, target["target_id"], clock.now(), keep)
+    assert (stopped["resolution_reason"], stopped["stopped_at"]) == ("window_expired", target["end_time"])
+    assert [delivery["event_type"] for delivery in outbox(app, user)] == ["sniper.window_expired"]
 
 
 def test_anothers_target_is_not_there(app: App, user: users.NewUser) -> None:
-    made = create(app, user)
+    target = create(app, user)
     other = users.create(app, "bob@example.com", "pro", NOW)
     with pytest.raises(ApiError) as caught:
-        sniper.stop_target(app, other.id, made["target_id"], NOW, keep)
+        sniper.stop_target(app, other.id, target["target_id"], NOW, keep)
     assert caught.value.code == "NOT_FOUND"
     assert targets(app, other)["targets"] == []
     assert state(app, user) == ("ACTIVE", None)
@@ -264,25 +264,25 @@ def test_anothers_target_is_not_there(app: App, user: users.NewUser) -> None:
 # ---- hits
 
 
-def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user: users.NewUser) -> None:
-    made = create(app, user, form_types=["10-q", "10-K"])
+def test_a_filing_stops_its_target_in_one_transaction(app: App, user: users.NewUser) -> None:
+    target = create(app, user, form_types=["10-q", "10-K"])
     store(app)
     assert state(app, user) == ("STOPPED", "filing_hit")
-    (one,) = targets(app, user)["targets"]
+    (stopped,) = targets(app, user)["targets"]
     folder = "https://www.sec.gov/Archives/edgar/data/320193/000032019326000001"
     url = f"{folder}/{ACCESSION}-index.htm"
-    assert one["last_event"] == {
+    assert stopped["last_event"] == {
         "accession_number": ACCESSION,
         "form_type": "10-Q",
         "filed_at": "2026-01-31T11:58:00.000Z",
     }
-    assert one["candidate_urls"] == [{"accession": ACCESSION, "url": url}]
-    assert one["processing_state"] == "resolved"
-    (told,) = outbox(app, user)
-    assert (told["event_type"], told["target_id"]) == ("sniper.filing_hit", made["target_id"])
-    assert told["url"] == "https://example.com/hook"
-    assert told["occurred_at"] == "2026-01-31T11:58:00.000Z"
-    assert told["payload"] == {
+    assert stopped["candidate_urls"] == [{"accession": ACCESSION, "url": url}]
+    assert stopped["processing_state"] == "resolved"
+    (delivery,) = outbox(app, user)
+    assert (delivery["event_type"], delivery["target_id"]) == ("sniper.filing_hit", target["target_id"])
+    assert delivery["url"] == "https://example.com/hook"
+    assert delivery["occurred_at"] == "2026-01-31T11:58:00.000Z"
+    assert delivery["payload"] == {
         "ticker": "AAPL",
         "issuer_cik": "0000320193",
         "accession_number": ACCESSION,
@@ -294,11 +294,11 @@ def test_a_filing_stops_its_target_and_is_told_in_one_transaction(app: App, user
 
 def test_a_filing_that_is_rolled_back_hits_nothing(app: App, user: users.NewUser) -> None:
     create(app, user)
-    told = FilingMetadata(
+    metadata = FilingMetadata(
         ACCESSION, HEADER_EVIDENCE, [Party(APPLE, 2, "Apple Inc.")], form="10-Q", filed_at="2026-01-31"
     )
     with suppress(KeyError), app.db.write() as tx:
-        filing_store.upsert(tx, told, NOW)
+        filing_store.upsert(tx, metadata, NOW)
         assert len(tx.list_rows("outbox_rows", limit=9, after=0, again=False)) == 2  # the event and the hit
         raise KeyError
     assert state(app, user) == ("ACTIVE", None)
@@ -325,8 +325,8 @@ def test_forms_are_compared_whole(app: App, user: users.NewUser, forms: list[str
 def test_every_party_of_a_filing_is_watched_for(app: App, user: users.NewUser) -> None:
     create(app, user)
     store(app, "SC 13D", parties=[Party(TIM, PARTY_RANKS["subject"], "T"), Party(APPLE, PARTY_RANKS["filed_by"], "A")])
-    (told,) = outbox(app, user)
-    assert told["payload"]["issuer_cik"] == "0000320193"
+    (delivery,) = outbox(app, user)
+    assert delivery["payload"]["issuer_cik"] == "0000320193"
 
 
 def test_nothing_is_hit_before_or_after_its_window(app: App, user: users.NewUser, clock: FixedClock) -> None:
@@ -338,7 +338,7 @@ def test_nothing_is_hit_before_or_after_its_window(app: App, user: users.NewUser
     store(app, accession="0000320193-26-000002")
     clock.advance(60)
     store(app, accession="0000320193-26-000003")
-    assert [told["payload"]["accession_number"] for told in outbox(app, user)] == ["0000320193-26-000002"]
+    assert [delivery["payload"]["accession_number"] for delivery in outbox(app, user)] == ["0000320193-26-000002"]
 
 
 UNDATED = FilingMetadata(ACCESSION, DOCUMENT_EVIDENCE, [Party(APPLE, PARTY_RANKS["issuer"], "Apple Inc.")], form="4")
@@ -356,20 +356,20 @@ UNDATED = FilingMetadata(ACCESSION, DOCUMENT_EVIDENCE, [Party(APPLE, PARTY_RANKS
         (INDEX_EVIDENCE, {"filed_at": "2019-01-30"}, "2019-01-30T00:00:00.000Z"),
     ],
 )
-def test_a_filing_without_a_date_is_hit_when_its_date_is_known_and_once(
+def test_a_filing_without_a_date_hits_once_its_date_is_known(
     app: App, user: users.NewUser, clock: FixedClock, evidence: int, times: dict[str, str], filed_at: str
 ) -> None:
     create(app, user)
-    for told in (UNDATED, replace(UNDATED, period_of_report="2026-01-28")):
+    for metadata in (UNDATED, replace(UNDATED, period_of_report="2026-01-28")):
         with app.db.write() as tx:
-            filing_store.upsert(tx, told, app.clock.now())
+            filing_store.upsert(tx, metadata, app.clock.now())
         assert (state(app, user), outbox(app, user)) == (("ACTIVE", None), [])
     with app.db.read() as tx:
         assert len(events.list_events_after(tx, events.MAIN_FEED, 0, 9)) == 1  # it is announced all the same
     clock.advance(300)
-    for more in ({}, {"primary_document": "a.xml"}):
+    for changes in ({}, {"primary_document": "a.xml"}):
         with app.db.write() as tx:
-            filing_store.upsert(tx, replace(UNDATED, evidence=evidence, **times, **more), app.clock.now())
+            filing_store.upsert(tx, replace(UNDATED, evidence=evidence, **times, **changes), app.clock.now())
     (told_of,) = outbox(app, user)
     assert (told_of["occurred_at"], told_of["payload"]["filed_at"]) == (filed_at, filed_at)
     assert state(app, user) == ("STOPPED", "filing_hit")
@@ -388,8 +388,8 @@ def test_of_a_list_only_news_is_hit(app: App, user: users.NewUser) -> None:
 
 def test_a_filing_hits_every_target_that_waits_for_it_once(app: App, user: users.NewUser) -> None:
     other = users.create(app, "bob@example.com", "pro", NOW)
-    for who in (user, user, other):
-        create(app, who)
+    for account in (user, user, other):
+        create(app, account)
     store(app)
     store(app, period_of_report="2025-12-31")
     assert (len(outbox(app, user)), len(outbox(app, other))) == (2, 1)
@@ -404,7 +404,7 @@ def test_without_a_receiver_of_its_own_a_hit_goes_to_the_account(app: App, user:
     users.update(app, user.id, {"webhook_url": "https://example.com/account"}, NOW)
     assert targets(app, user)["targets"][0]["webhook_url"] == "https://example.com/account"
     store(app)
-    assert [told["url"] for told in outbox(app, user)] == ["https://example.com/account"]
+    assert [delivery["url"] for delivery in outbox(app, user)] == ["https://example.com/account"]
 
 
 def test_a_hit_that_nobody_can_be_told_of_is_still_one(app: App, user: users.NewUser) -> None:
@@ -423,7 +423,7 @@ def test_targets_are_listed_by_state_and_ticker(app: App, user: users.NewUser, c
     assert counts == {"CREATED": 1, "ACTIVE": 1, "STOPPED": 1}
     assert targets(app, user, ticker="MSFT")["targets"] == []
     page = targets(app, user, ticker="AAPL", limit=2, offset=1)
-    assert [one["status"] for one in page["targets"]] == ["CREATED", "STOPPED"]
+    assert [target["status"] for target in page["targets"]] == ["CREATED", "STOPPED"]
     assert json.dumps(page["meta"]) == json.dumps(
         {"total": 3, "limit": 2, "offset": 1, "has_more": False, "active_count": 2, "slots_available": 1}
     )

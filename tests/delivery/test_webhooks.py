@@ -36,9 +36,9 @@ def app(make_app: Callable[..., App]) -> App:
 
 @pytest.fixture
 def dispatcher(app: App) -> Iterator[Dispatcher]:
-    made = Dispatcher(app)
-    yield made
-    made.stop(0.0)
+    running_dispatcher = Dispatcher(app)
+    yield running_dispatcher
+    running_dispatcher.stop(0.0)
 
 
 def enqueue(app: App, user: users.NewUser, url: str, subject: str = "1", **options: Any) -> str:
@@ -47,15 +47,17 @@ def enqueue(app: App, user: users.NewUser, url: str, subject: str = "1", **optio
         return webhooks.enqueue(tx, app.clock.now(), Receiver(user.id, user.uuid, url), event)
 
 
-def deliveries(app: App, user: users.NewUser, **wanted: Any) -> list[dict[str, Any]]:
+def deliveries(app: App, user: users.NewUser, **filters: Any) -> list[dict[str, Any]]:
     with app.db.read() as tx:
-        found: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, **{"limit": 50, **wanted})["deliveries"]
-    return found
+        delivery_list: list[dict[str, Any]] = webhooks.list_deliveries(tx, user.id, **{"limit": 50, **filters})[
+            "deliveries"
+        ]
+    return delivery_list
 
 
 def only(app: App, user: users.NewUser) -> dict[str, Any]:
-    (one,) = deliveries(app, user)
-    return one
+    (delivery,) = deliveries(app, user)
+    return delivery
 
 
 def keep(tx: object, answer: Any) -> Any:
@@ -66,10 +68,10 @@ def keep(tx: object, answer: Any) -> Any:
 
 
 def test_a_delivery_is_the_body_of_the_specification(app: App, user: users.NewUser, dispatcher: Dispatcher) -> None:
-    with receiver() as there:
-        delivery_id = enqueue(app, user, there.url, target_id="tgt_1")
+    with receiver() as server:
+        delivery_id = enqueue(app, user, server.url, target_id="tgt_1")
         assert dispatcher.run_until_idle(5)
-    (received,) = there.received
+    (received,) = server.received
     assert json.loads(received.body) == {
         "event_type": "finapi.test",
         "occurred_at": "2026-01-31T11:59:00.000Z",
@@ -79,10 +81,10 @@ def test_a_delivery_is_the_body_of_the_specification(app: App, user: users.NewUs
     }
     assert received.headers["content-type"] == "application/json"
     assert received.headers["webhook-id"] == delivery_id
-    shown = only(app, user)
-    assert (shown["status"], shown["attempt_count"], shown["last_status_code"]) == ("delivered", 1, 200)
-    assert shown["delivered_at"] == iso(app.clock.now())
-    assert shown["attempts"][0]["response_body"] == "ok"
+    delivery = only(app, user)
+    assert (delivery["status"], delivery["attempt_count"], delivery["last_status_code"]) == ("delivered", 1, 200)
+    assert delivery["delivered_at"] == iso(app.clock.now())
+    assert delivery["attempts"][0]["response_body"] == "ok"
 
 
 def test_what_was_enqueued_is_not_enqueued_again(app: App, user: users.NewUser) -> None:
@@ -94,9 +96,9 @@ def test_what_was_enqueued_is_not_enqueued_again(app: App, user: users.NewUser) 
 
 def test_what_is_rolled_back_was_never_there(app: App, user: users.NewUser) -> None:
     event = WebhookEvent("finapi.test", iso(app.clock.now()), "1", {})
-    there = Receiver(user.id, user.uuid, "https://example.com/")
+    destination = Receiver(user.id, user.uuid, "https://example.com/")
     with suppress(KeyError), app.accounts.write() as tx:
-        webhooks.enqueue(tx, app.clock.now(), there, event)
+        webhooks.enqueue(tx, app.clock.now(), destination, event)
         raise KeyError
     assert deliveries(app, user) == []
 
@@ -120,30 +122,30 @@ def test_the_whole_schedule_to_the_drop(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
     started = app.clock.now()
-    with receiver(status(500, body=b"no")) as there:
-        delivery_id = enqueue(app, user, there.url)
+    with receiver(status(500, body=b"no")) as server:
+        delivery_id = enqueue(app, user, server.url)
         for wait in (10, 60, 300):
             dispatcher.run_until_idle(5)
-            shown = only(app, user)
-            assert shown["status"] == "retry_pending"
-            assert shown["next_attempt_at"] == iso(app.clock.now() + timedelta(seconds=wait))
+            delivery = only(app, user)
+            assert delivery["status"] == "retry_pending"
+            assert delivery["next_attempt_at"] == iso(app.clock.now() + timedelta(seconds=wait))
             clock.advance(wait - 0.001)
-            before = len(there.received)
+            before = len(server.received)
             dispatcher.run_until_idle(5)
-            assert len(there.received) == before
+            assert len(server.received) == before
             clock.advance(0.001)
         dispatcher.run_until_idle(5)
         clock.advance(100_000)
         dispatcher.run_until_idle(5)
-    assert len(there.received) == 4
-    assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
-    assert len({received.body for received in there.received}) == 1
-    assert [received.headers["webhook-timestamp"] for received in there.received] == [
+    assert len(server.received) == 4
+    assert {received.headers["webhook-id"] for received in server.received} == {delivery_id}
+    assert len({received.body for received in server.received}) == 1
+    assert [received.headers["webhook-timestamp"] for received in server.received] == [
         str(int((started + timedelta(seconds=seconds)).timestamp())) for seconds in (0, 10, 70, 370)
     ]
-    shown = only(app, user)
-    assert (shown["status"], shown["attempt_count"]) == ("dropped", 4)
-    assert [attempt["error"] for attempt in shown["attempts"]] == ["answered 500"] * 4
+    delivery = only(app, user)
+    assert (delivery["status"], delivery["attempt_count"]) == ("dropped", 4)
+    assert [attempt["error"] for attempt in delivery["attempts"]] == ["answered 500"] * 4
     with app.db.read() as tx:
         assert webhooks.list_dropped_deliveries(tx, user.id) == [
             {
@@ -160,24 +162,24 @@ def test_the_whole_schedule_to_the_drop(
 def test_a_retry_that_is_answered_ends_it(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    with receiver(status(503)) as there:
-        enqueue(app, user, there.url)
+    with receiver(status(503)) as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
-        there.behave = status(200)
+        server.behave = status(200)
         clock.advance(10)
         dispatcher.run_until_idle(5)
         clock.advance(1000)
         dispatcher.run_until_idle(5)
-    assert len(there.received) == 2
-    assert [one["status_code"] for one in only(app, user)["attempts"]] == [503, 200]
+    assert len(server.received) == 2
+    assert [attempt["status_code"] for attempt in only(app, user)["attempts"]] == [503, 200]
     with app.db.read() as tx:
         assert webhooks.list_dropped_deliveries(tx, user.id) == []
 
 
 @pytest.mark.parametrize("code", [201, 204, 301, 302, 307, 400, 404, 410, 429, 500])
 def test_nothing_but_200_is_success(app: App, user: users.NewUser, dispatcher: Dispatcher, code: int) -> None:
-    with receiver() as elsewhere, receiver(status(code, f"Location: {elsewhere.url}")) as there:
-        enqueue(app, user, there.url)
+    with receiver() as elsewhere, receiver(status(code, f"Location: {elsewhere.url}")) as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
     assert elsewhere.received == []
     assert (only(app, user)["status"], only(app, user)["last_error"]) == ("retry_pending", f"answered {code}")
@@ -188,13 +190,13 @@ def test_an_address_is_judged_when_it_is_sent_to(make_app: Callable[..., App], c
     app = apps.create_in_memory(Config(webhook_allow=("127.0.0.1/32",)), clock, resolve=lambda host: answers[host])
     user = users.create(app, "ann@example.com", "pro", clock.now())
     dispatcher = Dispatcher(app)
-    with receiver() as there:
-        enqueue(app, user, f"http://hook.example:{there.port}/", "1")
+    with receiver() as server:
+        enqueue(app, user, f"http://hook.example:{server.port}/", "1")
         dispatcher.run_until_idle(5)
         answers["hook.example"] = ["10.1.2.3"]
-        enqueue(app, user, f"http://hook.example:{there.port}/", "2")
+        enqueue(app, user, f"http://hook.example:{server.port}/", "2")
         dispatcher.run_until_idle(5)
-    assert len(there.received) == 1
+    assert len(server.received) == 1
     assert deliveries(app, user)[0]["last_error"] == "the host has no address that may be used"
     dispatcher.stop(0.0)
     app.db.close()
@@ -204,42 +206,42 @@ def test_an_address_is_judged_when_it_is_sent_to(make_app: Callable[..., App], c
 
 
 def test_an_attempt_is_recorded_before_it_is_made(app: App, user: users.NewUser, dispatcher: Dispatcher) -> None:
-    seen: list[Any] = []
+    statuses: list[Any] = []
 
     def behave(*_: object) -> None:
-        seen.append(only(app, user))
+        statuses.append(only(app, user))
 
-    with receiver(behave) as there:
-        enqueue(app, user, there.url)
+    with receiver(behave) as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
-    assert (seen[0]["status"], seen[0]["attempt_count"]) == ("sending", 1)
-    assert seen[0]["attempts"][0]["ended_at"] is None
+    assert (statuses[0]["status"], statuses[0]["attempt_count"]) == ("sending", 1)
+    assert statuses[0]["attempts"][0]["ended_at"] is None
 
 
 def test_what_a_crash_broke_off_is_sent_again_and_costs_no_retry(app: App, user: users.NewUser) -> None:
-    with receiver(receivers.silent) as there:
-        delivery_id = enqueue(app, user, there.url)
+    with receiver(receivers.silent) as server:
+        delivery_id = enqueue(app, user, server.url)
         crashed = Dispatcher(app)
         crashed.run_step()
-        while not there.received:
+        while not server.received:
             time.sleep(0.001)
         # Nothing of what the first one learns is recorded.
         again = Dispatcher(app)
         assert again.recover() == 1
-        there.behave = status(200)
+        server.behave = status(200)
         assert again.run_until_idle(5)
         again.stop(0.0)
         crashed._ended_attempts.clear()
         crashed._pool.shutdown()
-    assert [received.headers["webhook-id"] for received in there.received] == [delivery_id] * 2
-    shown = only(app, user)
-    assert (shown["status"], shown["attempt_count"]) == ("delivered", 2)
-    assert shown["attempts"][0]["error"] == "finapi stopped before the end of this attempt"
+    assert [received.headers["webhook-id"] for received in server.received] == [delivery_id] * 2
+    delivery = only(app, user)
+    assert (delivery["status"], delivery["attempt_count"]) == ("delivered", 2)
+    assert delivery["attempts"][0]["error"] == "finapi stopped before the end of this attempt"
 
 
 def test_a_stop_lets_what_is_under_way_end(app: App, user: users.NewUser) -> None:
-    with receiver() as there:
-        enqueue(app, user, there.url)
+    with receiver() as server:
+        enqueue(app, user, server.url)
         dispatcher = Dispatcher(app)
         dispatcher.run_step()
         dispatcher.stop(5.0)
@@ -249,11 +251,11 @@ def test_a_stop_lets_what_is_under_way_end(app: App, user: users.NewUser) -> Non
 def test_a_stop_breaks_off_what_does_not_end(make_app: Callable[..., App]) -> None:
     app = make_app(webhook_allow=("127.0.0.0/8",), webhook_timeout=30.0)
     user = users.create(app, "ann@example.com", "pro", app.clock.now())
-    with receiver(receivers.silent) as there:
-        enqueue(app, user, there.url)
+    with receiver(receivers.silent) as server:
+        enqueue(app, user, server.url)
         dispatcher = Dispatcher(app)
         dispatcher.run_step()
-        while not there.received:
+        while not server.received:
             time.sleep(0.001)
         started = time.monotonic()
         dispatcher.stop(0.1)
@@ -262,7 +264,7 @@ def test_a_stop_breaks_off_what_does_not_end(make_app: Callable[..., App]) -> No
     assert Dispatcher(app).recover() == 1
 
 
-def test_an_attempt_that_overruns_its_lease_is_not_made_beside_itself(
+def test_an_attempt_that_overruns_its_lease_is_not_repeated(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
     go_on = threading.Event()
@@ -271,14 +273,14 @@ def test_an_attempt_that_overruns_its_lease_is_not_made_beside_itself(
         go_on.wait(5)
         connection.sendall(receivers.OK)
 
-    with receiver(behave) as there:
-        enqueue(app, user, there.url)
+    with receiver(behave) as server:
+        enqueue(app, user, server.url)
         dispatcher.run_step()
         clock.advance(10_000)
         dispatcher.run_step()
         go_on.set()
         dispatcher.run_until_idle(5)
-    assert len(there.received) == 1
+    assert len(server.received) == 1
 
 
 # ---- receivers that mean harm
@@ -309,19 +311,19 @@ def test_hostile_receivers_delay_nobody_else(make_app: Callable[..., App], hosti
     dispatcher = Dispatcher(app)
     with many(hostile) as bad, many([status(200)] * 5) as good:
         for number in range(20):
-            for one in bad:
-                enqueue(app, user, one.url, f"bad {number} {one.port}")
+            for endpoint in bad:
+                enqueue(app, user, endpoint.url, f"bad {number} {endpoint.port}")
         for number in range(4):
-            for one in good:
-                enqueue(app, user, one.url, f"good {number} {one.port}")
+            for endpoint in good:
+                enqueue(app, user, endpoint.url, f"good {number} {endpoint.port}")
         started = time.monotonic()
-        while sum(len(one.received) for one in good) < 20 and time.monotonic() - started < 5:
+        while sum(len(endpoint.received) for endpoint in good) < 20 and time.monotonic() - started < 5:
             dispatcher.run_step()
             time.sleep(0.01)
         took = time.monotonic() - started
         threads = [thread.name for thread in threading.enumerate() if "finapi-webhook" in thread.name]
         dispatcher.stop(0.0)
-    assert [len(one.received) for one in good] == [4] * 5
+    assert [len(endpoint.received) for endpoint in good] == [4] * 5
     assert took < 1.0
     assert len(threads) <= app.config.webhook_threads
 
@@ -331,31 +333,31 @@ def test_slow_receivers_never_take_every_thread(make_app: Callable[..., App]) ->
     user = users.create(app, "ann@example.com", "pro", app.clock.now())
     dispatcher = Dispatcher(app)
     with many([receivers.silent] * 6) as bad, receiver() as good:
-        for one in bad:
-            enqueue(app, user, one.url, f"first {one.port}")
+        for hanging in bad:
+            enqueue(app, user, hanging.url, f"first {hanging.port}")
         dispatcher.run_until_idle(10)
         # All six are known to be slow now; together they may have two of the four threads.
-        for one in bad:
-            enqueue(app, user, one.url, f"second {one.port}")
+        for hanging in bad:
+            enqueue(app, user, hanging.url, f"second {hanging.port}")
         enqueue(app, users.create(app, "bob@example.com", "pro", app.clock.now()), good.url)
         dispatcher.run_step()
-        assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
+        assert sum(delivery["status"] == "sending" for delivery in deliveries(app, user)) == 2
         until = time.monotonic() + 5
         while not good.received and time.monotonic() < until:
             time.sleep(0.001)
         assert len(good.received) == 1
-        assert sum(shown["status"] == "sending" for shown in deliveries(app, user)) == 2
+        assert sum(delivery["status"] == "sending" for delivery in deliveries(app, user)) == 2
         dispatcher.run_until_idle(10)
     dispatcher.stop(0.0)
 
 
 def test_an_endless_reply_is_kept_to_two_kilobytes(app: App, user: users.NewUser, dispatcher: Dispatcher) -> None:
-    with receiver(receivers.endless(b"HTTP/1.1 200 OK\r\n\r\n")) as there:
-        enqueue(app, user, there.url)
+    with receiver(receivers.endless(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
-    shown = only(app, user)
-    assert shown["status"] == "delivered"
-    assert shown["attempts"][0]["response_body"] == "x" * 2048
+    delivery = only(app, user)
+    assert delivery["status"] == "delivered"
+    assert delivery["attempts"][0]["response_body"] == "x" * 2048
 
 
 # ---- signatures and secrets
@@ -365,10 +367,10 @@ def test_the_standards_own_library_verifies(
     app: App, user: users.NewUser, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = webhooks.get_secret(app, user.id, app.clock.now())["secret"]
-    with receiver() as there:
-        enqueue(app, user, there.url)
+    with receiver() as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
-    (received,) = there.received
+    (received,) = server.received
     library_at(app.clock.now(), monkeypatch)
     body = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
     assert body == json.loads(received.body)
@@ -384,14 +386,14 @@ def test_a_rotation_signs_with_both_for_a_day(
     assert rotated["secret"] != old["secret"]
     assert rotated["previous_secret"] == old["secret"]
     assert rotated["previous_expires_at"] == iso(clock.now() + timedelta(hours=24))
-    with receiver() as there:
+    with receiver() as server:
         clock.advance(24 * 3600 - 1)
-        enqueue(app, user, there.url, "within")
+        enqueue(app, user, server.url, "within")
         dispatcher.run_until_idle(5)
         clock.advance(1)
-        enqueue(app, user, there.url, "after")
+        enqueue(app, user, server.url, "after")
         dispatcher.run_until_idle(5)
-    within, behind = there.received
+    within, behind = server.received
     library_at(clock.now(), monkeypatch)
     for secret in (old["secret"], rotated["secret"]):
         standardwebhooks.Webhook(secret).verify(within.body, within.headers)
@@ -430,8 +432,8 @@ def test_the_vectors_are_what_the_standards_own_library_says(monkeypatch: pytest
 def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    with receiver(status(500)) as there:
-        delivery_id = enqueue(app, user, there.url)
+    with receiver(status(500)) as server:
+        delivery_id = enqueue(app, user, server.url)
         with pytest.raises(ApiError, match="still in progress"):
             webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
         for wait in (10, 60, 300, 1):
@@ -442,27 +444,27 @@ def test_a_delivery_that_is_done_can_be_sent_again_under_its_id(
         assert (again["status"], again["attempt_count"]) == ("pending", 4)
         dispatcher.run_until_idle(5)
         assert only(app, user)["status"] == "retry_pending"
-        there.behave = status(200)
+        server.behave = status(200)
         clock.advance(10)
         dispatcher.run_until_idle(5)
-    shown = only(app, user)
-    assert (shown["status"], shown["attempt_count"]) == ("delivered", 6)
-    assert {received.headers["webhook-id"] for received in there.received} == {delivery_id}
+    delivery = only(app, user)
+    assert (delivery["status"], delivery["attempt_count"]) == ("delivered", 6)
+    assert {received.headers["webhook-id"] for received in server.received} == {delivery_id}
 
 
 def test_the_last_ten_attempts_of_a_delivery_are_shown(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    with receiver(status(500)) as there:
-        delivery_id = enqueue(app, user, there.url)
+    with receiver(status(500)) as server:
+        delivery_id = enqueue(app, user, server.url)
         for _ in range(3):
             for wait in (10, 60, 300, 1):
                 dispatcher.run_until_idle(5)
                 clock.advance(wait)
             webhooks.redeliver(app, user.id, delivery_id, clock.now(), keep)
-    shown = only(app, user)
-    assert (shown["attempt_count"], len(shown["attempts"])) == (12, 10)
-    times = [attempt["started_at"] for attempt in shown["attempts"]]
+    delivery = only(app, user)
+    assert (delivery["attempt_count"], len(delivery["attempts"])) == (12, 10)
+    times = [attempt["started_at"] for attempt in delivery["attempts"]]
     # The first two are left out: the third round's first is 371 s behind the second round's.
     assert times == sorted(times)
     assert times[0] > iso(clock.now() - timedelta(seconds=3 * 371 - 10))
@@ -493,31 +495,36 @@ def test_a_test_goes_to_the_address_given_or_the_accounts(
     app: App, user: users.NewUser, dispatcher: Dispatcher
 ) -> None:
     def test(url: str | None) -> dict[str, Any]:
-        return dict(webhooks.enqueue_test(app, user.id, url, app.clock.now(), lambda tx, made: made))
+        return dict(webhooks.enqueue_test(app, user.id, url, app.clock.now(), lambda tx, delivery: delivery))
 
     with pytest.raises(ApiError, match="url is required: the account has no webhook_url"):
         test(None)
-    with receiver(status(200)) as there:
-        assert test(there.url)["url"] == there.url
+    with receiver(status(200)) as server:
+        assert test(server.url)["url"] == server.url
         with app.db.write() as tx:
-            tx._connection.execute("UPDATE users SET webhook_url = ?", [there.url + "own"])
-        assert test(None)["url"] == there.url + "own"
+            tx._connection.execute("UPDATE users SET webhook_url = ?", [server.url + "own"])
+        assert test(None)["url"] == server.url + "own"
         dispatcher.run_until_idle(5)
     done = iso(app.clock.now())
-    assert [(one["delivered_at"], one["dropped_at"]) for one in deliveries(app, user)] == [(done, None)] * 2
+    assert [(delivery["delivered_at"], delivery["dropped_at"]) for delivery in deliveries(app, user)] == [
+        (done, None)
+    ] * 2
 
 
 def test_deliveries_are_listed_newest_first_page_by_page(app: App, user: users.NewUser) -> None:
-    made = [enqueue(app, user, "https://example.com/", str(number)) for number in range(5)]
+    delivery_ids = [enqueue(app, user, "https://example.com/", str(number)) for number in range(5)]
     with app.db.read() as tx:
         first = webhooks.list_deliveries(tx, user.id, 3)
-        rest = webhooks.list_deliveries(tx, user.id, 3, before=int(first["meta"]["next_cursor"]))
-    listed = [one["delivery_id"] for page in (first, rest) for one in page["deliveries"]]
-    assert listed == made[::-1]
-    assert (first["meta"]["has_more"], rest["meta"]["has_more"]) == (True, False)
+        second_page = webhooks.list_deliveries(tx, user.id, 3, before=int(first["meta"]["next_cursor"]))
+    listed_ids = [delivery["delivery_id"] for page in (first, second_page) for delivery in page["deliveries"]]
+    assert listed_ids == delivery_ids[::-1]
+    assert (first["meta"]["has_more"], second_page["meta"]["has_more"]) == (True, False)
     with app.db.read() as tx:
-        whole = webhooks.list_deliveries(tx, user.id, 5)
-    assert (len(whole["deliveries"]), whole["meta"]) == (5, {"limit": 5, "has_more": False, "next_cursor": None})
+        full_page = webhooks.list_deliveries(tx, user.id, 5)
+    assert (len(full_page["deliveries"]), full_page["meta"]) == (
+        5,
+        {"limit": 5, "has_more": False, "next_cursor": None},
+    )
     assert deliveries(app, user, state="delivered") == []
     assert len(deliveries(app, user, event_type="finapi.test")) == 5
 
@@ -538,7 +545,7 @@ def test_an_event_is_published_to_accounts_that_want_it(app: App, user: users.Ne
     assert only(app, user)["url"] == "https://example.com/hook"
 
 
-def test_nobody_is_told_of_a_locked_account_nor_of_one_that_is_not_there(app: App, user: users.NewUser) -> None:
+def test_locked_and_unknown_accounts_get_no_deliveries(app: App, user: users.NewUser) -> None:
     def told(user_id: int) -> webhooks.Receiver | None:
         with app.accounts.read() as tx:
             return webhooks.find_receiver(tx, user_id, "https://example.com/hook")
@@ -552,10 +559,10 @@ def test_nobody_is_told_of_a_locked_account_nor_of_one_that_is_not_there(app: Ap
 def test_deliveries_that_are_done_are_forgotten_after_a_month(
     app: App, user: users.NewUser, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
-    with receiver() as there:
-        enqueue(app, user, there.url)
+    with receiver() as server:
+        enqueue(app, user, server.url)
         dispatcher.run_until_idle(5)
     enqueue(app, user, "https://192.0.2.1/", "2")
     clock.advance(31 * 86_400)
     dispatcher.run_until_idle(5)
-    assert [one["payload"]["n"] for one in deliveries(app, user)] == ["2"]
+    assert [delivery["payload"]["n"] for delivery in deliveries(app, user)] == ["2"]

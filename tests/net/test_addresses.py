@@ -193,9 +193,9 @@ def test_what_the_operator_configured_may_be_anywhere() -> None:
 
 
 def test_the_parts_of_a_url() -> None:
-    there = parse_target("https://Example.COM:8443/a/b?c=d#e")
-    assert (there.scheme, there.host, there.port, there.path) == ("https", "example.com", 8443, "/a/b?c=d")
-    assert there.authority == "example.com:8443"
+    target = parse_target("https://Example.COM:8443/a/b?c=d#e")
+    assert (target.scheme, target.host, target.port, target.path) == ("https", "example.com", 8443, "/a/b?c=d")
+    assert target.authority == "example.com:8443"
     assert parse_target("http://[2606:4700::1]/").authority == "[2606:4700::1]"
     assert parse_target("https://example.com:443?q").path == "/?q"
     assert parse_target("https://example.com:443?q").authority == "example.com"

@@ -57,15 +57,17 @@ def texts(message: EmailMessage) -> list[str]:
     return [part.get_content().replace("\r\n", "\n") for part in message.iter_parts()]
 
 
-def letter(to: str = "ann@example.com", subject: str = "Hello", text: str = "t\n", html: str = "<p>\n") -> Letter:
-    return Letter(to, subject, text, html)
+def letter(
+    recipient: str = "ann@example.com", subject: str = "Hello", text: str = "t\n", html: str = "<p>\n"
+) -> Letter:
+    return Letter(recipient, subject, text, html)
 
 
 # ------------------------------------------------------------------------------------------------ messages
 
 
 @pytest.mark.parametrize(
-    ("given", "forgotten"),
+    ("settings", "forgotten"),
     [
         ({"smtp_url": "smtp://mail.example.com"}, True),
         ({"smtp_url": "smtp://mail.example.com", "mail_from": "finapi <a@example.com>"}, False),
@@ -73,8 +75,8 @@ def letter(to: str = "ann@example.com", subject: str = "Hello", text: str = "t\n
         ({}, False),
     ],
 )
-def test_a_sender_that_nobody_set_is_warned_of_beside_a_mail_server(given: dict[str, str], *, forgotten: bool) -> None:
-    assert uses_default_sender(Config(**given)) is forgotten  # type: ignore[arg-type]
+def test_a_mail_server_without_a_sender_setting_is_warned_of(settings: dict[str, str], *, forgotten: bool) -> None:
+    assert uses_default_sender(Config(**settings)) is forgotten  # type: ignore[arg-type]
 
 
 def test_a_letter_becomes_a_message_with_these_headers() -> None:
@@ -93,7 +95,7 @@ def test_a_letter_becomes_a_message_with_these_headers() -> None:
     assert texts(message) == [LETTER.text, LETTER.html]
 
 
-def test_a_message_is_the_same_in_every_byte_when_it_is_made_again() -> None:
+def test_a_message_built_again_has_the_same_bytes() -> None:
     first, second = (build_message(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
     assert first == second
 
@@ -104,13 +106,13 @@ def test_a_long_link_stands_in_one_line_of_the_message() -> None:
     assert f'<a href="{LINK}">'.encode() in data
 
 
-def test_a_message_is_seven_bit_with_crlf_and_no_line_too_long_whatever_it_says() -> None:
-    said = "é" * 5000 + "\n" + "x" * 5000 + "\n.\n\x00\x07 日本語\n"
-    message = build_message(letter(subject="日本語 " * 60, text=said, html=said), SENDER, NOW, "7")
+def test_a_message_is_seven_bit_with_crlf_and_short_lines() -> None:
+    text = "é" * 5000 + "\n" + "x" * 5000 + "\n.\n\x00\x07 日本語\n"
+    message = build_message(letter(subject="日本語 " * 60, text=text, html=text), SENDER, NOW, "7")
     lines = message.as_bytes().split(b"\r\n")
     assert all(line.isascii() and len(line) <= 78 for line in lines)
     assert not any(byte in line for line in lines for byte in b"\r\n\x00\x07")
-    assert texts(sent_again(message)) == [said, said]
+    assert texts(sent_again(message)) == [text, text]
 
 
 PRINTABLE = st.characters(exclude_categories=["C", "Z"], include_characters=" ")
@@ -208,9 +210,9 @@ INJECTIONS = [
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repeated(text: str) -> None:
+def test_an_invalid_address_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(MailError) as caught:
-        build_message(letter(to=text), SENDER, NOW, "7")
+        build_message(letter(recipient=text), SENDER, NOW, "7")
     assert caught.value.permanent
     assert caught.value.reason == str(caught.value) == "mail cannot be sent to this address"
 
@@ -228,15 +230,15 @@ def test_what_is_not_exactly_one_address_is_refused_for_good_without_being_repea
     ],
 )
 def test_an_address_is_written_as_it_is_and_never_folded(text: str) -> None:
-    message = build_message(letter(to=text), SENDER, NOW, "7")
+    message = build_message(letter(recipient=text), SENDER, NOW, "7")
     assert f"\r\nTo: {text}\r\n".encode() in message.as_bytes()
     assert sent_again(message)["To"].addresses[0].addr_spec == text
     assert message.as_bytes().isascii()
 
 
 @pytest.mark.parametrize("text", ["j\u00f6rg@example.com", "\u7528\u6237@example.com", "ann@stra\u00dfe.example"])
-def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_ascii(text: str) -> None:
-    lines = build_message(letter(to=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
+def test_only_an_address_outside_ascii_is_written_in_utf8(text: str) -> None:
+    lines = build_message(letter(recipient=text, subject="Gr\u00fc\u00dfe"), SENDER, NOW, "7").as_bytes().split(b"\r\n")
     assert [line for line in lines if not line.isascii()] == [f"To: {text}".encode()]
 
 
@@ -253,7 +255,7 @@ def test_an_address_outside_ascii_is_written_in_utf8_and_everything_else_in_asci
         ("ann@\u092d\u093e\u0930\u0924.example", "ann@xn--h2brj9c.example"),
     ],
 )
-def test_a_domain_outside_ascii_becomes_ascii_only_if_it_stays_the_same_domain(text: str, written: str) -> None:
+def test_a_domain_becomes_ascii_only_if_it_stays_the_same(text: str, written: str) -> None:
     assert letters.parse_address(text).addr_spec == written
 
 
@@ -261,12 +263,12 @@ def test_a_domain_outside_ascii_becomes_ascii_only_if_it_stays_the_same_domain(t
 @settings(deadline=None)
 def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None:
     try:
-        message = build_message(letter(to=text), SENDER, NOW, "7")
+        message = build_message(letter(recipient=text), SENDER, NOW, "7")
     except MailError:
         return
     received = message_from_string(message.as_bytes().decode("utf-8"), policy=default_policy)
     assert received.keys() == build_message(LETTER, SENDER, NOW, "7").keys()
-    assert [found.addr_spec for found in received["To"].addresses] == [letters.parse_address(text).addr_spec]
+    assert [address.addr_spec for address in received["To"].addresses] == [letters.parse_address(text).addr_spec]
 
 
 @pytest.mark.parametrize(
@@ -281,8 +283,8 @@ def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None
 )
 def test_the_sender_may_have_a_name(sender: str, name: str, address: str) -> None:
     message = build_message(LETTER, sender, NOW, "7")
-    (found,) = sent_again(message)["From"].addresses
-    assert (found.display_name, found.addr_spec) == (name, address)
+    (mailbox,) = sent_again(message)["From"].addresses
+    assert (mailbox.display_name, mailbox.addr_spec) == (name, address)
 
 
 def test_a_long_name_is_folded_between_encoded_words() -> None:
@@ -290,14 +292,14 @@ def test_a_long_name_is_folded_between_encoded_words() -> None:
     data = build_message(LETTER, f"{name} <no-reply@finapi.example>", NOW, "7").as_bytes()
     assert max(len(line) for line in data.partition(b"\r\n\r\n")[0].split(b"\r\n")) <= 78
     # Not the parser of addresses, which puts spaces between encoded words (Python 3.11).
-    shown = make_header(decode_header(message_from_bytes(data)["From"]))
-    assert str(shown) == f"{name} <no-reply@finapi.example>"
+    sender = make_header(decode_header(message_from_bytes(data)["From"]))
+    assert str(sender) == f"{name} <no-reply@finapi.example>"
 
 
 @pytest.mark.parametrize(
     "sender", ["", "finapi", "finapi <>", "a\nb <no-reply@finapi.example>", "a <b> <c@d>", "x" * 101 + " <c@d>"]
 )
-def test_a_sender_that_is_no_mailbox_is_a_mistake_in_the_settings(sender: str) -> None:
+def test_a_sender_that_is_not_a_mailbox_is_a_settings_error(sender: str) -> None:
     with pytest.raises(UsageError, match="sender of mail"):
         MailSettings(MemoryTransport(), sender)
 
@@ -324,9 +326,7 @@ def test_memory_keeps_the_newest_messages() -> None:
     assert memory.messages() == []
 
 
-def test_a_directory_is_made_and_holds_one_private_file_a_mail_in_the_order_of_sending(
-    tmp_path: Path, clock: FixedClock
-) -> None:
+def test_a_mail_directory_has_one_private_file_per_mail(tmp_path: Path, clock: FixedClock) -> None:
     path = tmp_path / "new" / "mail"
     directory = mail.create_transport(f"dir:{path}", clock)
     messages = [build_message(LETTER, SENDER, NOW, str(number)) for number in range(12)]
@@ -357,7 +357,7 @@ def test_two_writers_of_one_directory_overwrite_nothing(tmp_path: Path, clock: F
     assert len(list(tmp_path.glob("*.eml"))) == len(list(tmp_path.iterdir())) == 40
 
 
-def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path, clock: FixedClock) -> None:
+def test_leftovers_of_a_crash_are_not_taken_for_mails(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / ".20260131T120000000Z-000001.eml-x1").write_bytes(b"half a ma")
     (tmp_path / "20260131T120000000Z-000001.eml").write_bytes(b"before")
     mail.DirectoryTransport(tmp_path, clock).send(build_message(LETTER, SENDER, NOW, "7"), 1.0)
@@ -368,7 +368,7 @@ def test_what_a_crash_left_in_a_directory_is_not_taken_for_a_mail(tmp_path: Path
     assert (tmp_path / "20260131T120000000Z-000001.eml").read_bytes() == b"before"
 
 
-def test_files_of_mails_are_removed_after_their_time_and_no_others(tmp_path: Path, clock: FixedClock) -> None:
+def test_only_mail_files_are_removed_after_their_time(tmp_path: Path, clock: FixedClock) -> None:
     directory = mail.DirectoryTransport(tmp_path, clock)
     message = build_message(LETTER, SENDER, NOW, "7")
     directory.send(message, 1.0)
@@ -410,7 +410,7 @@ def test_a_directory_that_everybody_shares_is_refused(tmp_path: Path, clock: Fix
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o1777
 
 
-def test_a_directory_that_cannot_be_written_is_a_failure_that_may_pass(tmp_path: Path, clock: FixedClock) -> None:
+def test_an_unwritable_mail_directory_is_a_temporary_failure(tmp_path: Path, clock: FixedClock) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MailError, match="cannot write to the mail directory: Not a directory") as caught:
         mail.DirectoryTransport(tmp_path / "file" / "mail", clock).send(build_message(LETTER, SENDER, NOW, "7"), 1.0)
@@ -479,16 +479,16 @@ def test_a_mistake_in_the_setting_is_told_without_repeating_it(text: str, clock:
 @pytest.fixture
 def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """A resolver that says nothing until the test is over; the event is set when it was asked."""
-    asked, over = threading.Event(), threading.Event()
+    started, over = threading.Event(), threading.Event()
 
     def look_up(*_: object, flags: int = 0, **__: object) -> list[object]:
         if not flags:
-            asked.set()
+            started.set()
             over.wait(30)
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr("finapi.net.dial.socket.getaddrinfo", look_up)
-    yield asked
+    yield started
     over.set()
     for thread in threading.enumerate():
         if thread.name == "finapi-mail-lookup":
@@ -496,7 +496,7 @@ def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
 
 
 @pytest.mark.usefixtures("hanging_look_up")
-def test_a_look_up_that_hangs_is_waited_for_no_longer_than_the_rest() -> None:
+def test_a_hanging_lookup_is_within_the_time_limit() -> None:
     started = time.monotonic()
     with pytest.raises(MailError, match=r"no reply within 0\.2 s"):
         SmtpTransport("smtp://mail.example").send(build_message(LETTER, SENDER, NOW, "7"), 0.2)
@@ -541,7 +541,7 @@ class Scripted:
 
     def __init__(self, *results: Result) -> None:
         self.results = list(results)
-        self.sent: list[EmailMessage] = []
+        self.messages: list[EmailMessage] = []
         self.tried = 0
         self.seconds: list[float] = []
         self.check: Callable[[], None] = lambda: None
@@ -553,7 +553,7 @@ class Scripted:
         result = self.results.pop(0) if self.results else None
         if result is not None:
             raise result
-        self.sent.append(message)
+        self.messages.append(message)
 
     def close(self) -> None:
         pass
@@ -605,14 +605,14 @@ class Office:
 
 @pytest.fixture
 def office(clock: FixedClock) -> Iterator[Callable[..., Office]]:
-    made: list[Office] = []
+    offices: list[Office] = []
 
     def make(*results: Result) -> Office:
-        made.append(Office(clock, Scripted(*results)))
-        return made[-1]
+        offices.append(Office(clock, Scripted(*results)))
+        return offices[-1]
 
     yield make
-    for each in made:
+    for each in offices:
         each.db.close()
 
 
@@ -630,7 +630,7 @@ def test_a_queued_mail_is_sent_once_within_ten_seconds(office: Callable[..., Off
     assert queue.step() is None
     clock.advance(86400)
     assert queue.step() is None
-    (message,) = queue.transport.sent
+    (message,) = queue.transport.messages
     assert (queue.transport.tried, queue.transport.seconds) == (1, [10.0])
     assert queue.rendered == [("verify", 42)]
     assert message["To"] == "ann@example.com"
@@ -647,7 +647,7 @@ def test_mails_are_sent_in_the_order_of_their_queueing(office: Callable[..., Off
     assert queue.rendered == [("verify", 5), ("verify", 3), ("verify", 9)]
 
 
-def test_a_failure_is_tried_again_after_1_5_30_and_120_minutes_and_then_given_up(
+def test_a_mail_is_given_up_after_retries_at_1_5_30_120_minutes(
     office: Callable[..., Office], clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = office(*[greylisted() for _ in range(9)])
@@ -675,7 +675,7 @@ def test_a_failure_is_tried_again_after_1_5_30_and_120_minutes_and_then_given_up
     assert (row["state"], row["last_error"]) == ("given_up", "the server refused the recipient: 450 4.2.0")
 
 
-def test_a_mail_that_failed_arrives_at_the_next_attempt_as_the_same_message(
+def test_a_retried_mail_arrives_as_the_same_message(
     office: Callable[..., Office], clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     queue = office(greylisted())
@@ -687,13 +687,11 @@ def test_a_mail_that_failed_arrives_at_the_next_attempt_as_the_same_message(
     ]
     clock.advance(60)
     assert queue.step() is None
-    assert [message.as_bytes() for message in queue.transport.sent] == [first.as_bytes()]
+    assert [message.as_bytes() for message in queue.transport.messages] == [first.as_bytes()]
     assert queue.lost == []
 
 
-def test_a_permanent_refusal_gives_up_at_once_and_calls_back_once(
-    office: Callable[..., Office], clock: FixedClock
-) -> None:
+def test_a_permanent_refusal_gives_up_and_calls_back_once(office: Callable[..., Office], clock: FixedClock) -> None:
     queue = office(MailError("the server refused the recipient: 550 5.1.1", permanent=True))
     queue.enqueue("reset", 42)
     queue.enqueue("reset", 43)
@@ -704,7 +702,7 @@ def test_a_permanent_refusal_gives_up_at_once_and_calls_back_once(
 
 def test_an_address_that_cannot_be_is_given_up_at_once(office: Callable[..., Office]) -> None:
     queue = office()
-    queue.letters = lambda template, subject_id: letter(to="ann@example.com\nBcc: eve@example.com")
+    queue.letters = lambda template, subject_id: letter(recipient="ann@example.com\nBcc: eve@example.com")
     queue.enqueue()
     assert queue.step() is None
     assert (queue.transport.tried, queue.lost) == (0, [("verify", 42)])
@@ -735,7 +733,7 @@ def test_a_template_that_fails_holds_up_no_other_mail(
     assert "mail 1 (broken) cannot be made" in caplog.text
 
 
-def test_a_failure_ends_the_pass_and_the_others_follow_in_the_next(office: Callable[..., Office]) -> None:
+def test_a_failure_ends_the_pass_and_the_next_sends_the_others(office: Callable[..., Office]) -> None:
     queue = office(greylisted())
     queue.enqueue("verify", 1)
     queue.enqueue("verify", 2)
@@ -749,14 +747,12 @@ def test_a_pass_sends_twenty_mails_at_most(office: Callable[..., Office]) -> Non
     queue = office()
     for number in range(45):
         queue.enqueue("verify", number)
-    assert [queue.step(), len(queue.transport.sent)] == [0.0, 20]
-    assert [queue.step(), len(queue.transport.sent)] == [0.0, 40]
-    assert [queue.step(), len(queue.transport.sent)] == [None, 45]
+    assert [queue.step(), len(queue.transport.messages)] == [0.0, 20]
+    assert [queue.step(), len(queue.transport.messages)] == [0.0, 40]
+    assert [queue.step(), len(queue.transport.messages)] == [None, 45]
 
 
-def test_an_attempt_cut_off_by_a_crash_is_on_record_and_made_again_after_a_minute(
-    office: Callable[..., Office], clock: FixedClock
-) -> None:
+def test_an_attempt_cut_off_by_a_crash_is_retried_in_a_minute(office: Callable[..., Office], clock: FixedClock) -> None:
     class Killed(BaseException):
         pass
 
@@ -770,7 +766,7 @@ def test_an_attempt_cut_off_by_a_crash_is_on_record_and_made_again_after_a_minut
         clock.advance(60)
     # However often: no crash loses a mail.
     assert queue.step() is None
-    assert len(queue.transport.sent) == 1
+    assert len(queue.transport.messages) == 1
     assert queue.lost == []
 
 
@@ -845,7 +841,7 @@ def test_the_record_of_a_mail_is_kept_for_thirty_days(office: Callable[..., Offi
     assert [row["template"] for row in queue.rows()] == ["new", "new"]
 
 
-def test_the_queue_survives_a_restart_and_holds_no_address_link_or_key(tmp_path: Path, clock: FixedClock) -> None:
+def test_the_queue_survives_a_restart_without_personal_data(tmp_path: Path, clock: FixedClock) -> None:
     path = tmp_path / "finapi.db"
     before = Office(clock, Scripted(greylisted()), Database(path))
     before.enqueue("verify", 42)
@@ -858,7 +854,7 @@ def test_the_queue_survives_a_restart_and_holds_no_address_link_or_key(tmp_path:
     clock.advance(60)
     after = Office(clock, Scripted(), Database(path))
     assert after.step() is None
-    assert [message["Message-ID"] for message in after.transport.sent] == ["<1.20260131120000000@finapi.example>"]
+    assert [message["Message-ID"] for message in after.transport.messages] == ["<1.20260131120000000@finapi.example>"]
     after.db.close()
 
 
@@ -876,11 +872,11 @@ def test_logs_and_records_hold_no_address_and_no_link(
     assert "example" not in str([tuple(row) for row in queue.rows()])
 
 
-def test_a_letter_sent_at_once_does_not_pass_the_queue_and_its_failure_is_raised() -> None:
+def test_a_letter_sent_directly_raises_its_failure() -> None:
     transport = Scripted(None, greylisted())
     post = MailSettings(transport, SENDER, timeout_seconds=3.0)
     mail.send_now(post, LETTER, datetime(2026, 1, 31, 12, tzinfo=UTC), "abc")
-    assert [message["Message-ID"] for message in transport.sent] == ["<abc@finapi.example>"]
+    assert [message["Message-ID"] for message in transport.messages] == ["<abc@finapi.example>"]
     with pytest.raises(MailError, match="450"):
         mail.send_now(post, LETTER, NOW, "abd")
     assert transport.seconds == [3.0, 3.0]

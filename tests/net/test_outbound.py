@@ -32,9 +32,9 @@ LOOPBACK = addresses.parse_networks(["127.0.0.0/8", "::1/128"])
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as one:
-        yield one
+def server() -> Iterator[Receiver]:
+    with receiver() as listening:
+        yield listening
 
 
 @pytest.fixture
@@ -46,21 +46,21 @@ def no_names(host: str) -> Sequence[str]:
     raise AssertionError(f"{host} was looked up")
 
 
-def post(there: Receiver, seconds: float = 5.0, **options: object) -> OutboundRequest:
-    return OutboundRequest(there.url, "POST", body=b"{}", timeout_seconds=seconds, **options)  # type: ignore[arg-type]
+def post(server: Receiver, seconds: float = 5.0, **options: object) -> OutboundRequest:
+    return OutboundRequest(server.url, "POST", body=b"{}", timeout_seconds=seconds, **options)  # type: ignore[arg-type]
 
 
 # ---- what is sent, and what is kept
 
 
-def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> None:
-    got = outbound.send(OutboundRequest(there.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
-    assert (got.status, got.body, got.is_truncated) == (200, b"ok", False)
-    (received,) = there.received
+def test_a_request_is_sent_as_it_stands(server: Receiver, outbound: Outbound) -> None:
+    response = outbound.send(OutboundRequest(server.url + "?a=b", "POST", {"X-One": "1"}, b'{"a":1}'))
+    assert (response.status, response.body, response.is_truncated) == (200, b"ok", False)
+    (received,) = server.received
     assert received.line == "POST /hook?a=b HTTP/1.1"
     assert received.body == b'{"a":1}'
     assert received.headers == {
-        "host": f"127.0.0.1:{there.port}",
+        "host": f"127.0.0.1:{server.port}",
         "accept-encoding": "identity",
         "connection": "close",
         "x-one": "1",
@@ -68,10 +68,10 @@ def test_a_request_is_sent_as_it_stands(there: Receiver, outbound: Outbound) -> 
     }
 
 
-def test_a_header_cannot_begin_another(there: Receiver, outbound: Outbound) -> None:
+def test_a_header_cannot_begin_another(server: Receiver, outbound: Outbound) -> None:
     with pytest.raises(OutboundError):
-        outbound.send(OutboundRequest(there.url, headers={"X-One": "1\r\nX-Two: 2"}))
-    assert there.received == []
+        outbound.send(OutboundRequest(server.url, headers={"X-One": "1\r\nX-Two: 2"}))
+    assert server.received == []
 
 
 @pytest.mark.parametrize(
@@ -89,24 +89,24 @@ def test_a_header_cannot_begin_another(there: Receiver, outbound: Outbound) -> N
     ],
 )
 def test_a_reply_is_read_as_http_says(
-    there: Receiver, outbound: Outbound, data: bytes, code: int, body: bytes, cut: bool
+    server: Receiver, outbound: Outbound, data: bytes, code: int, body: bytes, cut: bool
 ) -> None:
-    there.behave = reply(data)
-    got = outbound.send(post(there))
-    assert (got.status, got.body, got.is_truncated) == (code, body, cut)
+    server.behave = reply(data)
+    response = outbound.send(post(server))
+    assert (response.status, response.body, response.is_truncated) == (code, body, cut)
 
 
-def test_headers_of_a_reply_are_found_in_lower_case(there: Receiver, outbound: Outbound) -> None:
-    there.behave = status(429, "Retry-AFTER: 7")
-    assert outbound.send(post(there)).headers["retry-after"] == "7"
+def test_headers_of_a_reply_are_found_in_lower_case(server: Receiver, outbound: Outbound) -> None:
+    server.behave = status(429, "Retry-AFTER: 7")
+    assert outbound.send(post(server)).headers["retry-after"] == "7"
 
 
-def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound) -> None:
-    there.behave = status(200, body=b"z" * 100_000)
-    got = outbound.send(OutboundRequest(there.url, max_body_bytes=100_000, require_complete=True))
-    assert got.body == b"z" * 100_000
+def test_a_whole_reply_is_whole_or_an_error(server: Receiver, outbound: Outbound) -> None:
+    server.behave = status(200, body=b"z" * 100_000)
+    response = outbound.send(OutboundRequest(server.url, max_body_bytes=100_000, require_complete=True))
+    assert response.body == b"z" * 100_000
     with pytest.raises(OutboundError, match="longer than 99999 bytes"):
-        outbound.send(OutboundRequest(there.url, max_body_bytes=99_999, require_complete=True))
+        outbound.send(OutboundRequest(server.url, max_body_bytes=99_999, require_complete=True))
 
 
 # ---- receivers that mean harm
@@ -130,50 +130,52 @@ def test_a_whole_reply_is_whole_or_an_error(there: Receiver, outbound: Outbound)
     ],
 )
 def test_what_is_no_reply_is_told_in_our_words(
-    there: Receiver, outbound: Outbound, behave: receivers.Behave, reason: str
+    server: Receiver, outbound: Outbound, behave: receivers.Behave, reason: str
 ) -> None:
-    there.behave = behave
+    server.behave = behave
     with pytest.raises(OutboundError, match=reason) as caught:
-        outbound.send(post(there))
+        outbound.send(post(server))
     assert not isinstance(caught.value, TargetRefusedError)
 
 
 @pytest.mark.parametrize(
     "behave", [silent, drip(), drip(b"H"), drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), drip(CHUNKED)]
 )
-def test_no_receiver_holds_longer_than_the_limit(there: Receiver, outbound: Outbound, behave: receivers.Behave) -> None:
-    there.behave = behave
+def test_no_receiver_holds_longer_than_the_limit(
+    server: Receiver, outbound: Outbound, behave: receivers.Behave
+) -> None:
+    server.behave = behave
     started = time.monotonic()
     with pytest.raises(OutboundError, match=r"no reply within 0\.3 s"):
-        outbound.send(post(there, seconds=0.3))
+        outbound.send(post(server, seconds=0.3))
     assert 0.3 <= time.monotonic() - started < 1.5
 
 
-def test_a_body_without_a_length_may_end_with_the_limit(there: Receiver, outbound: Outbound) -> None:
-    there.behave = drip(b"HTTP/1.1 200 OK\r\n\r\n", every=0.02)
-    got = outbound.send(post(there, seconds=0.3))
-    assert (got.status, got.is_truncated) == (200, False)
-    assert set(got.body) == {ord("x")}
+def test_a_body_without_a_length_may_end_with_the_limit(server: Receiver, outbound: Outbound) -> None:
+    server.behave = drip(b"HTTP/1.1 200 OK\r\n\r\n", every=0.02)
+    response = outbound.send(post(server, seconds=0.3))
+    assert (response.status, response.is_truncated) == (200, False)
+    assert set(response.body) == {ord("x")}
 
 
-def test_an_endless_body_is_read_no_further_than_what_is_kept(there: Receiver, outbound: Outbound) -> None:
-    there.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+def test_an_endless_body_is_read_no_further_than_what_is_kept(server: Receiver, outbound: Outbound) -> None:
+    server.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
     started = time.monotonic()
-    got = outbound.send(post(there))
-    assert (got.status, len(got.body), got.is_truncated) == (200, 2048, True)
+    response = outbound.send(post(server))
+    assert (response.status, len(response.body), response.is_truncated) == (200, 2048, True)
     assert time.monotonic() - started < 2.0
 
 
-def test_a_gigabyte_of_body_takes_no_memory(there: Receiver, outbound: Outbound) -> None:
-    there.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", b"x" * 1024)
-    outbound.send(post(there))
+def test_a_gigabyte_of_body_takes_no_memory(server: Receiver, outbound: Outbound) -> None:
+    server.behave = endless(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", b"x" * 1024)
+    outbound.send(post(server))
     tracemalloc.start()
     for _ in range(20):
-        assert len(outbound.send(post(there)).body) == 2048
-    held, peak = tracemalloc.get_traced_memory()
+        assert len(outbound.send(post(server)).body) == 2048
+    used_bytes, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 400_000
-    assert held < 100_000
+    assert used_bytes < 100_000
 
 
 def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:
@@ -195,26 +197,26 @@ def test_nobody_there(outbound: Outbound) -> None:
 
 def named(*answers: Sequence[str]) -> Outbound:
     """An Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
-    left = list(answers)
-    return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: left.pop(0))
+    remaining = list(answers)
+    return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: remaining.pop(0))
 
 
-def test_the_name_is_resolved_once_and_sent_as_host(there: Receiver) -> None:
-    url = f"http://hook.example:{there.port}/"
+def test_the_name_is_resolved_once_and_sent_as_host(server: Receiver) -> None:
+    url = f"http://hook.example:{server.port}/"
     assert named(["127.0.0.1"]).send(OutboundRequest(url)).status == 200
-    assert there.received[0].headers["host"] == f"hook.example:{there.port}"
+    assert server.received[0].headers["host"] == f"hook.example:{server.port}"
 
 
-def test_a_name_that_comes_to_mean_a_private_address_is_refused_then(there: Receiver) -> None:
+def test_a_name_that_changes_to_a_private_address_is_refused(server: Receiver) -> None:
     rebinding = named(["127.0.0.1"], ["10.0.0.1"])
-    url = f"http://hook.example:{there.port}/"
+    url = f"http://hook.example:{server.port}/"
     assert rebinding.send(OutboundRequest(url)).status == 200
     with pytest.raises(TargetRefusedError, match="no address that may be used"):
         rebinding.send(OutboundRequest(url))
 
 
-def test_of_several_addresses_only_usable_ones_are_connected_to(there: Receiver) -> None:
-    url = f"http://hook.example:{there.port}/"
+def test_of_several_addresses_only_usable_ones_are_connected_to(server: Receiver) -> None:
+    url = f"http://hook.example:{server.port}/"
     assert named(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(OutboundRequest(url)).status == 200
     with pytest.raises(OutboundError, match="Connection refused"):
         # Nobody listens at the first; the second is not tried although it would be next.
@@ -222,10 +224,10 @@ def test_of_several_addresses_only_usable_ones_are_connected_to(there: Receiver)
 
 
 @pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
-def test_what_a_resolver_says_is_judged_too(there: Receiver, address: str) -> None:
+def test_what_a_resolver_says_is_judged_too(server: Receiver, address: str) -> None:
     with pytest.raises(TargetRefusedError, match="no address that may be used"):
-        named([address]).send(OutboundRequest(f"http://hook.example:{there.port}/"))
-    assert there.received == []
+        named([address]).send(OutboundRequest(f"http://hook.example:{server.port}/"))
+    assert server.received == []
 
 
 def test_a_look_up_takes_its_part_of_the_limit() -> None:
@@ -258,10 +260,13 @@ def broken(host: str) -> list[str]:
     [
         unknown,
         broken,
-        *(lambda host, found=found: found for found in ([], ["10.0.0.1"], ["10.0.0.1", "fd00::1"], ["fe80::1%1"])),
+        *(
+            lambda host, addresses=addresses: addresses
+            for addresses in ([], ["10.0.0.1"], ["10.0.0.1", "fd00::1"], ["fe80::1%1"])
+        ),
     ],
 )
-def test_a_private_name_cannot_be_told_from_one_that_is_not_there(url: str, resolve: Any) -> None:
+def test_a_private_name_fails_like_an_unknown_one(url: str, resolve: Any) -> None:
     with pytest.raises(OutboundError) as caught:
         Outbound(ReachPolicy(LOOPBACK), resolve=resolve).send(OutboundRequest(url))
     assert (type(caught.value), caught.value.reason) == (TargetRefusedError, "the host has no address that may be used")
@@ -276,20 +281,20 @@ def test_a_name_of_the_operators_own_says_why_it_leads_nowhere() -> None:
         )
 
 
-def test_a_redirect_is_an_answer_like_any_other(there: Receiver, outbound: Outbound) -> None:
+def test_a_redirect_is_an_answer_like_any_other(server: Receiver, outbound: Outbound) -> None:
     with receiver() as elsewhere:
-        there.behave = status(307, f"Location: {elsewhere.url}")
-        assert outbound.send(post(there)).status == 307
+        server.behave = status(307, f"Location: {elsewhere.url}")
+        assert outbound.send(post(server)).status == 307
         assert elsewhere.received == []
 
 
 def test_proxies_of_the_environment_are_not_used(
-    there: Receiver, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
+    server: Receiver, outbound: Outbound, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with receiver() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        assert outbound.send(post(there)).status == 200
+        assert outbound.send(post(server)).status == 200
         assert proxy.received == []
 
 
@@ -314,63 +319,63 @@ def trusting(authority: trustme.CA) -> Outbound:
 
 
 def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA) -> None:
-    with receiver(context=secured(authority, "hook.example")) as there:
-        assert trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/")).status == 200
+    with receiver(context=secured(authority, "hook.example")) as server:
+        assert trusting(authority).send(OutboundRequest(f"https://hook.example:{server.port}/")).status == 200
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: Hostname mismatch"):
-            trusting(authority).send(OutboundRequest(f"https://other.example:{there.port}/"))
+            trusting(authority).send(OutboundRequest(f"https://other.example:{server.port}/"))
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: IP address mismatch"):
-            trusting(authority).send(OutboundRequest(f"https://127.0.0.1:{there.port}/"))
-    assert len(there.received) == 1
+            trusting(authority).send(OutboundRequest(f"https://127.0.0.1:{server.port}/"))
+    assert len(server.received) == 1
 
 
 def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
-    with receiver(context=secured(authority, "hook.example")) as there:
+    with receiver(context=secured(authority, "hook.example")) as server:
         stranger = Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):
-            stranger.send(OutboundRequest(f"https://hook.example:{there.port}/"))
+            stranger.send(OutboundRequest(f"https://hook.example:{server.port}/"))
 
 
-def test_tls_that_is_none(there: Receiver, authority: trustme.CA) -> None:
-    there.behave = silent
+def test_tls_that_is_none(server: Receiver, authority: trustme.CA) -> None:
+    server.behave = silent
     with pytest.raises(OutboundError, match=r"no reply within 0\.5 s"):
-        trusting(authority).send(OutboundRequest(f"https://hook.example:{there.port}/", timeout_seconds=0.5))
+        trusting(authority).send(OutboundRequest(f"https://hook.example:{server.port}/", timeout_seconds=0.5))
 
 
 # ---- stopping
 
 
-def test_closing_breaks_off_what_is_being_sent(there: Receiver, outbound: Outbound) -> None:
-    asked = threading.Event()
+def test_closing_breaks_off_what_is_being_sent(server: Receiver, outbound: Outbound) -> None:
+    requested = threading.Event()
 
     def behave(connection: socket.socket, received: receivers.Received, over: threading.Event) -> None:
-        asked.set()
+        requested.set()
         over.wait(30)
 
     def close() -> None:
-        asked.wait(30)
+        requested.wait(30)
         outbound.close()
 
-    there.behave = behave
+    server.behave = behave
     closer = threading.Thread(target=close)
     closer.start()
     started = time.monotonic()
     with pytest.raises(RequestStoppedError):
-        outbound.send(post(there, seconds=30.0))
+        outbound.send(post(server, seconds=30.0))
     assert time.monotonic() - started < 5.0
     closer.join()
     with pytest.raises(RequestStoppedError):
-        outbound.send(post(there))
-    assert len(there.received) == 1
+        outbound.send(post(server))
+    assert len(server.received) == 1
 
 
-def test_nothing_is_left_behind(there: Receiver, outbound: Outbound) -> None:
-    before = threading.active_count() - len(there.threads)
+def test_nothing_is_left_behind(server: Receiver, outbound: Outbound) -> None:
+    before = threading.active_count() - len(server.threads)
     for behave in (reset, reply(b""), half_closed, reply(receivers.OK)):
-        there.behave = behave
+        server.behave = behave
         with suppress(OutboundError):
-            outbound.send(post(there, seconds=0.5))
-    there.over.set()
-    for thread in there.threads:
+            outbound.send(post(server, seconds=0.5))
+    server.over.set()
+    for thread in server.threads:
         thread.join()
     # Those of the receiver may still be ending.
     eventually(lambda: threading.active_count() <= before)

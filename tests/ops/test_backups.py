@@ -99,7 +99,7 @@ def names(directory: Path) -> list[str]:
 # ---- made
 
 
-def test_a_backup_is_one_private_file_whose_name_tells_what_is_in_it(app: App, config: Config, shelf: Path) -> None:
+def test_a_backup_is_one_private_file_named_by_its_content(app: App, config: Config, shelf: Path) -> None:
     report = made(config, shelf)
     assert names(shelf) == ["finapi-20260131T120000Z-without-secrets.db"]
     file = Path(report["file"])
@@ -137,22 +137,22 @@ def test_a_backup_replaces_nothing_and_makes_no_directory(app: App, config: Conf
     assert (names(shelf), (shelf / "b.db").read_text()) == (["b.db"], "mine")
 
 
-def test_a_copy_is_of_one_moment_while_others_write_and_is_not_begun_anew(
+def test_a_copy_under_writes_is_consistent_and_not_restarted(
     app: App, config: Config, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backup, "STEP_PAGES", 1)
-    told: list[int] = []
+    progress: list[int] = []
 
     def write(done: int, pages: int) -> None:
-        told.append(done)
+        progress.append(done)
         users.create(app, f"u{done}@example.com", "free", NOW)
 
     report = made(config, shelf, report_progress=write)
-    assert told == list(range(1, len(told) + 1)), "every page is copied once"
-    assert len(told) > 50
+    assert progress == list(range(1, len(progress) + 1)), "every page is copied once"
+    assert len(progress) > 50
     assert report["counts"]["accounts"] == 1
     with app.db.read() as tx:
-        assert len(tx.list_rows("users_after", id=0, limit=1000)) == 1 + len(told)
+        assert len(tx.list_rows("users_after", id=0, limit=1000)) == 1 + len(progress)
 
 
 def test_a_backup_that_is_broken_off_leaves_nothing(app: App, config: Config, shelf: Path) -> None:
@@ -207,7 +207,7 @@ def test_backups_with_secrets_are_counted_apart(shelf: Path) -> None:
 # ---- every night
 
 
-def test_a_backup_of_the_other_kind_does_not_stand_for_that_of_the_night(tmp_path: Path, shelf: Path) -> None:
+def test_another_kind_of_backup_does_not_replace_the_nightly(tmp_path: Path, shelf: Path) -> None:
     config = Config(data_dir=tmp_path / "data", backup_dir=str(shelf), backup_hour=0)
     (shelf / f"finapi-{NOW:%Y%m%d}T000000Z-with-secrets.db").touch()
     with open_app(config, FixedClock(NOW)) as app:
@@ -260,7 +260,7 @@ def test_an_hour_that_there_is_not_is_refused(hour: int) -> None:
 # ---- put back
 
 
-def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config, shelf: Path) -> None:
+def test_a_restore_brings_the_backup_and_keeps_the_previous(config: Config, shelf: Path) -> None:
     with open_app(config, FixedClock(NOW)) as app:
         ann = users.create(app, ANN, "free", NOW)
         tell(app, 3)
@@ -269,12 +269,12 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(config: Config
         users.create(app, "bob@example.com", "free", NOW)
         with app.db.read() as tx:
             before = events.get_range(tx, events.MAIN_FEED), stamp(tx)
-    kept, seen, refunds = put_back(config, shelf / "b.db")
-    assert seen["problems"] == []
+    previous, findings, refunds = put_back(config, shelf / "b.db")
+    assert findings["problems"] == []
     assert refunds == NO_DEBITS
-    assert kept == config.data_dir / "finapi.db.before-20260131T120000Z"
-    assert set(names(config.data_dir)) == {"finapi.db", kept.name, "lock", "secrets"}
-    assert found(kept, "SELECT count(*) FROM users") == [(2,)]
+    assert previous == config.data_dir / "finapi.db.before-20260131T120000Z"
+    assert set(names(config.data_dir)) == {"finapi.db", previous.name, "lock", "secrets"}
+    assert found(previous, "SELECT count(*) FROM users") == [(2,)]
     with open_app(config, FixedClock(NOW)) as app, app.db.read() as tx:
         after = events.get_range(tx, events.MAIN_FEED)
         assert (after.first, after.last, after.last_shared) == (1, 3, 3)
@@ -301,18 +301,16 @@ def test_a_backup_with_secrets_makes_a_new_machine_whole(app: App, config: Confi
     made(config, shelf / "b-with-secrets.db", secrets=True)
     key = users.rotate_key(app, 1, NOW)
     made(config, shelf / "c-with-secrets.db", secrets=True)
-    there = Config(data_dir=tmp_path / "elsewhere")
-    there.data_dir.mkdir(mode=0o700)
-    assert put_back(there, shelf / "c-with-secrets.db").previous is None
-    with open_app(there, FixedClock(NOW)) as other, other.db.read() as tx:
+    new_config = Config(data_dir=tmp_path / "elsewhere")
+    new_config.data_dir.mkdir(mode=0o700)
+    assert put_back(new_config, shelf / "c-with-secrets.db").previous is None
+    with open_app(new_config, FixedClock(NOW)) as other, other.db.read() as tx:
         assert users.find_caller_by_api_key(tx, key) is not None
         assert [*other.secrets] == [*app.secrets]
-    assert app.secrets[0] not in (there.data_dir / "finapi.db").read_bytes()
+    assert app.secrets[0] not in (new_config.data_dir / "finapi.db").read_bytes()
 
 
-def test_secrets_that_are_there_stay_and_those_of_the_backup_come_behind_them_on_demand(
-    config: Config, shelf: Path
-) -> None:
+def test_a_restore_appends_the_backups_secrets_on_demand(config: Config, shelf: Path) -> None:
     with open_app(config, FixedClock(NOW)) as app:
         (old,) = app.secrets
         made(config, shelf / "b-with-secrets.db", secrets=True)
@@ -346,7 +344,7 @@ def test_a_damaged_backup_is_not_put_back(app: App, config: Config, shelf: Path)
     assert names(config.data_dir) == before
 
 
-def test_the_verb_says_that_a_backup_is_damaged_and_nothing_changed(
+def test_the_restore_of_a_damaged_backup_changes_nothing(
     config: Config, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_app(config, FixedClock(NOW)):
@@ -366,9 +364,9 @@ def test_a_damaged_database_is_replaced_all_the_same(config: Config, shelf: Path
         users.create(app, ANN, "free", NOW)
         made(config, shelf / "b.db")
     (config.data_dir / "finapi.db").write_bytes(b"garbage" * 1000)
-    kept = put_back(config, shelf / "b.db").previous
-    assert kept is not None
-    assert kept.read_bytes() == b"garbage" * 1000
+    previous = put_back(config, shelf / "b.db").previous
+    assert previous is not None
+    assert previous.read_bytes() == b"garbage" * 1000
     assert found(config.data_dir / "finapi.db", "SELECT email FROM users") == [(ANN,)]
 
 
@@ -420,37 +418,39 @@ def test_a_backup_made_under_traffic_is_restored_at_any_time(
     billing.run_settlement_step(app)
     with charged(app, 1, "GET /x", 25, "r1"), charged(app, 1, "GET /y", 5, "r2"):
         assert made(config, shelf / "b-with-secrets.db", secrets=True)["open_debits"] == CALLS
-    there = replace(config, data_dir=tmp_path / "there")
-    there.data_dir.mkdir(mode=0o700)
+    other_config = replace(config, data_dir=tmp_path / "there")
+    other_config.data_dir.mkdir(mode=0o700)
     now = NOW + LATER[later]
-    restored = put_back(there, shelf / "b-with-secrets.db", now)
+    restored = put_back(other_config, shelf / "b-with-secrets.db", now)
     assert restored.proof["problems"] == []
     assert restored.refunds == CALLS
-    assert found(there.data_dir / "finapi.db", "SELECT request_id, reason, delta, open FROM ledger WHERE id > 2") == [
+    assert found(
+        other_config.data_dir / "finapi.db", "SELECT request_id, reason, delta, open FROM ledger WHERE id > 2"
+    ) == [
         ("r1", "debit", -25, 0),
         ("r2", "debit", -5, 0),
         ("r1", "crash_refund", 25, 0),
         ("r2", "crash_refund", 5, 0),
     ]
-    with open_app(there, FixedClock(now)) as other:
+    with open_app(other_config, FixedClock(now)) as other:
         assert balance(other) == 2000 - 25
         # Old rows are archived and a period that has ended is refilled as after a standstill.
         while archive.run_archive_step(other) != archive.STEP_SECONDS:
             pass
         plans.run_refill_step(other, now)
         assert balance(other) == (2000 if later == "a year" else 2000 - 25)
-    assert check(there)["problems"] == []
+    assert check(other_config)["problems"] == []
 
 
-def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Config, shelf: Path) -> None:
+def test_deliveries_a_year_old_in_a_backup_are_sent_if_wanted(config: Config, shelf: Path) -> None:
     config = replace(config, webhook_allow=("127.0.0.0/8",))
     event = WebhookEvent("finapi.test", NOON, "1", {})
-    with receiver() as there:
+    with receiver() as server:
         with open_app(config, FixedClock(NOW)) as app:
             user = users.create(app, ANN, "free", NOW)
             recovery.request_password_reset(app, ANN, NOW)
             with app.accounts.write() as tx:
-                webhooks.enqueue(tx, NOW, Receiver(user.id, user.uuid, there.url), event)
+                webhooks.enqueue(tx, NOW, Receiver(user.id, user.uuid, server.url), event)
             made(config, shelf / "b.db")
         put_back(config, shelf / "b.db")
         clock = FixedClock(NOW + timedelta(days=365))
@@ -460,7 +460,7 @@ def test_what_waited_a_year_in_a_backup_is_sent_if_it_is_still_wanted(config: Co
             dispatcher = Dispatcher(app)
             assert dispatcher.run_until_idle(5)
             dispatcher.stop(0.0)
-    assert len(there.received) == 1
+    assert len(server.received) == 1
     path = config.data_dir / "finapi.db"
     assert found(path, "SELECT template, state FROM mails") == [("reset", "dropped")]
     assert found(path, "SELECT state FROM deliveries") == [("delivered",)]
@@ -478,13 +478,13 @@ def test_a_backup_of_one_restored_and_backed_up_again_is_proven(config: Config, 
 @pytest.mark.parametrize("later", LATER)
 def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shelf: Path, later: str) -> None:
     now = NOW + LATER[later]
-    seen = check(killed)
-    assert (seen["problems"], seen["open_debits"]) == ([], CALLS)
+    findings = check(killed)
+    assert (findings["problems"], findings["open_debits"]) == ([], CALLS)
     assert made(killed, shelf / "b.db", now)["open_debits"] == CALLS
     with open_app(killed, FixedClock(now)) as app:
         assert balance(app) == 2000 - 25
-    seen = check(killed)
-    assert (seen["problems"], seen["open_debits"]) == ([], NO_DEBITS)
+    findings = check(killed)
+    assert (findings["problems"], findings["open_debits"]) == ([], NO_DEBITS)
 
 
 def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, shelf: Path) -> None:
@@ -497,7 +497,7 @@ def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, she
     assert names(shelf) == ["finapi-20260201T120000Z-without-secrets.db"]
 
 
-def test_an_open_debit_that_no_start_would_refund_makes_no_backup(killed: Config, shelf: Path) -> None:
+def test_an_open_debit_that_no_start_refunds_stops_a_backup(killed: Config, shelf: Path) -> None:
     with contextlib.closing(sqlite3.connect(killed.data_dir / "finapi.db", isolation_level=None)) as connection:
         connection.execute("UPDATE ledger_summed SET closed_to = 3")
     with pytest.raises(ApiError, match="ledger row 3: 25 tokens for GET /x are open, but all rows up to 3 are"):
@@ -505,7 +505,7 @@ def test_an_open_debit_that_no_start_would_refund_makes_no_backup(killed: Config
     assert names(shelf) == []
 
 
-def test_accounts_in_postgresql_are_not_refunded_by_a_restore_of_the_file(killed: Config, shelf: Path) -> None:
+def test_restoring_a_file_refunds_no_accounts_in_postgresql(killed: Config, shelf: Path) -> None:
     made(killed, shelf / "b.db")
     restored = put_back(replace(killed, accounts_url="postgresql://nowhere/x"), shelf / "b.db")
     assert restored.refunds == NO_DEBITS
@@ -545,7 +545,7 @@ def test_the_verbs_list_the_calls_that_had_not_ended(
 
 
 @pytest.mark.slow
-def test_an_operator_backs_up_beside_a_server_loses_everything_and_puts_it_back(tmp_path: Path, shelf: Path) -> None:
+def test_an_operator_restores_everything_from_a_live_backup(tmp_path: Path, shelf: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     with serve(tmp_path / "data") as server:
         key = finapi("user", "add", ANN, "--json", *data).json["api_key"]
@@ -620,12 +620,12 @@ def test_events_that_were_pruned_from_the_front_leave_no_hole(app: App, config: 
     assert proof.check_database(app.db, config)["problems"] == []
 
 
-def test_a_count_of_a_form_that_is_not_that_of_its_filings_is_named(app: App, config: Config) -> None:
-    told = FilingMetadata(
+def test_a_wrong_count_of_a_form_is_reported(app: App, config: Config) -> None:
+    filing_metadata = FilingMetadata(
         "0000000001-26-000001", metadata.INDEX_EVIDENCE, [Party(1, metadata.LISTED_RANK)], "10-K", "2026-01-02"
     )
     with app.db.write() as tx:
-        filing_store.upsert(tx, told, NOW)
+        filing_store.upsert(tx, filing_metadata, NOW)
     assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
         tx._connection.execute("UPDATE term_counts SET filings = 3")
@@ -654,7 +654,7 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
     assert problem.startswith('document of "0000000001-26-000001": ')
 
 
-def test_a_database_whose_making_was_killed_is_rolled_back_and_made(tmp_path: Path) -> None:
+def test_a_killed_database_creation_is_rolled_back_and_redone(tmp_path: Path) -> None:
     (tmp_path / "killed").mkdir(mode=0o700)
     with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)) as making:
         # One page in memory: the rest is in the file, and its journal beside it, before any commit.

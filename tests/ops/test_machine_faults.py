@@ -161,8 +161,8 @@ def test_a_full_disk_is_not_called_a_damaged_database(tmp_path: Path, monkeypatc
 
 def test_a_failed_read_is_not_called_damage(tmp_path: Path) -> None:
     db = Database(tmp_path / "x.db")
-    for read in (db.read, db.read_one):
-        with pytest.raises(sqlite3.OperationalError) as caught, read() as tx:
+    for read_method in (db.read, db.read_one):
+        with pytest.raises(sqlite3.OperationalError) as caught, read_method() as tx:
             tx._connection.execute("SELECT * FROM nothing")
         assert not isinstance(caught.value, DatabaseDamagedError)
     assert db.trouble is None

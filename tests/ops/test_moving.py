@@ -72,7 +72,7 @@ def config(tmp_path: Path) -> Config:
 
 
 @pytest.fixture
-def there(config: Config, url: str) -> Config:
+def postgres_config(config: Config, url: str) -> Config:
     """The same directory with accounts in an empty PostgreSQL database."""
     return replace(config, accounts_url=url)
 
@@ -121,9 +121,11 @@ def find_mark(database: Any) -> str | None:
 # ---- moves that nothing interrupts
 
 
-def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, there: Config) -> None:
-    name = name_of(there.accounts_url)
-    assert moving.move_to_postgres(there) == MoveResult("moved", name, accounts=2, ledger_rows=3, tokens=501_975)
+def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, postgres_config: Config) -> None:
+    name = name_of(postgres_config.accounts_url)
+    assert moving.move_to_postgres(postgres_config) == MoveResult(
+        "moved", name, accounts=2, ledger_rows=3, tokens=501_975
+    )
     with (
         pytest.raises(UsageError, match=r"accounts are in postgresql:///accounts.*: set accounts_url"),
         open_app(config),
@@ -131,11 +133,11 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, t
         pass
     assert (config.data_dir / MOVED).read_text() == name
     assert not (config.data_dir / MOVING).exists()
-    spend(there, 75)
-    assert query(there.accounts_url, "SELECT healthy FROM status_hours") == [(1,)]
-    assert query(there.accounts_url, "SELECT count(*) FROM audit") == [(1,)]
-    assert moving.move_to_file(there) == MoveResult("moved", None, accounts=2, ledger_rows=4, tokens=501_900)
-    with pytest.raises(UsageError, match=r"accounts were moved from there to .*data"), open_app(there):
+    spend(postgres_config, 75)
+    assert query(postgres_config.accounts_url, "SELECT healthy FROM status_hours") == [(1,)]
+    assert query(postgres_config.accounts_url, "SELECT count(*) FROM audit") == [(1,)]
+    assert moving.move_to_file(postgres_config) == MoveResult("moved", None, accounts=2, ledger_rows=4, tokens=501_900)
+    with pytest.raises(UsageError, match=r"accounts were moved from there to .*data"), open_app(postgres_config):
         pass
     assert {path.name for path in config.data_dir.iterdir()} >= {"finapi.db", "secrets"}
     assert not (config.data_dir / MOVED).exists()
@@ -150,43 +152,43 @@ def test_accounts_move_to_postgresql_and_back_with_every_token(config: Config, t
             assert billing.insert_ledger_row(tx, 2, 1, "grant", "2026-01-01") == 5
             tx.run("add_tokens", user_id=2, tokens=1, now="2026-01-01")
     # What was left there does not stand in the way of another move.
-    assert moving.move_to_postgres(there).tokens == 501_901
+    assert moving.move_to_postgres(postgres_config).tokens == 501_901
 
 
 def test_a_move_to_a_place_with_other_accounts_changes_nothing(
-    config: Config, there: Config, node: Callable[..., App]
+    config: Config, postgres_config: Config, node: Callable[..., App]
 ) -> None:
     app = node()
     users.create(app, "eve@example.com", "pro", NOW)
     app.db.close()
     with pytest.raises(UsageError, match="other accounts are there already"):
-        moving.move_to_postgres(there)
-    assert query(there.accounts_url, "SELECT email FROM users") == [("eve@example.com",)]
+        moving.move_to_postgres(postgres_config)
+    assert query(postgres_config.accounts_url, "SELECT email FROM users") == [("eve@example.com",)]
     assert not (config.data_dir / MOVING).exists()
     spend(config, 1)
 
 
-def test_a_move_to_identical_accounts_is_made(config: Config, there: Config) -> None:
-    moving.move_to_postgres(there)
+def test_a_move_to_identical_accounts_is_made(config: Config, postgres_config: Config) -> None:
+    moving.move_to_postgres(postgres_config)
     with closing(db.Database(config.data_dir / "finapi.db")) as file:
         account_moves.set_database(file, config.data_dir, None)
-    assert moving.move_to_postgres(there).tokens == 501_975
+    assert moving.move_to_postgres(postgres_config).tokens == 501_975
 
 
-def test_a_second_move_to_postgresql_names_where_accounts_are(config: Config, there: Config) -> None:
-    moving.move_to_postgres(there)
+def test_a_second_move_to_postgresql_names_where_accounts_are(config: Config, postgres_config: Config) -> None:
+    moving.move_to_postgres(postgres_config)
     with pytest.raises(UsageError, match=r"^accounts are in postgresql:///accounts.* already$"):
-        moving.move_to_postgres(there)
-    spend(there, 1)
+        moving.move_to_postgres(postgres_config)
+    spend(postgres_config, 1)
 
 
-def test_a_move_that_loses_a_row_is_undone(config: Config, there: Config) -> None:
-    url = there.accounts_url
+def test_a_move_that_loses_a_row_is_undone(config: Config, postgres_config: Config) -> None:
+    url = postgres_config.accounts_url
     postgres.Postgres(url).close()
     query(url, "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
     query(url, "CREATE TRIGGER lose BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION lose()")
     with pytest.raises(UsageError, match="what arrived is not what was sent"):
-        moving.move_to_postgres(there)
+        moving.move_to_postgres(postgres_config)
     assert query(url, "SELECT count(*) FROM users") == [(0,)]
     assert (find_mark(url), (config.data_dir / MOVING).exists()) == (None, False)
     spend(config, 1)
@@ -194,73 +196,75 @@ def test_a_move_that_loses_a_row_is_undone(config: Config, there: Config) -> Non
 
 @pytest.mark.parametrize("move", [moving.move_to_postgres, moving.move_to_file])
 def test_balances_that_differ_after_the_copy_undo_the_move(
-    config: Config, there: Config, monkeypatch: pytest.MonkeyPatch, move: Callable[[Config], MoveResult]
+    config: Config, postgres_config: Config, monkeypatch: pytest.MonkeyPatch, move: Callable[[Config], MoveResult]
 ) -> None:
     in_force = config
     if move is moving.move_to_file:
-        moving.move_to_postgres(there)
-        in_force = there
+        moving.move_to_postgres(postgres_config)
+        in_force = postgres_config
     tokens = iter([501_975, 501_974, 501_975])
     with monkeypatch.context() as patched:
         patched.setattr(moving, "_prove_balances", lambda app: next(tokens))
         with pytest.raises(UsageError, match=r"are others; the accounts in .* stay in force"):
-            move(there)
+            move(postgres_config)
     spend(in_force, 1)
-    assert move(there).tokens == 501_974
+    assert move(postgres_config).tokens == 501_974
 
 
-def test_a_move_beside_any_other_process_is_refused(config: Config, there: Config, node: Callable[..., App]) -> None:
-    moving.move_to_postgres(there)
+def test_a_move_beside_any_other_process_is_refused(
+    config: Config, postgres_config: Config, node: Callable[..., App]
+) -> None:
+    moving.move_to_postgres(postgres_config)
     api = node()
     for move in (moving.move_to_file, moving.move_to_postgres):
         with pytest.raises(UsageError, match="another finapi uses the accounts in PostgreSQL; stop every node first"):
-            move(there)
+            move(postgres_config)
     api.db.close()
-    assert moving.move_to_file(there).outcome == "moved"
+    assert moving.move_to_file(postgres_config).outcome == "moved"
 
 
-def test_a_process_cannot_open_accounts_while_they_move(there: Config) -> None:
+def test_a_process_cannot_open_accounts_while_they_move(postgres_config: Config) -> None:
     refusal = pytest.raises(UndecidedMoveError, match="the accounts there are being moved by finapi move")
-    with closing(postgres.Postgres(there.accounts_url, alone=True)), refusal:
-        postgres.Postgres(there.accounts_url)
-    postgres.Postgres(there.accounts_url).close()
+    with closing(postgres.Postgres(postgres_config.accounts_url, alone=True)), refusal:
+        postgres.Postgres(postgres_config.accounts_url)
+    postgres.Postgres(postgres_config.accounts_url).close()
 
 
 def test_two_moves_at_once_are_one_move(
-    config: Config, there: Config, run: Run, monkeypatch: pytest.MonkeyPatch
+    config: Config, postgres_config: Config, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statuses: list[tuple[int, str, str]] = []
     take = postgres.Postgres.copy_from_file
 
     def take_beside_another(store: postgres.Postgres, *values: Any) -> None:
-        statuses.append(run(there, "move", "--to", there.accounts_url))
+        statuses.append(run(postgres_config, "move", "--to", postgres_config.accounts_url))
         take(store, *values)
 
     monkeypatch.setattr(postgres.Postgres, "take", take_beside_another)
-    assert moving.move_to_postgres(there).outcome == "moved"
+    assert moving.move_to_postgres(postgres_config).outcome == "moved"
     assert statuses == [(2, "", f"finapi: {config.data_dir} is held by a running finapi; stop it first\n")]
 
 
-def test_two_directories_do_not_move_into_one_database(config: Config, there: Config, tmp_path: Path) -> None:
+def test_two_directories_do_not_move_into_one_database(config: Config, postgres_config: Config, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    other = replace(make_directory(tmp_path / "other"), accounts_url=there.accounts_url)
-    kill_after(there, moving.move_to_postgres, "arriving")
+    other = replace(make_directory(tmp_path / "other"), accounts_url=postgres_config.accounts_url)
+    kill_after(postgres_config, moving.move_to_postgres, "arriving")
     with pytest.raises(UndecidedMoveError, match=r"the move of accounts there from .*/data is not decided; finish or"):
         moving.move_to_postgres(other)
     spend(replace(other, accounts_url=""), 1)
-    assert moving.move_to_postgres(there).outcome == "moved"
+    assert moving.move_to_postgres(postgres_config).outcome == "moved"
 
 
-def test_the_accounts_of_a_node_on_a_copy_are_not_moved(there: Config) -> None:
+def test_the_accounts_of_a_node_on_a_copy_are_not_moved(postgres_config: Config) -> None:
     with pytest.raises(UsageError, match="a node of the role api has no accounts of its own"):
-        moving.move_to_postgres(replace(there, role="api"))
+        moving.move_to_postgres(replace(postgres_config, role="api"))
 
 
-def test_accounts_that_were_not_moved_are_not_begun_anew(config: Config, there: Config) -> None:
-    with pytest.raises(UsageError, match="accounts are in the data directory"), open_app(there):
+def test_accounts_that_were_not_moved_are_not_begun_anew(config: Config, postgres_config: Config) -> None:
+    with pytest.raises(UsageError, match="accounts are in the data directory"), open_app(postgres_config):
         pass
     with pytest.raises(UsageError, match="accounts are in the data directory already"):
-        moving.move_to_file(there)
+        moving.move_to_file(postgres_config)
     with pytest.raises(UsageError, match="accounts are in the data directory already"):
         moving.move_to_file(config)
 
@@ -461,29 +465,29 @@ class Places:
         """Copy both places, those of ``config`` or those at first, until the block ends."""
         self.number += 1
         source = config or self.config
-        place = self.copies / str(self.number) / "data"
-        shutil.copytree(source.data_dir, place, ignore=shutil.ignore_patterns("*.sock"))
+        data_dir = self.copies / str(self.number) / "data"
+        shutil.copytree(source.data_dir, data_dir, ignore=shutil.ignore_patterns("*.sock"))
         url = self.cluster.create_database(source.accounts_url)
         try:
             # The record of a move says where the other end is.
-            if (place / MOVING).exists():
-                record = json.loads((place / MOVING).read_text())
+            if (data_dir / MOVING).exists():
+                record = json.loads((data_dir / MOVING).read_text())
                 record["database"] = name_of(url)
-                (place / MOVING).write_text(json.dumps(record))
+                (data_dir / MOVING).write_text(json.dumps(record))
             # So does the mark.
             if find_mark(url) is not None:
-                query(url, f"UPDATE finapi_schema SET move_place = '{account_moves.describe_place(place)}'")
-            yield replace(source, data_dir=place, accounts_url=url)
+                query(url, f"UPDATE finapi_schema SET move_place = '{account_moves.describe_place(data_dir)}'")
+            yield replace(source, data_dir=data_dir, accounts_url=url)
         finally:
             self.cluster.drop_database(url)
-            shutil.rmtree(place)
+            shutil.rmtree(data_dir)
 
 
 @pytest.fixture
-def places(cluster: Cluster, there: Config, tmp_path: Path) -> Places:
+def places(cluster: Cluster, postgres_config: Config, tmp_path: Path) -> Places:
     """Accounts in the file, with a debit that a crash left open, and an empty PostgreSQL."""
-    leave_open_debit(replace(there, accounts_url=""))
-    return Places(cluster, there, tmp_path / "copies")
+    leave_open_debit(replace(postgres_config, accounts_url=""))
+    return Places(cluster, postgres_config, tmp_path / "copies")
 
 
 def leave_open_debit(config: Config) -> None:
@@ -572,13 +576,13 @@ def check_nothing_undecided_is_opened(config: Config, situation: Situation, targ
     return True
 
 
-def check_in_force(config: Config, place: str, books: Books, run: Run) -> None:
+def check_in_force(config: Config, location: str, books: Books, run: Run) -> None:
     """Check that one place is in force, with these books, and that ``check`` proves it."""
-    assert open_somewhere(config) == {place}
-    there = look_at(config)
-    assert (there.file if place == "file" else there.postgres) == books
-    assert not there.is_recorded
-    in_force = replace(config, accounts_url="" if place == "file" else config.accounts_url)
+    assert open_somewhere(config) == {location}
+    postgres_config = look_at(config)
+    assert (postgres_config.file if location == "file" else postgres_config.postgres) == books
+    assert not postgres_config.is_recorded
+    in_force = replace(config, accounts_url="" if location == "file" else config.accounts_url)
     status, out, err = run(in_force, "check")
     assert (status, err) == (0, "")
     assert out.startswith("all is well: 2 accounts")
@@ -587,63 +591,63 @@ def check_in_force(config: Config, place: str, books: Books, run: Run) -> None:
 # ---- moves that are resolved in another way
 
 
-def leave_undecided(there: Config, target: str, state: str) -> None:
+def leave_undecided(postgres_config: Config, target: str, state: str) -> None:
     """Kill a move to a target in a state of it."""
     if target == "file":
-        moving.move_to_postgres(there)
-        kill_after(there, moving.move_to_file, state)
+        moving.move_to_postgres(postgres_config)
+        kill_after(postgres_config, moving.move_to_file, state)
     else:
-        kill_after(there, moving.move_to_postgres, state)
+        kill_after(postgres_config, moving.move_to_postgres, state)
 
 
-def test_another_database_does_not_finish_a_move(config: Config, there: Config, cluster: Cluster) -> None:
-    kill_after(there, moving.move_to_postgres, "arriving")
-    other = replace(there, accounts_url=cluster.create_database())
+def test_another_database_does_not_finish_a_move(config: Config, postgres_config: Config, cluster: Cluster) -> None:
+    kill_after(postgres_config, moving.move_to_postgres, "arriving")
+    other = replace(postgres_config, accounts_url=cluster.create_database())
     for move in (moving.move_to_postgres, moving.move_to_file):
         with pytest.raises(UndecidedMoveError, match=r"accounts\d+\?.* is another database; the move of accounts to"):
             move(other)
     assert not query(other.accounts_url, "SELECT 1 FROM users")
     with pytest.raises(UndecidedMoveError):
         spend(config, 1)
-    assert moving.move_to_postgres(there).tokens == 501_975
+    assert moving.move_to_postgres(postgres_config).tokens == 501_975
 
 
-def test_a_move_is_undone_without_the_database_that_it_went_to(config: Config, there: Config) -> None:
-    leave_undecided(there, "postgresql", "arriving")
+def test_a_move_is_undone_without_the_database_that_it_went_to(config: Config, postgres_config: Config) -> None:
+    leave_undecided(postgres_config, "postgresql", "arriving")
     assert moving.move_to_file(config) == MoveResult("undone", None, accounts=2, ledger_rows=3, tokens=501_975)
     spend(config, 5)
     # What arrived is opened by no process, and overwritten by the next move.
     with pytest.raises(UndecidedMoveError, match="the move of accounts there from"):
-        postgres.Postgres(there.accounts_url)
-    assert moving.move_to_postgres(there).tokens == 501_970
+        postgres.Postgres(postgres_config.accounts_url)
+    assert moving.move_to_postgres(postgres_config).tokens == 501_970
 
 
-def test_a_move_that_may_be_decided_is_not_undone_unseen(config: Config, there: Config) -> None:
-    leave_undecided(there, "postgresql", "arriving")
+def test_a_move_that_may_be_decided_is_not_undone_unseen(config: Config, postgres_config: Config) -> None:
+    leave_undecided(postgres_config, "postgresql", "arriving")
     with closing(db.Database(config.data_dir / "finapi.db")) as file:
-        account_moves.set_database(file, config.data_dir, name_of(there.accounts_url))
+        account_moves.set_database(file, config.data_dir, name_of(postgres_config.accounts_url))
     with pytest.raises(UndecidedMoveError, match="set accounts_url to it to find out"):
         moving.move_to_file(config)
-    assert moving.move_to_file(there).outcome == "undone"
+    assert moving.move_to_file(postgres_config).outcome == "undone"
     spend(config, 5)
 
 
-def test_a_move_from_postgresql_asks_for_its_url(config: Config, there: Config) -> None:
-    leave_undecided(there, "file", "leaving")
+def test_a_move_from_postgresql_asks_for_its_url(config: Config, postgres_config: Config) -> None:
+    leave_undecided(postgres_config, "file", "leaving")
     with pytest.raises(UsageError, match=r"^accounts are in postgresql:///accounts.*: set accounts_url to it$"):
         moving.move_to_file(config)
     (config.data_dir / MOVED).unlink()
-    kill_after(there, moving.move_to_file, "recorded")
+    kill_after(postgres_config, moving.move_to_file, "recorded")
     with pytest.raises(UndecidedMoveError, match="; set accounts_url to the database at the other end"):
         moving.move_to_file(config)
-    assert moving.move_to_file(there).outcome == "moved"
+    assert moving.move_to_file(postgres_config).outcome == "moved"
 
 
 DAMAGED = [b"", b'{"id": "1', b"[]", b"\xff\xfe", b'{"id": "1", "target": "mars", "database": "x", "started_at": ""}']
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_damaged_record_keeps_accounts_closed(config: Config, there: Config, run: Run, text: bytes) -> None:
+def test_a_damaged_record_keeps_accounts_closed(config: Config, postgres_config: Config, run: Run, text: bytes) -> None:
     (config.data_dir / MOVING).write_bytes(text)
     for verb in (("user", "list"), ("serve",), ("check",)):
         status, _, err = run(config, *verb)
@@ -651,8 +655,8 @@ def test_a_damaged_record_keeps_accounts_closed(config: Config, there: Config, r
         assert "the file accounts-moving in the data directory is damaged, so a move of accounts is not decided" in err
     with pytest.raises(UndecidedMoveError, match="set accounts_url to the database at the other end"):
         moving.move_to_file(config)
-    assert moving.move_to_postgres(there).tokens == 501_975
-    spend(there, 1)
+    assert moving.move_to_postgres(postgres_config).tokens == 501_975
+    spend(postgres_config, 1)
 
 
 # Target, state of the mark when it was killed, and what each answer comes to.
@@ -668,23 +672,23 @@ STATES = [
 @pytest.mark.parametrize("answer", ["postgresql", "file"])
 @pytest.mark.parametrize(("target", "state", "outcomes"), STATES)
 def test_a_damaged_record_is_inferred_from_both_places(
-    config: Config, there: Config, target: str, state: str, outcomes: dict[str, str | None], answer: str
+    config: Config, postgres_config: Config, target: str, state: str, outcomes: dict[str, str | None], answer: str
 ) -> None:
-    leave_undecided(there, target, state)
+    leave_undecided(postgres_config, target, state)
     (config.data_dir / MOVING).write_bytes(b"")
     move = moving.move_to_postgres if answer == "postgresql" else moving.move_to_file
     if outcomes[answer] is None:
         with pytest.raises(UndecidedMoveError, match="the accounts are in the data directory already; finish"):
-            move(there)
+            move(postgres_config)
         answer, move = "file", moving.move_to_file
-    assert move(there).outcome == outcomes[answer]
-    assert open_somewhere(there) == {answer}
-    spend(there if answer == "postgresql" else config, 25)
-    assert look_at(there).is_recorded is False
+    assert move(postgres_config).outcome == outcomes[answer]
+    assert open_somewhere(postgres_config) == {answer}
+    spend(postgres_config if answer == "postgresql" else config, 25)
+    assert look_at(postgres_config).is_recorded is False
 
 
-def test_a_damaged_record_with_accounts_at_both_places_is_left_to_the_operator(
-    config: Config, there: Config, node: Callable[..., App]
+def test_two_sets_of_accounts_are_left_to_the_operator(
+    config: Config, postgres_config: Config, node: Callable[..., App]
 ) -> None:
     app = node()
     users.create(app, "eve@example.com", "pro", NOW)
@@ -692,28 +696,28 @@ def test_a_damaged_record_with_accounts_at_both_places_is_left_to_the_operator(
     (config.data_dir / MOVING).write_bytes(b"")
     for move in (moving.move_to_postgres, moving.move_to_file):
         with pytest.raises(UsageError, match="both places hold accounts, and nothing says which are in force"):
-            move(there)
+            move(postgres_config)
     assert (config.data_dir / MOVING).exists()
 
 
-def test_a_record_that_was_lost_overwrites_no_accounts_in_force(config: Config, there: Config) -> None:
-    leave_undecided(there, "postgresql", "arriving")
+def test_a_record_that_was_lost_overwrites_no_accounts_in_force(config: Config, postgres_config: Config) -> None:
+    leave_undecided(postgres_config, "postgresql", "arriving")
     (config.data_dir / MOVING).unlink()
     spend(config, 25)
     with pytest.raises(UndecidedMoveError, match="the move of accounts there from"):
-        moving.move_to_file(there)
-    assert moving.move_to_postgres(there).tokens == 501_950
+        moving.move_to_file(postgres_config)
+    assert moving.move_to_postgres(postgres_config).tokens == 501_950
 
 
 def test_a_failure_in_a_move_says_how_to_go_on(
-    config: Config, there: Config, run: Run, monkeypatch: pytest.MonkeyPatch
+    config: Config, postgres_config: Config, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*values: Any) -> None:
         raise postgres.PostgresUnreachableError("server closed the connection unexpectedly")
 
     with monkeypatch.context() as patched:
         patched.setattr(postgres.Postgres, "take", fail)
-        status, out, err = run(config, "move", "--to", there.accounts_url)
+        status, out, err = run(config, "move", "--to", postgres_config.accounts_url)
     assert (status, out) == (1, "")
     assert "closed the connection unexpectedly; the move of accounts to postgresql:///accounts" in err
     assert "is not decided; finish it: finapi move --to postgresql://... (of postgresql:///accounts" in err
@@ -725,60 +729,64 @@ def test_a_failure_in_a_move_says_how_to_go_on(
 # ---- backups
 
 
-def test_a_backup_while_a_move_is_undecided_says_so(config: Config, there: Config, run: Run, tmp_path: Path) -> None:
-    leave_undecided(there, "postgresql", "recorded")
+def test_a_backup_while_a_move_is_undecided_says_so(
+    config: Config, postgres_config: Config, run: Run, tmp_path: Path
+) -> None:
+    leave_undecided(postgres_config, "postgresql", "recorded")
     status, _, err = run(config, "backup", tmp_path / "copy-without-secrets.db")
     assert status == 0
     assert "the copy has the accounts that the file holds now, but the move of accounts to postgresql:///" in err
 
 
-def test_a_backup_says_that_accounts_are_elsewhere(config: Config, there: Config, run: Run, tmp_path: Path) -> None:
-    moving.move_to_postgres(there)
-    for number, settings in enumerate((there, config)):
+def test_a_backup_says_that_accounts_are_elsewhere(
+    config: Config, postgres_config: Config, run: Run, tmp_path: Path
+) -> None:
+    moving.move_to_postgres(postgres_config)
+    for number, settings in enumerate((postgres_config, config)):
         status, out, err = run(settings, "backup", tmp_path / f"copy{number}-without-secrets.db")
         assert status == 0
         assert "accounts are in PostgreSQL: pg_dump --format custom copies them" in err
         assert "without-secrets.db" in out
 
 
-def test_a_restore_waits_for_the_decision(config: Config, there: Config, run: Run, tmp_path: Path) -> None:
+def test_a_restore_waits_for_the_decision(config: Config, postgres_config: Config, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "copy-without-secrets.db"
     assert run(config, "backup", file)[0] == 0
-    leave_undecided(there, "postgresql", "arriving")
+    leave_undecided(postgres_config, "postgresql", "arriving")
     status, _, err = run(config, "restore", file)
     assert status == 2
     assert "is not decided; finish it" in err
-    moving.move_to_postgres(there)
+    moving.move_to_postgres(postgres_config)
     assert run(config, "restore", file)[0] == 0
     # Accounts stay in PostgreSQL, though the backup is of before.
     with pytest.raises(UsageError, match="accounts are in postgresql:///"):
         spend(config, 1)
-    spend(there, 1)
+    spend(postgres_config, 1)
 
 
 def test_a_copy_of_a_file_without_its_accounts_is_not_served(
-    config: Config, there: Config, run: Run, tmp_path: Path
+    config: Config, postgres_config: Config, run: Run, tmp_path: Path
 ) -> None:
-    moving.move_to_postgres(there)
-    spend(there, 75)
+    moving.move_to_postgres(postgres_config)
+    spend(postgres_config, 75)
     file = tmp_path / "copy-with-secrets.db"
-    assert run(there, "backup", file, "--with-secrets")[0] == 0
+    assert run(postgres_config, "backup", file, "--with-secrets")[0] == 0
     other = replace(config, data_dir=tmp_path / "other")
     assert run(other, "restore", file)[0] == 0
     # Its accounts are those of before the move: served, they would be a second ledger.
     with pytest.raises(UsageError, match=r"accounts are in postgresql:///accounts.*: set accounts_url"):
         spend(other, 1)
-    spend(replace(there, data_dir=other.data_dir), 1)
+    spend(replace(postgres_config, data_dir=other.data_dir), 1)
 
 
 def test_a_backup_with_old_accounts_replaces_none_in_force(
-    config: Config, there: Config, run: Run, tmp_path: Path
+    config: Config, postgres_config: Config, run: Run, tmp_path: Path
 ) -> None:
-    moving.move_to_postgres(there)
-    spend(there, 75)
+    moving.move_to_postgres(postgres_config)
+    spend(postgres_config, 75)
     file = tmp_path / "copy-without-secrets.db"
-    assert run(there, "backup", file)[0] == 0
-    moving.move_to_file(there)
+    assert run(postgres_config, "backup", file)[0] == 0
+    moving.move_to_file(postgres_config)
     status, _, err = run(config, "restore", file)
     assert status == 2
     assert "the backup was made while accounts were in postgresql:///accounts" in err
@@ -789,20 +797,20 @@ def test_a_backup_with_old_accounts_replaces_none_in_force(
 # ---- processes that run
 
 
-def test_a_node_answers_503_while_its_accounts_are_elsewhere(there: Config, node: Callable[..., App]) -> None:
-    moving.move_to_postgres(there)
+def test_a_node_answers_503_while_its_accounts_are_elsewhere(postgres_config: Config, node: Callable[..., App]) -> None:
+    moving.move_to_postgres(postgres_config)
     api = node()
     with api.accounts.read() as tx:
         assert tx.find_value("any_user_or_invite") == 1
     # Its connections break, and the operator takes it for stopped.
     api.accounts._idle_connections.pop().close()  # type: ignore[attr-defined]
-    kill_after(there, moving.move_to_file, "leaving")
+    kill_after(postgres_config, moving.move_to_file, "leaving")
     with (
         pytest.raises(postgres.PostgresUnreachableError, match=r"accounts from there to .* is not decided"),
         api.accounts.read(),
     ):
         pass
-    moving.move_to_postgres(there)
+    moving.move_to_postgres(postgres_config)
     with api.accounts.read() as tx:
         assert tx.find_value("any_user_or_invite") == 1
 
@@ -810,20 +818,24 @@ def test_a_node_answers_503_while_its_accounts_are_elsewhere(there: Config, node
 # ---- what is said
 
 
-def test_the_verb_names_no_password(config: Config, there: Config, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = there.accounts_url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
-    name = name_of(there.accounts_url)
+def test_the_verb_names_no_password(
+    config: Config, postgres_config: Config, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_config.accounts_url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
+    name = name_of(postgres_config.accounts_url)
     counts = "2 accounts with 3 rows of the ledger and 501,975 tokens"
     line = f"{counts} are in {name}, proven; set FINAPI_ACCOUNTS_URL to its URL\n"
     assert run(config, "move", "--to", url) == (0, line, "")
     status, out, _ = run(replace(config, accounts_url=url), "move", "--to", "file", "--json")
     assert status == 0
-    said = {"accounts": 2, "ledger_rows": 3, "outcome": "moved", "to": str(config.data_dir), "tokens": 501_975}
-    assert json.loads(out) == said
-    kill_after(replace(there, accounts_url=url), moving.move_to_postgres, "arriving")
+    summary = {"accounts": 2, "ledger_rows": 3, "outcome": "moved", "to": str(config.data_dir), "tokens": 501_975}
+    assert json.loads(out) == summary
+    kill_after(replace(postgres_config, accounts_url=url), moving.move_to_postgres, "arriving")
     written = config.data_dir / MOVING
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
-    assert "hunter2" not in written.read_text() + "".join(map(str, query(there.accounts_url, "TABLE finapi_schema")))
+    assert "hunter2" not in written.read_text() + "".join(
+        map(str, query(postgres_config.accounts_url, "TABLE finapi_schema"))
+    )
     for verb in (("check",), ("user", "list"), ("doctor",)):
         assert "hunter2" not in "".join(map(str, run(replace(config, accounts_url=url), *verb)))
     status, out, _ = run(config, "move", "--to", "file")
@@ -856,26 +868,26 @@ def test_a_password_with_special_characters_is_not_repeated(config: Config, run:
     assert not (config.data_dir / MOVING).exists()
 
 
-@pytest.mark.parametrize("to", ["", "postgres", "mysql://ann:hunter2@h/d", "FILE"])
-def test_a_place_that_accounts_cannot_move_to_is_refused(config: Config, run: Run, to: str) -> None:
-    assert run(config, "move", "--to", to) == (2, "", "finapi: --to: must be file, or begin with postgresql://\n")
+@pytest.mark.parametrize("target", ["", "postgres", "mysql://ann:hunter2@h/d", "FILE"])
+def test_a_place_that_accounts_cannot_move_to_is_refused(config: Config, run: Run, target: str) -> None:
+    assert run(config, "move", "--to", target) == (2, "", "finapi: --to: must be file, or begin with postgresql://\n")
 
 
-def test_doctor_says_where_accounts_are(config: Config, there: Config) -> None:
+def test_doctor_says_where_accounts_are(config: Config, postgres_config: Config) -> None:
     def look(settings: Config) -> tuple[str, str]:
-        (finding,) = [one for one in doctor.list_findings(settings, SystemClock()) if one["check"] == "accounts"]
+        (finding,) = [row for row in doctor.list_findings(settings, SystemClock()) if row["check"] == "accounts"]
         return finding["state"], finding["found"]
 
-    name = name_of(there.accounts_url)
+    name = name_of(postgres_config.accounts_url)
     assert look(config) == ("ok", "they are in the data directory")
-    assert look(there) == ("ok", f"{name} answers, and holds no accounts yet")
-    moving.move_to_postgres(there)
-    assert look(there) == ("ok", f"they are in {name}, which answers")
+    assert look(postgres_config) == ("ok", f"{name} answers, and holds no accounts yet")
+    moving.move_to_postgres(postgres_config)
+    assert look(postgres_config) == ("ok", f"they are in {name}, which answers")
     assert look(config) == ("wrong", f"they are in {name}, and accounts_url is not set")
-    moving.move_to_file(there)
-    state, found = look(there)
+    moving.move_to_file(postgres_config)
+    state, detail = look(postgres_config)
     assert state == "wrong"
-    assert found.startswith(f"{name}: accounts were moved from there to ")
-    state, found = look(replace(config, accounts_url="postgresql:///x?host=/nowhere"))
+    assert detail.startswith(f"{name}: accounts were moved from there to ")
+    state, detail = look(replace(config, accounts_url="postgresql:///x?host=/nowhere"))
     assert state == "wrong"
-    assert found.startswith("postgresql:///x?host=/nowhere cannot be used: ")
+    assert detail.startswith("postgresql:///x?host=/nowhere cannot be used: ")

@@ -94,7 +94,7 @@ killing = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExcept
 
 def kill(name: str) -> None:
     """End a thread of this process, wherever it stands."""
-    (thread,) = [one for one in threading.enumerate() if one.name == name]
+    (thread,) = [thread_found for thread_found in threading.enumerate() if thread_found.name == name]
     assert thread.ident is not None
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
     thread.join(10.0)
@@ -109,11 +109,11 @@ def test_every_name_of_the_contract_is_a_part_that_runs(service: Service) -> Non
     assert document["overall"] == "operational"
 
 
-def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Service) -> None:
+def test_prometheus_reads_the_figures_of_a_running_server(service: Service) -> None:
     service.polled()
     text = process.get(("127.0.0.1", service.server.port), "/metrics").body.decode()
-    found = {family.name: family.samples for family in text_string_to_metric_families(text)}
-    assert {sample.labels["worker"]: sample.value for sample in found["finapi_worker_up"]} == dict.fromkeys(
+    samples_by_name = {family.name: family.samples for family in text_string_to_metric_families(text)}
+    assert {sample.labels["worker"]: sample.value for sample in samples_by_name["finapi_worker_up"]} == dict.fromkeys(
         (
             "archive-ledger",
             "close-debits",
@@ -133,15 +133,17 @@ def test_the_figures_of_a_running_server_are_what_prometheus_reads(service: Serv
         ),
         1.0,
     )
-    up = {sample.labels["service"]: sample.value for sample in found["finapi_service_up"]}
+    up = {sample.labels["service"]: sample.value for sample in samples_by_name["finapi_service_up"]}
     assert up == {name: 1.0 for name in status.SERVICES if name not in status.ALIASES}
-    queues = {sample.labels["queue"] for sample in found["finapi_queue_depth"]}
+    queues = {sample.labels["queue"] for sample in samples_by_name["finapi_queue_depth"]}
     assert queues == {"http", "ingest", "mail", "webhooks"}
-    feeds = {sample.labels["feed"]: sample.value for sample in found["finapi_feed_connections"]}
+    feeds = {sample.labels["feed"]: sample.value for sample in samples_by_name["finapi_feed_connections"]}
     assert feeds == dict.fromkeys(("main-api", "insider-api", "13f-live"), 0.0)
-    asked = {sample.labels["outcome"]: sample.value for sample in found["finapi_edgar_requests"]}
-    assert asked.keys() == {"missing"}
-    assert asked["missing"] >= 1
+    requests_by_outcome = {
+        sample.labels["outcome"]: sample.value for sample in samples_by_name["finapi_edgar_requests"]
+    }
+    assert requests_by_outcome.keys() == {"missing"}
+    assert requests_by_outcome["missing"] >= 1
 
 
 def test_what_is_switched_off_is_absent_and_has_an_empty_history(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_what_is_switched_off_is_absent_and_has_an_empty_history(tmp_path: Path)
         assert history == {"sec_worker": []}
 
 
-def test_an_archive_that_goes_away_takes_the_gateway_down_until_it_is_back(service: Service) -> None:
+def test_the_gateway_is_down_while_its_archive_is_away(service: Service) -> None:
     service.polled()
     service.archive.rename(service.archive.with_suffix(".away"))
     service.clock.advance(1)
@@ -171,12 +173,12 @@ def test_an_archive_that_goes_away_takes_the_gateway_down_until_it_is_back(servi
 def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.polled()
     hangs, goes_on = threading.Event(), threading.Event()
-    read = Gateway._read
+    read_method = Gateway._read
 
     def wait(gateway: Gateway, directory: Path, path: str) -> FetchResult:
         hangs.set()
         goes_on.wait(20)
-        return read(gateway, directory, path)
+        return read_method(gateway, directory, path)
 
     monkeypatch.setattr(Gateway, "_read", wait)
     try:
@@ -199,7 +201,7 @@ def test_a_poller_whose_thread_ends_is_down_at_the_next_round(service: Service) 
     assert service.reason("sec_worker") == "its thread has ended"
 
 
-def test_a_poller_that_fails_in_the_store_is_down_until_it_does_not(service: Service) -> None:
+def test_a_poller_is_down_while_it_fails_in_the_store(service: Service) -> None:
     service.polled()
     service.server.app.db._writer.execute("ALTER TABLE poll_state RENAME TO gone")
     try:
@@ -211,7 +213,7 @@ def test_a_poller_that_fails_in_the_store_is_down_until_it_does_not(service: Ser
 
 @killing
 @pytest.mark.parametrize("thread", ["mail", "webhooks", "feeds", "sniper"])
-def test_a_thread_beside_the_interface_that_ends_takes_the_interface_down(service: Service, thread: str) -> None:
+def test_the_interface_is_down_when_a_thread_of_it_ends(service: Service, thread: str) -> None:
     service.polled()
     with connect(f"ws://127.0.0.1:{service.server.port}/ws/main-api"):  # begins the feeds
         kill(f"finapi-{thread}")
@@ -222,16 +224,14 @@ def test_a_thread_beside_the_interface_that_ends_takes_the_interface_down(servic
     assert 'finapi_worker_up{worker="poll"} 1\n' in metrics
 
 
-def test_pages_whose_threads_are_all_held_are_down_until_they_are_free(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_are_down_while_all_their_threads_are_busy(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.polled()
-    held, busy, release = page_layout.build_html_response, threading.Semaphore(0), threading.Event()
+    build_response, busy, release = page_layout.build_html_response, threading.Semaphore(0), threading.Event()
 
     def hang(data: bytes, code: int = 200, *, secret: bool = False) -> Any:
         busy.release()
         release.wait(30.0)
-        return held(data, code, secret=secret)
+        return build_response(data, code, secret=secret)
 
     address = ("127.0.0.1", service.server.port)
     monkeypatch.setattr(page_layout, "build_html_response", hang)
@@ -269,7 +269,7 @@ def test_pages_that_fail_take_the_frontend_down_and_nothing_else(
     assert service.down(0) == set()
 
 
-def test_a_store_without_its_insiders_is_down_under_both_names_until_they_are_back(service: Service) -> None:
+def test_a_store_without_insiders_is_down_under_both_names(service: Service) -> None:
     service.polled()
     writer = service.server.app.db._writer
     writer.execute("PRAGMA legacy_alter_table = ON")
@@ -285,16 +285,16 @@ def test_a_store_without_its_insiders_is_down_under_both_names_until_they_are_ba
     assert service.down(0) == set()
 
 
-def test_a_store_that_another_process_holds_is_down_until_it_lets_go(service: Service) -> None:
+def test_a_store_is_down_while_another_process_locks_it(service: Service) -> None:
     service.polled()
     holder = Database(service.server.app.config.data_dir / "finapi.db")
     holder._writer.execute("BEGIN IMMEDIATE")
-    held = threading.Timer(DEADLINE + 0.3, lambda: holder._writer.execute("ROLLBACK"))
-    held.start()
+    unlock_timer = threading.Timer(DEADLINE + 0.3, lambda: holder._writer.execute("ROLLBACK"))
+    unlock_timer.start()
     try:
         assert {"postgres_db"} <= service.down(1)
     finally:
-        held.join()
+        unlock_timer.join()
         holder.close()
     service.clock.advance(60)
     service.polled()

@@ -28,9 +28,9 @@ HOUR, DAY = 3600, 86_400
 MIDNIGHT = int(datetime(2026, 1, 31, tzinfo=UTC).timestamp())
 
 
-def put(app: App, service: str, tick: int, found: str = "healthy", ms: int = 0) -> None:
+def put(app: App, service: str, tick: int, outcome: str = "healthy", ms: int = 0) -> None:
     app.db._writer.execute(
-        "INSERT INTO status_checks (service, tick, class, ms) VALUES (?, ?, ?, ?)", (service, tick, found, ms)
+        "INSERT INTO status_checks (service, tick, class, ms) VALUES (?, ?, ?, ?)", (service, tick, outcome, ms)
     )
 
 
@@ -38,8 +38,8 @@ def history(app: App, service: str | None = "redis", days: int = 30, resolution:
     return status.build_history(app, service, days, resolution, NOW)
 
 
-def starts(app: App, **asked: Any) -> list[str]:
-    return [bucket["timestamp"] for bucket in history(app, **asked)["history"]["redis"]]
+def starts(app: App, **parameters: Any) -> list[str]:
+    return [bucket["timestamp"] for bucket in history(app, **parameters)["history"]["redis"]]
 
 
 # ---- overall
@@ -71,7 +71,7 @@ def test_a_part_with_two_names_is_one_part(app: App) -> None:
     watchdog.run_round(app, NOW)
     document = status.build_status(app, NOW)
     assert document["overall"] == "partial_outage"
-    assert {one["name"]: one["status"] for one in document["services"]} == {
+    assert {service["name"]: service["status"] for service in document["services"]} == {
         "insider_api": "down",
         "insider_module": "down",
         "redis": "operational",
@@ -80,12 +80,12 @@ def test_a_part_with_two_names_is_one_part(app: App) -> None:
 
 
 def test_nothing_is_called_healthy_before_anybody_has_looked(app: App) -> None:
-    with pytest.raises(ApiError) as found:
+    with pytest.raises(ApiError) as answer:
         status.build_status(app, NOW)
-    assert (found.value.code, found.value.headers) == ("UNAVAILABLE", {"Retry-After": "1"})
+    assert (answer.value.code, answer.value.headers) == ("UNAVAILABLE", {"Retry-After": "1"})
 
 
-def test_uptime_is_the_share_of_healthy_checks_over_the_days_of_the_history(app: App) -> None:
+def test_uptime_is_the_share_of_healthy_checks(app: App) -> None:
     app.health.probes["redis"] = lambda: None
     put(app, "redis", MIDNIGHT - 30 * DAY, "down")  # the day before
     put(app, "redis", MIDNIGHT - 29 * DAY, "down")
@@ -122,8 +122,8 @@ def test_freshness_is_what_came_in_last_and_what_waits(app: App) -> None:
 
 
 def test_a_bucket_has_counts_share_and_mean(app: App) -> None:
-    for minute, (found, ms) in enumerate([("healthy", 10), ("healthy", 20), ("degraded", 1001), ("down", 5000)]):
-        put(app, "redis", MIDNIGHT + 60 * minute, found, ms)
+    for minute, (answer, ms) in enumerate([("healthy", 10), ("healthy", 20), ("degraded", 1001), ("down", 5000)]):
+        put(app, "redis", MIDNIGHT + 60 * minute, answer, ms)
     expected = {
         "timestamp": "2026-01-31T00:00:00.000Z",
         "total_checks": 4,
@@ -158,13 +158,17 @@ def test_days_are_utc_days_and_today_is_the_last(app: App) -> None:
 def test_hours_are_the_last_24_of_each_day_asked_for(app: App) -> None:
     for hours in range(24 * 9):
         put(app, "redis", MIDNIGHT + 12 * HOUR - hours * HOUR)
-    found = starts(app, days=7, resolution="hourly")
-    assert (len(found), found[0], found[-1]) == (168, "2026-01-24T13:00:00.000Z", "2026-01-31T12:00:00.000Z")
+    bucket_starts = starts(app, days=7, resolution="hourly")
+    assert (len(bucket_starts), bucket_starts[0], bucket_starts[-1]) == (
+        168,
+        "2026-01-24T13:00:00.000Z",
+        "2026-01-31T12:00:00.000Z",
+    )
     assert len(starts(app, days=1, resolution="hourly")) == 24
     assert len(starts(app, days=90)) == 10
 
 
-def test_buckets_stand_oldest_first_whatever_order_they_were_made_in(app: App) -> None:
+def test_buckets_are_ordered_oldest_first(app: App) -> None:
     for day in (3, 0, 2, 1):
         put(app, "redis", MIDNIGHT - day * DAY)
     assert starts(app) == sorted(starts(app))
@@ -185,29 +189,29 @@ def test_a_bucket_of_the_future_is_not_shown(app: App) -> None:
 
 
 @pytest.mark.parametrize(("days", "clamped"), [(8, False), (9, True), (30, True), (90, True)])
-def test_hours_are_clamped_to_days_above_200_buckets_with_a_warning(app: App, days: int, clamped: bool) -> None:
+def test_hours_become_days_above_200_buckets_with_a_warning(app: App, days: int, clamped: bool) -> None:
     put(app, "redis", MIDNIGHT + HOUR)
-    found = history(app, days=days, resolution="hourly")
-    assert found["days"] == days
+    answer = history(app, days=days, resolution="hourly")
+    assert answer["days"] == days
     if clamped:
-        assert found["resolution"] == "daily"
-        assert found["meta"]["warning"] == (
+        assert answer["resolution"] == "daily"
+        assert answer["meta"]["warning"] == (
             f"hourly over {days} days would be {days * 24} buckets, more than 200: daily is answered"
         )
-        assert found["history"]["redis"][0]["timestamp"] == "2026-01-31T00:00:00.000Z"
+        assert answer["history"]["redis"][0]["timestamp"] == "2026-01-31T00:00:00.000Z"
     else:
-        assert (found["resolution"], found["meta"]["warning"]) == ("hourly", None)
-        assert found["history"]["redis"][0]["timestamp"] == "2026-01-31T01:00:00.000Z"
+        assert (answer["resolution"], answer["meta"]["warning"]) == ("hourly", None)
+        assert answer["history"]["redis"][0]["timestamp"] == "2026-01-31T01:00:00.000Z"
 
 
-def test_without_a_service_all_that_run_or_ran_are_there_in_the_contracts_order(app: App) -> None:
+def test_without_a_service_all_are_listed_in_contract_order(app: App) -> None:
     app.health.probes.update(postgres_db=lambda: None, main_api=lambda: None)
     watchdog.run_round(app, NOW)
     put(app, "sec_13f_worker", MIDNIGHT)
-    found = history(app, None)
+    answer = history(app, None)
     names = ["main_api", "postgres_db", "sec_13f_worker", "13f_worker", "sec_watchdog"]
-    assert list(found["history"]) == found["meta"]["services_included"] == names
-    assert found["history"]["13f_worker"] == found["history"]["sec_13f_worker"]
+    assert list(answer["history"]) == answer["meta"]["services_included"] == names
+    assert answer["history"]["13f_worker"] == answer["history"]["sec_13f_worker"]
 
 
 @pytest.mark.parametrize("service", TWELVE)
@@ -231,9 +235,9 @@ def test_a_configured_target_has_a_history(make_app: Callable[..., App]) -> None
 
 @pytest.mark.parametrize("service", ["nonsense", "", "Redis", "redis ", "shop", "status_days", "all"])
 def test_an_unknown_service_is_refused_with_those_that_there_are(app: App, service: str) -> None:
-    with pytest.raises(ApiError) as found:
+    with pytest.raises(ApiError) as answer:
         history(app, service)
-    assert (found.value.code, found.value.details) == ("INVALID_PARAM", {"param": "service", "allowed": list(TWELVE)})
+    assert (answer.value.code, answer.value.details) == ("INVALID_PARAM", {"param": "service", "allowed": list(TWELVE)})
 
 
 # ---- rounding
@@ -264,7 +268,7 @@ def test_shares_are_rounded_as_the_spec_writes_it(healthy: int, checks: int, exp
     assert status.compute_uptime_percent(healthy, checks) == expected
 
 
-def test_every_half_of_a_full_hour_or_day_is_within_half_a_hundredth() -> None:
+def test_rounding_is_within_half_a_hundredth() -> None:
     from decimal import Decimal
 
     for checks in (32, 60, 160, 800, 1440):
@@ -276,7 +280,7 @@ def test_every_half_of_a_full_hour_or_day_is_within_half_a_hundredth() -> None:
 # ---- speed
 
 
-def test_ninety_days_of_twelve_services_are_looked_up_in_a_few_thousand_steps(app: App) -> None:
+def test_ninety_days_of_twelve_services_take_few_sqlite_steps(app: App) -> None:
     """Not timed here (``tests/bench`` does): the work is bounded by the rows that are answered."""
     rows = [
         (service, MIDNIGHT - day * DAY, 1440, 1439, 1, 0, 1440 * 12)
@@ -291,13 +295,13 @@ def test_ninety_days_of_twelve_services_are_looked_up_in_a_few_thousand_steps(ap
         return 0
 
     app.db._writer.set_progress_handler(step, 100)
-    found = history(app, None, days=90)
+    answer = history(app, None, days=90)
     app.db._writer.set_progress_handler(None, 0)
-    assert [len(buckets) for buckets in found["history"].values()] == [90] * 12
+    assert [len(buckets) for buckets in answer["history"].values()] == [90] * 12
     assert steps * 100 < 40 * 90 * 10
 
 
-def test_the_overall_time_is_measured_by_a_clock_that_tests_may_move(app: App, clock: FixedClock) -> None:
+def test_the_overall_time_follows_the_test_clock(app: App, clock: FixedClock) -> None:
     app.health.probes["redis"] = lambda: clock.advance(1.5)
     watchdog.run_round(app, NOW)
     (bucket,) = history(app, resolution="hourly", days=1)["history"]["redis"]

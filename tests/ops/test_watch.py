@@ -21,10 +21,10 @@ def works() -> None:
 
 def finds(*troubles: ProbeError | Exception | None) -> Probe:
     """A probe that finds these, one at each call."""
-    left = list(troubles)
+    remaining = list(troubles)
 
     def probe() -> None:
-        trouble = left.pop(0)
+        trouble = remaining.pop(0)
         if trouble is not None:
             raise trouble
 
@@ -33,10 +33,10 @@ def finds(*troubles: ProbeError | Exception | None) -> Probe:
 
 @pytest.fixture
 def checks(clock: FixedClock) -> Iterator[HealthChecker]:
-    made = HealthChecker(clock.monotonic, DEADLINE)
-    yield made
-    made.close()
-    made.join(30.0)
+    checker = HealthChecker(clock.monotonic, DEADLINE)
+    yield checker
+    checker.close()
+    checker.join(30.0)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("finapi-check")]
 
 
@@ -54,11 +54,11 @@ def test_a_probe_that_returns_is_an_answer(checks: HealthChecker) -> None:
 
 def test_a_thread_that_still_ends_is_not_waited_for(checks: HealthChecker, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
-    made: list[threading.Thread] = []
+    threads: list[threading.Thread] = []
 
     class Lingering(threading.Thread):
         def run(self) -> None:
-            made.append(self)
+            threads.append(self)
             super().run()
             release.wait(30.0)
 
@@ -66,11 +66,11 @@ def test_a_thread_that_still_ends_is_not_waited_for(checks: HealthChecker, monke
     for _ in range(3):
         assert checks.check_all({"a": works}) == {"a": CheckResult("answered", 0)}
     release.set()
-    for thread in made:
+    for thread in threads:
         thread.join(30.0)
 
 
-def test_a_thread_that_cannot_be_had_leaves_the_check_to_the_next_round(
+def test_without_a_thread_a_check_waits_for_the_next_round(
     checks: HealthChecker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(thread: threading.Thread) -> None:
@@ -108,11 +108,9 @@ def test_the_table_has_every_outcome() -> None:
     assert set(HEALTH_BY_OUTCOME) == {"answered", "recovered", "refused", "timeout", "failing", "wrong"}
 
 
-def test_an_answer_after_a_second_is_degraded_and_says_how_long_it_took(
-    checks: HealthChecker, clock: FixedClock
-) -> None:
-    found = checks.check_all({"a": lambda: clock.advance(1.0)})["a"]
-    assert (found, found.health) == (CheckResult("answered", 1000, "answered after 1000 ms"), "degraded")
+def test_an_answer_after_a_second_is_degraded_with_its_time(checks: HealthChecker, clock: FixedClock) -> None:
+    result = checks.check_all({"a": lambda: clock.advance(1.0)})["a"]
+    assert (result, result.health) == (CheckResult("answered", 1000, "answered after 1000 ms"), "degraded")
 
 
 def test_a_part_that_times_itself_is_believed(checks: HealthChecker) -> None:
@@ -123,8 +121,8 @@ def test_a_part_that_times_itself_is_believed(checks: HealthChecker) -> None:
 
 
 def test_a_5xx_that_is_gone_at_the_second_try_has_recovered(checks: HealthChecker) -> None:
-    found = checks.check_all({"a": finds(ProbeError("failing", "answered 503"), None)})["a"]
-    assert (found, found.health) == (CheckResult("recovered", 0, "answered 503"), "degraded")
+    result = checks.check_all({"a": finds(ProbeError("failing", "answered 503"), None)})["a"]
+    assert (result, result.health) == (CheckResult("recovered", 0, "answered 503"), "degraded")
 
 
 def test_a_5xx_twice_is_down(checks: HealthChecker) -> None:
@@ -158,9 +156,9 @@ def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: HealthChecker, 
 
 def test_many_parts_that_hang_take_one_deadline_together(checks: HealthChecker, hang: Callable[[], None]) -> None:
     began = time.monotonic()
-    found = checks.check_all({str(number): hang for number in range(12)})
-    assert {one.outcome for one in found.values()} == {"timeout"}
-    assert len(found) == 12
+    results = checks.check_all({str(number): hang for number in range(12)})
+    assert {result.outcome for result in results.values()} == {"timeout"}
+    assert len(results) == 12
     assert time.monotonic() - began < 6 * DEADLINE  # one after another they would take 12
 
 
@@ -171,7 +169,7 @@ def test_no_second_check_is_started_behind_one_that_hangs(checks: HealthChecker,
     assert threading.active_count() == before + 1
 
 
-def test_what_comes_back_too_late_is_no_finding_of_the_next_round(checks: HealthChecker) -> None:
+def test_a_late_answer_does_not_count_in_the_next_round(checks: HealthChecker) -> None:
     release = threading.Event()
 
     def slow() -> None:
@@ -184,16 +182,16 @@ def test_what_comes_back_too_late_is_no_finding_of_the_next_round(checks: Health
     assert checks.check_all({"a": works})["a"] == CheckResult("answered", 0)
 
 
-def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: Callable[[], None]) -> None:
+def test_a_stop_leaves_out_checks_that_have_not_returned(hang: Callable[[], None]) -> None:
     checks = HealthChecker(FixedClock().monotonic, 30.0)
-    asked = threading.Event()
+    started = threading.Event()
 
     def asked_and_hangs() -> None:
-        asked.set()
+        started.set()
         hang()
 
     def stop() -> None:
-        asked.wait(30.0)
+        started.wait(30.0)
         checks.close()
 
     thread = threading.Thread(target=stop)
@@ -206,22 +204,24 @@ def test_a_stop_waits_for_no_check_and_leaves_out_what_did_not_come_back(hang: C
 
 
 def test_what_is_kept_is_made_once_in_its_time() -> None:
-    made = iter("abc")
-    kept: TimedCache[str] = TimedCache(30.0)
-    assert [kept.get(now, lambda: next(made)) for now in (0.0, 29.999, 30.0, 59.0, 60.0)] == list("aabbc")
+    computed_values = iter("abc")
+    timed_cache: TimedCache[str] = TimedCache(30.0)
+    assert [timed_cache.get(now, lambda: next(computed_values)) for now in (0.0, 29.999, 30.0, 59.0, 60.0)] == list(
+        "aabbc"
+    )
 
 
 def test_what_is_dropped_is_made_anew() -> None:
-    made = iter("ab")
-    kept: TimedCache[str] = TimedCache(30.0)
-    assert kept.get(0.0, lambda: next(made)) == "a"
-    kept.clear()
-    assert kept.get(0.0, lambda: next(made)) == "b"
+    computed_values = iter("ab")
+    timed_cache: TimedCache[str] = TimedCache(30.0)
+    assert timed_cache.get(0.0, lambda: next(computed_values)) == "a"
+    timed_cache.clear()
+    assert timed_cache.get(0.0, lambda: next(computed_values)) == "b"
 
 
-def test_a_maker_that_fails_keeps_nothing_not_even_the_value_before() -> None:
-    kept: TimedCache[str] = TimedCache(30.0)
-    assert kept.get(0.0, lambda: "a") == "a"
+def test_a_failed_computation_drops_the_cached_value() -> None:
+    timed_cache: TimedCache[str] = TimedCache(30.0)
+    assert timed_cache.get(0.0, lambda: "a") == "a"
     with pytest.raises(ZeroDivisionError):
-        kept.get(30.0, lambda: str(1 // 0))
-    assert kept.get(30.0, lambda: "b") == "b"
+        timed_cache.get(30.0, lambda: str(1 // 0))
+    assert timed_cache.get(30.0, lambda: "b") == "b"

@@ -101,9 +101,7 @@ def test_a_round_counts_every_part_and_the_watchdog_itself(app: App, part: Part)
     assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
 
 
-def test_a_step_makes_the_round_of_its_tick_once_and_waits_for_the_next(
-    app: App, part: Part, clock: FixedClock
-) -> None:
+def test_a_step_runs_one_round_for_each_tick(app: App, part: Part, clock: FixedClock) -> None:
     assert watchdog.run_watchdog_step(app) == 60.0
     clock.advance(20)
     assert watchdog.run_watchdog_step(app) == 40.0
@@ -123,9 +121,7 @@ def test_the_interval_is_a_setting(make_app: Callable[..., App], clock: FixedClo
     assert len(checks(app)) == 1
 
 
-def test_two_rounds_in_a_tick_count_once_but_the_later_one_is_how_it_stands(
-    app: App, part: Part, clock: FixedClock
-) -> None:
+def test_the_later_of_two_rounds_in_a_tick_is_the_state(app: App, part: Part, clock: FixedClock) -> None:
     watchdog.run_round(app, NOW)
     part.stop()
     clock.advance(59)
@@ -144,7 +140,7 @@ def test_two_rounds_at_once_count_once(app: App, part: Part) -> None:
     assert buckets(app, "status_days") == [(NOON - 12 * 3600, 1, 1, 0, 0, 0)]
 
 
-def test_ticks_that_were_missed_are_counted_as_missed_and_not_made_up(app: App, part: Part, clock: FixedClock) -> None:
+def test_missed_ticks_are_counted_as_missed(app: App, part: Part, clock: FixedClock) -> None:
     watchdog.run_watchdog_step(app)
     clock.advance(5 * 60)
     watchdog.run_watchdog_step(app)
@@ -175,7 +171,7 @@ def test_rounds_of_a_second_that_come_in_time_miss_none(make_app: Callable[..., 
         assert standing(app, "sec_watchdog") == expected
 
 
-def test_a_watchdog_that_is_stuck_is_down_though_it_cannot_say_so(app: App, part: Part, clock: FixedClock) -> None:
+def test_a_stuck_watchdog_is_shown_as_down(app: App, part: Part, clock: FixedClock) -> None:
     watchdog.run_round(app, clock.now())
     clock.advance(60 + 5 + 1)
     assert status.get_components(app)["sec_watchdog"].status == "operational"
@@ -212,7 +208,7 @@ def test_a_clock_that_is_put_back_counts_no_tick_twice(movable: App) -> None:
     assert buckets(movable, "status_hours", "sec_watchdog")[0][:5] == (NOON, 12, 12, 0, 0)
 
 
-def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable: App) -> None:
+def test_a_clock_jump_ahead_neither_adds_nor_misses_ticks(movable: App) -> None:
     clock: Any = movable.clock
     watchdog.run_watchdog_step(movable)
     clock.advance(60)
@@ -227,7 +223,7 @@ def test_a_clock_that_jumps_ahead_invents_no_tick_and_calls_none_missed(movable:
     assert standing(movable, "sec_watchdog") == "operational"
 
 
-def test_a_clock_that_is_decades_ahead_for_a_while_costs_no_history(movable: App) -> None:
+def test_a_clock_decades_ahead_for_a_while_loses_no_history(movable: App) -> None:
     clock: Any = movable.clock
     watchdog.run_watchdog_step(movable)
     for hour in range(3):
@@ -237,8 +233,8 @@ def test_a_clock_that_is_decades_ahead_for_a_while_costs_no_history(movable: App
     clock.put(NOW + timedelta(minutes=1))
     watchdog.run_watchdog_step(movable)
     assert buckets(movable, "status_hours")[0] == (NOON, 2, 2, 0, 0, 0)
-    found = status.build_history(movable, "redis", 90, "daily", clock.now())["history"]["redis"]
-    assert [(row["timestamp"], row["total_checks"]) for row in found] == [("2026-01-31T00:00:00.000Z", 2)]
+    daily_buckets = status.build_history(movable, "redis", 90, "daily", clock.now())["history"]["redis"]
+    assert [(row["timestamp"], row["total_checks"]) for row in daily_buckets] == [("2026-01-31T00:00:00.000Z", 2)]
 
 
 @pytest.fixture
@@ -272,9 +268,7 @@ def test_a_restart_within_a_tick_counts_it_once(start: Callable[[], App], clock:
     assert buckets(app, "status_hours") == [(NOON, 2, 2, 0, 0, 0)]
 
 
-def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
-    start: Callable[[], App], clock: FixedClock
-) -> None:
+def test_a_part_down_and_up_across_a_restart_has_two_changes(start: Callable[[], App], clock: FixedClock) -> None:
     app = start()
     app.health.probes["redis"].stop()  # type: ignore[attr-defined]
     watchdog.run_round(app, clock.now())
@@ -282,8 +276,8 @@ def test_a_part_that_is_down_and_up_again_after_a_restart_has_two_changes(
     app = start()
     watchdog.run_round(app, clock.now())
     with app.db.read() as tx:
-        found = [(change.service, change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
-    assert found == [
+        changes = [(change.service, change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
+    assert changes == [
         ("redis", "operational", "2026-01-31T12:10:00.000Z"),
         ("redis", "down", "2026-01-31T12:00:00.000Z"),
     ]
@@ -305,29 +299,29 @@ def test_another_interval_after_a_restart_counts_on(tmp_path: Path, clock: Fixed
 
 
 def test_days_are_the_sums_of_their_hours(app: App, part: Part, clock: FixedClock) -> None:
-    made = random.Random(7)
-    app.health.checker = Scripted(made)  # type: ignore[assignment]
+    generator = random.Random(7)
+    app.health.checker = Scripted(generator)  # type: ignore[assignment]
     rounds(app, clock, 3000, 61.0)
     of_hours: dict[int, list[int]] = {}
     for start, *counts in buckets(app, "status_hours"):
         day = of_hours.setdefault(start // 86_400 * 86_400, [0] * 5)
-        of_hours[start // 86_400 * 86_400] = [one + more for one, more in zip(day, counts, strict=True)]
+        of_hours[start // 86_400 * 86_400] = [daily + hourly for daily, hourly in zip(day, counts, strict=True)]
     assert [(start, *counts) for start, counts in of_hours.items()] == buckets(app, "status_days")
     assert len(of_hours) == 3
     singles = [row for row in checks(app) if row[0] == "redis"]
     assert sum(counts[0] for counts in of_hours.values()) == len(singles)
-    for place, name in enumerate(("healthy", "degraded", "down"), 1):
+    for position, name in enumerate(("healthy", "degraded", "down"), 1):
         number = sum(row[2] == name for row in singles)
-        assert number == sum(counts[place] for counts in of_hours.values())
+        assert number == sum(counts[position] for counts in of_hours.values())
         assert number > 500
 
 
 class Scripted(HealthChecker):
     """Checks with outcomes at random, made in no time."""
 
-    def __init__(self, made: random.Random) -> None:
+    def __init__(self, generator: random.Random) -> None:
         super().__init__(lambda: 0.0, 1.0)
-        self._random = made
+        self._random = generator
 
     def check_all(self, probes: Any) -> dict[str, CheckResult]:
         outcomes: Any = ["answered", "recovered", "refused"]
@@ -346,7 +340,7 @@ def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, 
     assert len(buckets(app, "status_hours")) == 8 * 24 + 1
 
 
-def test_buckets_of_ninety_days_and_more_are_kept_and_their_number_is_bounded(app: App, part: Part) -> None:
+def test_buckets_of_ninety_days_are_stored_and_bounded(app: App, part: Part) -> None:
     for table, seconds, rows in (("status_hours", 3600, 3000), ("status_days", 86_400, 500)):
         first = NOON // 86_400 * 86_400
         app.db._writer.executemany(
@@ -368,7 +362,7 @@ def test_changes_are_bounded_in_number(app: App, part: Part, clock: FixedClock) 
         assert len(status.list_changes(tx, 5000)) == 1000
 
 
-def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
+def test_a_round_that_cannot_be_stored_is_written_with_the_next(
     start: Callable[[], App], clock: FixedClock, tmp_path: Path
 ) -> None:
     app = start()
@@ -387,8 +381,8 @@ def test_a_round_that_the_store_does_not_take_is_written_with_the_next(
     assert buckets(app, "status_hours") == [(NOON, 3, 2, 0, 1, 0)]
     assert app.health.components["redis"].uptime == pytest.approx(200 / 3)
     with app.db.read() as tx:
-        found = [(change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
-    assert found == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
+        changes = [(change.status, iso(change.at)) for change in status.list_changes(tx, 10)]
+    assert changes == [("operational", "2026-01-31T12:02:00.000Z"), ("down", "2026-01-31T12:01:00.000Z")]
 
 
 def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
@@ -404,7 +398,7 @@ def test_a_round_that_a_stop_breaks_off_counts_nothing(app: App) -> None:
 # ---- the store and the counters, stopped for real; what beats
 
 
-def test_the_store_works_and_is_down_while_another_process_holds_it(start: Callable[[], App], tmp_path: Path) -> None:
+def test_the_store_is_down_while_another_process_locks_it(start: Callable[[], App], tmp_path: Path) -> None:
     app = start()
     probe_store(app)
     other = sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)
@@ -451,9 +445,9 @@ def test_counters_whose_lock_is_held_for_ever_are_down_in_time(app: App) -> None
     assert checks.check_all(build_process_probes(app))["redis"] == CheckResult("answered", 0)
 
 
-def beat(app: App, **said: Any) -> None:
+def beat(app: App, **fields: Any) -> None:
     with app.db.write() as tx:
-        heartbeats.record_beat(tx, "sec_worker", app.clock.now(), **said)
+        heartbeats.record_beat(tx, "sec_worker", app.clock.now(), **fields)
 
 
 def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: FixedClock) -> None:
@@ -462,9 +456,9 @@ def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: Fixed
     clock.advance(120)
     assert heart() is None
     clock.advance(1)
-    with pytest.raises(ProbeError, match="no heartbeat for 121 s") as found:
+    with pytest.raises(ProbeError, match="no heartbeat for 121 s") as changes:
         heart()
-    assert found.value.outcome == "timeout"
+    assert changes.value.outcome == "timeout"
 
 
 def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None:
@@ -476,7 +470,7 @@ def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None
         heart()
 
 
-def test_a_part_that_beats_works_and_one_that_stops_is_down_until_it_beats_again(app: App, clock: FixedClock) -> None:
+def test_a_part_is_down_while_its_heartbeats_are_missing(app: App, clock: FixedClock) -> None:
     heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     for _ in range(5):
         clock.advance(119)
@@ -493,9 +487,9 @@ def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClo
     heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     clock.advance(1)
     beat(app, failure="EDGAR answered 503")
-    with pytest.raises(ProbeError, match="EDGAR answered 503") as found:
+    with pytest.raises(ProbeError, match="EDGAR answered 503") as changes:
         heart()
-    assert found.value.outcome == "failing"
+    assert changes.value.outcome == "failing"
     clock.advance(1)
     beat(app)
     assert heart() is None
@@ -519,8 +513,8 @@ def test_the_database_itself_counts_a_check_in_its_hour_and_day() -> None:
     connection = database._writer
     insert = "INSERT INTO status_checks (service, tick, class, ms) VALUES ('a', ?, ?, ?)"
     midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
-    for tick, found, ms in ((midnight - 1, "down", 5), (midnight, "healthy", 7), (midnight + 3599, "degraded", 9)):
-        connection.execute(insert, (tick, found, ms))
+    for tick, changes, ms in ((midnight - 1, "down", 5), (midnight, "healthy", 7), (midnight + 3599, "degraded", 9)):
+        connection.execute(insert, (tick, changes, ms))
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute(insert, (midnight, "down", 1))
     hours = connection.execute("SELECT start, checks, healthy, degraded, down, ms FROM status_hours").fetchall()

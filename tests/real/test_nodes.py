@@ -95,7 +95,7 @@ def test_a_thousand_calls_of_fifty_users_leave_the_ledger_exact(nodes: Nodes) ->
     assert done.status == 0, done
 
 
-def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(nodes: Nodes) -> None:
+def test_threads_on_three_nodes_spend_the_last_tokens_once(nodes: Nodes) -> None:
     key = nodes.user("last@example.com", "free")
     answered: Counter[int] = Counter()
 

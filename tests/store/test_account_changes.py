@@ -51,10 +51,10 @@ def listening(app: App) -> bool:
 @pytest.fixture
 def pair(node: Node, tmp_path: Path) -> Pair:
     """A process that changes accounts, and one that listens as ``serve --role api`` does, with no reader of a feed."""
-    one, other = node(data_dir=tmp_path), node()
+    node_a, other = node(data_dir=tmp_path), node()
     other.accounts.follow_changes()
     eventually(lambda: listening(other))
-    return one, other
+    return node_a, other
 
 
 @pytest.fixture
@@ -86,39 +86,39 @@ REVOCATIONS: dict[str, Callable[[App, NewUser], object]] = {
 def test_a_cached_key_is_refused_after_its_revocation(
     pair: Pair, user: NewUser, revoke: Callable[[App, NewUser], object]
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     assert statuses(other, user.api_key) == [200, 200]
-    revoke(one, user)
+    revoke(node_a, user)
     # The clock stands still: nothing expires by itself.
     eventually(lambda: statuses(other, user.api_key) == [401, 401], seconds=5)
     assert listening(other)
 
 
 def test_a_cached_answer_is_not_given_to_a_revoked_key(pair: Pair, user: NewUser) -> None:
-    one, other = pair
+    node_a, other = pair
     client = Client(other, user.api_key)
     tag = client.get(FREE).headers["etag"]
     assert client.get(FREE, headers={"X-API-Key": user.api_key, "If-None-Match": tag}).status == 304
-    users.rotate_key(one, user.id, NOW)
+    users.rotate_key(node_a, user.id, NOW)
     eventually(
         lambda: client.get(FREE, headers={"X-API-Key": user.api_key, "If-None-Match": tag}).status == 401, seconds=5
     )
     assert client.get(FREE).status == 401
 
 
-def test_a_key_that_was_refused_works_once_its_account_is_unlocked(pair: Pair, user: NewUser) -> None:
-    one, other = pair
-    users.set_locked(one, EMAIL, True, NOW)
+def test_a_refused_key_works_after_its_account_is_unlocked(pair: Pair, user: NewUser) -> None:
+    node_a, other = pair
+    users.set_locked(node_a, EMAIL, True, NOW)
     eventually(lambda: statuses(other, user.api_key) == [401, 401], seconds=5)
-    users.set_locked(one, EMAIL, False, NOW)
+    users.set_locked(node_a, EMAIL, False, NOW)
     eventually(lambda: statuses(other, user.api_key) == [200, 200], seconds=5)
 
 
 def test_a_changed_plan_changes_the_limits_of_a_cached_caller(pair: Pair, user: NewUser) -> None:
-    one, other = pair
+    node_a, other = pair
     client = Client(other, user.api_key)
     assert client.get(INSIDERS).headers["x-ratelimit-limit"] == "600"
-    plans.change_plan(one, user.id, "free", NOW)
+    plans.change_plan(node_a, user.id, "free", NOW)
     eventually(lambda: client.get(INSIDERS).headers["x-ratelimit-limit"] == "100", seconds=5)
     caller = users.find_cached_caller(other, user.api_key)
     assert caller is not None
@@ -136,17 +136,17 @@ ENDINGS: dict[str, Callable[[App, NewUser], object]] = {
 def test_a_session_ends_on_every_node_with_the_commit(
     pair: Pair, user: NewUser, end: Callable[[App, NewUser], object]
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     login = {"email": EMAIL, "password": PASSWORD}
     token = Client(other).post("/api/v1/auth/login", login).json["token"]
     assert Client(other).get("/api/v1/user/", session=token).status == 200
-    end(one, user)
+    end(node_a, user)
     # Sessions are cached nowhere.
     assert Client(other).get("/api/v1/user/", session=token).status == 401
 
 
-def test_webhook_topics_and_receivers_are_those_of_the_last_commit(pair: Pair, user: NewUser) -> None:
-    one, other = pair
+def test_webhook_topics_and_receivers_follow_the_last_commit(pair: Pair, user: NewUser) -> None:
+    node_a, other = pair
     event = WebhookEvent("sniper.window_expired", "2026-01-31T12:00:00.000Z", "first", {})
 
     def publish(subject: str) -> int:
@@ -154,21 +154,21 @@ def test_webhook_topics_and_receivers_are_those_of_the_last_commit(pair: Pair, u
             return webhooks.publish(tx, NOW, event._replace(subject=subject))
 
     topics = {"webhook_topics": ["sniper.window_expired"], "webhook_url": "https://hooks.example.com/a"}
-    users.update(one, user.id, topics, NOW)
+    users.update(node_a, user.id, topics, NOW)
     assert publish("first") == 1
-    users.update(one, user.id, {"webhook_topics": []}, NOW)
+    users.update(node_a, user.id, {"webhook_topics": []}, NOW)
     assert publish("second") == 0
-    users.update(one, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
-    users.set_locked(one, EMAIL, True, NOW)
+    users.update(node_a, user.id, {"webhook_topics": ["sniper.window_expired"]}, NOW)
+    users.set_locked(node_a, EMAIL, True, NOW)
     assert publish("third") == 0
 
 
 def test_an_invite_that_another_node_used_is_used(pair: Pair) -> None:
-    one, other = pair
-    code = invites.create(one, NOW, lifetime=None, note="").code
+    node_a, other = pair
+    code = invites.create(node_a, NOW, lifetime=None, note="").code
     body = {"invite_code": code}
     assert Client(other).post("/api/v1/auth/redeem-invite", body).status == 200
-    invites.revoke(one, code, NOW)
+    invites.revoke(node_a, code, NOW)
     assert Client(other).post("/api/v1/auth/redeem-invite", body).status == 400
 
 
@@ -198,37 +198,33 @@ def deafened(app: App) -> Iterator[threading.Event]:
 
 
 @pytest.mark.parametrize("revoke", REVOCATIONS.values(), ids=REVOCATIONS)
-def test_a_key_outlives_its_revocation_by_a_second_while_nothing_is_heard(
+def test_a_deaf_node_accepts_a_revoked_key_for_one_second(
     pair: Pair, user: NewUser, clock: FixedClock, revoke: Callable[[App, NewUser], object]
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     with deafened(other):
         assert statuses(other, user.api_key) == [200, 200]
-        revoke(one, user)
+        revoke(node_a, user)
         clock.advance(seconds=account_changes.MAX_SILENCE_SECONDS)
         assert statuses(other, user.api_key) == [401, 401]
         assert not listening(other)
 
 
-def test_a_plan_outlives_its_change_by_a_second_while_nothing_is_heard(
-    pair: Pair, user: NewUser, clock: FixedClock
-) -> None:
-    one, other = pair
+def test_a_deaf_node_uses_a_changed_plan_for_one_second(pair: Pair, user: NewUser, clock: FixedClock) -> None:
+    node_a, other = pair
     with deafened(other):
         assert users.find_cached_caller(other, user.api_key).plan == "pro"  # type: ignore[union-attr]
-        plans.change_plan(one, user.id, "free", NOW)
+        plans.change_plan(node_a, user.id, "free", NOW)
         clock.advance(seconds=1)
         assert users.find_cached_caller(other, user.api_key).plan == "free"  # type: ignore[union-attr]
 
 
-def test_a_change_while_the_connection_is_made_again_is_not_missed(
-    pair: Pair, user: NewUser, caplog: pytest.LogCaptureFixture
-) -> None:
-    one, other = pair
+def test_a_change_during_a_reconnect_is_not_missed(pair: Pair, user: NewUser, caplog: pytest.LogCaptureFixture) -> None:
+    node_a, other = pair
     caplog.set_level(logging.INFO, "finapi.store")
     with deafened(other) as may_connect:
         assert statuses(other, user.api_key) == [200, 200]
-        users.rotate_key(one, user.id, NOW)
+        users.rotate_key(node_a, user.id, NOW)
         may_connect.set()
         eventually(lambda: listening(other))
         # The clock has not moved: it is the new connection that drops what is cached.
@@ -241,14 +237,14 @@ def test_a_change_while_the_connection_is_made_again_is_not_missed(
 def test_a_connection_that_hangs_counts_as_deaf_after_a_second(
     pair: Pair, user: NewUser, clock: FixedClock, url: str
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     with psycopg.connect(url, autocommit=True) as connection:
         words = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = 'SELECT 1'"
         (hanging,) = (pid for (pid,) in connection.execute(words).fetchall())
     assert statuses(other, user.api_key) == [200, 200]
     os.kill(hanging, signal.SIGSTOP)
     try:
-        users.rotate_key(one, user.id, NOW)
+        users.rotate_key(node_a, user.id, NOW)
         clock.advance(seconds=1)
         assert statuses(other, user.api_key) == [401, 401]
     finally:
@@ -258,7 +254,7 @@ def test_a_connection_that_hangs_counts_as_deaf_after_a_second(
 def test_the_death_of_the_listening_thread_is_made_good(
     pair: Pair, user: NewUser, clock: FixedClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     changes = other.accounts._changes  # type: ignore[attr-defined]
     monkeypatch.setattr(threading, "excepthook", lambda args: None)
 
@@ -268,7 +264,7 @@ def test_the_death_of_the_listening_thread_is_made_good(
     other.accounts.listen("death", die)
     first = changes._thread
     assert statuses(other, user.api_key) == [200, 200]
-    with one.accounts.write() as tx:
+    with node_a.accounts.write() as tx:
         tx.announce("death")
         tx.run("set_locked", id=user.id, locked_at="2026-01-31", now="2026-01-31")
     eventually(lambda: not first.is_alive())
@@ -281,7 +277,7 @@ def test_the_death_of_the_listening_thread_is_made_good(
 
 
 def test_an_error_of_a_listener_ends_nothing(pair: Pair, user: NewUser, caplog: pytest.LogCaptureFixture) -> None:
-    one, other = pair
+    node_a, other = pair
     heard: list[str] = []
 
     def fail() -> None:
@@ -290,7 +286,7 @@ def test_an_error_of_a_listener_ends_nothing(pair: Pair, user: NewUser, caplog: 
             raise ValueError("a listener failed")
 
     other.accounts.listen("topic", fail)
-    with one.accounts.write() as tx:
+    with node_a.accounts.write() as tx:
         tx.announce("topic")
         tx.run("delete_resets")
     # Once for the notification, and once more as anything may have changed until it listened again.
@@ -302,7 +298,7 @@ def test_an_error_of_a_listener_ends_nothing(pair: Pair, user: NewUser, caplog: 
 def test_a_restart_of_postgresql_leaves_no_key_cached(
     pair: Pair, user: NewUser, clock: FixedClock, cluster: Cluster
 ) -> None:
-    one, other = pair
+    node_a, other = pair
     assert statuses(other, user.api_key) == [200, 200]
     cluster.stop()
     try:
@@ -313,14 +309,14 @@ def test_a_restart_of_postgresql_leaves_no_key_cached(
         assert Client(other).get("/readyz").status == 200
     finally:
         cluster.start()
-    with suppress(StoreUnavailableError), one.accounts.read_one() as tx:
+    with suppress(StoreUnavailableError), node_a.accounts.read_one() as tx:
         tx.find_value("any_user_or_invite")  # on its connection of before the restart
-    users.set_locked(one, EMAIL, True, NOW)
+    users.set_locked(node_a, EMAIL, True, NOW)
     eventually(lambda: statuses(other, user.api_key) == [401, 401], seconds=10)
     eventually(lambda: listening(other), seconds=10)
 
 
-def test_a_revocation_whose_commit_is_not_answered_counts_here_too(
+def test_a_revocation_with_an_unknown_commit_counts_locally(
     pair: Pair, user: NewUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, other = pair
@@ -351,15 +347,15 @@ def test_a_revocation_whose_commit_is_not_answered_counts_here_too(
 @pytest.fixture
 def api_node(tmp_path: Path, url: str) -> Iterator[tuple[Path, dict[str, str], Running]]:
     """The directory of a worker that does not run, its environment, and ``serve --role api`` on a copy of its data."""
-    worker, place = tmp_path / "worker", tmp_path / "api"
+    worker, api_dir = tmp_path / "worker", tmp_path / "api"
     env = environment(FINAPI_ACCOUNTS_URL=url, FINAPI_PASSWORD_PROFILE="cheap")
-    place.mkdir(mode=0o700)
+    api_dir.mkdir(mode=0o700)
     assert finapi("invite", "create", "--data-dir", worker, env=env).status == 0
-    made = tmp_path / "without-secrets.db"
-    assert finapi("backup", made, "--data-dir", worker, env=env).status == 0
-    made.rename(place / "finapi.db")
-    shutil.copy(worker / master_secrets.FILE_NAME, place)
-    with serve(place, "--role", "api", env=env) as running:
+    database_path = tmp_path / "without-secrets.db"
+    assert finapi("backup", database_path, "--data-dir", worker, env=env).status == 0
+    database_path.rename(api_dir / "finapi.db")
+    shutil.copy(worker / master_secrets.FILE_NAME, api_dir)
+    with serve(api_dir, "--role", "api", env=env) as running:
         yield worker, env, running
 
 

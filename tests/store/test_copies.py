@@ -28,19 +28,19 @@ from tests.conftest import NOW
 
 def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z") -> None:
     """A database of market data with this data version, in WAL mode, and nothing beside it."""
-    made = db.Database(path)
-    with made.write() as tx:
+    database = db.Database(path)
+    with database.write() as tx:
         for _ in range(version):
             tx.run("bump_data_version")
         tx.run("upsert_heartbeat", name="postgres_db", now=beat, took_ms=None, failure=None)
-    made.close()
+    database.close()
 
 
-def replaced(path: Path, version: int, **more: str) -> None:
+def replaced(path: Path, version: int, **changes: str) -> None:
     """Another database in the place of one, as a tool does that writes beside it and renames."""
-    made = path.with_name("made.db")
-    original(made, version, **more)
-    made.replace(path)
+    new_path = path.with_name("made.db")
+    original(new_path, version, **changes)
+    new_path.replace(path)
 
 
 def version_of(copy: MarketCopy) -> int:
@@ -67,9 +67,9 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(path: Path) -> Iterator[MarketCopy]:
-    with closing(MarketCopy(path)) as made:
-        made.check_file()
-        yield made
+    with closing(MarketCopy(path)) as market_copy:
+        market_copy.check_file()
+        yield market_copy
 
 
 def test_no_connection_to_a_copy_can_write_it(copy: MarketCopy) -> None:
@@ -91,11 +91,11 @@ def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy
     written = copy.write_count
     replaced(path, 2)
     # Until it is noticed the one before is answered, also by a thread that has not read yet.
-    found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(version_of(copy)))
+    versions: list[int] = []
+    thread = threading.Thread(target=lambda: versions.append(version_of(copy)))
     thread.start()
     thread.join()
-    assert [version_of(copy), *found] == [1, 1]
+    assert [version_of(copy), *versions] == [1, 1]
     assert copy.check_file()
     assert copy.write_count > written
     assert version_of(copy) == 2
@@ -107,8 +107,8 @@ def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCop
         replaced(path, 2)
         copy.check_file()
         assert tx.find_value("data_version") == 1
-        with copy.read_one() as same:
-            assert same.find_value("data_version") == 1
+        with copy.read_one() as reader:
+            assert reader.find_value("data_version") == 1
     assert version_of(copy) == 2
 
 
@@ -118,9 +118,9 @@ def test_what_is_left_of_copies_is_one_name(copy: MarketCopy, path: Path) -> Non
         copy.check_file()
     version_of(copy)
     (folder,) = path.parent.glob(".finapi-copy-*")
-    assert sorted(one.name for one in folder.iterdir()) == [".lock", "copy.db"]
+    assert sorted(file.name for file in folder.iterdir()) == [".lock", "copy.db"]
     copy.close()
-    assert sorted(one.name for one in path.parent.iterdir()) == ["finapi.db"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["finapi.db"]
 
 
 def test_a_copy_that_cannot_be_used_is_not_moved_to(copy: MarketCopy, path: Path) -> None:
@@ -174,7 +174,7 @@ for _ in sys.stdin:
 """
 
 
-def test_pages_that_are_written_where_they_stand_are_read_at_once(tmp_path: Path) -> None:
+def test_pages_written_in_place_are_read_immediately(tmp_path: Path) -> None:
     source, path = tmp_path / "source.db", tmp_path / "finapi.db"
     original(source, 1)
     path.write_bytes(source.read_bytes())
@@ -215,9 +215,9 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
         )
     copy_node.run_copy_step(app)
     assert caller.get("/readyz").status == 200
-    shown = caller.get("/api/v1/status").json
-    assert shown["data_freshness"]["copy_age_seconds"] == 301.0
-    assert [one["name"] for one in shown["services"]] == ["postgres_db"]
+    answer = caller.get("/api/v1/status").json
+    assert answer["data_freshness"]["copy_age_seconds"] == 301.0
+    assert [service["name"] for service in answer["services"]] == ["postgres_db"]
     # It works, and this node hears nothing of it.
     clock.advance(seconds=600)
     with app.accounts.write() as tx:
@@ -278,7 +278,7 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
         ((3, 53, 2), True),
     ],
 )
-def test_which_sqlite_may_write_while_another_process_checkpoints(version: tuple[int, ...], safe: bool) -> None:
+def test_sqlite_versions_that_may_write_during_a_checkpoint(version: tuple[int, ...], safe: bool) -> None:
     assert checkpoints.can_share_checkpoints(version) is safe
 
 
@@ -287,6 +287,6 @@ def test_beside_litestream_nothing_is_checkpointed(tmp_path: Path, monkeypatch: 
     with pytest.raises(UsageError, match=r"run finapi on 3\.51\.3 or later"):
         db.Database(tmp_path / "finapi.db", checkpoints=False)
     monkeypatch.setattr(checkpoints, "SQLITE", (3, 51, 3))
-    made = db.Database(tmp_path / "finapi.db", checkpoints=False)
-    assert made._writer.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
-    made.close()
+    database = db.Database(tmp_path / "finapi.db", checkpoints=False)
+    assert database._writer.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
+    database.close()

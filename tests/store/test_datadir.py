@@ -54,8 +54,8 @@ def said_to(client: socket.socket) -> bytes:
 
 def heard(directory: Path, *words: str) -> tuple[int, list[tuple[str, str]]]:
     """Exit status and output of a command that is handed over from this process."""
-    said: list[tuple[str, str]] = []
-    return hand_over(directory, list(words), lambda *line: said.append(line)), said
+    output_lines: list[tuple[str, str]] = []
+    return hand_over(directory, list(words), lambda *line: output_lines.append(line)), output_lines
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def works(data_dir: Path) -> bool:
 # ---- The lock
 
 
-def test_the_directory_is_made_with_its_parents_for_the_owner_alone(tmp_path: Path) -> None:
+def test_the_directory_and_its_parents_are_created_private(tmp_path: Path) -> None:
     directory = tmp_path / "a" / "b"
     with lock_directory(directory):
         assert mode(directory) == 0o700
@@ -182,9 +182,9 @@ def test_output_and_status_are_those_of_the_verb_alone(tmp_path: Path) -> None:
     words = ("ingest", folder, "--accession", process.accession(7))
     alone = finapi(*words, "--data-dir", tmp_path / "alone")
     with process.serve(tmp_path / "data"):
-        beside = finapi(*words, "--data-dir", tmp_path / "data")
+        forwarded = finapi(*words, "--data-dir", tmp_path / "data")
         again = finapi(*words, "--json", "--data-dir", tmp_path / "data")
-    assert alone == beside
+    assert alone == forwarded
     assert alone.status == 1
     assert alone.err.startswith(f"refused   {folder / 'note.txt'} (unknown): ")
     assert again.json["counts"] == {"ingested": 0, "unchanged": 5, "skipped": 0, "refused": 1}
@@ -201,16 +201,16 @@ def test_a_command_that_fails_beside_a_server_is_one_line(running: tuple[Path, R
     assert wrong.complaint == "--filed: 'yesterday' is not a date (YYYY-MM-DD)"
 
 
-def test_paths_are_those_of_the_directory_that_the_command_was_typed_in(
+def test_paths_are_relative_to_the_callers_directory(
     running: tuple[Path, Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data_dir, _ = running
     write(tmp_path / "in", {"note.txt": b"hello"})
     monkeypatch.chdir(tmp_path)
-    status, said = heard(data_dir, "ingest", "--json", "in/../in/note.txt")
+    status, output = heard(data_dir, "ingest", "--json", "in/../in/note.txt")
     assert status == 1
-    assert [stream for stream, _ in said if stream != "progress"] == ["out"]
-    report = json.loads(said[-1][1])
+    assert [stream for stream, _ in output if stream != "progress"] == ["out"]
+    report = json.loads(output[-1][1])
     assert [file["path"] for file in report["files"]] == [str(tmp_path / "in" / "note.txt")]
 
 
@@ -218,10 +218,10 @@ def test_a_name_that_is_not_utf8_goes_through(running: tuple[Path, Running], tmp
     data_dir, _ = running
     name = os.fsdecode(b"caf\xe9.txt")
     write(tmp_path, {name: b"hello"})
-    status, said = heard(data_dir, "ingest", "--json", str(tmp_path / name))
+    status, output = heard(data_dir, "ingest", "--json", str(tmp_path / name))
     assert status == 1
     # As a text that any reader of JSON takes.
-    assert json.loads(said[-1][1])["files"][0]["path"] == str(tmp_path / "caf\\xe9.txt")
+    assert json.loads(output[-1][1])["files"][0]["path"] == str(tmp_path / "caf\\xe9.txt")
 
 
 def test_two_commands_at_once_are_done_one_after_the_other(running: tuple[Path, Running]) -> None:
@@ -241,16 +241,16 @@ def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) ->
     assert heard(data_dir, "serve") == (2, [("err", "finapi: serve cannot be run through a server")])
 
 
-def test_a_setting_beside_a_server_is_taken_when_it_is_the_servers_own(running: tuple[Path, Running]) -> None:
+def test_a_setting_is_accepted_if_it_equals_the_servers(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
     assert heard(data_dir, "follow", "list", "--follow-days", "400")[0] == 0
     refused = "finapi: a running server has settings of its own; stop it, or start it with --follow-days"
     assert heard(data_dir, "follow", "list", "--follow-days", "9") == (2, [("err", refused)])
 
 
-def test_a_command_socket_whose_directory_went_away_ends_all_the_same(tmp_path: Path) -> None:
+def test_a_command_socket_closes_without_its_directory(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    with datadir.CommandSocket(tmp_path / "data", lambda *given: 0):
+    with datadir.CommandSocket(tmp_path / "data", lambda *arguments: 0):
         shutil.rmtree(tmp_path / "data")
         (tmp_path / "data").write_bytes(b"a file in its place")
 
@@ -324,9 +324,9 @@ GARBAGE = {
 
 def test_garbage_on_the_socket_does_no_harm(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with server.run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as serving:
-        for case, said in GARBAGE.items():
+        for case, message in GARBAGE.items():
             with client_of(tmp_path / "data") as client, contextlib.suppress(ConnectionError):
-                client.sendall(said)
+                client.sendall(message)
                 client.shutdown(socket.SHUT_WR)
                 said_to(client)
             assert works(tmp_path / "data"), f"the server takes no more commands after {case}"
@@ -334,23 +334,19 @@ def test_garbage_on_the_socket_does_no_harm(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_command_that_breaks_is_not_taken_for_a_stop_of_the_server(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_command_that_fails_is_not_taken_for_a_server_stop(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def broken(*_: object) -> int:
         raise RuntimeError("a mistake in a verb")
 
     with CommandSocket(make(tmp_path / "data"), broken):
-        status, said = heard(tmp_path / "data", "ingest", "x")
+        status, output = heard(tmp_path / "data", "ingest", "x")
     assert status == 1
-    assert [stream for stream, _ in said] == ["err"]
-    assert "a mistake in a verb" not in said[0][1], "what goes wrong inside is for the log"
+    assert [stream for stream, _ in output] == ["err"]
+    assert "a mistake in a verb" not in output[0][1], "what goes wrong inside is for the log"
     assert "a mistake in a verb" in caplog.text
 
 
-def test_a_client_that_says_nothing_holds_up_the_others_for_five_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_client_delays_the_others_for_five_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert datadir.CONNECT_SECONDS == 5.0
     monkeypatch.setattr(datadir, "CONNECT_SECONDS", 0.2)
     with (
@@ -378,13 +374,13 @@ def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> No
             client.sendall(b'{"words": ["first"], "cwd": "/"}\n')
             assert client.recv(100) == b'{"out": "first"}\n'
         hung_up.set()
-        status, said = heard(tmp_path / "data", "second")
-    assert (status, len(said)) == (0, 101)
+        status, output = heard(tmp_path / "data", "second")
+    assert (status, len(output)) == (0, 101)
     assert reached == ["second"]
 
 
 @pytest.mark.slow
-def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tmp_path: Path) -> None:
+def test_killing_an_ingest_client_leaves_complete_filings(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in range(1, 61):
         write(tmp_path / "in" / process.accession(number), filing(year=1960 + number))
@@ -407,7 +403,7 @@ def test_an_ingest_whose_client_is_killed_leaves_the_server_and_whole_filings(tm
 
 
 @pytest.mark.slow
-def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(tmp_path: Path) -> None:
+def test_a_command_cut_off_by_a_stop_can_be_repeated(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     for number in range(1, 151):
         write(tmp_path / "in" / process.accession(number), filing(cik=number, extra=50))
@@ -428,7 +424,7 @@ def test_a_stop_while_a_command_runs_ends_both_and_the_command_can_be_repeated(t
 
 @pytest.mark.slow
 def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     connected = threading.Event()
 
     def directory() -> str:
@@ -437,9 +433,9 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monk
 
     def wait_in_line() -> None:
         try:
-            told.append(str(heard(tmp_path / "data", "user")))
+            messages.append(str(heard(tmp_path / "data", "user")))
         except Exception as error:
-            told.append(f"{type(error).__name__}: {error}")
+            messages.append(f"{type(error).__name__}: {error}")
 
     monkeypatch.setattr(os, "getcwd", directory)
     waiting = threading.Thread(target=wait_in_line)
@@ -448,12 +444,12 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monk
         waiting.start()
         assert connected.wait(process.SECONDS)
     waiting.join(process.SECONDS)
-    assert len(told) == 1
-    assert "the server stopped before the command was done; it is safe to try again" in told[0]
+    assert len(messages) == 1
+    assert "the server stopped before the command was done; it is safe to try again" in messages[0]
 
 
 @pytest.mark.slow
-def test_a_command_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+def test_a_command_that_hangs_does_not_block_a_stop(tmp_path: Path) -> None:
     data_dir, pipe = tmp_path / "data", tmp_path / "pipe"
     os.mkfifo(pipe)
     opened: list[int] = []
@@ -475,7 +471,7 @@ def test_a_command_that_hangs_does_not_keep_the_server_from_stopping(tmp_path: P
                 os.close(handle)
 
 
-def test_a_reader_that_goes_away_is_not_taken_for_a_server_that_stopped(running: tuple[Path, Running]) -> None:
+def test_a_closed_reader_is_not_taken_for_a_stopped_server(running: tuple[Path, Running]) -> None:
     def gone(stream: str, text: str) -> None:
         raise BrokenPipeError
 

@@ -103,7 +103,7 @@ def test_a_query_name_that_stands_twice_is_refused(monkeypatch: pytest.MonkeyPat
         db.named_queries.__wrapped__()
 
 
-def test_a_part_stands_in_queries_of_other_files_and_is_none_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_is_used_by_other_files_and_is_not_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
     files = [
         "-- Head.\n\n-- name: all\n-- Why.\nSELECT {some} FROM t\n",
         "-- part: some\na, {more}\n\n-- part: more\nb\n-- name: one\nSELECT 1;\n",
@@ -141,7 +141,7 @@ def test_a_write_after_one_that_failed_works(database: Database) -> None:
     assert counted(database) == 1
 
 
-def test_a_write_inside_a_write_is_refused_and_the_outer_one_goes_on(database: Database) -> None:
+def test_a_nested_write_is_refused_and_the_outer_one_continues(database: Database) -> None:
     with database.write() as tx:
         count(tx)
         with pytest.raises(RuntimeError, match="a write transaction inside another"), database.write():
@@ -187,7 +187,7 @@ def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> No
     assert counted(database) == 1
 
 
-def test_an_error_that_ended_the_transaction_is_the_one_that_is_raised(database: Database) -> None:
+def test_the_error_that_ended_a_transaction_is_raised(database: Database) -> None:
     # As SQLite does by itself on a full disk or a failed read: the transaction is gone before the block ends.
     again = "INSERT OR ROLLBACK INTO users (uuid, email, created_at, updated_at) VALUES ('u1', 'e', '', '')"
     with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
@@ -209,20 +209,20 @@ def test_eight_threads_that_write_lose_nothing(database: Database) -> None:
 
 
 def test_a_reader_sees_whole_writes_only(database: Database) -> None:
-    seen: list[int] = []
+    counts: list[int] = []
 
     def work(number: int) -> None:
         for _ in range(50):
             if number:
-                seen.append(counted(database))
+                counts.append(counted(database))
             else:
                 with database.write() as tx:
                     count(tx)
                     count(tx)
 
     in_threads(4, work)
-    assert len(seen) == 150
-    assert all(number % 2 == 0 for number in seen)
+    assert len(counts) == 150
+    assert all(number % 2 == 0 for number in counts)
     assert counted(database) == 100
 
 
@@ -303,7 +303,7 @@ def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> 
     assert counted(database) == 0
 
 
-def test_an_error_that_ended_a_read_is_the_one_that_is_raised_and_writing_goes_on(database: Database) -> None:
+def test_the_error_that_ended_a_read_is_raised(database: Database) -> None:
     def read_and_fail() -> None:
         with database.read() as tx:
             tx._connection.execute("ROLLBACK")  # as SQLite does by itself when a page cannot be read
@@ -331,7 +331,7 @@ def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Databas
 # ---- the file
 
 
-def test_the_file_is_in_wal_mode_with_foreign_keys_and_full_commits(on_file: Database) -> None:
+def test_the_file_has_wal_mode_foreign_keys_and_full_commits(on_file: Database) -> None:
     writer = on_file._writer
     assert writer.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
@@ -346,14 +346,14 @@ def test_durability_is_a_setting(path: Path) -> None:
 
 
 def test_a_path_with_special_characters_is_readable(tmp_path: Path) -> None:
-    place = tmp_path / "a b?c#d%41"
-    place.mkdir()
-    database = Database(place / "finapi.db")
+    folder = tmp_path / "a b?c#d%41"
+    folder.mkdir()
+    database = Database(folder / "finapi.db")
     with database.write() as tx:
         count(tx)
     assert counted(database) == 1
     database.close()
-    assert [file.name for file in place.iterdir()] == ["finapi.db"]
+    assert [file.name for file in folder.iterdir()] == ["finapi.db"]
 
 
 def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
@@ -370,9 +370,9 @@ def test_closing_folds_the_log_into_the_file(path: Path) -> None:
     database = Database(path)
     with database.write() as tx:
         count(tx)
-    seen: list[int] = []
-    in_threads(3, lambda number: seen.append(counted(database)))
-    assert seen == [1, 1, 1]
+    rows: list[int] = []
+    in_threads(3, lambda number: rows.append(counted(database)))
+    assert rows == [1, 1, 1]
     database.close()
     assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
 
@@ -391,17 +391,17 @@ def test_threads_that_come_and_go_leave_no_connection_open(path: Path) -> None:
     database = Database(path)
     assert counted(database) == 0
     opened = len(os.listdir("/proc/self/fd"))
-    seen: list[int] = []
+    rows: list[int] = []
     for _ in range(20):
-        in_threads(1, lambda number: seen.append(counted(database)))
+        in_threads(1, lambda number: rows.append(counted(database)))
     # The writer and the reader of this thread, and one that the others had one after the other.
     assert len(os.listdir("/proc/self/fd")) <= opened + 2
-    assert seen == [0] * 20
+    assert rows == [0] * 20
     database.close()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_connection_of_a_thread_that_rests_is_the_next_readers(path: Path) -> None:
+def test_an_idle_threads_connection_serves_the_next_reader(path: Path) -> None:
     with closing(Database(path)) as database:
         used: list[sqlite3.Connection] = []
 
@@ -414,19 +414,19 @@ def test_the_connection_of_a_thread_that_rests_is_the_next_readers(path: Path) -
         in_threads(1, read)
         database.release_reader()
         in_threads(1, read)
-        mine, others, left = used
-        assert others is not mine
-        assert left is mine
+        own_connection, other_connection, rested_connection = used
+        assert other_connection is not own_connection
+        assert rested_connection is own_connection
         read()
-        assert used[-1] in (mine, others)
+        assert used[-1] in (own_connection, other_connection)
 
 
 def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> None:
     database = Database(path)
     database.close()
-    seen: list[int] = []
+    rows: list[int] = []
     with pytest.raises(sqlite3.ProgrammingError):
-        in_threads(1, lambda number: seen.append(counted(database)))
+        in_threads(1, lambda number: rows.append(counted(database)))
     assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
 
 
@@ -451,13 +451,13 @@ def test_a_check_and_the_sizes_wait_for_no_write(path: Path) -> None:
     database = Database(path)
     with database.write() as tx:
         add_user(tx, 1)
-        found: list[object] = []
+        results: list[object] = []
         checking = threading.Thread(
-            target=lambda: found.extend([database.list_integrity_errors(), database.sizes()["pages"] > 0])
+            target=lambda: results.extend([database.list_integrity_errors(), database.sizes()["pages"] > 0])
         )
         checking.start()
         checking.join(10)
-    assert found == [[], True]
+    assert results == [[], True]
     checking.join()
     database.close()
 
@@ -516,17 +516,17 @@ def together(database: Database, works: list[Callable[[Transaction], object]]) -
 
 def commits(database: Database) -> list[str]:
     """A list that grows by every COMMIT from now on."""
-    seen: list[str] = []
-    database._writer.set_trace_callback(lambda sql: seen.append(sql) if sql == "COMMIT" else None)
-    return seen
+    statements: list[str] = []
+    database._writer.set_trace_callback(lambda sql: statements.append(sql) if sql == "COMMIT" else None)
+    return statements
 
 
 def test_work_that_waits_shares_one_commit(database: Database) -> None:
-    seen = commits(database)
+    statements = commits(database)
     outcomes = together(database, [lambda tx, n=n: add_user(tx, n) for n in range(1, 7)])  # type: ignore[misc]
     assert sorted(str(outcome) for outcome in outcomes) == ["1", "2", "3", "4", "5", "6"]
     # That of the write that they waited for, and their own.
-    assert len(seen) == 2
+    assert len(statements) == 2
 
 
 def test_work_that_fails_is_undone_alone(database: Database) -> None:
@@ -581,7 +581,7 @@ def test_work_inside_a_write_is_refused_and_takes_nobody_along(database: Databas
     assert database.write_batched(lambda tx: add_user(tx, 2)) == 1
 
 
-def test_a_refusal_of_the_database_reaches_the_one_that_caused_it(database: Database) -> None:
+def test_a_database_refusal_reaches_its_own_writer(database: Database) -> None:
     outcomes = together(database, [lambda tx: add_user(tx, 1), lambda tx: add_user(tx, 1)])
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["IntegrityError", "int"]
 
@@ -599,7 +599,7 @@ def grow(tx: Transaction) -> None:
     tx._connection.execute("INSERT INTO poll_state VALUES (hex(randomblob(8)), hex(randomblob(40000)))")
 
 
-def test_a_full_disk_is_said_once_and_is_over_with_the_first_write_that_succeeds(
+def test_a_full_disk_is_logged_once_until_a_write_succeeds(
     path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
@@ -668,22 +668,22 @@ def test_the_writer_keeps_more_pages_while_much_is_stored() -> None:
 
 
 def test_who_waits_for_the_writer_has_it_between_portions(on_file: Database) -> None:
-    left, between = list(range(200)), []
+    numbers, between = list(range(200)), []
 
     def portion(tx: Transaction) -> bool:
         threading.Event().wait(0.002)
-        return bool(left and [left.pop()])
+        return bool(numbers and [numbers.pop()])
 
     def other() -> None:
-        while left:
+        while numbers:
             with on_file.write():
-                between.append(len(left))
+                between.append(len(numbers))
 
     waiting = threading.Thread(target=other)
     waiting.start()
     write_in_portions(on_file, portion)
     waiting.join()
-    assert left == []
+    assert numbers == []
     assert len(set(between)) > 20
 
 
@@ -719,10 +719,8 @@ print(len(ended))
 """
 
 
-@pytest.mark.parametrize("what", ["original", "copy"])
-def test_a_database_that_is_closed_while_threads_read_ends_their_reads_and_not_the_process(
-    what: str, tmp_path: Path
-) -> None:
-    command = [sys.executable, "-c", CLOSED_WHILE_READ, what, str(tmp_path / "finapi.db")]
+@pytest.mark.parametrize("reading", ["original", "copy"])
+def test_closing_a_database_ends_reads_of_other_threads(reading: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CLOSED_WHILE_READ, reading, str(tmp_path / "finapi.db")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "8\n", "")

@@ -103,7 +103,7 @@ COMPANIES = "INSERT INTO companies (cik, name, name_rank, name_as_of) SELECT :si
 COMPANY_FILINGS = "INSERT INTO filing_terms (term, filed_at, number) SELECT 'c' || (:size + i), '2025-01-02', i FROM n"
 
 
-def test_a_refused_search_takes_no_more_the_more_companies_it_names(app: App, user: users.NewUser) -> None:
+def test_a_refused_search_costs_no_more_with_more_companies(app: App, user: users.NewUser) -> None:
     client = Client(app, user.api_key)
 
     def call() -> None:
@@ -135,7 +135,7 @@ def test_a_free_list_skips_a_hundred_thousand_rows_at_most(app: App, user: users
     assert (refused.status, refused.json["details"]["param"]) == (400, "offset")
 
 
-def test_an_account_keeps_so_many_targets_and_no_running_one_goes(make_app: Callable[..., App]) -> None:
+def test_stored_targets_are_bounded_and_running_ones_stay(make_app: Callable[..., App]) -> None:
     app = make_app(targets_kept=3, sniper_slots=2)
     user = users.create(app, "ann@example.com", "pro", NOW)
     with app.db.write() as tx:
@@ -144,14 +144,17 @@ def test_an_account_keeps_so_many_targets_and_no_running_one_goes(make_app: Call
         )
     watched = sniper.WatchedCompany(320193, "AAPL")
     running = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
-    made = [running["target_id"]]
+    target_ids = [running["target_id"]]
     for _ in range(6):
-        one = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
-        sniper.stop_target(app, user.id, one["target_id"], NOW, lambda tx, target: target)
-        made.append(one["target_id"])
+        shown_target = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
+        sniper.stop_target(app, user.id, shown_target["target_id"], NOW, lambda tx, target: target)
+        target_ids.append(shown_target["target_id"])
     with app.db.read() as tx:
         page = sniper.list_targets(app, tx, user.id, NOW, limit=50)
-    assert [one["target_id"] for one in page["targets"]] == [*made[:-4:-1], running["target_id"]]
+    assert [shown_target["target_id"] for shown_target in page["targets"]] == [
+        *target_ids[:-4:-1],
+        running["target_id"],
+    ]
     assert page["meta"]["total"] == 4
 
 
@@ -164,18 +167,16 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     (tmp_path / "AAPL.csv").write_text("Date,Close\n2025-01-02,1\n2025-01-03,2.5\n2025-01-06,3\n")
     ingest.run(app, [tmp_path], IngestOptions(ticker="AAPL"), lambda outcome: None)
     with app.db.read() as tx:
-        held = heartbeats.get_stored_counts(tx)
+        stored_counts = heartbeats.get_stored_counts(tx)
         facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
         assert tx.list_rows("uncounted") == []
         assert tx.list_rows("unequal_facts", id=0, limit=5) == []
-    assert (held["facts"], held["prices"]) == (facts, 3)
+    assert (stored_counts["facts"], stored_counts["prices"]) == (facts, 3)
     assert facts > 0
     app.db.close()
 
 
-def test_check_names_a_filing_that_has_lost_a_fact_and_a_text_that_is_another(
-    tmp_path: Path, clock: FixedClock
-) -> None:
+def test_check_reports_a_lost_fact_and_a_changed_text(tmp_path: Path, clock: FixedClock) -> None:
     app = apps.create_in_memory(Config(), clock)
     ingest.run(app, [Path(__file__).parents[1] / "filings"], IngestOptions(), lambda outcome: None)
     with app.db.write() as tx:

@@ -161,16 +161,16 @@ def test_what_time_makes_grow_stays_bounded_through_a_year(clock: FixedClock, tm
     early, late = counts[-3], counts[-1]
     assert {name: (early[name], late[name]) for name in BY_TIME if late[name] > early[name] * 1.1 + 5} == {}
     # And none of it is empty because nothing was ever written.
-    assert {name for name in BY_TIME if not any(one[name] for one in counts)} <= {"login_failures"}
+    assert {name for name in BY_TIME if not any(count[name] for count in counts)} <= {"login_failures"}
     assert {name for name in OF_FEW_ROWS if late[name] > 20} == set()
     assert {name for name, most in BY_NUMBER.items() if late[name] > most} == set()
     assert late["ledger_archives"] > 0
     year.app.db.close()
 
 
-def test_the_operator_is_told_of_each_setting_that_bounds_something() -> None:
-    told = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text().split("## Growth")[1].split("\n## ")[0]
+def test_operations_names_every_setting_that_bounds_a_table() -> None:
+    section = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text().split("## Growth")[1].split("\n## ")[0]
     bounds = ("_kept", "_days", "_kept_days", "documents_bytes", "lockout_emails")
-    named = {f"FINAPI_{one.name.upper()}" for one in fields(Config) if one.name.endswith(bounds)}
-    named -= {"FINAPI_FOLLOW_DAYS"}  # how far back something is fetched, not how long it is kept
-    assert {name for name in named if f"`{name}`" not in told} == set()
+    setting_names = {f"FINAPI_{setting.name.upper()}" for setting in fields(Config) if setting.name.endswith(bounds)}
+    setting_names -= {"FINAPI_FOLLOW_DAYS"}  # how far back something is fetched, not how long it is kept
+    assert {name for name in setting_names if f"`{name}`" not in section} == set()

@@ -36,15 +36,15 @@ def freshness(app: App) -> dict[str, str | None]:
 
 
 def ingested(app: App) -> int:
-    given = IngestOptions("0001193125-10-999999", "2010-10-27")
-    return ingest.run(app, [FILING], given, lambda outcome: None)["ingested"]
+    options = IngestOptions("0001193125-10-999999", "2010-10-27")
+    return ingest.run(app, [FILING], options, lambda outcome: None)["ingested"]
 
 
 def test_a_part_that_never_made_a_step_has_no_beat(app: App) -> None:
     assert beats(app) == {}
 
 
-def test_the_last_step_of_a_part_is_kept_with_its_time_and_its_failure(app: App) -> None:
+def test_the_last_step_is_stored_with_its_time_and_failure(app: App) -> None:
     with app.db.write() as tx:
         heartbeats.record_beat(tx, "sec_gateway", NOW, took_ms=87)
         heartbeats.record_beat(tx, "sec_worker", NOW)
@@ -89,7 +89,7 @@ def test_a_kind_of_data_that_finapi_does_not_have_is_refused(app: App) -> None:
         heartbeats.record_arrival(tx, "weather", NOW)  # type: ignore[arg-type]
 
 
-def test_an_ingested_filing_is_an_arrival_and_the_same_again_is_none(app: App, clock: FixedClock) -> None:
+def test_a_filing_is_an_arrival_only_the_first_time(app: App, clock: FixedClock) -> None:
     expected = {"filing": AT_NOON, "13f_batch": None, "xbrl_run": AT_NOON, "news": None}
     assert ingested(app) > 0
     assert freshness(app) == expected
@@ -113,9 +113,9 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
     data, fresh = BROUGHT[name]
     (tmp_path / name).write_bytes(data)
     for counts in ({"ingested": 1}, {"unchanged": 1}):
-        given = IngestOptions(ticker="AAPL" if name.endswith(".csv") else None)
-        found = ingest.run(app, [tmp_path / name], given, lambda outcome: None)
-        assert {outcome: number for outcome, number in found.items() if number} == counts
+        options = IngestOptions(ticker="AAPL" if name.endswith(".csv") else None)
+        outcomes = ingest.run(app, [tmp_path / name], options, lambda outcome: None)
+        assert {outcome: number for outcome, number in outcomes.items() if number} == counts
         assert {kind for kind, at in freshness(app).items() if at == AT_NOON} == fresh
         assert set(freshness(app).values()) <= {None, AT_NOON}
         clock.advance(60)
@@ -124,9 +124,9 @@ def test_a_document_arrives_when_it_is_stored_and_never_again(
 def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     stored = xbrl_intake.FAMILY.store
 
-    def breaks(*given: object) -> bool:
-        stored(*given)  # type: ignore[arg-type]
-        heartbeats.record_arrival(given[0], "filing", NOW)  # type: ignore[arg-type]
+    def breaks(*arguments: object) -> bool:
+        stored(*arguments)  # type: ignore[arg-type]
+        heartbeats.record_arrival(arguments[0], "filing", NOW)  # type: ignore[arg-type]
         raise RuntimeError("after the last row")
 
     monkeypatch.setattr(xbrl_intake, "FAMILY", replace(xbrl_intake.FAMILY, store=breaks))

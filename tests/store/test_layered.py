@@ -38,13 +38,13 @@ def bump_and_fail(database: Database) -> None:
 
 def test_each_sees_what_it_wrote_and_the_file_stays(base: Path) -> None:
     before = base.read_bytes()
-    one, other = LayeredDatabase(base), LayeredDatabase(base)
-    bump(one)
-    assert (version(one), version(other)) == (1, 0)
+    layer_a, other = LayeredDatabase(base), LayeredDatabase(base)
+    bump(layer_a)
+    assert (version(layer_a), version(other)) == (1, 0)
     bump(other)
     bump(other)
-    assert (version(one), version(other)) == (1, 2)
-    one.close()
+    assert (version(layer_a), version(other)) == (1, 2)
+    layer_a.close()
     other.close()
     assert base.read_bytes() == before
 
@@ -67,7 +67,7 @@ def test_back_to_a_mark_undoes_what_came_after(base: Path) -> None:
 
 def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
     database = LayeredDatabase(base)
-    held = []
+    sizes = []
     for number in range(60):
         database.listen("x", lambda: None)
         database.mark()
@@ -76,10 +76,10 @@ def test_a_renewed_one_holds_nothing_and_no_more_memory(base: Path) -> None:
                 tx.insert_row("insert_mail", template="t" * 500, subject_id=1, now="2026-01-01T00:00:00.000Z")
         database.reset()
         if number > 5:
-            held.append(sandbox._measure_memory())
+            sizes.append(sandbox._measure_memory())
     assert database._listeners == {}
     assert database.mark() == 2
-    assert max(held) - min(held) < 16_384
+    assert max(sizes) - min(sizes) < 16_384
     database.close()
 
 
@@ -99,7 +99,7 @@ def test_what_was_written_into_the_base_is_there_for_later_ones(base: Path) -> N
     assert later.list_integrity_errors() == []
     database.close()
     later.close()
-    assert [one.name for one in base.parent.iterdir()] == ["base.db"]
+    assert [file.name for file in base.parent.iterdir()] == ["base.db"]
 
 
 def test_a_block_that_raises_is_undone_alone(base: Path) -> None:

@@ -112,8 +112,8 @@ def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
 
 def test_its_tables_have_the_indexes_and_first_rows_of_sqlite(url: str) -> None:
     postgres.Postgres(url).close()
-    named = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
-    expected = {name for name, table in schema.empty().execute(named) if table in ACCOUNTS}
+    index_query = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+    expected = {name for name, table in schema.empty().execute(index_query) if table in ACCOUNTS}
     assert expected <= {name for (name,) in asked(url, "SELECT indexname FROM pg_indexes")}
     for table in ACCOUNTS:
         rows = [tuple(row) for row in schema.empty().execute(f"SELECT * FROM {table} ORDER BY 1")]
@@ -181,17 +181,19 @@ def test_a_billed_call_takes_two_round_trips(node: Callable[..., App], monkeypat
     app = node()
     user = users.create(app, "ann@example.com", "pro", NOW)
     caller = Client(app, user.api_key)
-    sent = []
+    statements = []
     send = postgres.PostgresTransaction._send
-    monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
+    monkeypatch.setattr(
+        postgres.PostgresTransaction, "_send", lambda tx, text: (statements.append(text), send(tx, text))[1]
+    )
     for _ in range(2):
-        sent.clear()
+        statements.clear()
         assert caller.get("/api/v1/sec/filings").status == 200
     # The first of them closes the debit of the call before.
-    assert len(sent) == 2
+    assert len(statements) == 2
 
 
-def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Callable[..., App]) -> None:
+def test_threads_on_three_nodes_spend_the_last_tokens_once(node: Callable[..., App]) -> None:
     nodes = [node(free_tokens=50) for _ in range(3)]
     users.create(nodes[0], "ann@example.com", "free", NOW)
     spent, refused = [], []
@@ -209,8 +211,8 @@ def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Cal
         thread.start()
     for thread in threads:
         thread.join()
-    for one in nodes:
-        billing.run_settlement_step(one)
+    for node_app in nodes:
+        billing.run_settlement_step(node_app)
     assert (len(spent), set(refused), left(nodes[0])) == (50, {"insufficient_tokens"}, 0)
     assert billing.list_errors(nodes[0]) == []
     with nodes[1].accounts.read() as tx:
@@ -218,16 +220,16 @@ def test_eight_threads_on_three_nodes_spend_the_last_fifty_tokens_once(node: Cal
 
 
 def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[..., App]) -> None:
-    one, other = node(), node()
+    node_a, other = node(), node()
     heard = threading.Event()
     other.accounts.listen("any", heard.set)
-    user = users.create(one, "ann@example.com", "pro", NOW)
+    user = users.create(node_a, "ann@example.com", "pro", NOW)
     # It begins to hear, and what was said before counts as said now.
     assert heard.wait(10)
     heard.clear()
     assert users.find_cached_caller(other, user.api_key) is not None
     before = other.accounts.write_count
-    with one.accounts.write() as tx:
+    with node_a.accounts.write() as tx:
         tx.announce("any")
         tx.run("delete_api_key", user_id=user.id)
     assert heard.wait(10)
@@ -260,9 +262,7 @@ def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> Non
     assert left(nodes[1]) == 500_100
 
 
-def test_what_a_dead_node_left_open_is_refunded_when_no_call_can_be_behind_it(
-    node: Callable[..., App], clock: FixedClock
-) -> None:
+def test_open_debits_of_a_dead_node_are_refunded_later(node: Callable[..., App], clock: FixedClock) -> None:
     dead, alive = node(), node()
     users.create(dead, "ann@example.com", "pro", NOW)
     billing.charge(dead, 1, "GET /x", 25, "r1")
@@ -288,9 +288,7 @@ def test_an_open_debit_that_no_start_refunds_is_an_error(node: Callable[..., App
     ]
 
 
-def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
-    node: Callable[..., App], url: str, clock: FixedClock
-) -> None:
+def test_an_overtaken_debit_is_not_taken_for_closed(node: Callable[..., App], url: str, clock: FixedClock) -> None:
     slow, other = node(), node()
     user, bob = (users.create(slow, f"{name}@example.com", "pro", NOW) for name in ("ann", "bob"))
     numbered, ends = threading.Event(), threading.Event()
@@ -321,7 +319,7 @@ def test_a_debit_that_others_overtake_before_its_commit_is_not_taken_for_closed(
     assert left(other) == 500_000
 
 
-def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
+def test_postgresql_reads_few_rows_for_open_debits(
     node: Callable[..., App], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = node()
@@ -335,31 +333,33 @@ def test_postgresql_knows_that_few_rows_are_looked_at_for_open_debits(
     asked(url, "UPDATE ledger_summed SET closed_to = 100000, last_id = 100000")
     asked(url, "SELECT setval(pg_get_serial_sequence('ledger', 'id'), 100000)")
     asked(url, "VACUUM ANALYZE ledger, ledger_summed")
-    sent: list[str] = []
+    statements: list[str] = []
     send = postgres.PostgresTransaction._send
-    monkeypatch.setattr(postgres.PostgresTransaction, "_send", lambda tx, text: (sent.append(text), send(tx, text))[1])
+    monkeypatch.setattr(
+        postgres.PostgresTransaction, "_send", lambda tx, text: (statements.append(text), send(tx, text))[1]
+    )
     billing.charge(app, user.id, "GET /x", 25, "r1").settle()
     billing.run_settlement_step(app)
     billing.refund_open_debits(app, NOW)
     archive.run_archive_step(app)
-    asked_for = [text for text in sent if "open = 1 AND" in text or "min(id)" in text]
+    asked_for = [text for text in statements if "open = 1 AND" in text or "min(id)" in text]
     costs = [float(re.findall(r"\.\.([0-9.]+) ", asked(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
     assert len(costs) == 3
     assert max(costs) < 500  # of pages, in PostgreSQL's measure; the ledger has 1,000
 
 
 def test_one_process_works_and_the_next_when_it_has_died(node: Callable[..., App]) -> None:
-    one, other = node(), node()
+    node_a, other = node(), node()
     deposed: list[str] = []
-    assert one.accounts.elect(10, lambda: deposed.append("one"))
+    assert node_a.accounts.elect(10, lambda: deposed.append("one"))
     assert not other.accounts.elect(0.1, lambda: deposed.append("other"))
-    one.db.close()
+    node_a.db.close()
     assert other.accounts.elect(10, lambda: deposed.append("other"))
     assert deposed == []
 
 
 def test_a_write_on_one_node_waits_for_that_on_another(node: Callable[..., App]) -> None:
-    one, other = node(), node()
+    node_a, other = node(), node()
     order = []
 
     def write() -> None:
@@ -367,7 +367,7 @@ def test_a_write_on_one_node_waits_for_that_on_another(node: Callable[..., App])
             tx.find_value("any_user_or_invite")
             order.append("other")
 
-    with one.accounts.write() as tx:
+    with node_a.accounts.write() as tx:
         tx.find_value("any_user_or_invite")
         thread = threading.Thread(target=write)
         thread.start()
@@ -411,9 +411,7 @@ def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App
         assert tx.find_row("user_by_email", email="a\0b@example.com") is None
 
 
-def test_a_database_that_is_away_makes_calls_503_and_they_recover(
-    node: Callable[..., App], cluster: Cluster, clock: FixedClock
-) -> None:
+def test_calls_are_503_while_postgresql_is_away(node: Callable[..., App], cluster: Cluster, clock: FixedClock) -> None:
     app = node()
     user = users.create(app, "ann@example.com", "pro", NOW)
     caller = Client(app, user.api_key)
@@ -446,9 +444,9 @@ def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App]
 
     assert [tried(nodes[number % 3], "a wrong one") for number in range(5)] == [401, 401, 401, 401, 429]
     # On each, whatever the password, and no further than a minute.
-    assert [tried(one, "the right one") for one in nodes] == [429, 429, 429]
+    assert [tried(node_app, "the right one") for node_app in nodes] == [429, 429, 429]
     clock.advance(seconds=60)
-    assert [tried(one, "a wrong one") for one in nodes] == [401, 401, 401]
+    assert [tried(node_app, "a wrong one") for node_app in nodes] == [401, 401, 401]
     assert tried(nodes[0], "the right one") == 200
     # None before a login that was right counts, on whichever node.
     assert [tried(nodes[number % 3], "a wrong one") for number in range(1, 5)] == [401, 401, 401, 401]
@@ -456,11 +454,11 @@ def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App]
 
 
 def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..., App], clock: FixedClock) -> None:
-    one, other = node(), node()
+    node_a, other = node(), node()
     key = lockout.hash_email("ann@example.com")
-    for app in (one, other, one, other):
+    for app in (node_a, other, node_a, other):
         assert logins.record_failure(app, key, None, clock.now()) is None
-    assert logins.record_failure(one, key, None, clock.now()) == 60
+    assert logins.record_failure(node_a, key, None, clock.now()) == 60
     clock.advance(seconds=10)
     assert logins.record_failure(other, key, None, clock.now()) == 50
     clock.advance(seconds=51)
@@ -468,11 +466,11 @@ def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..
 
 
 def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = node(), node()
-    user = users.create(one, "ann@example.com", "pro", NOW)
-    with charged(one, user.id, "GET /x", 5, "r1"):
+    node_a, other = node(), node()
+    user = users.create(node_a, "ann@example.com", "pro", NOW)
+    with charged(node_a, user.id, "GET /x", 5, "r1"):
         pass
-    share = one.accounts.write_batched
+    share = node_a.accounts.write_batched
 
     def after_another(work: Any, **how: Any) -> Any:
         # Read before, written behind: what the other has summed is not summed again.
@@ -480,9 +478,9 @@ def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypa
         billing.run_settlement_step(other)
         return share(work, **how)
 
-    monkeypatch.setattr(one.accounts, "write_batched", after_another)
-    billing.run_settlement_step(one)
-    with one.accounts.read() as tx:
+    monkeypatch.setattr(node_a.accounts, "write_batched", after_another)
+    billing.run_settlement_step(node_a)
+    with node_a.accounts.read() as tx:
         assert [
             (row["calls"], row["tokens_consumed"]) for row in billing.compute_spending(tx, user.id, 1, NOW)["daily"]
         ] == [(1, 5)]
@@ -490,14 +488,14 @@ def test_usage_is_summed_once_whoever_sums_it(node: Callable[..., App], monkeypa
 
 def test_a_worker_waits_for_the_one_that_works(url: str, tmp_path: Path) -> None:
     config = Config(data_dir=tmp_path, accounts_url=url, role="worker")
-    one = server.open_elected_accounts(config, lambda seconds: True)
-    assert one is not None
+    elected = server.open_elected_accounts(config, lambda seconds: True)
+    assert elected is not None
     waited: list[float] = []
     assert (
         server.open_elected_accounts(config, lambda seconds: bool(waited.append(seconds)) or len(waited) == 2) is None
     )
     assert waited == [server.ELECTION_RETRY_SECONDS] * 2
-    one.close()
+    elected.close()
     two = server.open_elected_accounts(config, lambda seconds: True)
     assert two is not None
     two.close()
@@ -535,17 +533,17 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
 def test_a_key_that_is_replaced_elsewhere_ends_on_every_node(tmp_path: Path, url: str, cluster: Cluster) -> None:
     config = make_directory(tmp_path)
     moving.move_to_postgres(replace(config, accounts_url=url))
-    place = tmp_path / "node"
-    place.mkdir(mode=0o700)
-    with backup.temporary_copy(config.data_dir / "finapi.db", place, "copy") as copy:
-        copy.replace(place / "finapi.db")
-    shutil.copy(config.data_dir / "secrets", place)
+    data_dir = tmp_path / "node"
+    data_dir.mkdir(mode=0o700)
+    with backup.temporary_copy(config.data_dir / "finapi.db", data_dir, "copy") as copy:
+        copy.replace(data_dir / "finapi.db")
+    shutil.copy(config.data_dir / "secrets", data_dir)
     free = "/api/v1/form-13f/funds"
     with open_app(replace(config, accounts_url=url)) as worker:
         cat = users.create(worker, "cat@example.com", "pro", worker.clock.now())
         dan = users.create(worker, "dan@example.com", "pro", worker.clock.now())
         eve = users.create(worker, "eve@example.com", "pro", worker.clock.now())
-        node = replace(config, data_dir=place, accounts_url=url, role="api", port=0)
+        node = replace(config, data_dir=data_dir, accounts_url=url, role="api", port=0)
         with server.run_server(node, lambda *words: 0) as api:
             where = ("127.0.0.1", api.port)
             assert [get(where, free, user.api_key).status for user in (cat, dan, eve)] == [200, 200, 200]

@@ -96,11 +96,11 @@ ONLY_FUNCTIONS = f"only these functions are supported: {', '.join(sorted(FUNCTIO
 
 
 def test_a_query_over_the_views_is_answered_with_its_columns(ask: Any) -> None:
-    found = ask(
+    answer = ask(
         "SELECT t.symbol, c.name, count(*) AS days, round(avg(p.close), 2) AS mean FROM company c "
         "JOIN ticker t USING (cik) JOIN price p ON p.symbol = t.symbol GROUP BY 1, 2"
     )
-    assert found == QueryResult(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
+    assert answer == QueryResult(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
 
 
 @pytest.mark.parametrize("view", sorted(VIEWS))
@@ -110,9 +110,9 @@ def test_every_view_is_as_it_is_documented(ask: Any, view: str) -> None:
 
 def test_the_views_of_the_schema_are_the_documented_ones(store: database.Database) -> None:
     names = {row[0] for row in store._writer.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
-    own = {"insider_repeats", "companies_with_ticker", "fund_filings", "share_tickers", "split_quarters"}
-    own |= {"security_splits", "filed_split_quarters"}
-    assert names - own == set(VIEWS)
+    internal_views = {"insider_repeats", "companies_with_ticker", "fund_filings", "share_tickers", "split_quarters"}
+    internal_views |= {"security_splits", "filed_split_quarters"}
+    assert names - internal_views == set(VIEWS)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +154,15 @@ def test_names_that_repeat_are_told_apart(ask: Any) -> None:
 
 
 def test_rows_beyond_the_cap_are_cut_off_and_said_so(ask: Any) -> None:
-    found = ask("SELECT date FROM price ORDER BY date")
-    assert (len(found.rows), found.truncated) == (100, True)
+    answer = ask("SELECT date FROM price ORDER BY date")
+    assert (len(answer.rows), answer.truncated) == (100, True)
     assert not ask("SELECT date FROM price LIMIT 100").truncated
 
 
 def test_bytes_beyond_the_cap_are_cut_off(store: database.Database) -> None:
     sandbox = Sandbox(store, Budget(1.0, 100, 95), time.monotonic)
-    found = sandbox.query("SELECT date FROM price", ALLOWED)
-    assert (len(found.rows), found.truncated) == (9, True)
+    answer = sandbox.query("SELECT date FROM price", ALLOWED)
+    assert (len(answer.rows), answer.truncated) == (9, True)
 
 
 @pytest.mark.parametrize("name", [None, "finapi.db"])
@@ -206,8 +206,8 @@ OF_A_TABLE = [
 def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> None:
     reason = refused(ask, sql.format(table))
     columns = f"; company has {VIEWS['company'][0]}"
-    told = (f"no such column: {table}{columns}", f"no such column: id{columns}")
-    assert reason in (ONLY_VIEWS, f"no such column: {table}", "no such column: id", "it cannot be run", *told)
+    refusals = (f"no such column: {table}{columns}", f"no such column: id{columns}")
+    assert reason in (ONLY_VIEWS, f"no such column: {table}", "no such column: id", "it cannot be run", *refusals)
     if reason == "it cannot be run":
         # An index that is not there: said before the table is looked at, and of every table alike.
         assert "INDEXED" in sql
@@ -281,9 +281,9 @@ def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
     arguments = {"ntile": "1", "nth_value": "1, 1", "count": "*", "iif": "1, 1, 1", "strftime": "'%Y', 1"}
     two = {"coalesce", "ifnull", "nullif", "glob", "like", "substr", "substring"}
     none = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist"}
-    given = arguments.get(function, "" if function in none else "'1', 1" if function in two else "1")
+    argument_text = arguments.get(function, "" if function in none else "'1', 1" if function in two else "1")
     over = {*none, "lag", "lead", "first_value", "last_value", "nth_value", "ntile"}
-    assert len(ask(f"SELECT {function}({given}){' OVER ()' if function in over else ''}").rows) == 1
+    assert len(ask(f"SELECT {function}({argument_text}){' OVER ()' if function in over else ''}").rows) == 1
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_what_is_wrong_is_told_in_words_of_ours_or_of_the_query(ask: Any, sql: s
     assert refused(ask, sql) == reason
 
 
-def test_a_view_reads_the_columns_that_it_is_made_of_and_no_others(ask: Any) -> None:
+def test_a_view_reads_only_its_own_columns(ask: Any) -> None:
     # name_rank is a column of companies that the view does not show.
     assert refused(ask, "SELECT name_rank FROM company").startswith("no such column: name_rank; company has cik, name")
     assert refused(ask, "WITH company AS (SELECT name_rank FROM companies) SELECT * FROM company") == ONLY_VIEWS
@@ -501,7 +501,7 @@ def nested(levels: int, width: int) -> str:
 
 
 @pytest.mark.parametrize(("levels", "width"), [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
-def test_a_query_that_would_explode_when_compiled_is_refused_before(ask: Any, levels: int, width: int) -> None:
+def test_a_query_too_large_to_compile_is_refused(ask: Any, levels: int, width: int) -> None:
     started = time.perf_counter()
     assert refused(ask, nested(levels, width)) == "it is too long for its number of nested queries"
     assert time.perf_counter() - started < 0.5
@@ -548,7 +548,7 @@ def test_what_is_deep_or_wide_is_answered_or_refused_soon(ask: Any, sql: str) ->
     assert time.perf_counter() - started < 2
 
 
-def test_as_many_run_at_once_as_may_and_the_next_is_told_to_come_back(store: database.Database) -> None:
+def test_queries_beyond_the_concurrency_limit_are_refused(store: database.Database) -> None:
     sandbox = Sandbox(store, Budget(5.0, 10, 1_000), time.monotonic)
     stop = threading.Event()
     # Two queries that run until they are told to end: from then on their clock leaps at every look.
@@ -714,11 +714,11 @@ def with_secret(sql: str) -> None:
     if _SHARED is None:
         _SHARED = Sandbox(seeded(None), Budget(0.2, 20, 10_000), time.monotonic)
     try:
-        said = repr(_SHARED.query(sql, ALLOWED))
+        output = repr(_SHARED.query(sql, ALLOWED))
     except ApiError as error:
-        said = f"{error.status} {error.message}"
-    assert said.startswith(("400 The query is refused: ", "QueryResult("))
-    assert "secret@" not in said
+        output = f"{error.status} {error.message}"
+    assert output.startswith(("400 The query is refused: ", "QueryResult("))
+    assert "secret@" not in output
 
 
 _SHARED: Sandbox | None = None

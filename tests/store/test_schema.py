@@ -213,7 +213,7 @@ def test_a_script_is_split_at_the_ends_of_its_statements() -> None:
     script = (
         "-- Why; and how.\nCREATE TABLE a (b);\n\nCREATE TRIGGER c AFTER INSERT ON a BEGIN\n    DELETE FROM a;\nEND;\n"
     )
-    first, second, rest = schema.iter_statements(script)
+    first, second, third = schema.iter_statements(script)
     assert first == "-- Why; and how.\nCREATE TABLE a (b);\n"
     assert second == "\nCREATE TRIGGER c AFTER INSERT ON a BEGIN\n    DELETE FROM a;\nEND;\n"
-    assert rest == ""
+    assert third == ""

@@ -124,8 +124,8 @@ READS_FOUND = {"connected_insider_forms", "roles_of_insider", "trades_of_any"}
 
 # Tables of one row, which have no index to be searched by.
 OF_ONE_ROW = {
-    f"SCAN {one}"
-    for one in ("CONSTANT ROW", "data_version", "journal", "filing_bodies_size", "ledger_summed", "moved_accounts")
+    f"SCAN {name}"
+    for name in ("CONSTANT ROW", "data_version", "journal", "filing_bodies_size", "ledger_summed", "moved_accounts")
 }
 
 
@@ -169,7 +169,9 @@ def texts() -> Iterator[tuple[str, str]]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield re.escape(node.value), f"{file.relative_to(ROOT)}:{node.lineno}"
             elif isinstance(node, ast.JoinedStr):
-                parts = (re.escape(str(one.value)) if isinstance(one, ast.Constant) else r"\w+" for one in node.values)
+                parts = (
+                    re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in node.values
+                )
                 yield "".join(parts), f"{file.relative_to(ROOT)}:{node.lineno}"
 
 
@@ -187,9 +189,9 @@ def test_query_is_one_statement(name: str) -> None:
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     # What a query itself has found is gone through: how it was found stands in the plan too.
-    found = {step.split()[1] for step in plan if step.startswith(("CO-ROUTINE ", "MATERIALIZE "))}
+    temporary_tables = {step.split()[1] for step in plan if step.startswith(("CO-ROUTINE ", "MATERIALIZE "))}
     scans = [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
-    assert [scan for scan in scans if scan not in OF_ONE_ROW and scan.split()[1] not in found] == []
+    assert [scan for scan in scans if scan not in OF_ONE_ROW and scan.split()[1] not in temporary_tables] == []
 
 
 @pytest.mark.parametrize("name", sorted(READS_FOUND))
@@ -198,8 +200,8 @@ def test_query_searches_every_table_by_index(connection: sqlite3.Connection, nam
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     scanned = {step.split()[1] for step in plan if step.startswith("SCAN")}
     assert scanned & tables == set()
-    named = {one for one in scanned if not one.startswith("(subquery-")}
-    assert named <= {"near", "latest", "forms", "json_each", "CONSTANT"}
+    scanned_tables = {name for name in scanned if not name.startswith("(subquery-")}
+    assert scanned_tables <= {"near", "latest", "forms", "json_each", "CONSTANT"}
 
 
 def test_no_query_names_tables_of_both_stores() -> None:
@@ -210,7 +212,7 @@ def test_no_table_refers_to_one_of_the_other_store(connection: sqlite3.Connectio
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     assert tables >= {*ACCOUNTS}
     referred = {(table, row[2]) for table in tables for row in connection.execute(f"PRAGMA foreign_key_list({table})")}
-    assert {(one, other) for one, other in referred if (one in ACCOUNTS) != (other in ACCOUNTS)} == set()
+    assert {(name, other) for name, other in referred if (name in ACCOUNTS) != (other in ACCOUNTS)} == set()
 
 
 # The lists of insiders walk their index in its order: a first page costs what it shows, however much there is.
@@ -241,19 +243,19 @@ def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: s
 
 
 @pytest.mark.parametrize("name", ["fact_counts_by_end_day", "concept_facts"])
-def test_the_facts_of_a_concept_are_found_without_looking_each_up(connection: sqlite3.Connection, name: str) -> None:
+def test_the_facts_of_a_concept_are_read_from_an_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan
 
 
-def test_every_index_of_market_data_is_taken_by_a_query_or_a_trigger(connection: sqlite3.Connection) -> None:
+def test_every_market_index_is_used_by_a_query_or_trigger(connection: sqlite3.Connection) -> None:
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
     bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]
-    inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", one.strip()) for body in bodies for one in body.split(";\n")]
+    inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", statement.strip()) for body in bodies for statement in body.split(";\n")]
     plans = [explained(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))]
-    taken = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}
-    made = connection.execute("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
-    assert {name for name, table in made if table not in ACCOUNTS} <= taken
+    used_indexes = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}
+    index_rows = connection.execute("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+    assert {name for name, table in index_rows if table not in ACCOUNTS} <= used_indexes
 
 
 def test_every_query_is_called() -> None:
@@ -261,12 +263,16 @@ def test_every_query_is_called() -> None:
     composed = [
         re.compile(text) for text, _ in texts() if text.count(r"\w+") == 1 and re.search(r"[a-z]{3}_|_[a-z]{3}", text)
     ]
-    assert {name for name in QUERIES if name not in plain and not any(one.fullmatch(name) for one in composed)} == set()
+    assert {
+        name for name in QUERIES if name not in plain and not any(pattern.fullmatch(name) for pattern in composed)
+    } == set()
 
 
 def test_every_name_called_is_a_query() -> None:
-    named = {str(call.args[0].value): place for place, call in calls() if isinstance(call.args[0], ast.Constant)}
-    assert {name: place for name, place in named.items() if name not in QUERIES} == {}
+    query_names = {
+        str(call.args[0].value): location for location, call in calls() if isinstance(call.args[0], ast.Constant)
+    }
+    assert {name: location for name, location in query_names.items() if name not in QUERIES} == {}
 
 
 def test_a_value_that_is_not_given_is_an_error() -> None:
@@ -276,17 +282,17 @@ def test_a_value_that_is_not_given_is_an_error() -> None:
     database.close()
 
 
-def test_every_call_with_keywords_alone_gives_the_values_that_its_query_names() -> None:
+def test_keyword_calls_pass_the_parameters_of_their_query() -> None:
     wrong = {}
-    for place, call in calls():
+    for location, call in calls():
         if isinstance(call.args[0], ast.Constant) and isinstance(call.func, ast.Attribute):
             query = QUERIES[str(call.args[0].value)]
-            given = {keyword.arg for keyword in call.keywords}
+            keyword_names = {keyword.arg for keyword in call.keywords}
             if call.func.attr == "insert_rows":
                 if "?" not in query:
-                    wrong[place] = "insert_rows() gives values by position"
-            elif len(call.args) == 1 and None not in given and given != names_in(query):
-                wrong[place] = f"gives {given}, the query names {names_in(query)}"
+                    wrong[location] = "insert_rows() gives values by position"
+            elif len(call.args) == 1 and None not in keyword_names and keyword_names != names_in(query):
+                wrong[location] = f"gives {keyword_names}, the query names {names_in(query)}"
     assert wrong == {}
 
 
@@ -319,11 +325,11 @@ database.close()
 """
 
 
-def shown_by(place: Path) -> list[str]:
+def shown_by(folder: Path) -> list[str]:
     """What a fresh interpreter that has only ``place`` on its path says of the queries."""
-    code = f"import sys; sys.path.insert(0, {str(place)!r})\n{SHOW}"
+    code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{SHOW}"
     run = subprocess.run(
-        [sys.executable, "-I", "-B", "-c", code], capture_output=True, text=True, cwd=place.parent, check=True
+        [sys.executable, "-I", "-B", "-c", code], capture_output=True, text=True, cwd=folder.parent, check=True
     )
     return run.stdout.split("\n")
 

@@ -153,7 +153,7 @@ def test_a_start_without_an_upgrade_copies_nothing(config: Config, path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("upgrade_copy", "kept"),
+    ("upgrade_copy", "kept_copies"),
     [("yes", ["finapi.db.schema-0002", "finapi.db.schema-0003"]), ("no", ["finapi.db.schema-0002"])],
 )
 def test_the_copies_of_the_last_two_upgrades_are_kept(
@@ -162,7 +162,7 @@ def test_the_copies_of_the_last_two_upgrades_are_kept(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     upgrade_copy: Literal["yes", "no"],
-    kept: list[str],
+    kept_copies: list[str],
 ) -> None:
     directory = tmp_path / "sql"
     for number in (2, 3):
@@ -172,7 +172,7 @@ def test_the_copies_of_the_last_two_upgrades_are_kept(
     add_migrations(monkeypatch, directory, {"migrations/0004_a.sql": "CREATE TABLE t4 (x);"})
     start(replace(config, upgrade_copy=upgrade_copy))
     assert [version(config.data_dir / name) for name in copies(config)] == [int(name[-4:]) for name in copies(config)]
-    assert copies(config)[-len(kept) :] == kept
+    assert copies(config)[-len(kept_copies) :] == kept_copies
     assert len(copies(config)) == 2
 
 
@@ -228,13 +228,13 @@ def test_an_upgrade_killed_at_any_step_can_be_completed(
     shutil.copytree(config.data_dir, tmp_path / "template")
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
     copy = config.data_dir / "finapi.db.schema-0001"
-    seen = set()
+    seen_steps = set()
     for steps in itertools.count():
         shutil.rmtree(config.data_dir)
         shutil.copytree(tmp_path / "template", config.data_dir)
         statuses = [start_and_kill(config, steps) for _ in range(kills)]
         assert set(statuses) <= {0, 9}
-        seen.add((version(path), copy.exists()))
+        seen_steps.add((version(path), copy.exists()))
         assert version(path) == 1 or copy.exists()
         if version(path) == 1:
             assert dump(path) == before
@@ -248,7 +248,7 @@ def test_an_upgrade_killed_at_any_step_can_be_completed(
         if statuses[0] == 0:
             break
     # Before and after the copy was in place, and after the commit.
-    assert seen == {(1, False), (1, True), (NEW_VERSION, True)}
+    assert seen_steps == {(1, False), (1, True), (NEW_VERSION, True)}
     assert steps > 20
 
 
@@ -351,7 +351,7 @@ def test_an_upgrade_whose_copy_fills_the_disk_does_not_begin(
     assert_nothing_is_left(config.data_dir)
 
 
-def test_an_upgrade_without_room_for_a_copy_says_how_much_it_needs(
+def test_an_upgrade_without_room_reports_the_space_it_needs(
     config: Config, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)

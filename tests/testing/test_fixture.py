@@ -509,7 +509,7 @@ def test_a_closed_world_does_no_work() -> None:
 
 def test_no_world_is_closed_during_a_step(server: FinapiServer, world: FixtureWorld) -> None:
     state = cast(Gate, server.wsgi).worlds[world.url.rpartition("/")[2]]
-    read = state.database.read
+    read_method = state.database.read
     could_close: list[bool] = []
 
     def try_to_close() -> None:
@@ -521,7 +521,7 @@ def test_no_world_is_closed_during_a_step(server: FinapiServer, world: FixtureWo
         thread = threading.Thread(target=try_to_close)
         thread.start()
         thread.join()
-        return read()
+        return read_method()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state.database, "read", read_while_closing)

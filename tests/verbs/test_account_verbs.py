@@ -47,12 +47,12 @@ ANN = "ann@example.com"
 @pytest.fixture(params=["alone", pytest.param("beside a server", marks=pytest.mark.slow)])
 def data_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A data directory: nobody holds it, or a server does, to which every verb is handed."""
-    place = tmp_path / "data"
+    new_dir = tmp_path / "data"
     if request.param == "alone":
-        yield place
+        yield new_dir
         return
-    with serve(place):
-        yield place
+    with serve(new_dir):
+        yield new_dir
 
 
 @pytest.fixture
@@ -139,15 +139,15 @@ def test_invite_create_prints_as_many_codes_as_were_asked_for(data_dir: Path) ->
     finished = verb(data_dir, "invite", "create", "--count", 3, "--expires", "7d", "--note", "x", "--json")
     did(finished)
     assert list(finished.json) == ["invites"]
-    made = finished.json["invites"]
-    assert [set(invite) for invite in made] == [{"code", "expires_at", "note"}] * 3
-    assert all(CODE.fullmatch(invite["code"]) for invite in made)
-    assert len({invite["code"] for invite in made}) == 3
-    assert [invite["note"] for invite in made] == ["x"] * 3
-    for invite in made:
+    created_invites = finished.json["invites"]
+    assert [set(invite) for invite in created_invites] == [{"code", "expires_at", "note"}] * 3
+    assert all(CODE.fullmatch(invite["code"]) for invite in created_invites)
+    assert len({invite["code"] for invite in created_invites}) == 3
+    assert [invite["note"] for invite in created_invites] == ["x"] * 3
+    for invite in created_invites:
         end = datetime.fromisoformat(invite["expires_at"])
         assert before <= end - timedelta(days=7) <= datetime.now(UTC)
-    assert [row["code"] for row in invites(data_dir)] == [invite["code"] for invite in made]
+    assert [row["code"] for row in invites(data_dir)] == [invite["code"] for invite in created_invites]
 
 
 def test_invite_create_makes_one_code_that_never_expires(data_dir: Path) -> None:
@@ -281,8 +281,8 @@ def test_user_add_prints_the_new_account(data_dir: Path) -> None:
 
 
 def test_user_add_prints_a_line_for_people(data_dir: Path) -> None:
-    said = did(verb(data_dir, "user", "add", "Ann@Example.com"))
-    assert re.fullmatch(r"ann@example\.com has the API key [0-9a-f]{32}", said)
+    output = did(verb(data_dir, "user", "add", "Ann@Example.com"))
+    assert re.fullmatch(r"ann@example\.com has the API key [0-9a-f]{32}", output)
 
 
 def test_user_add_starts_the_plan_that_was_named(data_dir: Path) -> None:
@@ -342,14 +342,14 @@ def test_user_show_says_that_an_account_is_locked(data_dir: Path) -> None:
     assert "locked_at" not in shown(data_dir)
 
 
-def test_user_show_says_for_how_long_wrong_passwords_lock_a_login(server: Running, tmp_path: Path) -> None:
-    place = tmp_path / "data"
-    added(place, "--password-stdin", stdin=PASSWORD.encode())
-    assert "login_locked_seconds" not in shown(place)
+def test_user_show_reports_the_seconds_of_a_lockout(server: Running, tmp_path: Path) -> None:
+    new_dir = tmp_path / "data"
+    added(new_dir, "--password-stdin", stdin=PASSWORD.encode())
+    assert "login_locked_seconds" not in shown(new_dir)
     answers = [login(server, password="wrong password").status for _ in range(5)]
     assert answers == [401, 401, 401, 401, 429]
-    assert 0 < shown(place)["login_locked_seconds"] <= 60
-    did(verb(place, "user", "unlock", ANN))
+    assert 0 < shown(new_dir)["login_locked_seconds"] <= 60
+    did(verb(new_dir, "user", "unlock", ANN))
     assert login(server).status == 200
 
 
@@ -384,7 +384,7 @@ def test_a_password_is_the_first_line_of_standard_input(server: Running, tmp_pat
     assert login(server, "späces count").status == 401
 
 
-def test_a_password_given_while_no_server_runs_is_good_afterwards(tmp_path: Path) -> None:
+def test_a_password_set_without_a_server_works_afterwards(tmp_path: Path) -> None:
     added(tmp_path, "--password-stdin", stdin=PASSWORD.encode())
     with serve(tmp_path) as server:
         assert login(server).status == 200
@@ -420,7 +420,7 @@ def test_a_password_that_is_not_utf_8_is_refused_in_one_line(data_dir: Path) -> 
 # ---- locks, plans, money
 
 
-def test_a_locked_user_is_out_with_the_next_call_and_back_after_unlock(server: Running, tmp_path: Path) -> None:
+def test_a_lock_ends_access_with_the_next_call_until_unlock(server: Running, tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     key = added(data_dir, "--password-stdin", stdin=PASSWORD.encode())["api_key"]
     session = {"Authorization": f"Bearer {login(server).json['token']}"}
@@ -446,15 +446,15 @@ def test_locking_twice_is_as_good_as_once(data_dir: Path) -> None:
     assert rows(data_dir, "SELECT locked_at FROM users") == [(None,)]
 
 
-def test_a_plan_begins_with_its_whole_quota_and_the_ledger_adds_up(data_dir: Path) -> None:
+def test_a_plan_starts_with_its_quota_and_the_ledger_adds_up(data_dir: Path) -> None:
     added(data_dir)
     assert did(verb(data_dir, "user", "plan", ANN, "pro")) == f"{ANN} is on the plan pro"
     assert account(data_dir) == ("pro", 500_000, 0, [("refill", 2_000), ("refill", 498_000)])
     did(verb(data_dir, "user", "plan", ANN, "weekly"))
     assert account(data_dir)[:2] == ("weekly", 50_000)
     (end,) = rows(data_dir, "SELECT current_period_end FROM userplans")[0]
-    left = datetime.fromisoformat(end) - datetime.now(UTC)
-    assert timedelta(days=6, hours=23) < left <= timedelta(days=7)
+    time_left = datetime.fromisoformat(end) - datetime.now(UTC)
+    assert timedelta(days=6, hours=23) < time_left <= timedelta(days=7)
 
 
 def test_granted_tokens_are_in_the_balance_and_in_the_ledger(data_dir: Path) -> None:
@@ -464,7 +464,7 @@ def test_granted_tokens_are_in_the_balance_and_in_the_ledger(data_dir: Path) -> 
     assert account(data_dir) == ("free", 2_151, 0, [("refill", 2_000), ("grant", 150), ("grant", 1)])
 
 
-def test_tokens_are_spent_granted_and_replaced_beside_a_running_server(tmp_path: Path) -> None:
+def test_tokens_are_spent_and_granted_on_a_running_server(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     documents = write(tmp_path / "tiny", filing())
     did(verb(data_dir, "ingest", documents, "--accession", "0001999999-25-000001"))
@@ -489,8 +489,8 @@ def test_tokens_are_spent_granted_and_replaced_beside_a_running_server(tmp_path:
 
 def test_credit_is_added_to_the_cent(data_dir: Path) -> None:
     added(data_dir)
-    said = [did(verb(data_dir, "user", "credit", ANN, amount)) for amount in ("12.5", "0.07", "3", "0.10")]
-    assert said == [f"{ANN} has {dollars} dollars" for dollars in ("12.50", "12.57", "15.57", "15.67")]
+    outputs = [did(verb(data_dir, "user", "credit", ANN, amount)) for amount in ("12.5", "0.07", "3", "0.10")]
+    assert outputs == [f"{ANN} has {dollars} dollars" for dollars in ("12.50", "12.57", "15.57", "15.67")]
     assert account(data_dir) == ("free", 2_000, 1_567, [("refill", 2_000)])
     assert shown(data_dir)["credit_balance"] == 15.67
 
@@ -531,7 +531,7 @@ def test_an_unknown_plan_is_refused_in_one_line(data_dir: Path) -> None:
 # ---- beside a server
 
 
-def test_a_refused_verb_prints_the_same_beside_a_server_and_alone(server: Running, tmp_path: Path) -> None:
+def test_a_refused_verb_prints_the_same_with_and_without_server(server: Running, tmp_path: Path) -> None:
     for words in (
         ("user", "lock", ANN),
         ("user", "credit", ANN, "1.234"),
@@ -546,11 +546,11 @@ def test_many_verbs_at_once_are_all_done(server: Running, tmp_path: Path) -> Non
     added(tmp_path / "data")
     with ThreadPoolExecutor(4) as pool:
         jobs = [pool.submit(verb, tmp_path / "data", "user", "credit", ANN, "0.01") for _ in range(8)]
-    said = sorted(did(job.result()) for job in jobs)
-    assert said == [f"{ANN} has 0.0{cents} dollars" for cents in range(1, 9)]
+    outputs = sorted(did(job.result()) for job in jobs)
+    assert outputs == [f"{ANN} has 0.0{cents} dollars" for cents in range(1, 9)]
 
 
-def test_a_verb_that_fails_inside_leaves_the_server_taking_others(tmp_path: Path) -> None:
+def test_a_verb_that_fails_leaves_the_server_running_others(tmp_path: Path) -> None:
     def perform(words: list[str], directory: str, stdin: str, say: Say) -> int:
         return 1 // len(words)
 
@@ -572,7 +572,7 @@ def test_a_verb_that_fails_inside_leaves_the_server_taking_others(tmp_path: Path
 # ---- the first start
 
 
-def test_the_first_start_prints_a_code_that_works_once_and_later_starts_print_none(tmp_path: Path) -> None:
+def test_only_the_first_start_prints_an_invite_code(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         (code,) = server.ready["invite_codes"]
         assert CODE.fullmatch(code)
@@ -612,15 +612,15 @@ def test_people_read_the_first_code_on_the_second_line(tmp_path: Path) -> None:
     assert CODE.fullmatch(code)
 
 
-def test_a_first_start_that_could_not_listen_leaves_the_code_to_the_next(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_a_start_that_cannot_listen_leaves_the_code_to_the_next(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as blocker:
+        port = blocker.getsockname()[1]
         assert finapi("serve", "--port", port, "--data-dir", tmp_path).status == 2
     with serve(tmp_path) as server:
         assert len(server.ready.get("invite_codes", [])) == 1
 
 
-def test_a_server_that_is_told_to_stop_as_soon_as_it_is_ready_stops(tmp_path: Path) -> None:
+def test_a_server_stopped_as_soon_as_it_is_ready_stops(tmp_path: Path) -> None:
     # So often because the moment in which a signal can be lost is short.
     for number in range(20):
         with serve(tmp_path / str(number)) as server:

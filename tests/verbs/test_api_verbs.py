@@ -45,13 +45,21 @@ def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 README, BOOK = ((Path(__file__).parents[2] / name).read_text("utf-8") for name in ("README.md", "docs/COOKBOOK.md"))
 
 
-def test_what_the_readme_and_the_cookbook_ask_is_answered_on_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_of_readme_and_cookbook_work_on_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
     verbs = r"\bfinapi ((?:statements|timeseries|filings|insiders|fund|screen|get) (?:[^#,;\n]|,\S)*)"
-    asked = [shlex.split(words) for words in re.findall(verbs, README)]
-    assert [words[0] for words in asked] == ["statements", "timeseries", "filings", "insiders", "fund", "screen", "get"]
-    asked += [["get", path] for path in re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)]
-    assert len(asked) == 24
-    assert [words for words in asked if not lines(capsys, *words)] == []
+    commands = [shlex.split(words) for words in re.findall(verbs, README)]
+    assert [words[0] for words in commands] == [
+        "statements",
+        "timeseries",
+        "filings",
+        "insiders",
+        "fund",
+        "screen",
+        "get",
+    ]
+    commands += [["get", path] for path in re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)]
+    assert len(commands) == 24
+    assert [words for words in commands if not lines(capsys, *words)] == []
 
 
 def test_series_are_a_table_with_units_and_aligned_points(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,15 +78,18 @@ def test_a_figure_that_is_missing_is_a_reason(capsys: pytest.CaptureFixture[str]
 
 
 def test_statements_show_the_filers_lines_with_their_signs(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = lines(capsys, "statements", "AAPL", "-p", "Q", "--statement", "income")
-    assert shown[1].startswith("income: ")
-    assert next(one.split() for one in shown if one.startswith("  Net sales"))[2:4] == ["USD", "95,359,000,000"]
+    table_lines = lines(capsys, "statements", "AAPL", "-p", "Q", "--statement", "income")
+    assert table_lines[1].startswith("income: ")
+    assert next(line.split() for line in table_lines if line.startswith("  Net sales"))[2:4] == [
+        "USD",
+        "95,359,000,000",
+    ]
     cash = lines(capsys, "statements", "AAPL", "--statement", "cash-flow")
-    (paid,) = [one for one in cash if "dividends and dividend equivalents" in one]
+    (paid,) = [line for line in cash if "dividends and dividend equivalents" in line]
     assert paid.split()[-3].startswith("-")
 
 
-def test_negative_figures_are_red_on_a_terminal_that_may_be_coloured(
+def test_negative_figures_are_red_on_a_colour_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ("timeseries", "UPXI", "revenue,net_income", "-n", "1")
@@ -88,9 +99,9 @@ def test_negative_figures_are_red_on_a_terminal_that_may_be_coloured(
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv(name, value)
-        shown = lines(capsys, *words)
-        assert [re.sub("\x1b.*?m", "", line) for line in shown] == plain
-        assert [line for line in shown if "\x1b[31m" in line] == ([shown[3]] if coloured else [])
+        table_lines = lines(capsys, *words)
+        assert [re.sub("\x1b.*?m", "", line) for line in table_lines] == plain
+        assert [line for line in table_lines if "\x1b[31m" in line] == ([table_lines[3]] if coloured else [])
 
 
 @pytest.mark.parametrize(
@@ -107,8 +118,8 @@ def test_negative_figures_are_red_on_a_terminal_that_may_be_coloured(
 def test_every_question_has_a_chart_a_table_and_documents(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], title: str, bars: int
 ) -> None:
-    empty, told, *rows = lines(capsys, *words, "--chart")
-    assert (empty, told, len(rows)) == ("", title, bars)
+    empty, chart_line, *rows = lines(capsys, *words, "--chart")
+    assert (empty, chart_line, len(rows)) == ("", title, bars)
     assert any("#" * 40 in row or "-" * 40 in row for row in rows)
     assert json.loads(lines(capsys, *words, "--json")[0])["status"] == "success"
     assert "," in lines(capsys, *words, "--csv")[0]
@@ -121,11 +132,11 @@ def test_shares_that_were_sold_are_a_bar_to_the_other_side(capsys: pytest.Captur
 
 
 def test_more_rows_than_a_page_holds_are_read_page_after_page(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = lines(capsys, "insiders", "AAPL", "-n", "9")
-    assert len(shown) == 10
-    whole = json.loads(lines(capsys, "get", "/api/v1/sec/filings?limit=1&include_total=true")[0])["meta"]
+    table_lines = lines(capsys, "insiders", "AAPL", "-n", "9")
+    assert len(table_lines) == 10
+    meta = json.loads(lines(capsys, "get", "/api/v1/sec/filings?limit=1&include_total=true")[0])["meta"]
     many = lines(capsys, "filings", "-n", "5000")
-    assert len(many) - 1 == whole["pagination"]["total"] > 50
+    assert len(many) - 1 == meta["pagination"]["total"] > 50
 
 
 def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,14 +166,14 @@ def test_a_file_is_not_written_to_a_terminal(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert cli.main(["get", "/api/v1/xbrl/bulk/filings-2026-01-29.ndjson.gz"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, "the answer is a file" in said.err) == ("", True)
+    printed = capsys.readouterr()
+    assert (printed.out, "the answer is a file" in printed.err) == ("", True)
 
 
 def test_names_of_east_asia_and_accents_keep_the_columns() -> None:
     names = ["東京エレクトロン", "Nestle\u0301 SA", "Plain Inc"]
-    told = [*terminal_tables.render_table([{"name": name, "value": 5} for name in names], coloured=False)]
-    assert told == [
+    table_lines = [*terminal_tables.render_table([{"name": name, "value": 5} for name in names], coloured=False)]
+    assert table_lines == [
         "name              value",
         "東京エレクトロン      5",
         "Nestle\u0301 SA             5",
@@ -181,9 +192,9 @@ def test_an_empty_name_is_a_wrong_argument(verb: str, name: str, capsys: pytest.
 
 def test_on_a_narrow_terminal_names_are_cut_and_figures_are_not() -> None:
     row = {"accession": "0001140361-26-006577", "name": "A company with quite a long name", "value": Decimal(-1234567)}
-    whole = [*terminal_tables.render_table([row], coloured=False)]
-    assert whole[1] == "0001140361-26-006577  A company with quite a long name  -1,234,567"
-    assert [*terminal_tables.render_table([row], coloured=False, width=66)] == whole
+    full_lines = [*terminal_tables.render_table([row], coloured=False)]
+    assert full_lines[1] == "0001140361-26-006577  A company with quite a long name  -1,234,567"
+    assert [*terminal_tables.render_table([row], coloured=False, width=66)] == full_lines
     cut = [*terminal_tables.render_table([row], coloured=False, width=59)]
     assert cut[1] == "0001140361-26-006577  A company with quite a...  -1,234,567"
     # No less than this: beyond it the terminal wraps.
@@ -206,22 +217,22 @@ def test_a_wait_is_told_where_somebody_watches(
     assert "refused for now, or no answer; the next try is in 1 s" in capsys.readouterr().err
 
 
-def test_who_has_no_tokens_is_told_what_it_costs_and_when_there_are_more(
+def test_without_tokens_the_cost_and_the_refill_are_printed(
     server: FinapiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["filings", "--key", server.accounts["exhausted"]["api_key"]]) == 5
-    (said,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("finapi: 402"))
-    assert re.search(r"It costs 5 and 0 are left until 2026-02-\d\dT[0-9:.]+Z; http://\S+/plans$", said), said
+    (message,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("finapi: 402"))
+    assert re.search(r"It costs 5 and 0 are left until 2026-02-\d\dT[0-9:.]+Z; http://\S+/plans$", message), message
 
 
 def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
     bad = "\x1b[2J"
-    told = [
+    table_lines = [
         *terminal_tables.render_table([{bad: bad, "a": Decimal("1.5")}], coloured=False),
         *terminal_tables.render_chart(bad, [(bad, 1)]),
     ]
-    assert "\\x1b[2J" in "".join(told)
-    assert "\x1b" not in "".join(told)
+    assert "\\x1b[2J" in "".join(table_lines)
+    assert "\x1b" not in "".join(table_lines)
 
 
 @pytest.mark.parametrize(
@@ -243,10 +254,10 @@ def test_the_exit_status_tells_the_kind_of_failure(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, code: str
 ) -> None:
     assert cli.main(words) == status
-    said = capsys.readouterr()
-    assert said.out == ""
+    printed = capsys.readouterr()
+    assert printed.out == ""
     # The server of this test runs in the same process, and may log before.
-    assert code in said.err.splitlines()[-1]
+    assert code in printed.err.splitlines()[-1]
 
 
 def test_limits_and_failing_servers_have_statuses_of_their_own(
@@ -268,15 +279,15 @@ def test_a_data_directory_is_asked_in_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FINAPI_URL")
-    place = ["--data-dir", str(tmp_path / "data")]
-    assert cli.main(["get", "/api/v1/policy", *place]) == 2
+    options = ["--data-dir", str(tmp_path / "data")]
+    assert cli.main(["get", "/api/v1/policy", *options]) == 2
     assert "there is no database" in capsys.readouterr().err
     companies = tmp_path / "company_tickers.json"
     companies.write_text('{"0": {"cik_str": 1000001, "ticker": "ZZTOP", "title": "Zed Zed Inc"}}')
-    assert cli.main(["ingest", str(companies), *place]) == 0
-    assert cli.main(["user", "add", "ann@example.com", "--plan", "pro", "--json", *place]) == 0
+    assert cli.main(["ingest", str(companies), *options]) == 0
+    assert cli.main(["user", "add", "ann@example.com", "--plan", "pro", "--json", *options]) == 0
     key = json.loads(capsys.readouterr().out.splitlines()[-1])["api_key"]
-    assert cli.main(["get", "/api/v1/account/balance", "--key", key, *place]) == 0
+    assert cli.main(["get", "/api/v1/account/balance", "--key", key, *options]) == 0
     assert json.loads(capsys.readouterr().out)["plan"] == "pro"
 
 
@@ -284,7 +295,7 @@ def test_a_data_directory_is_asked_in_process(
     "words",
     [("screen", "net_margin>0", "--json"), ("get", "/api/v1/xbrl/screen"), ("get", "/api/v1/xbrl/screen?limit=5")],
 )
-def test_a_screen_of_a_data_directory_makes_first_what_a_server_would_have_made(
+def test_a_screen_without_a_server_computes_latest_years_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     monkeypatch.delenv("FINAPI_URL")

@@ -110,13 +110,13 @@ def test_every_verb_has_help(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("columns", [80, 160])
 def test_help_is_as_wide_as_the_terminal(columns: int) -> None:
-    shown = finapi("serve", "--help", env=environment(COLUMNS=str(columns))).out
-    assert columns - 12 < max(map(len, shown.splitlines())) < columns
+    help_text = finapi("serve", "--help", env=environment(COLUMNS=str(columns))).out
+    assert columns - 12 < max(map(len, help_text.splitlines())) < columns
 
 
 def test_help_names_every_verb() -> None:
-    listed = re.findall(r"^    (\w+)(?: |$)", finapi("--help").out, flags=re.MULTILINE)
-    assert tuple(listed) == VERBS
+    verb_names = re.findall(r"^    (\w+)(?: |$)", finapi("--help").out, flags=re.MULTILINE)
+    assert tuple(verb_names) == VERBS
 
 
 def flags(*words: str) -> set[str]:
@@ -126,11 +126,11 @@ def flags(*words: str) -> set[str]:
 
 
 def test_one_page_names_every_setting_but_secrets() -> None:
-    shown = {setting.name.replace("_", "-") for setting in fields(Config) if not setting.metadata["secret"]}
-    assert flags("config") == {*shown, "json"}
+    setting_names = {setting.name.replace("_", "-") for setting in fields(Config) if not setting.metadata["secret"]}
+    assert flags("config") == {*setting_names, "json"}
 
 
-def test_help_of_a_verb_shows_its_own_options_and_where_the_data_are() -> None:
+def test_verb_help_shows_its_options_and_the_data_directory() -> None:
     assert flags("check") == {"data-dir", "file", "json"}
     assert flags("completion") == {"json"}
     assert flags("openapi") == {"public-url", "json"}
@@ -177,7 +177,7 @@ def test_a_typo_gets_a_suggestion(words: tuple[str, ...], meant: str | None) -> 
 
 
 @pytest.mark.parametrize("setting", ["api_key", "smtp_url"])
-def test_a_secret_that_is_given_as_an_option_is_told_where_it_belongs(setting: str) -> None:
+def test_a_secret_as_an_option_is_refused_with_its_setting(setting: str) -> None:
     words = ("get", f"--{setting.replace('_', '-')}", "x")
     with pytest.raises(
         UsageError, match=f"others can read command lines: set FINAPI_{setting.upper()}, or {setting} in"
@@ -397,11 +397,11 @@ def test_config_shows_every_value_and_where_it_is_from(layers: tuple[tuple[objec
     words, env, file = layers
     done = finapi("config", "--json", *words, env=env)
     assert (done.status, done.err) == (0, "")
-    shown = done.json["settings"]
-    assert [row["name"] for row in shown] == [setting.name for setting in fields(Config)]
-    assert all(set(row) == {"name", "value", "origin", "help"} for row in shown)
-    found = {row["name"]: (row["value"], row["origin"]) for row in shown if row["origin"] != "default"}
-    assert found == {
+    rows_shown = done.json["settings"]
+    assert [row["name"] for row in rows_shown] == [setting.name for setting in fields(Config)]
+    assert all(set(row) == {"name", "value", "origin", "help"} for row in rows_shown)
+    set_values = {row["name"]: (row["value"], row["origin"]) for row in rows_shown if row["origin"] != "default"}
+    assert set_values == {
         "host": ("192.0.2.3", "flag"),
         "port": ("2", "environment"),
         "public": ("yes", "environment"),
@@ -422,12 +422,12 @@ def test_config_as_text_says_the_same(layers: tuple[tuple[object, ...], dict[str
     lines = [line.split(None, 2) for line in done.out.splitlines()]
     assert [name for name, _, _ in lines] == [setting.name for setting in fields(Config)]
     assert all(equals == "=" for _, equals, _ in lines)
-    said = {name: rest for name, _, rest in lines}
-    assert said["host"].startswith("192.0.2.3  (flag) ")
-    assert said["port"].startswith("2  (environment) ")
-    assert said["threads"].startswith(f"3  (file {file}) ")
-    assert said["body_limit"].startswith("52428800  (default) ")
-    assert said["secrets"].startswith("********  (environment) ")
+    values_by_name = {name: value_text for name, _, value_text in lines}
+    assert values_by_name["host"].startswith("192.0.2.3  (flag) ")
+    assert values_by_name["port"].startswith("2  (environment) ")
+    assert values_by_name["threads"].startswith(f"3  (file {file}) ")
+    assert values_by_name["body_limit"].startswith("52428800  (default) ")
+    assert values_by_name["secrets"].startswith("********  (environment) ")
     assert "ab" * 32 not in done.out
 
 
@@ -488,23 +488,23 @@ def test_a_key_that_user_add_prints_opens_the_api(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     write(tmp_path / process.accession(1), filing())
     assert finapi("ingest", tmp_path / process.accession(1), "--data-dir", data_dir).status == 0
-    made = finapi("user", "add", " Ann@Example.COM", "--plan", "pro", "--json", "--data-dir", data_dir)
-    assert made.status == 2, "a blank is no part of an address"
-    made = finapi("user", "add", "Ann@Example.COM", "--plan", "pro", "--json", "--data-dir", data_dir)
-    assert (made.status, made.err) == (0, "")
-    assert set(made.json) == {"email", "uuid", "api_key"}
-    assert made.json["email"] == "ann@example.com"
-    said = finapi("user", "add", "bob@example.com", "--data-dir", data_dir)
-    key = said.out.split()[-1]
-    assert said == Finished(0, f"bob@example.com has the API key {key}\n", "")
+    added = finapi("user", "add", " Ann@Example.COM", "--plan", "pro", "--json", "--data-dir", data_dir)
+    assert added.status == 2, "a blank is no part of an address"
+    added = finapi("user", "add", "Ann@Example.COM", "--plan", "pro", "--json", "--data-dir", data_dir)
+    assert (added.status, added.err) == (0, "")
+    assert set(added.json) == {"email", "uuid", "api_key"}
+    assert added.json["email"] == "ann@example.com"
+    printed = finapi("user", "add", "bob@example.com", "--data-dir", data_dir)
+    key = printed.out.split()[-1]
+    assert printed == Finished(0, f"bob@example.com has the API key {key}\n", "")
     assert KEY.fullmatch(key)
     twice = finapi("user", "add", "ANN@example.com", "--data-dir", data_dir)
     assert twice.status == 1
     assert twice.complaint == "A user with the email ann@example.com exists already."
     with process.serve(data_dir) as running:
-        for one in (made.json["api_key"], key):
-            assert KEY.fullmatch(one)
-            assert figures(running.get(STATEMENTS, one))["Net sales"] == ["1000"]
+        for api_key in (added.json["api_key"], key):
+            assert KEY.fullmatch(api_key)
+            assert figures(running.get(STATEMENTS, api_key))["Net sales"] == ["1000"]
         assert running.get(STATEMENTS, "0" * 32).status == 401
     plans = rows(data_dir, "SELECT plan, total_limit_api, reach_limit_api FROM userplans ORDER BY id")
     assert plans == [("pro", 500_000, 25), ("free", 2_000, 25)]
@@ -659,22 +659,22 @@ def test_an_ingest_without_a_stderr_does_its_work(folder: Path, tmp_path: Path) 
 
 
 def test_progress_is_for_a_terminal_only(folder: Path, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
+    ours, terminal = pty.openpty()
     try:
         done = subprocess.run(
             [*COMMAND, "ingest", str(folder), "--json", "--data-dir", str(tmp_path / "data")],
             cwd=ROOT,
             env=environment(),
             stdout=subprocess.PIPE,
-            stderr=theirs,
+            stderr=terminal,
         )
-        shown = os.read(ours, 65536).decode()
+        output = os.read(ours, 65536).decode()
     finally:
-        os.close(theirs)
+        os.close(terminal)
         os.close(ours)
     assert done.returncode == 0
     assert json.loads(done.stdout)["counts"]["ingested"] == 5
-    *steps, last = shown.split("\r\x1b[K")[1:]
+    *steps, last = output.split("\r\x1b[K")[1:]
     assert steps == [f"{number} files, {path}" for number, (path, _) in enumerate(process.kinds(folder), 1)]
     assert last == "", "the line is wiped at the end"
 
@@ -814,7 +814,7 @@ def ingested_beside(good: Path, *paths: Path, data_dir: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*BAD_FILES, *BAD_MEMBERS])
-def test_a_bad_file_is_one_line_and_the_filing_beside_it_is_stored(name: str, good: Path, tmp_path: Path) -> None:
+def test_a_bad_file_is_one_line_and_other_filings_are_stored(name: str, good: Path, tmp_path: Path) -> None:
     content, kind, reason = {**BAD_FILES, **BAD_MEMBERS}[name]
     write(tmp_path / "in" / "bad", {name.partition("!")[0]: content()})
     (line,) = ingested_beside(good, data_dir=tmp_path / "data")
@@ -954,15 +954,15 @@ def test_a_folder_with_two_filings(tmp_path: Path) -> None:
     done = finapi("ingest", tmp_path / "in", "--json", "--data-dir", tmp_path / "data")
     assert done.status == 0
     assert done.json["counts"] == {"ingested": 10, "unchanged": 0, "skipped": 0, "refused": 0}
-    found = rows(
+    outcomes = rows(
         tmp_path / "data", "SELECT period_of_report, documents, statements FROM reports ORDER BY period_of_report"
     )
-    assert found == [("2023-12-31", 5, 1), ("2024-12-31", 5, 1)]
+    assert outcomes == [("2023-12-31", 5, 1), ("2024-12-31", 5, 1)]
 
 
 def test_a_broken_filing_beside_a_whole_one_in_the_same_folder(tmp_path: Path) -> None:
     broken = filing(year=2023)
-    (instance, *others) = broken
+    (instance, *other_files) = broken
     broken[instance] = broken[instance][:1200]
     write(tmp_path / "in", {**broken, **filing(year=2024)})
     done = finapi("ingest", tmp_path / "in", "--json", "--data-dir", tmp_path / "data")
@@ -971,7 +971,7 @@ def test_a_broken_filing_beside_a_whole_one_in_the_same_folder(tmp_path: Path) -
     reasons = {Path(file["path"]).name: file["reason"] for file in done.json["files"] if file["outcome"] == "refused"}
     assert sorted(reasons) == sorted(broken)
     assert reasons[instance].startswith("line 12, column 1: unclosed token")
-    for other in others:
+    for other in other_files:
         assert reasons[other].startswith(
             f"its filing was refused: {tmp_path / 'in' / instance}: line 12, column 1: unclosed token"
         )
@@ -984,10 +984,10 @@ def test_a_broken_filing_beside_a_whole_one_in_the_same_folder(tmp_path: Path) -
 @pytest.fixture(scope="module")
 def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of a demo that was stopped."""
-    place = tmp_path_factory.mktemp("demo") / "data"
-    with process.running("demo", "--port", 0, "--data-dir", place) as running:
+    data_path = tmp_path_factory.mktemp("demo") / "data"
+    with process.running("demo", "--port", 0, "--data-dir", data_path) as running:
         assert running.stop() == 0
-    return place
+    return data_path
 
 
 LOOSE = ("--xbrl-burst", 10_000)
@@ -996,14 +996,14 @@ LOOSE = ("--xbrl-burst", 10_000)
 def all_statements(running: Running, data_dir: Path) -> Iterator[tuple[str, str]]:
     """What is asked, and the answer's data and meta as bytes would show them, for everything that is held."""
     email = f"all{time.monotonic_ns()}@example.com"
-    made = finapi("user", "add", email, "--plan", "pro", "--json", "--data-dir", data_dir)
+    added = finapi("user", "add", email, "--plan", "pro", "--json", "--data-dir", data_dir)
     accessions = rows(data_dir, "SELECT accession FROM filings JOIN reports ON filing_id = filings.id ORDER BY 1")
     ciks = rows(data_dir, "SELECT DISTINCT cik FROM reports ORDER BY 1")
-    asked = [f"filing/{accession}" for (accession,) in accessions]
-    asked += [f"companies/{cik}" for (cik,) in ciks]
-    for path in asked:
+    paths = [f"filing/{accession}" for (accession,) in accessions]
+    paths += [f"companies/{cik}" for (cik,) in ciks]
+    for path in paths:
         for query in ("", "?consolidated_only=false", "?period=Q&basis=original"):
-            answer = running.get(f"/api/v1/xbrl/{path}/statements{query}", made.json["api_key"])
+            answer = running.get(f"/api/v1/xbrl/{path}/statements{query}", added.json["api_key"])
             body = answer.json
             body.pop("request_id")
             body.pop("timestamp")
@@ -1023,8 +1023,8 @@ def test_a_pack_that_is_loaded_elsewhere_serves_the_same(demo_dir: Path, tmp_pat
     again = tmp_path / "again.pack"
     assert finapi("pack", "export", again, "--data-dir", fresh).status == 0
     assert again.read_bytes() == file.read_bytes()
-    with process.serve(demo_dir, *LOOSE) as one, process.serve(fresh, *LOOSE) as two:
-        expected = dict(all_statements(one, demo_dir))
+    with process.serve(demo_dir, *LOOSE) as demo_server, process.serve(fresh, *LOOSE) as two:
+        expected = dict(all_statements(demo_server, demo_dir))
         assert dict(all_statements(two, fresh)) == expected
     assert sum(text.startswith("200 ") for text in expected.values()) >= 2 * reports
 
@@ -1070,17 +1070,17 @@ def test_a_bad_pack_is_one_line(case: str, tmp_path: Path) -> None:
 
 def temporary(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """An empty directory for temporary files, and the environment that says so."""
-    place = tmp_path / "tmp"
-    place.mkdir()
-    return place, environment(TMPDIR=str(place))
+    temporary_dir = tmp_path / "tmp"
+    temporary_dir.mkdir()
+    return temporary_dir, environment(TMPDIR=str(temporary_dir))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_demo_serves_from_a_directory_that_goes_away_again(tmp_path: Path, number: signal.Signals) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     with process.running("demo", "--port", 0, env=env) as running:
-        (data_dir,) = place.iterdir()
+        (data_dir,) = temporary_dir.iterdir()
         assert data_dir.name.startswith("finapi-demo-")
         assert stat.S_IMODE(data_dir.stat().st_mode) == 0o700
         ready = running.ready
@@ -1100,22 +1100,22 @@ def test_demo_serves_from_a_directory_that_goes_away_again(tmp_path: Path, numbe
         assert running.stop(number) == 0
         assert running.rest == b""
         assert running.log == ""
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_demo_that_is_stopped_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     with process.child("demo", "--port", "0", env=env) as starting:
-        eventually(lambda: any(place.glob("finapi-demo-*")))
+        eventually(lambda: any(temporary_dir.glob("finapi-demo-*")))
         starting.send_signal(signal.SIGTERM)
         starting.communicate(timeout=process.SECONDS)
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_demo_into_a_pipe_that_nobody_reads_ends_quietly(tmp_path: Path) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -1130,28 +1130,28 @@ def test_demo_into_a_pipe_that_nobody_reads_ends_quietly(tmp_path: Path) -> None
     finally:
         os.close(writing)
     assert (done.returncode, done.stderr) == (1, b"")
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not here")
 def test_the_line_that_demo_prints_works_when_pasted(tmp_path: Path) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     with process.child("demo", "--port", "0", env=env) as demo:
-        said = [process.next_line(demo).decode()]
-        while "curl" not in said[-1]:
-            said.append(process.next_line(demo).decode())
-            assert said[-1], said
-        pasted = subprocess.run(["sh", "-c", said[-1]], capture_output=True, timeout=process.SECONDS)
+        output_lines = [process.next_line(demo).decode()]
+        while "curl" not in output_lines[-1]:
+            output_lines.append(process.next_line(demo).decode())
+            assert output_lines[-1], output_lines
+        pasted = subprocess.run(["sh", "-c", output_lines[-1]], capture_output=True, timeout=process.SECONDS)
         demo.terminate()
         assert demo.wait(10.0) == 0
-    assert re.match(rf"finapi {re.escape(__version__)} listens at http://127\.0\.0\.1:\d+ ", said[0])
+    assert re.match(rf"finapi {re.escape(__version__)} listens at http://127\.0\.0\.1:\d+ ", output_lines[0])
     assert (pasted.returncode, pasted.stderr) == (0, b"")
     answer = json.loads(pasted.stdout)
     assert answer["status"] == "success"
     assert answer["meta"]["ticker"] == "AAPL"
     assert list(answer["data"]["statements"]) == ["income"]
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -1166,13 +1166,13 @@ def test_demo_takes_a_free_port_when_8000_is_taken(tmp_path: Path) -> None:
 
 
 def test_demo_with_a_port_that_is_named_and_taken_is_one_line(tmp_path: Path) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = finapi("demo", "--port", port, env=env)
     assert done.status == 2
     assert done.complaint.startswith(f"cannot listen on 127.0.0.1:{port}: Address already in use")
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -1194,11 +1194,11 @@ def test_demo_keeps_a_named_directory_and_starts_again_in_it(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_without_a_word_it_is_the_demo(tmp_path: Path) -> None:
-    place, env = temporary(tmp_path)
+    temporary_dir, env = temporary(tmp_path)
     with process.child(env={**env, "FINAPI_PORT": "0"}) as demo:
         assert b"with a few real companies' filings" in process.next_line(demo)
-        assert [path.name[:12] for path in place.iterdir()] == ["finapi-demo-"]
+        assert [path.name[:12] for path in temporary_dir.iterdir()] == ["finapi-demo-"]
         demo.terminate()
         demo.communicate(timeout=10.0)
         assert demo.returncode == 0
-    assert list(place.iterdir()) == []
+    assert list(temporary_dir.iterdir()) == []

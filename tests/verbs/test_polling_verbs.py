@@ -27,9 +27,9 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     assert finapi("follow", "add", "NOSUCH", *data).complaint == "NOSUCH: no company with this ticker or CIK is known"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
-    with fake_edgar() as (edgar, there):
+    with fake_edgar() as (edgar, edgar_settings):
         edgar.feed[0] = Page(feed(entry(ACCESSION)))
-        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
+        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
         done = finapi("poll", "--json", *settings, *data)
         assert (done.status, done.json) == (
             0,
@@ -40,20 +40,20 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
         refused = finapi("poll", *settings, *data)
         assert refused.status == 1
         assert "it answered 503" in refused.err
-    listed = finapi("follow", "list", "--json", *data).json["companies"]
-    assert [(row["cik"], row["name"]) for row in listed] == [("0000320193", "Apple Inc.")]
+    companies = finapi("follow", "list", "--json", *data).json["companies"]
+    assert [(row["cik"], row["name"]) for row in companies] == [("0000320193", "Apple Inc.")]
     assert finapi("follow", "drop", "320193", *data).out == "320193 (CIK 0000320193) is followed no more\n"
 
 
 def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
-    with fake_edgar() as (edgar, there):
+    with fake_edgar() as (edgar, edgar_settings):
         edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
-        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{there.port}")
+        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
         polled = finapi("poll", *settings, *data)
         assert polled.out == "1 new filings, 0 documents stored, 0 refused, 1 put off\n"
-        (listed,) = finapi("documents", "list", "--json", *data).json["documents"]
-        assert (listed["accession"], listed["state"], listed["tries"]) == (ACCESSION, "put_off", 1)
+        (document,) = finapi("documents", "list", "--json", *data).json["documents"]
+        assert (document["accession"], document["state"], document["tries"]) == (ACCESSION, "put_off", 1)
         assert finapi("documents", "list", *data).out.rstrip().endswith("1      is not there")
         assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are fetched again\n"
         assert finapi("documents", "list", "--json", *data).json["documents"] == []
@@ -75,17 +75,17 @@ def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
         data = ("--data-dir", tmp_path / "data")
         played = finapi("poll", "--replay", folder, *data)
         assert played.out == "1 new filings, 0 documents stored, 0 refused\n", played
-        beside = finapi("poll", "--every", "60", *data)
-        assert beside.complaint == "a running server does its own polling; start it with --poll-every SECONDS"
+        forwarded = finapi("poll", "--every", "60", *data)
+        assert forwarded.complaint == "a running server does its own polling; start it with --poll-every SECONDS"
         assert finapi("poll", "--replay", tmp_path, *data).status == 2
 
 
 def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> None:
-    place = tmp_path / "data"
-    data = ("--data-dir", place)
-    with open_app(Config(data_dir=place)):
+    data_dir = tmp_path / "data"
+    data = ("--data-dir", data_dir)
+    with open_app(Config(data_dir=data_dir)):
         pass
-    with closing(sqlite3.connect(place / "finapi.db")) as db, db:
+    with closing(sqlite3.connect(data_dir / "finapi.db")) as db, db:
         for number, ciks, aside in ((1, "x", 1), (2, "320193", 1), (3, "x", 0)):
             db.execute(
                 "INSERT INTO outbox (accession, type, subject, occurred_at, tickers, ciks, data, noted_at, tries,"
@@ -94,8 +94,8 @@ def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> 
                 (f"{ACCESSION[:-1]}{number}", ciks, iso(datetime.now(UTC)), 5 * aside, aside),
             )
     wrong = "ValueError: invalid literal for int() with base 10: 'x'"
-    listed = finapi("outbox", "list", "--json", *data).json["outbox"]
-    assert [(row["id"], row["state"], row["tries"], row["reason"]) for row in listed] == [
+    outbox_rows = finapi("outbox", "list", "--json", *data).json["outbox"]
+    assert [(row["id"], row["state"], row["tries"], row["reason"]) for row in outbox_rows] == [
         (1, "put_aside", 5, None),
         (2, "put_aside", 5, None),
         (3, "tried", 1, wrong),
@@ -112,9 +112,9 @@ def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> 
         "finapi: name numbers of finapi outbox list, or give --all",
     )
     assert finapi("outbox", "retry", "--all", "1", *data).status == 2
-    with serve(place):
-        shown = finapi("outbox", "list", *data).out.splitlines()
-        assert shown[0].split() == ["ID", "STATE", "TYPE", "ACCESSION", "NOTED", "AT", "TRIES", "REASON"]
-        assert [line.split()[0] for line in shown[1:]] == ["1", "3"]
+    with serve(data_dir):
+        output_lines = finapi("outbox", "list", *data).out.splitlines()
+        assert output_lines[0].split() == ["ID", "STATE", "TYPE", "ACCESSION", "NOTED", "AT", "TRIES", "REASON"]
+        assert [line.split()[0] for line in output_lines[1:]] == ["1", "3"]
         assert finapi("outbox", "retry", "1", *data).status == 1
     assert "outbox 1" in finapi("audit", *data).out

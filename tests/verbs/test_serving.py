@@ -80,23 +80,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with one filing and the user of ``key``."""
-    place = tmp_path_factory.mktemp("data") / "data"
+    new_dir = tmp_path_factory.mktemp("data") / "data"
     folder = write(tmp_path_factory.mktemp("filing") / process.accession(1), filing())
-    assert finapi("ingest", folder, "--data-dir", place).status == 0
-    return place
+    assert finapi("ingest", folder, "--data-dir", new_dir).status == 0
+    return new_dir
 
 
 @pytest.fixture(scope="module")
 def key(data_dir: Path) -> str:
-    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data_dir)
-    return str(made.json["api_key"])
+    added = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data_dir)
+    return str(added.json["api_key"])
 
 
 # ---- Starting
 
 
 @pytest.mark.slow
-def test_livez_and_readyz_answer_from_the_first_line_of_the_block(tmp_path: Path) -> None:
+def test_livez_and_readyz_answer_as_soon_as_serving_starts(tmp_path: Path) -> None:
     with run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as server:
         live = process.get(address(server), "/livez")
         ready = process.get(address(server), "/readyz")
@@ -120,13 +120,13 @@ def test_a_named_public_url_stays(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
-@pytest.mark.parametrize(("host", "shown"), [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
-def test_url_can_be_connected_to(tmp_path: Path, host: str, shown: str) -> None:
+@pytest.mark.parametrize(("host", "url_host"), [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
+def test_url_can_be_connected_to(tmp_path: Path, host: str, url_host: str) -> None:
     try:
         running = run_server(Config(port=0, host=host, data_dir=tmp_path / "data"), perform)
         with running as server:
-            assert server.url == f"http://{shown}:{server.port}"
-            assert process.get((shown.strip("[]"), server.port), "/livez").status == 200
+            assert server.url == f"http://{url_host}:{server.port}"
+            assert process.get((url_host.strip("[]"), server.port), "/livez").status == 200
     except UsageError:
         pytest.skip("no IPv6 here")
 
@@ -151,19 +151,19 @@ def test_ready_line_is_all_that_is_printed(data_dir: Path, key: str) -> None:
 def test_a_call_that_only_reads_does_not_wait_for_a_write(tmp_path: Path) -> None:
     with run_server(Config(port=0, data_dir=tmp_path / "data"), perform) as server, server.app.db.write() as tx:
         tx.run("bump_data_version")
-        seen = process.get(address(server), "/readyz", seconds=3.0)
-    assert (seen.status, seen.json) == (200, {"status": "ok", "data_version": 0})
+        response = process.get(address(server), "/readyz", seconds=3.0)
+    assert (response.status, response.json) == (200, {"status": "ok", "data_version": 0})
 
 
 def test_prepare_runs_before_the_first_request(tmp_path: Path) -> None:
-    made = []
+    calls = []
     config = Config(port=0, data_dir=tmp_path / "data")
 
     def prepare(app: Any) -> None:
-        made.append(users.create(app, "ann@example.com", "pro", app.clock.now()))
+        calls.append(users.create(app, "ann@example.com", "pro", app.clock.now()))
 
     with run_server(config, perform, prepare=prepare) as server:
-        answer = process.get(address(server), STATEMENTS, made[0].api_key)
+        answer = process.get(address(server), STATEMENTS, calls[0].api_key)
     assert (answer.status, answer.json["code"]) == (404, "UNKNOWN_TICKER")
 
 
@@ -184,22 +184,22 @@ def test_a_prepare_that_fails_leaves_the_directory_free(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def taken() -> Iterator[int]:
+def used_port() -> Iterator[int]:
     """A port on which another server listens."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path, taken: int) -> None:
-    done = finapi("serve", "--port", taken, "--data-dir", tmp_path / "data")
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path, used_port: int) -> None:
+    done = finapi("serve", "--port", used_port, "--data-dir", tmp_path / "data")
     assert done.status == 2
-    assert done.complaint.startswith(f"cannot listen on 127.0.0.1:{taken}: Address already in use")
+    assert done.complaint.startswith(f"cannot listen on 127.0.0.1:{used_port}: Address already in use")
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, taken: int) -> None:
-    config = Config(port=taken, data_dir=tmp_path / "data")
+def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path, used_port: int) -> None:
+    config = Config(port=used_port, data_dir=tmp_path / "data")
     for _ in range(2):
         before = footprint()
         with pytest.raises(UsageError, match="cannot listen"), run_server(config, perform):
@@ -250,10 +250,10 @@ def use(config: Config) -> None:
         ended.sendall(b"\x16\x03\x01")
         assert process.get(address(server), STATEMENTS, user.api_key).status == 404
         assert process.get(address(server), STATEMENTS, "0" * 32).status == 401
-        said: list[tuple[str, str]] = []
+        output_lines: list[tuple[str, str]] = []
         words = ["user", "add", f"bob{server.port}@example.com"]
-        assert hand_over(config.data_dir, words, lambda *line: said.append(line)) == 0
-        assert len(said) == 1
+        assert hand_over(config.data_dir, words, lambda *line: output_lines.append(line)) == 0
+        assert len(output_lines) == 1
 
 
 @pytest.mark.slow
@@ -286,7 +286,7 @@ DRAIN = 2 * process.SECONDS
 
 
 @pytest.mark.slow
-def test_a_stop_does_not_wait_for_twenty_idle_clients_and_half_a_request(tmp_path: Path) -> None:
+def test_a_stop_does_not_wait_for_idle_clients(tmp_path: Path) -> None:
     with contextlib.ExitStack() as clients:
         with run_server(Config(port=0, data_dir=tmp_path / "data", drain_timeout=DRAIN), perform) as server:
             idle = [clients.enter_context(keep_alive(server)) for _ in range(20)]
@@ -301,7 +301,7 @@ def test_a_stop_does_not_wait_for_twenty_idle_clients_and_half_a_request(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
-def test_a_signal_ends_a_process_that_runs_no_call_at_once_with_status_0(tmp_path: Path, name: str) -> None:
+def test_a_signal_ends_an_idle_process_with_status_0(tmp_path: Path, name: str) -> None:
     with process.serve(tmp_path / "data", "--drain-timeout", DRAIN) as running, contextlib.ExitStack() as clients:
         for _ in range(20):
             client = clients.enter_context(running.connect())
@@ -352,8 +352,8 @@ def test_a_signal_right_behind_the_ready_line_is_not_lost(tmp_path: Path) -> Non
                 stack.enter_context(process.start("serve", "--port", 0, "--data-dir", tmp_path / str(number)))
                 for number in range(10)
             ]
-            for one in started:
-                Running(*one).send(signal.SIGTERM)
+            for child_process in started:
+                Running(*child_process).send(signal.SIGTERM)
             statuses = [child.wait(10.0) for child, _ in started]
         assert statuses == [0] * 10, f"attempt {attempt}"
 
@@ -375,7 +375,7 @@ def held(data_dir: Path) -> sqlite3.Connection:
 
 
 @pytest.mark.slow
-def test_a_call_that_runs_at_sigterm_is_answered_and_the_status_is_0(data_dir: Path, key: str) -> None:
+def test_a_call_running_at_sigterm_is_answered_with_status_0(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running, running.connect() as client:
         with contextlib.closing(held(data_dir)) as lock:
             client.sendall(f"GET {STATEMENTS} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
@@ -400,7 +400,7 @@ def test_a_call_that_runs_at_sigterm_is_answered_and_the_status_is_0(data_dir: P
 
 
 @pytest.mark.slow
-def test_a_call_that_never_ends_does_not_keep_the_process_from_ending(data_dir: Path, key: str) -> None:
+def test_a_call_that_never_ends_does_not_block_the_exit(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running, running.connect() as client, contextlib.closing(held(data_dir)):
         client.sendall(f"GET {STATEMENTS} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
         assert running.get("/livez").status == 200
@@ -431,7 +431,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_an_error_of_the_server_itself_has_the_shape_of_every_error(server: Server, case: str) -> None:
+def test_a_server_error_has_the_shape_of_every_error(server: Server, case: str) -> None:
     data, status, code = REFUSED[case]
     answer, body = answer_to(data, server)
     error = json.loads(body)
@@ -471,7 +471,7 @@ def test_an_error_of_the_server_itself_has_the_shape_of_every_error(server: Serv
         ("/%ff", None, "*"),
     ],
 )
-def test_an_error_of_the_server_itself_has_the_callers_id_and_what_its_route_has(
+def test_a_server_error_has_the_request_id_and_route_headers(
     server: Server, path: str, charged: str | None, origin: str | None
 ) -> None:
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nX-Request-ID: mine-7\r\nContent-Length: 52428801\r\n\r\n"

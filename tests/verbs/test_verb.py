@@ -26,17 +26,17 @@ from finapi.testing import conformance
 from finapi.verbs.verb import ProgressBar, format_duration, read_company_names, run_interruptibly
 
 
-def test_progress_tells_how_far_how_fast_and_how_long_a_few_times_a_second() -> None:
-    said: list[str] = []
+def test_progress_reports_share_speed_and_remaining_time() -> None:
+    messages: list[str] = []
     now = iter((0.0, 0.1, 2.0, 10.0, 10.0, 10.0))
-    bar = ProgressBar(lambda stream, text: said.append(text), lambda: next(now))
+    bar = ProgressBar(lambda stream, text: messages.append(text), lambda: next(now))
     bar.update("num.txt", "bytes", 0, 400_000_000)
     bar.update("num.txt", "bytes", 1_000_000, 400_000_000)  # too soon
     bar.update("num.txt", "bytes", 40_000_000, 400_000_000)
     bar.update("num.txt", "bytes", 400_000_000, 400_000_000)
     bar.update("sub.txt", "filings", 3, 9)
     bar.update("a\x1b[2J", "filings", 1, 0)
-    assert said == [
+    assert messages == [
         "num.txt: 0 of 400 MB",
         "num.txt: 40 of 400 MB, 20.0/s, 18 s left",
         "num.txt: 400 of 400 MB, 40.0/s, 0 s left",
@@ -106,10 +106,10 @@ CUT_OFF = {
 @pytest.mark.usefixtures("loggers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("case", CUT_OFF)
-def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
+def test_an_interrupted_verb_says_how_to_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str, number: int
 ) -> None:
-    words, owner, name, kept = CUT_OFF[case]
+    words, owner, name, kept_note = CUT_OFF[case]
     data, shelf = tmp_path / "data", tmp_path / "shelf"
     shelf.mkdir()
     with open_app(Config(data_dir=data)):
@@ -122,22 +122,22 @@ def test_a_verb_that_is_cut_off_says_what_is_kept_and_how_to_go_on(
     monkeypatch.setattr(owner, name, cut)
     words = [word.format(shelf=shelf, data=data) for word in words]
     assert cli.main([*words, "--data-dir", str(data)]) == 128 + number
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("finapi: cut off; ")
-    assert kept in said.err
-    assert said.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("finapi: cut off; ")
+    assert kept_note in printed.err
+    assert printed.err.count("\n") == 1
     # What reads a database leaves the files beside it.
-    left = {path.name for path in (*data.iterdir(), *shelf.iterdir())}
-    assert left - {"finapi.db-wal", "finapi.db-shm"} == {"finapi.db", "lock", "secrets"}
+    file_names = {path.name for path in (*data.iterdir(), *shelf.iterdir())}
+    assert file_names - {"finapi.db-wal", "finapi.db-shm"} == {"finapi.db", "lock", "secrets"}
 
 
 def test_a_long_statement_is_broken_off_at_once() -> None:
-    begun, failed, here = threading.Event(), list[str](), threading.get_ident()
+    started, failed, thread_id = threading.Event(), list[str](), threading.get_ident()
     with contextlib.closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
 
         def work() -> None:
-            begun.set()
+            started.set()
             endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
             try:
                 connection.execute(endless).fetchone()
@@ -149,8 +149,8 @@ def test_a_long_statement_is_broken_off_at_once() -> None:
                 connection.interrupt()
 
         def cut_off() -> None:
-            begun.wait()
-            while sys._current_frames()[here].f_code is not threading.Condition.wait.__code__:
+            started.wait()
+            while sys._current_frames()[thread_id].f_code is not threading.Condition.wait.__code__:
                 pass
             # A signal that ends no wait of the main thread, as one that comes just before the wait does not.
             _thread.interrupt_main(signal.SIGUSR1)

@@ -56,22 +56,22 @@ def test_a_feed_is_watched_from_a_number_on(capsys: pytest.CaptureFixture[str], 
     lines(capsys, *words, '{"ticker":"UPXI"}')
     lines(capsys, *words, data)
     watch = ("watch", "main-api", "--since", str(first - 1))
-    shown = [line.split() for line in lines(capsys, *watch, "--ticker", "aapl", "-n", "2")]
-    assert [(one[0], *one[2:]) for one in shown] == [
+    columns_by_line = [line.split() for line in lines(capsys, *watch, "--ticker", "aapl", "-n", "2")]
+    assert [(columns[0], *columns[2:]) for columns in columns_by_line] == [
         (str(seq), "new_filing", "AAPL", "8-K") for seq in (first, first + 2)
     ]
-    (told,) = lines(capsys, *watch, "-n", "1", "--json")
-    assert (json.loads(told)["seq"], json.loads(told)["data"]) == (first, json.loads(data))
+    (event_json,) = lines(capsys, *watch, "-n", "1", "--json")
+    assert (json.loads(event_json)["seq"], json.loads(event_json)["data"]) == (first, json.loads(data))
 
 
 def test_webhooks_are_forwarded_signed_to_a_local_address(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
 ) -> None:
-    taken: list[tuple[dict[str, str], bytes]] = []
+    requests: list[tuple[dict[str, str], bytes]] = []
 
     class Receiver(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            taken.append((dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
+            requests.append((dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(204)
             self.end_headers()
 
@@ -85,44 +85,44 @@ def test_webhooks_are_forwarded_signed_to_a_local_address(
     thread.start()
     try:
         address = f"http://127.0.0.1:{local.server_port}/hook"
-        (told,) = lines(capsys, "listen", "--forward-to", address, "--all", "-n", "1", "--json")
+        (delivery_json,) = lines(capsys, "listen", "--forward-to", address, "--all", "-n", "1", "--json")
     finally:
         local.shutdown()
         thread.join()
         local.server_close()
-    assert (json.loads(told)["delivery_id"], json.loads(told)["answered"]) == (delivery, 204)
-    ((headers, body),) = taken
+    assert (json.loads(delivery_json)["delivery_id"], json.loads(delivery_json)["answered"]) == (delivery, 204)
+    ((headers, body),) = requests
     secret = server.client().get_webhooks_secret()["secret"]
     assert verify_webhook(secret, headers, body, time.time()) is None
     assert {name.lower(): value for name, value in headers.items()}["webhook-id"] == delivery
-    (sent,) = server.control.inbox()
-    assert json.loads(body) == json.loads(sent["body"])
+    (inbox_request,) = server.control.inbox()
+    assert json.loads(body) == json.loads(inbox_request["body"])
 
 
 @pytest.mark.parametrize("before", [0, 3])
-def test_a_burst_between_two_looks_is_forwarded_whole_and_in_order(
+def test_a_burst_between_two_polls_is_forwarded_in_order(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
-    inbox, sent = server.control.inbox_url(), list[str]()
+    inbox, event_ids = server.control.inbox_url(), list[str]()
     for _ in range(before):
         server.control.webhook("finapi.test", url=inbox)
 
     class Meanwhile:
         def wait(self, seconds: float) -> None:
-            sent.extend(server.control.webhook("finapi.test", url=inbox) for _ in range(102))
+            event_ids.extend(server.control.webhook("finapi.test", url=inbox) for _ in range(102))
 
     monkeypatch.setattr(watch_verbs, "threading", SimpleNamespace(Event=Meanwhile))
-    told = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "-n", "204", "--json")
-    assert [json.loads(line)["delivery_id"] for line in told] == sent
+    output_lines = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "-n", "204", "--json")
+    assert [json.loads(line)["delivery_id"] for line in output_lines] == event_ids
 
 
-def test_an_event_of_an_account_without_a_receiver_is_there_to_be_forwarded(
+def test_events_of_an_account_without_a_receiver_are_forwarded(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
 ) -> None:
     delivery = lines(capsys, "trigger", "finapi.test", "--ready-line", ready)[0].split()[-1]
-    (told,) = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "--all", "-n", "1", "--json")
-    assert json.loads(told)["delivery_id"] == delivery
-    assert [one["signature"] for one in server.control.inbox("trigger")] == ["valid"]
+    (delivery_json,) = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "--all", "-n", "1", "--json")
+    assert json.loads(delivery_json)["delivery_id"] == delivery
+    assert [request["signature"] for request in server.control.inbox("trigger")] == ["valid"]
     # A mistake in what is told stays one.
     assert cli.main(("trigger", "finapi.test", "--ready-line", ready, "--to", "ftp://x")) == 2
 
@@ -132,22 +132,22 @@ def test_a_watch_says_that_nobody_answers(capsys: pytest.CaptureFixture[str], mo
     event = SimpleNamespace(wait=waited.append)
     monkeypatch.setattr(watch_verbs, "threading", SimpleNamespace(Event=lambda: event))
     assert cli.main(("watch", "main-api", "--url", "http://127.0.0.1:9")) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == len(waited) + 1 == 10
-    assert all(line.startswith("finapi: no answer from http://127.0.0.1:9") for line in told)
+    error_lines = capsys.readouterr().err.splitlines()
+    assert len(error_lines) == len(waited) + 1 == 10
+    assert all(line.startswith("finapi: no answer from http://127.0.0.1:9") for line in error_lines)
 
 
 def test_an_address_that_does_not_answer_is_told(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
 ) -> None:
     lines(capsys, "trigger", "finapi.test", "--ready-line", ready, "--to", server.control.inbox_url())
-    (told,) = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "--all", "-n", "1")
-    assert told.startswith("finapi.test  dlv_")
-    assert told.endswith("  no answer")
+    (output_line,) = lines(capsys, "listen", "--forward-to", "http://127.0.0.1:9/x", "--all", "-n", "1")
+    assert output_line.startswith("finapi.test  dlv_")
+    assert output_line.endswith("  no answer")
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (("listen", "--forward-to", "ftp://x"), 2, "--forward-to is an http or https URL"),
         (("watch", "main-api", "--key", "bad", "-n", "1"), 3, "UNAUTHORIZED"),
@@ -167,11 +167,11 @@ def test_an_address_that_does_not_answer_is_told(
     ],
 )
 def test_a_mistake_has_a_line_and_a_status(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, message: str
 ) -> None:
     assert cli.main(words) == status
     complaint = capsys.readouterr().err
-    assert said in complaint.splitlines()[-1]
+    assert message in complaint.splitlines()[-1]
 
 
 def test_a_server_that_does_not_answer_is_named(
@@ -185,7 +185,7 @@ def test_a_server_that_does_not_answer_is_named(
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("options", "message"),
     [
         (("--account", "nobody"), "--account: is one of free, weekly, monthly, pro,"),
         (("--data", "{"), "--data: is not JSON"),
@@ -195,10 +195,10 @@ def test_a_server_that_does_not_answer_is_named(
     ],
 )
 def test_what_cannot_be_triggered_is_told(
-    capsys: pytest.CaptureFixture[str], ready: str, more: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], ready: str, options: tuple[str, ...], message: str
 ) -> None:
-    assert cli.main(["trigger", "finapi.test", "--ready-line", ready, *more]) == 2
-    assert said in capsys.readouterr().err
+    assert cli.main(["trigger", "finapi.test", "--ready-line", ready, *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_ready_line_of_something_else_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -209,14 +209,14 @@ def test_a_ready_line_of_something_else_is_told(capsys: pytest.CaptureFixture[st
 
 
 def test_companies_are_screened(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = lines(capsys, "screen", "gross_margin > 0.4", "net_margin>0.2")
-    assert shown[0].split() == ["ticker", "period_end", "gross_margin", "net_margin"]
-    assert shown[1].split() == ["AAPL", "2025-09-27", "0.469051641072", "0.269150641218"]
+    output_lines = lines(capsys, "screen", "gross_margin > 0.4", "net_margin>0.2")
+    assert output_lines[0].split() == ["ticker", "period_end", "gross_margin", "net_margin"]
+    assert output_lines[1].split() == ["AAPL", "2025-09-27", "0.469051641072", "0.269150641218"]
 
 
 def test_a_chart_has_a_bar_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = lines(capsys, "timeseries", "AAPL", "revenue,premiums_earned", "-n", "2", "--chart")
-    assert shown == [
+    output_lines = lines(capsys, "timeseries", "AAPL", "revenue,premiums_earned", "-n", "2", "--chart")
+    assert output_lines == [
         "",
         "revenue",
         f"2024 FY  {'#' * 38}    391,035,000,000",
@@ -260,10 +260,12 @@ def test_bash_completes_verbs_actions_options_and_values(
     script: Callable[[str], Path], typed: str, offered: set[str], other: set[str]
 ) -> None:
     words = typed.split(" ")
-    asked = f'source "$0"; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _finapi; printf "%s\n" "${{COMPREPLY[@]}}"'
-    run = ["bash", "-c", asked, str(script("bash")), *words]
-    found = set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
-    assert (offered - found, other & found) == (set(), set())
+    bash_script = (
+        f'source "$0"; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _finapi; printf "%s\n" "${{COMPREPLY[@]}}"'
+    )
+    run = ["bash", "-c", bash_script, str(script("bash")), *words]
+    completions = set(subprocess.run(run, capture_output=True, text=True, check=True).stdout.split())
+    assert (offered - completions, other & completions) == (set(), set())
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
@@ -271,8 +273,8 @@ def test_bash_completes_verbs_actions_options_and_values(
 def test_fish_completes_the_same(script: Callable[[str], Path], typed: str, offered: set[str], other: set[str]) -> None:
     run = ["fish", "--no-config", "-c", f"source {script('fish')}; complete -C '{typed}'"]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
-    found = {line.partition("\t")[0] for line in done.stdout.splitlines()}
-    assert (done.stderr, offered - found, other & found) == ("", set(), set())
+    completions = {line.partition("\t")[0] for line in done.stdout.splitlines()}
+    assert (done.stderr, offered - completions, other & completions) == ("", set(), set())
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
