@@ -1,4 +1,4 @@
-"""What somebody gains who has a copy of the database, but not the master secret: nothing that opens anything."""
+"""A thief with a copy of the database, but without the master secret, gets no valid credential."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ class Theft:
 
     @property
     def values(self) -> list[bytes]:
-        """Every value of every column, as bytes."""
+        """Return each value of each column, as bytes."""
         cells = [value for rows in self.rows.values() for row in rows for value in row.values()]
         return [value if isinstance(value, bytes) else str(value).encode() for value in cells]
 
     @property
     def texts(self) -> list[str]:
-        """What a thief would try: each value as it is, as hex and as base64."""
-        found = set()
+        """Return the texts that a thief would try: each value unchanged, as hex, as base64 and as base32."""
+        texts = set()
         for value in self.values:
-            found.add(value.decode("latin-1"))
-            found.add(value.hex())
-            found.add(value.hex()[:32])
-            found.add(base64.urlsafe_b64encode(value).decode().rstrip("="))
-            found.add(base64.b32encode(value[:10]).decode())
-        return sorted(found)
+            texts.add(value.decode("latin-1"))
+            texts.add(value.hex())
+            texts.add(value.hex()[:32])
+            texts.add(base64.urlsafe_b64encode(value).decode().rstrip("="))
+            texts.add(base64.b32encode(value[:10]).decode())
+        return sorted(texts)
 
 
 @pytest.fixture
 def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
-    """Users, sessions, links, invites and queued mails, each in some state; then the copy is made."""
-    # No limit stands between the thief and an answer.
+    """Create users, sessions, links, invites and queued mails, then copy the database."""
+    # The limits are high, so that none of them hides an accepted credential.
     config: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "xbrl_burst": 1_000_000}
     app = apps.open_on_disk(Config(**config), clock)
     client = Client(app)
@@ -115,7 +115,7 @@ def test_the_copy_has_rows_of_every_kind(theft: Theft) -> None:
     assert queued == {"welcome", "reset", "decoy"}
 
 
-def test_what_is_live_does_open(theft: Theft) -> None:
+def test_live_credentials_are_accepted(theft: Theft) -> None:
     live, client = theft.live, theft.client
     assert client.get(USER, session=live["session token"]).status == 200
     assert client.get(DATA, headers={"X-API-Key": live["api key"]}).status == 404
@@ -128,7 +128,7 @@ def test_what_is_live_does_open(theft: Theft) -> None:
 
 
 def test_no_column_of_any_table_holds_a_live_credential(theft: Theft) -> None:
-    found = [
+    leaks = [
         (table, column, name)
         for table, rows in theft.rows.items()
         for row in rows
@@ -137,10 +137,10 @@ def test_no_column_of_any_table_holds_a_live_credential(theft: Theft) -> None:
         if secret.encode() in (value if isinstance(value, bytes) else str(value).encode())
         or secret.encode().hex() in str(value)
     ]
-    assert found == []
+    assert leaks == []
 
 
-def test_no_column_holds_the_mac_of_a_link_or_the_signature_of_a_token(theft: Theft) -> None:
+def test_no_column_holds_a_link_mac_or_a_token_signature(theft: Theft) -> None:
     parts = {part for secret in theft.live.values() for part in secret.split(".") if len(part) == len(MAC)}
     assert parts
     raw = {base64.urlsafe_b64decode(part + "=") for part in parts}
@@ -162,24 +162,24 @@ def test_the_files_are_the_owners_alone(theft: Theft) -> None:
     assert set(modes.values()) == {"0o600"}
 
 
-def test_the_database_opens_nothing_that_was_put_into_headers_and_bodies_as_it_stands(theft: Theft) -> None:
+def test_database_values_are_no_valid_credentials(theft: Theft) -> None:
     client = theft.client
     for text in theft.texts:
         if not text.isprintable() or not text:
             continue
         assert client.get(DATA, headers={"X-API-Key": text}).status == 401
         assert client.get(USER, session=text).status == 401
-        # 410 is of a used code: finding one would be finding a code.
+        # 410 would mean that the text is a used code.
         assert client.post(AUTH + "redeem-invite", {"code": text}).verdict[:2] == (400, "INVALID_INVITE")
         body = {"token": text, "newpassword": "another horse battery"}
         assert client.put(AUTH + "newpassword", body).verdict[:2] == (400, "INVALID_TOKEN")
 
 
-def thiefs(theft: Theft) -> list[bytes]:
-    """Master secrets that a thief may try: chosen ones, and everything of 32 bytes that the rows hold."""
-    found = {value for value in theft.values if len(value) == 32}
-    found |= {hashlib.sha256(value).digest() for value in theft.values if len(value) <= 64}
-    return [b"", b"\0" * 32, b"\1" * 32, *sorted(found)]
+def list_thief_secrets(theft: Theft) -> list[bytes]:
+    """Return the master secrets that a thief may try: simple ones, and each value of 32 bytes in the rows."""
+    secrets = {value for value in theft.values if len(value) == 32}
+    secrets |= {hashlib.sha256(value).digest() for value in theft.values if len(value) <= 64}
+    return [b"", b"\0" * 32, b"\1" * 32, *sorted(secrets)]
 
 
 def all_refused(answers: list[Answer], status: int) -> bool:
@@ -190,7 +190,7 @@ def test_no_key_can_be_built_from_the_rows(theft: Theft) -> None:
     uuids = {row["uuid"] for row in theft.rows["users"]}, {row["uuid"] for row in theft.rows["api_keys"]}
     built = {
         credentials.derive_api_key([secret], user, key)
-        for secret in thiefs(theft)
+        for secret in list_thief_secrets(theft)
         for user, key in itertools.product(*uuids)
     }
     assert len(built) >= 100
@@ -202,9 +202,9 @@ def test_no_session_can_be_built_from_the_rows(theft: Theft) -> None:
     answers = []
     texts = [row["fingerprint"] for row in theft.rows["sessions"]]
     ids = [text.hex() for text in texts] + [base64.urlsafe_b64encode(text).decode() for text in texts]
-    # Even who knew the session's id could not sign for it.
+    # The id of the session is not enough to sign a token.
     ids.append(theft.live["session id"])
-    for secret, user, session_id in itertools.product(thiefs(theft), theft.rows["users"], ids):
+    for secret, user, session_id in itertools.product(list_thief_secrets(theft), theft.rows["users"], ids):
         token = credentials.build_session_token(
             [secret], sub=user["uuid"], session_id=session_id, now=NOW, lifetime=3600
         )
@@ -212,7 +212,7 @@ def test_no_session_can_be_built_from_the_rows(theft: Theft) -> None:
     assert all_refused(answers, 401)
 
 
-def test_no_session_can_be_made_of_its_fingerprint_even_with_the_secret(theft: Theft) -> None:
+def test_a_fingerprint_and_the_secret_make_no_session(theft: Theft) -> None:
     (row,) = theft.rows["sessions"]
     user = next(user for user in theft.rows["users"] if user["id"] == row["user_id"])
     for session_id in (row["fingerprint"].hex(), base64.urlsafe_b64encode(row["fingerprint"]).decode()):
@@ -224,7 +224,7 @@ def test_no_session_can_be_made_of_its_fingerprint_even_with_the_secret(theft: T
 
 def test_no_invite_can_be_built_from_the_rows(theft: Theft) -> None:
     codes, tokens = [], []
-    for secret, row in itertools.product(thiefs(theft), theft.rows["invites"]):
+    for secret, row in itertools.product(list_thief_secrets(theft), theft.rows["invites"]):
         code = credentials.derive_invite_code([secret], row["uuid"])
         codes.append(theft.client.post(AUTH + "redeem-invite", {"code": code}))
         body = {
@@ -239,7 +239,7 @@ def test_no_invite_can_be_built_from_the_rows(theft: Theft) -> None:
 
 def test_no_link_can_be_built_from_the_rows(theft: Theft) -> None:
     resets, verifications = [], []
-    for secret in thiefs(theft):
+    for secret in list_thief_secrets(theft):
         for row in theft.rows["resets"]:
             token = credentials.build_link_token([secret], "reset", row["id"], row["uuid"])
             body = {"token": token, "newpassword": "another horse battery"}
@@ -250,8 +250,8 @@ def test_no_link_can_be_built_from_the_rows(theft: Theft) -> None:
     assert all_refused(resets + verifications, 400)
 
 
-def test_the_mail_queue_sent_by_the_thief_opens_nothing(theft: Theft) -> None:
-    """The rows, the program and another master secret: the mails that they make."""
+def test_mails_sent_with_another_secret_have_no_valid_links(theft: Theft) -> None:
+    """The thief runs the program on the stolen rows with another master secret, and reads its mails."""
     thief = replace(theft.app, secrets=[b"\1" * 32])
     while recovery.run_mail_step(thief) == 0:
         pass
@@ -263,7 +263,7 @@ def test_the_mail_queue_sent_by_the_thief_opens_nothing(theft: Theft) -> None:
     assert theft.live["bob's key"] not in text_of(welcome)
 
 
-def test_a_service_with_another_secret_accepts_nothing_that_was_live(theft: Theft) -> None:
+def test_another_master_secret_accepts_no_live_credential(theft: Theft) -> None:
     other = Client(replace(theft.app, secrets=[b"\1" * 32]))
     live = theft.live
     assert other.get(USER, session=live["session token"]).status == 401
@@ -277,7 +277,7 @@ def test_a_service_with_another_secret_accepts_nothing_that_was_live(theft: Thef
 def test_a_stored_password_is_salted_argon2id(theft: Theft) -> None:
     stored = [row["password"] for row in theft.rows["users"]]
     assert all(text.startswith("$argon2id$v=19$") for text in stored)
-    assert len(set(stored)) == 2  # of the same password
+    assert len(set(stored)) == 2  # Both hashes are of the same password.
 
 
 def test_a_stored_hash_is_no_password(theft: Theft) -> None:
@@ -287,8 +287,8 @@ def test_a_stored_hash_is_no_password(theft: Theft) -> None:
 
 
 def test_two_services_share_no_credential(make_app: Callable[..., App], clock: FixedClock) -> None:
-    one, two = make_app(**ACCOUNTS), replace(make_app(**ACCOUNTS), secrets=[b"\1" * 32])
-    first, second = Client(one), Client(two)
+    first = Client(make_app(**ACCOUNTS))
+    second = Client(replace(make_app(**ACCOUNTS), secrets=[b"\1" * 32]))
     for client in (first, second):
         sign_up(client)
     assert second.get(USER, session=session_of(first)).status == 401

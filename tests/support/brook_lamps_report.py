@@ -79,7 +79,7 @@ YEAR_2023 = Column(2, "2023-01-01", "2023-12-31", ())
 
 
 def item(concept: str, depth: int, label: str, balance: str | None = None, **changes: Any) -> Line:
-    """A line that can hold figures, with its standard label."""
+    """Return a line that can have figures, with its standard label."""
     return Line(concept, depth, ITEM, label, None, AS_DATED, False, balance)._replace(**changes)
 
 
@@ -147,7 +147,7 @@ CASH_FLOW = Section(
     (),
 )
 
-# Every figure of it has a dimension.
+# Each figure of this statement has a dimension.
 EQUITY = Section(
     ROLE + "Equity",
     "0000005 - Statement - CONSOLIDATED STATEMENTS OF EQUITY",
@@ -170,7 +170,7 @@ ANNUAL_COVER = Cover(CIK, "Brook Lamps Inc.", "10-K", "2024-12-31", 2024, "FY", 
 
 
 def build_report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) -> Report:
-    """The annual report for 2024, with so many documents, this revenue and these changes to its cover."""
+    """Return the annual report for 2024 with the given number of documents, revenue and changes to its cover."""
     changed = replace(ANNUAL_COVER, **cover)
     facts = (FACTS[0]._replace(value=revenue), *FACTS[1:])
     digest = hashlib.sha256(repr((changed, revenue, documents)).encode()).digest()
@@ -178,9 +178,9 @@ def build_report(*, documents: int = 6, revenue: str = "1000000", **cover: Any) 
     return Report(changed, "xbrl", digest, documents, CONTEXTS, facts, sections)
 
 
-def store_report(app: App, made: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
-    """Store a report as an ingest does."""
+def store_report(app: App, report: Report, accession: str = ACCESSION, filed_at: str | None = "2025-02-01") -> bool:
+    """Store a report as an ingest does; return True if it is new or changed."""
     with app.db.write() as tx:
         return report_store.upsert_report(
-            tx, made, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at), app.clock.now()
+            tx, report, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at), app.clock.now()
         )

@@ -12,24 +12,24 @@ from tests.client import Client, ledger_sum
 
 
 def create_client(app: App, key: str | None, *routes: Route) -> Client:
-    """A client of a server with these routes instead of finapi's."""
+    """Return a client of a server with these routes instead of finapi's."""
     client = Client(app, key)
     client._wsgi = validator(WsgiApp(app, routes))
     return client
 
 
 def list_ledger_rows(app: App) -> list[tuple[Any, ...]]:
-    """The rows of the ledger since the accounts were made: delta, reason, endpoint, status."""
+    """Return the delta, reason, endpoint and status of each ledger row except the first allowances."""
     with app.db.write() as tx:
         sql = "SELECT delta, reason, endpoint, status FROM ledger WHERE reason <> 'refill' ORDER BY id"
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
 def get_balance(app: App, user_id: int) -> int:
-    """What a user may still spend, which is the sum of its ledger."""
+    """Return the tokens that a user can still spend; assert that they are the sum of the ledger."""
     with app.db.read() as tx:
         plan = tx.find_row("userplan", user_id=user_id)
         assert plan is not None
-        left = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert ledger_sum(tx, user_id) == left
-    return left
+        remaining = int(plan["total_limit_api"] - plan["reach_limit_api"])
+        assert ledger_sum(tx, user_id) == remaining
+    return remaining

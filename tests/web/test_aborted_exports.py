@@ -1,4 +1,4 @@
-"""Large answers over real sockets: what one address can take from others, and who pays for a cut-off export."""
+"""Large answers over real sockets: shares of memory for each address, and charges of interrupted exports."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from tests.httpd.running_listener import ManualClock, RawClient, RunningListener
 from tests.support.metered_calls import list_ledger_rows
 
 ROWS = 20_000
-TEXT = "x" * 500  # A list of all rows has 10 MB.
-PAGE_BYTES = 500_000  # about, of a page of 1,000 rows
+TEXT = "x" * 500  # The complete list has 10 MB.
+PAGE_BYTES = 500_000  # The approximate size of a page of 1,000 rows.
 FAILING_PAGES: list[int] = []
 
 
@@ -55,7 +55,7 @@ FILE_BYTES = 6_000_000
 
 
 def rows(call: Call) -> Response:
-    """Rows with a number and a long text."""
+    """Return rows with a number and a long text."""
     first, size = call.params["offset"], call.params["limit"]
     if first in FAILING_PAGES:
         raise RuntimeError("as the test wants it")
@@ -64,7 +64,7 @@ def rows(call: Call) -> Response:
 
 
 def file(call: Call) -> Response:
-    """A file."""
+    """Return a file, streamed from the data directory."""
     opened = open(call.app.config.data_dir / "file", "rb")  # noqa: SIM115
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
@@ -113,7 +113,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def start(app: App) -> Iterator[Start]:
-    """Starts servers of ``app``; stopped at the end."""
+    """Yield a function that starts servers of ``app``; stop them at the end of the test."""
     started: list[RunningListener] = []
 
     def starting(*args: Any, **settings: Any) -> RunningListener:
@@ -136,7 +136,7 @@ def start(app: App) -> Iterator[Start]:
 
 
 def request(running: RunningListener, path: str, key: str = "", source: str = "127.0.0.1", **headers: str) -> RawClient:
-    """A client that sends a request and reads nothing."""
+    """Return a client that has sent a request and read nothing."""
     fields = {"Host": "a", **({"X-API-Key": key} if key else {}), **headers}
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items())
     return running.connect(source, buffer=4096).send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
@@ -164,20 +164,20 @@ def read_all(client: RawClient) -> int:
 
 
 def is_stored_or_paused(running: RunningListener) -> bool:
-    """Whether no export is being made: each is complete, or waits for its client to read."""
-    return sum(bool(one.requests) for one in running.listener.connections) == len(
+    """Return True if no export is being built: each is complete, or waits for its client to read."""
+    return sum(bool(connection.requests) for connection in running.listener.connections) == len(
         running.listener.context.paused_threads
     )
 
 
 def is_settled(app: App) -> bool:
-    """Whether the charge of every call has ended."""
+    """Return True if each charge was settled or refunded."""
     billing.run_settlement_step(app)
     return not billing.list_open_debits(app)
 
 
 def changes(app: App) -> list[tuple[int, str]]:
-    """The delta and reason of each ledger row, when the charge of every call has ended."""
+    """Wait until each charge was settled or refunded; return the delta and reason of each ledger row."""
     assert is_settled(app)
     return [(row[0], row[1]) for row in list_ledger_rows(app)]
 
@@ -186,16 +186,20 @@ PAID = [(-5, "debit")]
 REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
 
 
-# ---- what one address can take
+# ---- shares of one address
 
 
 def test_unread_documents_of_one_address_take_no_room(start: Start, app: App, key: str) -> None:
-    app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # As large when it is compressed.
+    app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # Random text stays large when it is compressed.
     running = start(spool_limit=1_000_000, held_limit=500_000)
     kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
     hoard = [request(running, "/openapi.json", source="127.0.0.2", **kinds[number % 3]) for number in range(60)]
     hoard += [request(running, "/openapi.json?a=1", source="127.0.0.2") for _ in range(20)]
-    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 80)
+    eventually(
+        lambda: (
+            sum(connection.has_unsent and not connection.requests for connection in running.listener.connections) == 80
+        )
+    )
     assert (running.listener.context.disk.free_bytes, running.listener.context.memory.free_bytes) == (
         1_000_000,
         500_000,
@@ -213,7 +217,11 @@ def test_four_slow_readers_of_exports_get_every_row(start: Start, app: App) -> N
     clients = []
     for number, key in enumerate(keys):
         clients.append(request(running, PATH, key, f"127.0.0.{2 + number}"))
-        eventually(lambda number=number: sum(one.has_unsent for one in running.listener.connections) == number + 1)
+        eventually(
+            lambda number=number: (
+                sum(connection.has_unsent for connection in running.listener.connections) == number + 1
+            )
+        )
         eventually(lambda: is_stored_or_paused(running))
     assert len(running.listener.context.paused_threads) >= 2
     for client in clients:
@@ -244,7 +252,7 @@ def test_no_account_and_no_address_makes_all_large_answers(app: App) -> None:
     app.large_answer_queue.acquire(("user", 2), ("address", "192.0.2.2"))
 
 
-# ---- who pays
+# ---- charges
 
 
 def test_a_client_that_stops_reading_pays(start: Start, app: App, key: str, clock: ManualClock) -> None:
@@ -294,7 +302,11 @@ def test_an_export_that_a_stop_cuts_off_is_refunded(start: Start, app: App, key:
     running = start(spool_limit=spool_limit, held_limit=0)
     client = request(running, PATH, key)
     if spool_limit:
-        eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+        eventually(
+            lambda: any(
+                connection.has_unsent and not connection.requests for connection in running.listener.connections
+            )
+        )
     else:
         eventually(lambda: len(running.listener.context.paused_threads) == 1)
     assert not is_settled(app)
@@ -308,7 +320,9 @@ def test_an_export_that_a_stop_cuts_off_is_refunded(start: Start, app: App, key:
 def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=20_000_000, held_limit=0)
     client = request(running, PATH, key)
-    eventually(lambda: any(one.has_unsent and not one.requests for one in running.listener.connections))
+    eventually(
+        lambda: any(connection.has_unsent and not connection.requests for connection in running.listener.connections)
+    )
     assert not is_settled(app)
     assert len(table_of(client)) == ROWS + 1
     eventually(lambda: is_settled(app))
@@ -321,7 +335,11 @@ def test_a_stored_export_is_paid_at_the_latest_after_its_time(
     running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     leaving, slow = request(running, PATH, key), request(running, PATH, other_key, "127.0.0.2")
-    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 2)
+    eventually(
+        lambda: (
+            sum(connection.has_unsent and not connection.requests for connection in running.listener.connections) == 2
+        )
+    )
     leaving.close()
     eventually(lambda: running.count_connections() == 1)
     running.advance(299)
@@ -340,7 +358,11 @@ def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Start, app: 
     assert CHUNK_BYTES < FILE_BYTES
     running = start(spool_limit=0, held_limit=0)
     clients = [request(running, BULK.path, key) for _ in range(3)]
-    eventually(lambda: sum(one.has_unsent and not one.requests for one in running.listener.connections) == 3)
+    eventually(
+        lambda: (
+            sum(connection.has_unsent and not connection.requests for connection in running.listener.connections) == 3
+        )
+    )
     assert len(running.listener.context.paused_threads) == 0
     assert not is_settled(app)
     assert len(clients[0].read_answer().body) == FILE_BYTES

@@ -1,4 +1,4 @@
-"""Answers that are in memory: given in the server's loop, and the same as a thread's."""
+"""Answers in memory: the server's loop returns them without a thread, equal to those of a thread."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_what_was_asked_for_once_is_in_memory(application: WsgiApp, client: Clie
     by_thread = client.get(target)
     status, headers, body = answer_from_memory(application, target)
     assert status == "200 OK"
-    told = {name.lower(): value for name, value in headers}
-    own = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
-    assert {name: value for name, value in told.items() if name not in own} == {
-        name: value for name, value in by_thread.headers.items() if name not in own
+    headers_by_name = {name.lower(): value for name, value in headers}
+    call_headers = ("x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
+    assert {name: value for name, value in headers_by_name.items() if name not in call_headers} == {
+        name: value for name, value in by_thread.headers.items() if name not in call_headers
     }
     assert len(body) == len(by_thread.body)
 
@@ -79,9 +79,7 @@ def test_the_status_is_in_memory_until_it_is_due(application: WsgiApp, client: C
 
 
 @pytest.mark.parametrize("header", ["X_API_KEY", "AUTHORIZATION"])
-def test_a_credential_that_the_call_counts_for_is_looked_up_in_a_thread(
-    application: WsgiApp, client: Client, header: str
-) -> None:
+def test_a_call_with_a_credential_is_answered_in_a_thread(application: WsgiApp, client: Client, header: str) -> None:
     client.get(POLICY)
     client.get(DOCUMENT)
     assert answer_from_memory(application, POLICY, **{header: "x"}) is None

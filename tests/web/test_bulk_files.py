@@ -1,4 +1,4 @@
-"""Files of whole periods: every dataset's bytes, refusals, what is made when, and what goes to make room."""
+"""Bulk files of complete periods: their bytes for each dataset, refusals, builds, and deletions to free space."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from tests.support.metered_calls import get_balance, list_ledger_rows
 
 BULK = "/api/v1/xbrl/bulk"
 
-# The day on which something of each dataset was filed, and of how many rows its file is.
+# A day, month and quarter in which a filing of each dataset was filed.
 DAYS = {
     "facts": ("2025-02-01", "2025-02", "2025q1"),
     "filings": ("2025-02-01", "2025-02", "2025q1"),
@@ -62,7 +62,7 @@ DAYS = {
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """A store with a filing or two of each dataset."""
+    """Store one or two filings of each dataset."""
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     take(app, tmp_path_factory.mktemp("forms"), june(), september())
     store_report(app, build_report(), "0001234567-25-000077")
@@ -73,10 +73,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
             insiders.upsert_form(
                 tx, document, FilingMetadata(accession, metadata.DOCUMENT_EVIDENCE, filed_at=filed), NOW
             )
-        told = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-04-14")
-        sale_notice_store.upsert(tx, sale_notices.parse(schedule_xml.notice(), told.accession), told, NOW)
-        told = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-01-15")
-        ownership.upsert(tx, parser.parse(schedule_xml.d(), told.accession), told, NOW)
+        filing_metadata = FilingMetadata("0000000101-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-04-14")
+        sale_notice_store.upsert(
+            tx, sale_notices.parse(schedule_xml.notice(), filing_metadata.accession), filing_metadata, NOW
+        )
+        filing_metadata = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-01-15")
+        ownership.upsert(tx, parser.parse(schedule_xml.d(), filing_metadata.accession), filing_metadata, NOW)
         tx.run("bump_data_version")
     yield app
     app.db.close()
@@ -88,18 +90,18 @@ def api(copied: Callable[..., App], stored: App) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def table(answer: Answer) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
+def csv_rows(answer: Answer) -> list[dict[str, str]]:
+    """Return the rows of a compressed CSV file."""
     assert answer.status == 200, answer.body
     return [*csv.DictReader(gzip.decompress(answer.body).decode().splitlines())]
 
 
-def lines(answer: Answer) -> list[dict[str, Any]]:
+def ndjson_rows(answer: Answer) -> list[dict[str, Any]]:
     assert answer.status == 200, answer.body
     return [json.loads(line) for line in gzip.decompress(answer.body).splitlines()]
 
 
-# Rows of the view on the day, counted by another query than that of the file.
+# The view and condition that count the rows of a day independently of the query that builds the file.
 VIEWS = {
     "facts": "fact WHERE filed_at = ?",
     "filings": "filing WHERE filed_at = ?",
@@ -113,23 +115,23 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("dataset", bulk_datasets.DATASETS)
-def test_a_file_has_the_rows_of_its_dataset_by_day_month_and_quarter(api: Client, dataset: str) -> None:
+def test_a_file_has_the_rows_of_its_day_month_or_quarter(api: Client, dataset: str) -> None:
     day, *longer = DAYS[dataset]
-    rows = lines(api.get(f"{BULK}/{dataset}-{day}.ndjson.gz"))
+    rows = ndjson_rows(api.get(f"{BULK}/{dataset}-{day}.ndjson.gz"))
     assert {str(row["filed_at"])[:10] for row in rows} == {day}
     assert {tuple(row) for row in rows} == {bulk_datasets.DATASETS[dataset].columns}
     with api.app.db.read() as tx:
         count = tx._connection.execute(f"SELECT count(*) FROM {VIEWS[dataset]}", [day]).fetchone()[0]
     assert len(rows) == count > 0
-    told = table(api.get(f"{BULK}/{dataset}-{day}.csv.gz"))
-    assert [row["accession_number"] for row in told] == [row["accession_number"] for row in rows]
+    table_rows = csv_rows(api.get(f"{BULK}/{dataset}-{day}.csv.gz"))
+    assert [row["accession_number"] for row in table_rows] == [row["accession_number"] for row in rows]
     for period in longer:
-        more = lines(api.get(f"{BULK}/{dataset}-{period}.ndjson.gz"))
-        assert [row for row in more if row["filed_at"][:10] == day] == rows
-        assert len(table(api.get(f"{BULK}/{dataset}-{period}.csv.gz"))) == len(more)
+        period_rows = ndjson_rows(api.get(f"{BULK}/{dataset}-{period}.ndjson.gz"))
+        assert [row for row in period_rows if row["filed_at"][:10] == day] == rows
+        assert len(csv_rows(api.get(f"{BULK}/{dataset}-{period}.csv.gz"))) == len(period_rows)
 
 
-def test_a_file_is_exactly_this(api: Client) -> None:
+def test_files_have_exactly_these_bytes(api: Client) -> None:
     body = gzip.decompress(api.get(f"{BULK}/form-4-2025-03-05.csv.gz").body)
     assert body == (
         b"accession_number,seq,form_type,filed_at,issuer_cik,symbol,insider_cik,insider_name,derivative,security_title,"
@@ -171,7 +173,7 @@ def test_a_file_is_exactly_this(api: Client) -> None:
         ".facts-2025q1.csv.gz",
     ],
 )
-def test_what_names_no_file_is_refused_and_refunded(api: Client, name: str) -> None:
+def test_an_invalid_file_name_is_refused_and_refunded(api: Client, name: str) -> None:
     answer = api.get(f"{BULK}/{quote(name, safe='%')}")
     assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "filename")
     assert answer.headers["x-tokens-charged"] == "0"
@@ -187,11 +189,11 @@ def test_a_period_that_has_not_begun_is_404_and_costs_nothing(api: Client, perio
     assert get_balance(api.app, 1) == 500_000
 
 
-def test_the_period_that_runs_is_a_file_that_says_so(api: Client) -> None:
+def test_a_file_of_the_current_period_is_marked_incomplete(api: Client) -> None:
     store_report(api.app, build_report(), "0000000007-26-000001", filed_at="2026-01-30")
     for period in ("2026-01-30", "2026-01", "2026q1"):
         assert api.get(f"{BULK}/filings-{period}.csv.gz").status == 200
-    files = {one["filename"]: (one["complete"], one["reason"]) for one in api.get(BULK).json["data"]["files"]}
+    files = {entry["filename"]: (entry["complete"], entry["reason"]) for entry in api.get(BULK).json["data"]["files"]}
     assert files == {
         "filings-2026-01-30.csv.gz": (True, None),
         "filings-2026-01.csv.gz": (False, "made before the end of 2026-01-31"),
@@ -208,22 +210,22 @@ def test_a_period_without_rows_is_404_and_costs_nothing(api: Client) -> None:
     assert api.get(BULK).json["data"]["files"] == []
 
 
-def test_the_index_tells_of_each_file_its_bytes_and_their_sum(api: Client) -> None:
+def test_the_index_lists_the_size_and_hash_of_each_file(api: Client) -> None:
     file = api.get(f"{BULK}/form-4-2025q1.csv.gz")
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
-    found = api.get(f"{BULK}?dataset=form-4").json["data"]
-    assert (found["file_count"], found["total_rows"]) == (1, 1)
-    told = found["files"][0]
-    assert told["sha256"] == hashlib.sha256(file.body).hexdigest() == file.headers["etag"].strip('"')
-    assert told["byte_size"] == len(file.body) == int(file.headers["content-length"])
-    assert (told["row_count"], told["generated_at"]) == (1, "2026-01-31T12:00:00.000Z")
-    assert (told["first_day"], told["last_day"]) == ("2025-01-01", "2025-03-31")
-    assert api.get(told["download_path"]).body == file.body
+    index = api.get(f"{BULK}?dataset=form-4").json["data"]
+    assert (index["file_count"], index["total_rows"]) == (1, 1)
+    entry = index["files"][0]
+    assert entry["sha256"] == hashlib.sha256(file.body).hexdigest() == file.headers["etag"].strip('"')
+    assert entry["byte_size"] == len(file.body) == int(file.headers["content-length"])
+    assert (entry["row_count"], entry["generated_at"]) == (1, "2026-01-31T12:00:00.000Z")
+    assert (entry["first_day"], entry["last_day"]) == ("2025-01-01", "2025-03-31")
+    assert api.get(entry["download_path"]).body == file.body
     assert len(api.get(BULK).json["data"]["files"]) == 2
     assert api.get(f"{BULK}?dataset=prices").status == 400
 
 
-def test_a_file_is_sent_as_it_lies_there_whatever_encodings_are_taken(api: Client) -> None:
+def test_a_file_is_sent_unchanged_for_any_accept_encoding(api: Client) -> None:
     plain = api.get(f"{BULK}/facts-2025q1.csv.gz")
     packed = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"Accept-Encoding": "gzip"})
     assert packed.body == plain.body
@@ -243,15 +245,15 @@ def test_the_python_client_gives_the_bytes_of_a_file(api: Client) -> None:
 def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: App) -> None:
     (tmp_path / "finapi.db").write_bytes(stored.db.image())
     copy, period = MarketCopy(tmp_path / "finapi.db"), bulk_datasets.parse_period("2025q1")
-    with copy.read() as theirs, stored.db.read() as ours:
-        rows = [tuple(row) for row in bulk_datasets.iter_rows(theirs, bulk_datasets.DATASETS["facts"], period)]
+    with copy.read() as copy_tx, stored.db.read() as tx:
+        rows = [tuple(row) for row in bulk_datasets.iter_rows(copy_tx, bulk_datasets.DATASETS["facts"], period)]
         assert (
-            rows == [tuple(row) for row in bulk_datasets.iter_rows(ours, bulk_datasets.DATASETS["facts"], period)] != []
+            rows == [tuple(row) for row in bulk_datasets.iter_rows(tx, bulk_datasets.DATASETS["facts"], period)] != []
         )
     copy.close()
 
 
-def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: Client) -> None:
+def test_a_file_costs_tokens_unless_the_caller_already_has_it(api: Client) -> None:
     file = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert file.headers["x-tokens-charged"] == "25"
     assert get_balance(api.app, 1) == 499_975
@@ -264,7 +266,7 @@ def test_tokens_are_charged_for_a_file_and_not_for_one_that_the_caller_has(api: 
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_if_none_match_star_pays_for_a_file_that_has_to_be_made(api: Client, method: str) -> None:
+def test_if_none_match_star_pays_for_a_file_that_must_be_built(api: Client, method: str) -> None:
     path, star = f"{BULK}/form-4-2025-03-05.csv.gz", {"If-None-Match": "*", "X-API-Key": str(api.key)}
     first, second = (api.call(method, path, headers=star) for _ in range(2))
     assert (first.status, first.headers["x-tokens-charged"]) == (200, "25")
@@ -279,12 +281,12 @@ def test_if_none_match_star_pays_for_a_file_that_has_to_be_made(api: Client, met
 def test_if_none_match_star_of_a_period_without_rows_is_404(api: Client) -> None:
     path = f"{BULK}/form-4-2020-03-05.csv.gz"
     answers = [api.get(path, headers={"If-None-Match": "*", "X-API-Key": str(api.key)}) for _ in range(2)]
-    assert [(one.status, one.headers["x-tokens-charged"]) for one in answers] == [(404, "0")] * 2
+    assert [(answer.status, answer.headers["x-tokens-charged"]) for answer in answers] == [(404, "0")] * 2
 
 
-def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpaid_files_use_the_cpu_allowance(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     cpu, real = CpuClock(), handlers._iter_pieces
-    # Of the thread that makes files; that of the call takes none.
+    # Only the thread that builds files uses CPU time; the thread of the call uses none.
     api.app.refunded_cpu.cpu_seconds = lambda: cpu() if threading.current_thread().name == "finapi-files" else 0.0
 
     def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
@@ -296,15 +298,15 @@ def test_files_that_nobody_pays_for_use_the_allowance(api: Client, monkeypatch: 
     assert api.get(f"{BULK}/{names[0]}").status == 404
     refused = api.get(f"{BULK}/{names[1]}")
     assert refused.verdict[:2] == (429, "RATE_LIMIT_EXCEEDED")
-    # 20 seconds at 5 a minute: all but 5 have to be forgotten.
+    # 20 seconds were used, and 5 are allowed per minute: the other 15 must expire.
     assert (refused.headers["retry-after"], refused.headers["x-tokens-charged"]) == ("180", "0")
     api.app.clock.advance(180)  # type: ignore[attr-defined]
     assert api.get(f"{BULK}/form-4-2025-03-05.csv.gz").status == 200
-    # That file was paid for, so that another may follow.
+    # That file was paid for, so that another one can be built.
     assert api.get(f"{BULK}/form-4-2025-03-05.ndjson.gz").status == 200
 
 
-def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
+def test_a_change_of_the_data_rebuilds_the_file(api: Client) -> None:
     name = f"{BULK}/filings-2025-02-01.csv.gz"
     first = api.get(name)
     assert api.get(name).headers["etag"] == first.headers["etag"]
@@ -312,8 +314,8 @@ def test_a_change_of_the_data_makes_the_file_anew(api: Client) -> None:
     second = api.get(name, headers={"If-None-Match": first.headers["etag"]})
     assert second.status == 200
     assert second.headers["etag"] != first.headers["etag"]
-    assert len(table(second)) == len(table(first)) + 1
-    assert api.app.bulk_files.list_files()[0][1].rows == len(table(second))
+    assert len(csv_rows(second)) == len(csv_rows(first)) + 1
+    assert api.app.bulk_files.list_files()[0][1].rows == len(csv_rows(second))
 
 
 def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored: App) -> None:
@@ -326,10 +328,10 @@ def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored:
     assert app.bulk_files.list_files() == []
 
 
-def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
+def test_a_failed_build_is_refunded_and_leaves_no_file(
     api: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(*given: object) -> Iterator[Any]:
+    def broken(*arguments: object) -> Iterator[Any]:
         raise OSError(28, "No space left on device")
         yield
 
@@ -342,7 +344,7 @@ def test_a_failure_while_it_is_made_is_refunded_and_leaves_nothing(
     assert api.get(f"{BULK}/facts-2025q1.csv.gz").status == 200
 
 
-# ---- the same files by the names that other clients know
+# ---- the same files under the paths that other clients use
 
 MONTHS = "/api/v1/insiders/bulk/form-4"
 
@@ -355,15 +357,15 @@ def test_files_of_facts_have_a_list_of_their_own(api: Client) -> None:
     assert api.get(f"{BULK}/facts/facts-2025q1.csv.gz").status == 200
     assert api.get(f"{BULK}/filings-2025q1.csv.gz").status == 200
     answer = api.get(f"{BULK}/facts")
-    found = answer.json["data"]
+    index = answer.json["data"]
     assert answer.headers["x-tokens-charged"] == "5"
-    assert (found["dataset"], found["file_count"], found["shards_total"]) == ("facts", 2, 2)
-    assert [(one["shard_index"], one["filename"]) for one in found["files"]] == [
+    assert (index["dataset"], index["file_count"], index["shards_total"]) == ("facts", 2, 2)
+    assert [(entry["shard_index"], entry["filename"]) for entry in index["files"]] == [
         (0, "facts-2025-02.csv.gz"),
         (1, "facts-2025q1.csv.gz"),
     ]
-    first = found["files"][0]
-    assert first["row_count"] == len(table(file))
+    first = index["files"][0]
+    assert first["row_count"] == len(csv_rows(file))
     assert first["sha256"] == hashlib.sha256(file.body).hexdigest()
     assert (first["filing_id_lo"], first["filing_id_hi"]) == (None, None)
     assert (first["first_day"], first["last_day"]) == ("2025-02-01", "2025-02-28")
@@ -383,23 +385,23 @@ def test_the_file_of_a_month_is_made_listed_and_fetched(api: Client) -> None:
         "estimated_seconds": 0,
         "status": "completed",
     }
-    # Of another form, another kind of period.
+    # Files of another form, and of another kind of period, are not in this list.
     assert api.call("POST", "/api/insiders/bulk/form-144/generate/2025/04").status == 200
     assert api.get(f"{BULK}/form-4-2025q1.csv.gz").status == 200
-    [told] = api.get(f"{MONTHS}/index.json").json["files"]
-    link = api.get(f"{MONTHS}/2025/{told['filename']}")
+    [entry] = api.get(f"{MONTHS}/index.json").json["files"]
+    link = api.get(f"{MONTHS}/2025/{entry['filename']}")
     assert link.headers["x-tokens-charged"] == "25"
     assert link.json == {
         "download_url": f"https://api.example.com{BULK}/form-4-2025-03.csv.gz",
         "filename": "form-4-2025-03.csv.gz",
         "row_count": 1,
-        "size_bytes": told["size_bytes"],
-        "sha256": told["sha256"],
+        "size_bytes": entry["size_bytes"],
+        "sha256": entry["sha256"],
         "expires_at": None,
     }
     file = api.get(link.json["download_url"].removeprefix("https://api.example.com"))
-    assert (told["year"], told["month"], told["row_count"]) == (2025, 3, len(table(file)))
-    assert (told["size_bytes"], told["sha256"]) == (len(file.body), hashlib.sha256(file.body).hexdigest())
+    assert (entry["year"], entry["month"], entry["row_count"]) == (2025, 3, len(csv_rows(file)))
+    assert (entry["size_bytes"], entry["sha256"]) == (len(file.body), hashlib.sha256(file.body).hexdigest())
     assert api.get(f"{MONTHS}/2025/form-4-2025-03.ndjson.gz").json["row_count"] == 1
 
 
@@ -424,7 +426,7 @@ def test_the_file_of_a_month_is_made_listed_and_fetched(api: Client) -> None:
         ("GET", "form-4/2026/form-4-2026-02.csv.gz", 404, None),
     ],
 )
-def test_what_is_no_month_is_refused_and_costs_nothing(
+def test_an_invalid_month_is_refused_and_costs_nothing(
     api: Client, method: str, path: str, status: int, param: str | None
 ) -> None:
     answer = api.call(method, f"/api/v1/insiders/bulk/{path}")
@@ -433,13 +435,11 @@ def test_what_is_no_month_is_refused_and_costs_nothing(
     assert api.app.bulk_files.list_files() == []
 
 
-def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
-    api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, began, go_on, made = handlers._iter_pieces, threading.Event(), threading.Event(), list[str]()
+def test_concurrent_calls_build_a_file_once(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, began, go_on, built_days = handlers._iter_pieces, threading.Event(), threading.Event(), list[str]()
 
     def slow(app: App, dataset: Any, period: Any, kind: str) -> Iterator[tuple[bytes, int]]:
-        made.append(str(period.first))
+        built_days.append(str(period.first))
         began.set()
         assert go_on.wait(10)
         yield from real(app, dataset, period, kind)
@@ -461,63 +461,63 @@ def test_of_calls_at_once_one_makes_the_file_and_the_others_are_told_so(
     asking.join(10)
     assert first[0].json["status"] == "completed"
     assert api.call("POST", f"{MONTHS}/generate/2025/3").json["status"] == "completed"
-    assert made == ["2025-03-01"]
+    assert built_days == ["2025-03-01"]
     assert get_balance(api.app, 1) == 500_000 - 3 * 25
 
 
-# ---- the directory
+# ---- the directory of files
 
 
-def text_of(opened: IO[bytes] | None) -> bytes:
+def decompress(opened: IO[bytes] | None) -> bytes:
     assert opened is not None
     with opened:
         return gzip.decompress(opened.read())
 
 
-def allowance_of(clock: FixedClock, cpu: CpuClock | None = None) -> CpuAllowance:
+def create_allowance(clock: FixedClock, cpu: CpuClock | None = None) -> CpuAllowance:
     """Return an allowance of ten seconds a minute."""
     return CpuAllowance(10.0, clock.monotonic, refusal="Used up.", cpu_seconds=cpu or CpuClock())
 
 
-def made_of(kept: FileCache, name: str, stamp: str, make: BuildContent) -> BuiltFile:
-    """What is told of a file, which is not read."""
-    made, opened = kept.open_file(name, stamp, make, "ann")
+def open_and_close(cache: FileCache, name: str, stamp: str, make: BuildContent) -> BuiltFile:
+    """Open a file, building it if necessary, and close it unread. Return its metadata."""
+    built_file, opened = cache.open_file(name, stamp, make, "ann")
     if opened is not None:
         opened.close()
-    return made
+    return built_file
 
 
-def rows(text: bytes, number: int = 1) -> Callable[[], Iterator[tuple[bytes, int]]]:
+def build_content(text: bytes, number: int = 1) -> Callable[[], Iterator[tuple[bytes, int]]]:
     return lambda: iter([(text, number)])
 
 
-def test_the_least_recently_used_go_and_what_was_left_behind_too(tmp_path: Path, clock: FixedClock) -> None:
-    left = tmp_path / "bulk"
-    left.mkdir()
-    (left / ".a-file").write_bytes(b"half")
-    (left / "another").write_bytes(b"of another process")
-    kept = FileCache(left, 100, clock, allowance_of(clock))
+def test_leftovers_and_least_recently_used_files_are_deleted(tmp_path: Path, clock: FixedClock) -> None:
+    directory = tmp_path / "bulk"
+    directory.mkdir()
+    (directory / ".a-file").write_bytes(b"half")
+    (directory / "another").write_bytes(b"of another process")
+    cache = FileCache(directory, 100, clock, create_allowance(clock))
     for name in ("one", "two", "three"):
-        made, opened = kept.open_file(name, "1", rows(name.encode()), "ann")
-        assert text_of(opened) == name.encode()
-        assert made.size <= 25
-    again = made_of(kept, "one", "1", rows(b"never made"))
-    assert again.sha256 == kept.list_files()[0][1].sha256
-    made_of(kept, "four", "1", rows(b"four"))
-    made_of(kept, "five", "1", rows(b"five"))
+        built_file, opened = cache.open_file(name, "1", build_content(name.encode()), "ann")
+        assert decompress(opened) == name.encode()
+        assert built_file.size <= 25
+    again = open_and_close(cache, "one", "1", build_content(b"never made"))
+    assert again.sha256 == cache.list_files()[0][1].sha256
+    open_and_close(cache, "four", "1", build_content(b"four"))
+    open_and_close(cache, "five", "1", build_content(b"five"))
     assert (
-        {path.name for path in left.iterdir()}
-        == {name for name, _ in kept.list_files()}
+        {path.name for path in directory.iterdir()}
+        == {name for name, _ in cache.list_files()}
         == {"one", "three", "four", "five"}
     )
-    assert sum(path.stat().st_size for path in left.iterdir()) <= 100
+    assert sum(path.stat().st_size for path in directory.iterdir()) <= 100
 
 
-def test_one_is_made_at_a_time_and_a_long_making_goes_on(
+def test_files_are_built_one_at_a_time_in_the_background(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_cache, "WAIT_SECONDS", 0.01)
-    kept, go_on = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock)), threading.Event()
+    cache, go_on = FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock)), threading.Event()
 
     def slow() -> Iterator[tuple[bytes, int]]:
         assert go_on.wait(10)
@@ -525,58 +525,58 @@ def test_one_is_made_at_a_time_and_a_long_making_goes_on(
 
     for name, why in (("one", "This file"), ("one", "This file"), ("two", "Another file")):
         with pytest.raises(ApiError, match=f"^{why} is being made") as refused:
-            kept.open_file(name, "1", slow, "ann")
+            cache.open_file(name, "1", slow, "ann")
         assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "5"})
-    thread = next(one for one in threading.enumerate() if one.name == "finapi-files")
+    thread = next(worker for worker in threading.enumerate() if worker.name == "finapi-files")
     go_on.set()
     thread.join(10)
-    made, opened = kept.open_file("one", "1", slow, "ann")
-    assert text_of(opened) == b"a row"
-    assert made.rows == 1
+    built_file, opened = cache.open_file("one", "1", slow, "ann")
+    assert decompress(opened) == b"a row"
+    assert built_file.rows == 1
 
 
-def test_what_took_long_is_kept_for_a_while_although_the_data_changed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock))
+def test_a_slowly_built_file_is_reused_for_a_while_after_changes(tmp_path: Path, clock: FixedClock) -> None:
+    cache = FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock))
 
     def slow() -> Iterator[tuple[bytes, int]]:
         clock.advance(3)
         yield b"old", 1
 
-    made_of(kept, "one", "1", slow)
+    open_and_close(cache, "one", "1", slow)
     clock.advance(3 * LIFETIME_FACTOR - 1)
-    assert made_of(kept, "one", "2", rows(b"new")).stamp == "1"
+    assert open_and_close(cache, "one", "2", build_content(b"new")).stamp == "1"
     clock.advance(1)
-    assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
+    assert open_and_close(cache, "one", "2", build_content(b"new")).stamp == "2"
 
 
 class SlowFiles:
     """Files that take 20 seconds of CPU each."""
 
-    def __init__(self, kept: FileCache, cpu: CpuClock) -> None:
-        self.kept, self.cpu = kept, cpu
-        self.made: list[str] = []
+    def __init__(self, cache: FileCache, cpu: CpuClock) -> None:
+        self.cache, self.cpu = cache, cpu
+        self.built: list[str] = []
 
     def open(self, name: str, account: str) -> None:
         def make() -> Iterator[tuple[bytes, int]]:
             self.cpu.seconds += 20.0
-            self.made.append(name)
+            self.built.append(name)
             yield name.encode(), 1
 
-        _, opened = self.kept.open_file(name, "1", make, account)
-        assert text_of(opened) == name.encode()
+        _, opened = self.cache.open_file(name, "1", make, account)
+        assert decompress(opened) == name.encode()
 
 
 @pytest.fixture
 def slow_files(tmp_path: Path, clock: FixedClock) -> SlowFiles:
     cpu = CpuClock()
-    return SlowFiles(FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock, cpu)), cpu)
+    return SlowFiles(FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock, cpu)), cpu)
 
 
-def test_files_had_made_and_paid_for_use_no_allowance(slow_files: SlowFiles) -> None:
+def test_paid_files_use_no_allowance(slow_files: SlowFiles) -> None:
     for name in ("one", "two", "three"):
         slow_files.open(name, "ann")
-        slow_files.kept.settle(name, "ann")
-    assert slow_files.made == ["one", "two", "three"]
+        slow_files.cache.settle(name, "ann")
+    assert slow_files.built == ["one", "two", "three"]
 
 
 def test_a_file_left_unpaid_is_counted_when_the_next_is_made(slow_files: SlowFiles, clock: FixedClock) -> None:
@@ -584,19 +584,19 @@ def test_a_file_left_unpaid_is_counted_when_the_next_is_made(slow_files: SlowFil
     with pytest.raises(ApiError) as refused:
         slow_files.open("two", "ann")
     assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "60"})
-    # A file that is there needs no work, and other accounts have allowances of their own.
+    # A file that exists needs no work, and each account has its own allowance.
     slow_files.open("one", "ann")
     slow_files.open("two", "bob")
-    assert slow_files.made == ["one", "two"]
+    assert slow_files.built == ["one", "two"]
     clock.advance(60.0)
     slow_files.open("three", "ann")
-    assert slow_files.made == ["one", "two", "three"]
+    assert slow_files.built == ["one", "two", "three"]
 
 
 def test_paying_for_another_file_settles_nothing(slow_files: SlowFiles) -> None:
     slow_files.open("one", "ann")
-    slow_files.kept.settle("two", "ann")
-    slow_files.kept.settle("one", "bob")
+    slow_files.cache.settle("two", "ann")
+    slow_files.cache.settle("one", "bob")
     with pytest.raises(ApiError, match="Used up"):
         slow_files.open("two", "ann")
 
@@ -606,7 +606,7 @@ def test_a_file_paid_for_while_it_is_made_is_not_owed(
 ) -> None:
     monkeypatch.setattr(file_cache, "WAIT_SECONDS", 0.01)
     cpu, go_on = CpuClock(), threading.Event()
-    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock, cpu))
+    cache = FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock, cpu))
 
     def slow() -> Iterator[tuple[bytes, int]]:
         assert go_on.wait(10)
@@ -614,16 +614,16 @@ def test_a_file_paid_for_while_it_is_made_is_not_owed(
         yield b"a row", 1
 
     with pytest.raises(ApiError, match="is being made"):
-        kept.open_file("one", "1", slow, "ann")
-    kept.settle("one", "ann")
-    thread = next(one for one in threading.enumerate() if one.name == "finapi-files")
+        cache.open_file("one", "1", slow, "ann")
+    cache.settle("one", "ann")
+    thread = next(worker for worker in threading.enumerate() if worker.name == "finapi-files")
     go_on.set()
     thread.join(10)
     monkeypatch.setattr(file_cache, "WAIT_SECONDS", 10.0)
-    assert made_of(kept, "two", "1", rows(b"two")).rows == 1
+    assert open_and_close(cache, "two", "1", build_content(b"two")).rows == 1
 
 
-def test_accounts_beyond_those_remembered_are_counted_at_once(
+def test_accounts_beyond_the_record_limit_count_immediately(
     slow_files: SlowFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_cache, "MAX_RECORDS", 1)
@@ -633,16 +633,16 @@ def test_accounts_beyond_those_remembered_are_counted_at_once(
         slow_files.open("three", "ann")
 
 
-def test_a_file_stays_readable_when_it_is_replaced_or_was_removed(tmp_path: Path, clock: FixedClock) -> None:
-    kept = FileCache(tmp_path / "bulk", 10_000, clock, allowance_of(clock))
-    _, opened = kept.open_file("one", "1", rows(b"old"), "ann")
-    assert made_of(kept, "one", "2", rows(b"new")).stamp == "2"
-    assert text_of(opened) == b"old"
+def test_an_open_file_stays_readable_after_its_replacement(tmp_path: Path, clock: FixedClock) -> None:
+    cache = FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock))
+    _, opened = cache.open_file("one", "1", build_content(b"old"), "ann")
+    assert open_and_close(cache, "one", "2", build_content(b"new")).stamp == "2"
+    assert decompress(opened) == b"old"
     (tmp_path / "bulk" / "one").unlink()
     with pytest.raises(ApiError, match="is being made"):
-        kept.open_file("one", "2", rows(b"new"), "ann")
-    _, opened = kept.open_file("one", "2", rows(b"new"), "ann")
-    assert text_of(opened) == b"new"
+        cache.open_file("one", "2", build_content(b"new"), "ann")
+    _, opened = cache.open_file("one", "2", build_content(b"new"), "ann")
+    assert decompress(opened) == b"new"
 
 
 @pytest.mark.parametrize(

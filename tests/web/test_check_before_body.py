@@ -1,4 +1,4 @@
-"""What a call is refused with before its body has come in, and how many bytes that may have."""
+"""Refusals of a call before its body is read, and the largest body that it may have."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class NoBody:
 
 
 def check_before_body(app: App, method: str, path: str, length: int | None, key: str = "", **environ: str) -> Any:
-    asked: dict[str, Any] = {"REQUEST_METHOD": method, "PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", **environ}
-    setup_testing_defaults(asked)
-    asked["wsgi.input"] = NoBody()
+    call_environ: dict[str, Any] = {"REQUEST_METHOD": method, "PATH_INFO": path, "REMOTE_ADDR": "192.0.2.1", **environ}
+    setup_testing_defaults(call_environ)
+    call_environ["wsgi.input"] = NoBody()
     if length is not None:
-        asked["CONTENT_LENGTH"] = str(length)
+        call_environ["CONTENT_LENGTH"] = str(length)
     if key:
-        asked["HTTP_X_API_KEY"] = key
-    return WsgiApp(app).check_before_body(asked)
+        call_environ["HTTP_X_API_KEY"] = key
+    return WsgiApp(app).check_before_body(call_environ)
 
 
-def refused(answer: Any) -> tuple[int, str]:
+def status_and_code(answer: Any) -> tuple[int, str]:
     status, headers, body = answer
     assert dict(headers)["Content-Length"] == str(len(body))
     return int(status[:3]), json.loads(body)["code"]
@@ -44,20 +44,23 @@ def refused(answer: Any) -> tuple[int, str]:
 
 def test_who_shows_a_credential_may_send_a_mebibyte(app: App, user: users.NewUser) -> None:
     assert check_before_body(app, "POST", BATCH, MEBIBYTE, user.api_key) == MEBIBYTE
-    assert refused(check_before_body(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (413, "PAYLOAD_TOO_LARGE")
+    assert status_and_code(check_before_body(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (
+        413,
+        "PAYLOAD_TOO_LARGE",
+    )
 
 
-def test_who_shows_none_may_send_64_kibibytes(app: App) -> None:
+def test_a_caller_without_credential_may_send_64_kibibytes(app: App) -> None:
     assert check_before_body(app, "POST", LOGIN, 65_536) == 65_536
-    assert refused(check_before_body(app, "POST", LOGIN, 65_537)) == (413, "PAYLOAD_TOO_LARGE")
+    assert status_and_code(check_before_body(app, "POST", LOGIN, 65_537)) == (413, "PAYLOAD_TOO_LARGE")
 
 
 def test_the_413_names_the_limit_and_may_be_read_by_any_page(app: App, user: users.NewUser) -> None:
     _, headers, body = check_before_body(app, "POST", BATCH, 2_000_000, user.api_key)
     assert "1048576 bytes" in json.loads(body)["message"]
-    told = dict(headers)
-    assert {"X-API-Version", "X-Request-ID", "Cache-Control"} <= set(told)
-    assert (told["Access-Control-Allow-Origin"], told["X-Tokens-Charged"]) == ("*", "0")
+    headers_by_name = dict(headers)
+    assert {"X-API-Version", "X-Request-ID", "Cache-Control"} <= set(headers_by_name)
+    assert (headers_by_name["Access-Control-Allow-Origin"], headers_by_name["X-Tokens-Charged"]) == ("*", "0")
 
 
 def test_a_body_without_a_length_is_given_the_limit(app: App, user: users.NewUser) -> None:
@@ -67,19 +70,19 @@ def test_a_body_without_a_length_is_given_the_limit(app: App, user: users.NewUse
 def test_the_setting_is_a_ceiling(make_app: Callable[..., App]) -> None:
     app = make_app(body_limit=1000)
     assert check_before_body(app, "POST", LOGIN, 1000) == 1000
-    assert refused(check_before_body(app, "POST", LOGIN, 1001))[0] == 413
+    assert status_and_code(check_before_body(app, "POST", LOGIN, 1001))[0] == 413
 
 
 @pytest.mark.parametrize("key", ["", "0" * 32, "no key at all"])
-def test_a_credential_that_is_none_is_401_and_counts_against_its_address(app: App, key: str) -> None:
-    assert refused(check_before_body(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
-    (_, left, _), *_ = app.limiters["xbrl"].list_remaining(("address", "192.0.2.1"), app.clock.monotonic())
-    assert left == app.config.xbrl_burst  # of the burst and the one beside it, one is used
+def test_an_invalid_credential_is_401_and_uses_its_address_limit(app: App, key: str) -> None:
+    assert status_and_code(check_before_body(app, "POST", BATCH, 100, key)) == (401, "UNAUTHORIZED")
+    (_, remaining, _), *_ = app.limiters["xbrl"].list_remaining(("address", "192.0.2.1"), app.clock.monotonic())
+    assert remaining == app.config.xbrl_burst  # The burst and one further call are allowed; one of them is used.
 
 
 def test_wrong_credentials_end_in_429(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_per_minute=1, xbrl_burst=1)
-    codes = [refused(check_before_body(app, "POST", BATCH, 100, "0" * 32))[0] for _ in range(3)]
+    codes = [status_and_code(check_before_body(app, "POST", BATCH, 100, "0" * 32))[0] for _ in range(3)]
     assert codes == [401, 401, 429]
 
 
@@ -89,7 +92,7 @@ def test_a_good_credential_is_not_counted_at_the_head(app: App, user: users.NewU
 
 
 def test_a_session_is_a_credential_too(app: App, user: users.NewUser) -> None:
-    assert refused(check_before_body(app, "POST", LOGOUT, 100, HTTP_AUTHORIZATION="Bearer nothing")) == (
+    assert status_and_code(check_before_body(app, "POST", LOGOUT, 100, HTTP_AUTHORIZATION="Bearer nothing")) == (
         401,
         "UNAUTHORIZED",
     )
@@ -97,18 +100,18 @@ def test_a_session_is_a_credential_too(app: App, user: users.NewUser) -> None:
 
 @pytest.mark.parametrize(("method", "path", "status"), [("POST", "/nowhere", 404), ("PUT", BATCH, 405)])
 def test_a_route_that_is_not_there_is_refused(app: App, method: str, path: str, status: int) -> None:
-    assert refused(check_before_body(app, method, path, 100))[0] == status
+    assert status_and_code(check_before_body(app, method, path, 100))[0] == status
 
 
 def test_a_path_that_cannot_be_read_is_400(app: App) -> None:
-    assert refused(check_before_body(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
+    assert status_and_code(check_before_body(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
 
 
-def test_a_key_that_may_stand_in_the_body_is_not_looked_for_there(app: App, user: users.NewUser) -> None:
+def test_an_api_key_in_the_body_is_not_read_before_the_body(app: App, user: users.NewUser) -> None:
     sql = "/api/v1/sql-proxy"
     assert check_before_body(app, "POST", sql, 65_536) == 65_536
     assert check_before_body(app, "POST", sql, None) == 65_536
-    assert refused(check_before_body(app, "POST", sql, 65_537))[0] == 413
+    assert status_and_code(check_before_body(app, "POST", sql, 65_537))[0] == 413
     assert check_before_body(app, "POST", sql, MEBIBYTE, user.api_key) == MEBIBYTE
 
 
@@ -118,10 +121,10 @@ def test_the_document_tells_the_limit_of_each_call(client: Client) -> None:
     assert paths[BATCH]["post"]["requestBody"]["description"] == "A JSON object of at most 1,048,576 bytes."
 
 
-def test_an_address_is_that_of_the_connection_or_told_by_a_trusted_proxy(make_app: Callable[..., App]) -> None:
+def test_only_a_trusted_proxy_can_forward_an_address(make_app: Callable[..., App]) -> None:
     application = WsgiApp(make_app(trusted_proxies=("10.0.0.0/8",)))
-    asked = [("192.0.2.1", None), ("192.0.2.1", "198.51.100.7"), ("10.1.2.3", None), ("10.1.2.3", "198.51.100.7")]
-    told = [application.address_of(peer, forwarded) for peer, forwarded in asked]
-    assert told == ["192.0.2.1", "192.0.2.1", None, "198.51.100.7"]
+    peers = [("192.0.2.1", None), ("192.0.2.1", "198.51.100.7"), ("10.1.2.3", None), ("10.1.2.3", "198.51.100.7")]
+    addresses = [application.address_of(peer, forwarded) for peer, forwarded in peers]
+    assert addresses == ["192.0.2.1", "192.0.2.1", None, "198.51.100.7"]
     assert application.address_of("2001:db8::1", None) == application.address_of("2001:db8::2", None)
     assert application.address_of("::ffff:10.1.2.3", None) is None

@@ -1,4 +1,4 @@
-"""The calls of docs/COOKBOOK.md, asked of a small market made by hand, with the figures that answer each question."""
+"""The calls of docs/COOKBOOK.md, answered from a small invented market with known figures."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 BOOK = (Path(__file__).parents[2] / "docs" / "COOKBOOK.md").read_text(encoding="utf-8")
 CALLS = re.findall(r"^    GET (\S+)$", BOOK, flags=re.MULTILINE)
 APPLE = ("0000320193", "Apple Inc.", "AAPL")
-LIST = build_filing_list().decode().replace('"cik": "1234567"', '"cik": "320193", "sic": "3571"')
-TOLD = LIST.replace("0001234567", "0000320193").replace("Brook Lamps", "Apple").replace("2026-01-2", "2025-11-2")
+BROOK_LIST = build_filing_list().decode().replace('"cik": "1234567"', '"cik": "320193", "sic": "3571"')
+FILING_LIST = (
+    BROOK_LIST.replace("0001234567", "0000320193").replace("Brook Lamps", "Apple").replace("2026-01-2", "2025-11-2")
+)
 
 
 DECEMBER = ("12-31-2025", "2026-02-14")
@@ -37,7 +39,7 @@ MARCH = ("03-31-2026", "2026-05-15")
 
 @pytest.fixture(scope="module")
 def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> Client:
-    """A caller of a market that every call reads, and none changes."""
+    """Return a client of a market that the calls only read."""
     app = make_stored(**ACCOUNTS, insider_per_minute_paid=1000)
     berkshire = {"cik": "0001067983", "name": "Berkshire", "managers": ["Wick LLC"]}
     metlife = {"cik": "0001099219", "name": "MetLife"}
@@ -51,7 +53,7 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
     bought = transaction("P", "1000", "150", date="2025-11-10", after="2000")
     sold = transaction("S", "10", "151", date="2025-11-11", after="990")
     with app.db.write() as tx:
-        for number, (row, who) in enumerate(
+        for number, (row, person) in enumerate(
             [
                 (bought, owner(ANN, title="Chief Executive Officer")),
                 (transaction("P", "10", "150", date="2025-11-12", after="20"), owner(BEN, flags="director")),
@@ -60,11 +62,11 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
             1,
         ):
             accession = f"0000320193-25-{number:06}"
-            document = ownership_forms.parse(form(row, period="2025-11-10", owners=(who,), issuer=APPLE), accession)
+            document = ownership_forms.parse(form(row, period="2025-11-10", owners=(person,), issuer=APPLE), accession)
             insider_store.upsert_form(
                 tx, document, FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=f"2025-11-1{number + 2}"), NOW
             )
-        lists.upsert_submissions(tx, submissions.parse_company(TOLD.encode(), "f"), NOW)
+        lists.upsert_submissions(tx, submissions.parse_company(FILING_LIST.encode(), "f"), NOW)
         closes = b"Date,Close\n2025-11-10,100\n2025-11-11,103\n"
         price_store.upsert(tx, price_csv.parse(closes, "prices.csv", "prices.csv"), closes, "AAPL")
         tx.run("bump_data_version")
@@ -83,7 +85,7 @@ def moved(answer: Any) -> list[list[Any]]:
     return of(answer["moves"], "fund", "ticker", "flow_usd", "previous_value_usd", "pct_of_portfolio")
 
 
-# What each call answers, in the order of the book.
+# A value of each answer, in the order of the book.
 ANSWERS: list[Callable[[Any], bool]] = [
     lambda answer: traded(answer) == [1500, 150_000],
     lambda answer: traded(answer) == [150_000],

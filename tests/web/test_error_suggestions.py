@@ -1,4 +1,4 @@
-"""Errors that help: what was meant, where it is wrong, what would do."""
+"""Errors with suggestions: the nearest valid value, the wrong parameter, and the accepted values."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def api(app: App) -> Client:
 
 def details(answer: Answer, status: int) -> dict[str, Any]:
     assert answer.status == status, answer.body
-    found: dict[str, Any] = answer.json["details"]
-    return found
+    details_of_error: dict[str, Any] = answer.json["details"]
+    return details_of_error
 
 
 @pytest.mark.parametrize(
-    ("given", "nearest"),
+    ("ticker", "nearest"),
     [
         ("APPL", ["AAPL"]),
         ("APLL", ["APLE"]),
@@ -57,12 +57,12 @@ def details(answer: Answer, status: int) -> dict[str, Any]:
         ("9" * 9, []),
     ],
 )
-def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, given: str, nearest: list[str]) -> None:
-    answer = api.get(f"{API}/xbrl/companies/{given}/statements")
-    found = details(answer, 404)
-    assert (found["given"], found["nearest"]) == (lists.normalise_prefix(given), nearest)
-    assert lists.normalise_prefix(given) in answer.json["message"]
-    assert all(one in answer.json["message"] for one in nearest)
+def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, ticker: str, nearest: list[str]) -> None:
+    answer = api.get(f"{API}/xbrl/companies/{ticker}/statements")
+    error_details = details(answer, 404)
+    assert (error_details["given"], error_details["nearest"]) == (lists.normalise_prefix(ticker), nearest)
+    assert lists.normalise_prefix(ticker) in answer.json["message"]
+    assert all(suggestion in answer.json["message"] for suggestion in nearest)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_a_wrong_metric_names_the_nearest(key: str, near: str | None) -> None:
 
 
 def test_a_value_that_is_not_served_names_the_nearest_and_all(api: Client) -> None:
-    found = details(api.get(f"{API}/xbrl/timeseries?ticker=AAPL&basis=latst"), 400)
-    assert found == {"param": "basis", "allowed": ["latest", "original"], "nearest": ["latest"]}
+    error_details = details(api.get(f"{API}/xbrl/timeseries?ticker=AAPL&basis=latst"), 400)
+    assert error_details == {"param": "basis", "allowed": ["latest", "original"], "nearest": ["latest"]}
 
 
-@pytest.mark.parametrize(("name", "told"), [("symbol", True), ("tickr", True), ("colour", False)])
-def test_a_missing_parameter_names_what_stands_for_it(api: Client, name: str, told: bool) -> None:
+@pytest.mark.parametrize(("name", "is_named"), [("symbol", True), ("tickr", True), ("colour", False)])
+def test_a_missing_parameter_names_what_stands_for_it(api: Client, name: str, is_named: bool) -> None:
     answer = api.get(f"{API}/xbrl/timeseries?{name}=AAPL")
     assert details(answer, 400)["param"] in ("ticker", "company")
-    assert (name in answer.json["message"]) is told
+    assert (name in answer.json["message"]) is is_named
 
 
 def test_q_and_query_are_one(api: Client) -> None:

@@ -1,4 +1,4 @@
-"""What every response carries, whatever its status: headers, the shape of errors, HEAD, gzip and ETags."""
+"""Properties of every response, whatever its status: headers, the members of errors, HEAD, gzip and ETags."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.conftest import NOW
 from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
 from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
 
-OURS = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
+OUR_REQUEST_ID = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
 STAMP = "2026-01-31T12:00:00.000Z"
 SECRET_TEXT = "the password is swordfish"
 
@@ -52,13 +52,13 @@ EXPLODING = Route("GET", "/api/v1/explode", explode, auth="key", cost=10, zone="
 
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
-    """A caller with a key, and one report in the store."""
+    """Store a report; return a client with an API key."""
     store_report(app, build_report())
     return Client(app, user.api_key)
 
 
-def with_status(status: int, make_app: Callable[..., App], method: str = "GET", **headers: str) -> Answer:
-    """A response of this status, of a key route where the status allows; ``headers`` are sent along."""
+def get_with_status(status: int, make_app: Callable[..., App], method: str = "GET", **headers: str) -> Answer:
+    """Return a response of this status, from a key route where possible. The request has ``headers``."""
     app = make_app(free_tokens=0 if status == 402 else 100, xbrl_burst=0 if status == 429 else 30)
     store_report(app, build_report())
     key = users.create(app, "bob@example.com", "free", NOW).api_key
@@ -88,7 +88,7 @@ def with_status(status: int, make_app: Callable[..., App], method: str = "GET", 
     return answer
 
 
-def test_a_401_says_what_would_do(client: Client) -> None:
+def test_a_401_names_the_accepted_credentials(client: Client) -> None:
     challenges = {
         ("GET", COMPANY): 'ApiKey realm="finapi"',
         ("GET", "/api/v1/user/"): 'Bearer realm="finapi"',
@@ -116,21 +116,19 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_every_response_carries_version_request_id_cache_control_and_nosniff(
-    make_app: Callable[..., App], status: int
-) -> None:
-    headers = with_status(status, make_app).headers
+def test_every_response_has_the_common_headers(make_app: Callable[..., App], status: int) -> None:
+    headers = get_with_status(status, make_app).headers
     assert headers["x-api-version"] == __version__ == "0.1.0"
-    assert OURS.fullmatch(headers["x-request-id"])
+    assert OUR_REQUEST_ID.fullmatch(headers["x-request-id"])
     assert headers["x-content-type-options"] == "nosniff"
-    # A 304 leaves the policy of the answer that is kept.
+    # A 304 does not replace the policy of the cached answer.
     policy = None if status == 304 else "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
     assert headers.get("content-security-policy") == policy
     assert headers["cache-control"] == ("private, no-cache" if status in (200, 304) else "no-store")
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
-def test_a_route_without_a_key_carries_them_too(client: Client, path: str) -> None:
+def test_a_route_without_a_key_has_the_common_headers(client: Client, path: str) -> None:
     headers = client.get(path).headers
     assert (headers["x-api-version"], headers["cache-control"]) == ("0.1.0", "no-store")
     assert (headers["x-content-type-options"], headers["content-type"]) == (
@@ -140,18 +138,18 @@ def test_a_route_without_a_key_carries_them_too(client: Client, path: str) -> No
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_good_request_id_is_repeated_but_ours_stands_in_the_body(make_app: Callable[..., App], status: int) -> None:
-    answer = with_status(status, make_app, X_Request_ID="their-id~1")
+def test_a_valid_request_id_is_repeated_in_the_header_only(make_app: Callable[..., App], status: int) -> None:
+    answer = get_with_status(status, make_app, X_Request_ID="their-id~1")
     assert answer.headers["x-request-id"] == "their-id~1"
     if status not in (204, 304):
-        assert OURS.fullmatch(answer.json["request_id"])
+        assert OUR_REQUEST_ID.fullmatch(answer.json["request_id"])
 
 
-@pytest.mark.parametrize("said", ["", " ", "a b", "a" * 192, "\x7f", "é"])
-def test_a_bad_request_id_is_replaced_by_ours(client: Client, said: str) -> None:
-    answer = client.get(COMPANY, headers={"X-Request-ID": said})
+@pytest.mark.parametrize("request_id", ["", " ", "a b", "a" * 192, "\x7f", "é"])
+def test_an_invalid_request_id_is_replaced(client: Client, request_id: str) -> None:
+    answer = client.get(COMPANY, headers={"X-Request-ID": request_id})
     assert answer.headers["x-request-id"] == answer.json["request_id"]
-    assert OURS.fullmatch(answer.json["request_id"])
+    assert OUR_REQUEST_ID.fullmatch(answer.json["request_id"])
 
 
 def test_every_call_has_a_request_id_of_its_own(client: Client) -> None:
@@ -160,18 +158,18 @@ def test_every_call_has_a_request_id_of_its_own(client: Client) -> None:
 
 
 @pytest.mark.parametrize("target", ["/livez?a=%FF", "/%FF", "/livez?" + "&" * 200])
-def test_a_request_that_cannot_be_read_is_answered_like_any_other(client: Client, target: str) -> None:
+def test_an_unreadable_request_has_the_common_headers(client: Client, target: str) -> None:
     answer = client.get(target)
     assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
     assert (answer.headers["x-api-version"], answer.headers["cache-control"]) == ("0.1.0", "no-store")
     assert answer.headers["x-request-id"] == answer.json["request_id"]
 
 
-def test_a_request_that_cannot_be_read_has_its_request_id_repeated(client: Client) -> None:
+def test_an_unreadable_request_has_its_request_id_repeated(client: Client) -> None:
     assert client.get("/livez?a=%FF", headers={"X-Request-ID": "theirs"}).headers["x-request-id"] == "theirs"
 
 
-def test_the_head_of_a_request_that_cannot_be_read_has_no_body(client: Client) -> None:
+def test_an_unreadable_head_request_has_no_body(client: Client) -> None:
     assert client.call("HEAD", "/livez?a=%FF").body == b""
 
 
@@ -180,23 +178,23 @@ def test_the_head_of_a_request_that_cannot_be_read_has_no_body(client: Client) -
 
 @pytest.mark.parametrize("status", ERRORS)
 def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) -> None:
-    body = with_status(status, make_app).json
+    body = get_with_status(status, make_app).json
     assert (body["status"], body["timestamp"]) == ("error", STAMP)
     assert body["error"] == body["code"]
     assert STATUS_BY_CODE[body["code"]] == status
     assert body["message"].endswith(".")
-    beside = {"current_balance", "required_cost", "next_refill_at", "plan", "upgrade_url"}
+    balance_members = {"current_balance", "required_cost", "next_refill_at", "plan", "upgrade_url"}
     expected = {"status", "error", "code", "message", "request_id", "timestamp"}
-    expected |= {"details"} if status in (400, 401, 404, 405) else beside if status == 402 else set()
+    expected |= {"details"} if status in (400, 401, 404, 405) else balance_members if status == 402 else set()
     assert set(body) == expected
 
 
 @pytest.mark.parametrize("status", [status for status in ERRORS if status != 404])
 def test_every_failure_of_a_metered_route_charges_nothing(make_app: Callable[..., App], status: int) -> None:
-    assert with_status(status, make_app).headers["x-tokens-charged"] == "0"
+    assert get_with_status(status, make_app).headers["x-tokens-charged"] == "0"
 
 
-def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: users.NewUser) -> None:
+def test_an_unexpected_failure_reveals_no_details(app: App, user: users.NewUser) -> None:
     answer = create_client(app, user.api_key, EXPLODING).get(EXPLODING.path)
     assert answer.status == 500
     assert answer.json == {
@@ -207,12 +205,12 @@ def test_an_unexpected_failure_says_nothing_of_itself(app: App, user: users.NewU
         "request_id": answer.json["request_id"],
         "timestamp": STAMP,
     }
-    whole = answer.body.decode() + str(answer.headers)
+    response_text = answer.body.decode() + str(answer.headers)
     for leak in (SECRET_TEXT, "Traceback", "RuntimeError", ".py", "explode("):
-        assert leak not in whole
+        assert leak not in response_text
 
 
-def test_an_unexpected_failure_is_logged_under_its_request_id_and_refunded(
+def test_an_unexpected_failure_is_logged_and_refunded(
     app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
@@ -244,70 +242,75 @@ def test_the_servers_own_errors_have_codes_of_the_table(app: App, status: int, c
     assert json.loads(WsgiApp(app).error_response(status, "No.")[1])["code"] == code
 
 
-def overrun_in(app: App, key: str, cost: int, error: ApiError | None = None, status: int = 504) -> tuple[Any, Answer]:
-    """What the server tells a client whose call overruns its time, and what the application makes of that call."""
-    told: list[Any] = []
+def call_slow_route(
+    app: App, key: str, cost: int, error: ApiError | None = None, status: int = 504
+) -> tuple[Any, Answer]:
+    """Call a route that exceeds its time.
+
+    Return the list of answers that the server sent meanwhile, and the answer that the application finished later.
+    """
+    server_answers: list[Any] = []
     environ: dict[str, Any] = {}
 
     def slow(call: Call) -> Response:
-        told.append(environ["finapi.give_up"](status))
+        server_answers.append(environ["finapi.give_up"](status))
         if error is not None:
             raise error
         return call.success({}, {})
 
     route = Route("GET", "/api/v1/slow", slow, auth="key", cost=cost, zone="xbrl", summary="It takes long")
 
-    class Kept(WsgiApp):
+    class CapturingApplication(WsgiApp):
         def __call__(self, environ_of_call: dict[str, Any], start_response: Any) -> Any:
             environ.update({"finapi.give_up": lambda status: environ_of_call["finapi.give_up"](status)})
             return super().__call__(environ_of_call, start_response)
 
     client = Client(app, key)
-    client._wsgi = validator(Kept(app, [route]))
+    client._wsgi = validator(CapturingApplication(app, [route]))
     answer = client.get(route.path, headers={"X-Request-ID": "mine-7"})
-    return told, answer
+    return server_answers, answer
 
 
 @pytest.mark.parametrize("error", [None, ApiError("NOT_FOUND", "It is not there."), RuntimeError("by mistake")])
-def test_the_504_of_a_call_that_overran_is_that_calls_own(app: App, user: users.NewUser, error: Any) -> None:
-    told, answer = overrun_in(app, user.api_key, 10, error)
-    fields, body = told[0]
-    headers, shown = {name.lower(): value for name, value in fields}, json.loads(body)
-    assert (shown["code"], headers["x-tokens-charged"]) == ("TIMEOUT", "0")
+def test_the_504_of_an_overrun_call_has_its_request_id(app: App, user: users.NewUser, error: Any) -> None:
+    server_answers, answer = call_slow_route(app, user.api_key, 10, error)
+    fields, body = server_answers[0]
+    headers, document = {name.lower(): value for name, value in fields}, json.loads(body)
+    assert (document["code"], headers["x-tokens-charged"]) == ("TIMEOUT", "0")
     assert (headers["x-request-id"], headers["access-control-allow-origin"]) == ("mine-7", "*")
-    # The thread comes to the same end, and the ledger says what the client was told.
-    assert (answer.status, answer.json["request_id"]) == (504, shown["request_id"])
+    # The thread ends with the same answer, and the ledger has the status that the client received.
+    assert (answer.status, answer.json["request_id"]) == (504, document["request_id"])
     assert list_ledger_rows(app) == [
         (-10, "debit", "GET /api/v1/slow", 504),
         (10, "5xx_refund", "GET /api/v1/slow", 504),
     ]
     rows = Client(app, user.api_key).get("/api/v1/account/transactions").json["transactions"]
-    assert {row["metadata"]["request_id"] for row in rows[:2]} == {shown["request_id"]}
+    assert {row["metadata"]["request_id"] for row in rows[:2]} == {document["request_id"]}
 
 
-def test_the_503_of_a_call_that_a_stop_cuts_off_is_that_calls_own(app: App, user: users.NewUser) -> None:
-    told, _ = overrun_in(app, user.api_key, 10, status=503)
-    fields, body = told[0]
-    headers, shown = {name.lower(): value for name, value in fields}, json.loads(body)
-    assert (shown["code"], headers["x-tokens-charged"], headers["x-request-id"]) == ("UNAVAILABLE", "0", "mine-7")
+def test_the_503_of_a_stopped_call_has_its_request_id(app: App, user: users.NewUser) -> None:
+    server_answers, _ = call_slow_route(app, user.api_key, 10, status=503)
+    fields, body = server_answers[0]
+    headers, document = {name.lower(): value for name, value in fields}, json.loads(body)
+    assert (document["code"], headers["x-tokens-charged"], headers["x-request-id"]) == ("UNAVAILABLE", "0", "mine-7")
     assert list_ledger_rows(app)[1][:2] == (10, "5xx_refund")
 
 
-def test_an_answer_that_is_made_is_not_given_up(app: App, user: users.NewUser) -> None:
-    told: list[Any] = []
+def test_a_finished_answer_is_not_given_up(app: App, user: users.NewUser) -> None:
+    server_answers: list[Any] = []
 
-    class Late(WsgiApp):
+    class LateApplication(WsgiApp):
         def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
             answer = super().__call__(environ, start_response)
-            told.append(environ["finapi.give_up"](504))
+            server_answers.append(environ["finapi.give_up"](504))
             return answer
 
     store_report(app, build_report())
     client = Client(app, user.api_key)
-    client._wsgi = validator(Late(app))
+    client._wsgi = validator(LateApplication(app))
     assert client.get(COMPANY).status == 200
     assert client.get("/api/v1/nothing").status == 404
-    assert told == [None, None]
+    assert server_answers == [None, None]
     assert get_balance(app, user.id) == 500_000 - 25
 
 
@@ -316,8 +319,8 @@ def test_a_call_that_overran_is_logged_once(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.INFO, "finapi.access"):
-        overrun_in(app, user.api_key, 0)
-    (record,) = [one for one in caplog.records if hasattr(one, "fields")]
+        call_slow_route(app, user.api_key, 0)
+    (record,) = [log_record for log_record in caplog.records if hasattr(log_record, "fields")]
     assert (record.fields["status"], record.fields["path"]) == (504, "/api/v1/slow")  # type: ignore[attr-defined]
 
 
@@ -338,7 +341,7 @@ def test_a_path_that_is_not_there_is_404_for_every_method(client: Client, method
 
 
 @pytest.mark.parametrize("path", [COMPANY, "/livez"])
-def test_options_says_what_is_allowed_without_a_body(app: App, path: str) -> None:
+def test_options_lists_the_allowed_methods_without_a_body(app: App, path: str) -> None:
     answer = Client(app).call("OPTIONS", path)
     assert (answer.status, answer.body) == (204, b"")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
@@ -379,25 +382,26 @@ def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> N
 
 
 @pytest.mark.parametrize("status", [status for status in STATUSES if status != 404])
-def test_a_key_route_may_be_read_by_any_page(make_app: Callable[..., App], status: int) -> None:
-    headers = with_status(status, make_app).headers
+def test_cors_allows_any_origin_on_key_routes(make_app: Callable[..., App], status: int) -> None:
+    headers = get_with_status(status, make_app).headers
     assert headers["access-control-allow-origin"] == "*"
     assert "X-Tokens-Charged" in headers["access-control-expose-headers"]
     assert "access-control-allow-credentials" not in headers
 
 
-def test_a_page_may_read_every_header_that_answers_are_described_with(client: Client) -> None:
+def test_cors_exposes_every_described_header(client: Client) -> None:
     described = set(client.get("/openapi.json").json["components"]["headers"])
     exposed = client.get(COMPANY).headers["access-control-expose-headers"].split(", ")
-    # Those of a refusal that no page can act on, of redirects, which the browser follows, and those with another name.
+    # Headers of refusals and redirects are not exposed to pages. CpuRetryAfter and NextLink are names of components,
+    # not of headers.
     described -= {"Allow", "CpuRetryAfter", "Location", "NextLink", "WWW-Authenticate"}
-    # No route is going away now: what would say so is not described.
+    # No route is deprecated now, so the headers of deprecated routes are exposed but not described.
     assert described | {"Deprecation", "Sunset", "Link"} == set(exposed)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
 @pytest.mark.parametrize("path", ["/livez", "/openapi.json", "/api/v1/policy", "/api/v1/plans/", "/api/v1/nothing"])
-def test_so_may_what_anybody_may_get(client: Client, method: str, path: str) -> None:
+def test_cors_allows_any_origin_on_public_routes(client: Client, method: str, path: str) -> None:
     headers = client.call(method, path, headers={"Origin": "https://app.example"}).headers
     assert headers["access-control-allow-origin"] == "*"
     assert "access-control-allow-credentials" not in headers
@@ -407,14 +411,14 @@ def test_so_may_what_anybody_may_get(client: Client, method: str, path: str) -> 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
 @pytest.mark.parametrize("path", ["/", "/metrics", "/reset-password", "/api/v1/user/", "/api/v1/auth/login"])
-def test_no_other_route_may(client: Client, method: str, path: str) -> None:
+def test_cors_allows_no_origin_on_other_routes(client: Client, method: str, path: str) -> None:
     answer = client.call(method, path, headers={"Origin": "https://evil.example"})
     assert [name for name in answer.headers if name.startswith("access-control")] == []
 
 
 def test_a_preflight_allows_the_headers_that_a_call_needs(app: App) -> None:
-    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "GET"}
-    headers = Client(app).call("OPTIONS", COMPANY, headers=asked).headers
+    preflight = {"Origin": "https://app.example", "Access-Control-Request-Method": "GET"}
+    headers = Client(app).call("OPTIONS", COMPANY, headers=preflight).headers
     assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
     allowed = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
     assert headers["access-control-allow-headers"] == allowed
@@ -458,7 +462,7 @@ def test_an_error_is_gzipped_by_the_same_rule(client: Client) -> None:
 # ---- ETag
 
 
-def test_a_call_of_data_says_what_it_cost_when_that_is_nothing(client: Client) -> None:
+def test_a_free_data_call_states_a_cost_of_zero(client: Client) -> None:
     for method, path, status in [
         ("GET", "/api/v1/form-13f/funds", 200),
         ("HEAD", "/api/v1/form-13f/funds", 200),
@@ -474,14 +478,14 @@ def test_a_call_of_data_says_what_it_cost_when_that_is_nothing(client: Client) -
         assert "x-tokens-charged" not in client.get(path).headers
 
 
-def tag_of(client: Client, path: str) -> str:
+def get_tag(client: Client, path: str) -> str:
     answer = client.get(path)
     assert answer.status == 200
     return answer.headers["etag"]
 
 
-def test_a_known_answer_is_304_for_nothing(app: App, client: Client) -> None:
-    tag = tag_of(client, COMPANY)
+def test_a_known_answer_is_a_free_304(app: App, client: Client) -> None:
+    tag = get_tag(client, COMPANY)
     before = list_ledger_rows(app), get_balance(app, 1)
     answer = client.get(COMPANY, headers={"If-None-Match": tag})
     assert (answer.status, answer.body) == (304, b"")
@@ -494,24 +498,24 @@ def test_a_known_answer_is_304_for_nothing(app: App, client: Client) -> None:
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '{}, "other"'])
 def test_if_none_match_may_be_weak_or_a_list(client: Client, form: str) -> None:
-    tag = tag_of(client, COMPANY)
+    tag = get_tag(client, COMPANY)
     assert client.get(COMPANY, headers={"If-None-Match": form.format(tag)}).status == 304
 
 
 def test_the_tag_of_one_coding_is_known_in_the_other(client: Client) -> None:
-    plain, zipped = tag_of(client, COMPANY), client.get(COMPANY, headers=ZIP).headers["etag"]
+    plain, zipped = get_tag(client, COMPANY), client.get(COMPANY, headers=ZIP).headers["etag"]
     assert client.get(COMPANY, headers={"If-None-Match": zipped}).status == 304
     assert client.get(COMPANY, headers={"If-None-Match": plain, **ZIP}).status == 304
 
 
-def test_a_304_repeats_the_tag_of_the_answer_that_is_held(client: Client) -> None:
+def test_a_304_repeats_the_tag_of_the_known_answer(client: Client) -> None:
     zipped = client.get(COMPANY, headers=ZIP).headers["etag"]
     answer = client.get(COMPANY, headers={"If-None-Match": zipped, **ZIP})
     assert (answer.status, answer.headers["etag"]) == (304, zipped)
 
 
 def test_a_304_varies_as_the_answer_does(client: Client) -> None:
-    answer = client.get(COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    answer = client.get(COMPANY, headers={"If-None-Match": get_tag(client, COMPANY)})
     assert answer.headers["vary"] == "Accept, Accept-Encoding"
 
 
@@ -519,7 +523,7 @@ def test_a_known_answer_is_304_even_with_an_empty_balance(make_app: Callable[...
     app = make_app(free_tokens=25)
     store_report(app, build_report())
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
-    tag = tag_of(client, COMPANY)
+    tag = get_tag(client, COMPANY)
     assert client.get(COMPANY).status == 402
     assert client.get(COMPANY, headers={"If-None-Match": tag}).status == 304
     assert client.get(COMPANY, headers={"If-None-Match": '"other"'}).status == 402
@@ -529,30 +533,30 @@ def test_a_known_answer_still_needs_a_key_and_passes_the_limit(make_app: Callabl
     app = make_app(xbrl_burst=1)
     store_report(app, build_report())
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
-    held = {"If-None-Match": tag_of(client, COMPANY)}
-    assert Client(app).get(COMPANY, headers=held).status == 401
-    assert [client.get(COMPANY, headers=held).status for _ in range(2)] == [304, 429]
+    condition = {"If-None-Match": get_tag(client, COMPANY)}
+    assert Client(app).get(COMPANY, headers=condition).status == 401
+    assert [client.get(COMPANY, headers=condition).status for _ in range(2)] == [304, 429]
 
 
 def test_a_304_has_no_limit_headers(client: Client) -> None:
-    answer = client.get(COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    answer = client.get(COMPANY, headers={"If-None-Match": get_tag(client, COMPANY)})
     assert [name for name in answer.headers if name.startswith("x-ratelimit")] == []
 
 
 def test_a_head_of_a_known_answer_is_304(client: Client) -> None:
-    answer = client.call("HEAD", COMPANY, headers={"If-None-Match": tag_of(client, COMPANY)})
+    answer = client.call("HEAD", COMPANY, headers={"If-None-Match": get_tag(client, COMPANY)})
     assert (answer.status, answer.headers["x-tokens-charged"]) == (304, "0")
 
 
 def test_the_tag_stays_while_nothing_changes(app: App, client: Client, clock: FixedClock) -> None:
-    tag = tag_of(client, COMPANY)
+    tag = get_tag(client, COMPANY)
     clock.advance(86_400)
     other = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
-    assert [tag_of(client, COMPANY), tag_of(other, COMPANY)] == [tag, tag]
+    assert [get_tag(client, COMPANY), get_tag(other, COMPANY)] == [tag, tag]
 
 
 def test_the_tag_changes_when_data_arrives(app: App, client: Client) -> None:
-    tag = tag_of(client, COMPANY)
+    tag = get_tag(client, COMPANY)
     with app.db.write() as tx:
         tx.run("bump_data_version")
     answer = client.get(COMPANY, headers={"If-None-Match": tag})
@@ -575,10 +579,10 @@ def test_the_tag_depends_on_every_parameter_and_on_the_route(client: Client) -> 
         FILING,
         FILING + "?statement=income",
     ]
-    assert len({tag_of(client, path) for path in paths}) == len(paths)
+    assert len({get_tag(client, path) for path in paths}) == len(paths)
 
 
-def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, user: users.NewUser) -> None:
+def test_routes_with_the_same_parameters_have_different_tags(app: App, user: users.NewUser) -> None:
     def answer(call: Call) -> Response:
         return Response(200, b"{}")
 
@@ -587,7 +591,7 @@ def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, us
         for path in ("/x", "/y")
     ]
     client = create_client(app, user.api_key, *table)
-    assert tag_of(client, "/x") != tag_of(client, "/y")
+    assert get_tag(client, "/x") != get_tag(client, "/y")
 
 
 @pytest.mark.parametrize(
@@ -602,65 +606,63 @@ def test_two_routes_with_the_same_parameters_have_tags_of_their_own(app: App, us
         "%79ear=2024",
     ],
 )
-def test_the_tag_does_not_depend_on_how_the_same_question_is_written(client: Client, query: str) -> None:
-    assert tag_of(client, f"{COMPANY}?{query}") == tag_of(client, COMPANY + "?year=2024")
+def test_the_tag_is_the_same_for_equivalent_queries(client: Client, query: str) -> None:
+    assert get_tag(client, f"{COMPANY}?{query}") == get_tag(client, COMPANY + "?year=2024")
 
 
-def test_the_tag_does_not_depend_on_where_the_key_stands(app: App, user: users.NewUser, client: Client) -> None:
-    assert tag_of(Client(app), f"{COMPANY}?apiKey={user.api_key}") == tag_of(client, COMPANY)
+def test_the_tag_is_the_same_for_a_key_in_header_or_query(app: App, user: users.NewUser, client: Client) -> None:
+    assert get_tag(Client(app), f"{COMPANY}?apiKey={user.api_key}") == get_tag(client, COMPANY)
 
 
 @pytest.mark.parametrize("status", [status for status in STATUSES if status not in (200, 304)])
-def test_nothing_but_an_answer_has_a_tag(make_app: Callable[..., App], status: int) -> None:
-    assert "etag" not in with_status(status, make_app).headers
+def test_only_successful_answers_have_a_tag(make_app: Callable[..., App], status: int) -> None:
+    assert "etag" not in get_with_status(status, make_app).headers
 
 
-def test_a_wrong_parameter_is_400_whatever_tag_is_held(client: Client) -> None:
+def test_an_invalid_parameter_is_400_even_with_a_tag(client: Client) -> None:
     assert client.get(COMPANY + "?period=X", headers={"If-None-Match": "*"}).status == 400
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize(("given", "coding"), [({}, "identity"), (ZIP, "gzip")])
-def test_whoever_wants_an_answer_only_where_there_is_none_is_told_of_any_by_a_free_304(
-    app: App, client: Client, method: str, given: dict[str, str], coding: str
+@pytest.mark.parametrize(("coding_headers", "coding"), [({}, "identity"), (ZIP, "gzip")])
+def test_if_none_match_star_gets_a_free_304(
+    app: App, client: Client, method: str, coding_headers: dict[str, str], coding: str
 ) -> None:
     before = get_balance(app, 1)
-    for _ in range(2):  # the second time the answer is kept
-        answer = client.call(method, COMPANY, headers={"If-None-Match": "*", **given})
+    for _ in range(2):  # The second call finds the answer in the cache.
+        answer = client.call(method, COMPANY, headers={"If-None-Match": "*", **coding_headers})
         assert (answer.status, answer.body, answer.headers["x-tokens-charged"]) == (304, b"", "0")
     billing.run_settlement_step(app)
     assert get_balance(app, 1) == before
-    full = client.get(COMPANY, headers=given)
+    full = client.get(COMPANY, headers=coding_headers)
     assert {name: answer.headers[name] for name in ("etag", "vary", "cache-control")} == {
         name: full.headers[name] for name in ("etag", "vary", "cache-control")
     }
-    table = client.call(method, COMPANY + "?format=csv", headers={"If-None-Match": "*", **given})
+    table = client.call(method, COMPANY + "?format=csv", headers={"If-None-Match": "*", **coding_headers})
     assert (table.status, table.body) == (304, b"")
 
 
-def test_the_304_for_any_answer_has_the_tag_of_its_coding_where_its_own_end_makes_it_long_enough(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_304_of_a_barely_compressed_answer_has_its_gzip_tag(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     length = len(client.get(COMPANY).body)
     for module in (responses, response_cache):
         monkeypatch.setattr(module, "MIN_GZIP_BYTES", length - 1)
-    told = [client.get(COMPANY, headers={**ZIP, **given}) for given in ({}, {"If-None-Match": "*"})]
-    assert [answer.status for answer in told] == [200, 304]
-    assert told[0].headers["etag"].endswith('-gzip"')
-    assert told[1].headers["etag"] == told[0].headers["etag"]
+    answers = [client.get(COMPANY, headers={**ZIP, **condition}) for condition in ({}, {"If-None-Match": "*"})]
+    assert [answer.status for answer in answers] == [200, 304]
+    assert answers[0].headers["etag"].endswith('-gzip"')
+    assert answers[1].headers["etag"] == answers[0].headers["etag"]
 
 
 @pytest.mark.parametrize("path", ["/docs", "/static/style.css"])
-def test_the_304_of_a_page_names_what_its_200_depends_on(client: Client, path: str) -> None:
+def test_the_304_of_a_page_has_the_cache_headers_of_its_200(client: Client, path: str) -> None:
     full = client.get(path)
-    for held in (full.headers["etag"], "*"):
-        known = client.get(path, headers={"If-None-Match": held})
-        assert known.status == 304
+    for tag in (full.headers["etag"], "*"):
+        not_modified = client.get(path, headers={"If-None-Match": tag})
+        assert not_modified.status == 304
         for name in ("etag", "cache-control", "vary"):
-            assert known.headers[name] == full.headers[name]
+            assert not_modified.headers[name] == full.headers[name]
 
 
-def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(make_app: Callable[..., App]) -> None:
+def test_if_none_match_star_comes_after_key_limit_and_balance(make_app: Callable[..., App]) -> None:
     app = make_app(xbrl_burst=2, free_tokens=10)
     store_report(app, build_report())
     client, anything = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key), {"If-None-Match": "*"}
@@ -671,7 +673,7 @@ def test_any_answer_is_told_of_after_the_credential_the_limit_and_the_balance(ma
 
 @pytest.mark.parametrize("form", ["json", "csv"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, form: str, method: str) -> None:
+def test_if_none_match_star_reads_one_row_of_a_list(app: App, client: Client, form: str, method: str) -> None:
     limits: list[int] = []
 
     def list_rows(call: Call) -> Response:
@@ -698,23 +700,23 @@ def test_if_none_match_star_asks_a_list_for_one_row(app: App, client: Client, fo
     assert get_balance(app, 1) == 500_000
 
 
-def test_if_none_match_star_takes_no_debit_where_the_answer_is_stored(app: App, client: Client) -> None:
+def test_if_none_match_star_of_a_stored_answer_takes_no_debit(app: App, client: Client) -> None:
     full = client.get(COMPANY)
     answer = client.get(COMPANY, headers={"If-None-Match": "*"})
     assert (answer.status, answer.headers["etag"]) == (304, full.headers["etag"])
     assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit")]
 
 
-def test_where_there_is_no_answer_any_is_no_condition(client: Client) -> None:
+def test_if_none_match_star_of_a_missing_company_is_404(client: Client) -> None:
     assert client.get("/api/v1/xbrl/companies/NONE/statements", headers={"If-None-Match": "*"}).status == 404
 
 
-# ---- anything at all
+# ---- random requests
 
 
 @pytest.fixture(scope="module")
-def anybody() -> Iterator[Client]:
-    """A caller of a server without limits to run into, for many calls."""
+def unlimited_client() -> Iterator[Client]:
+    """Return a client of a server with a limit that many calls do not reach."""
     app = apps.create_in_memory(Config(xbrl_burst=10_000_000), FixedClock(NOW))
     store_report(app, build_report())
     yield Client(app, users.create(app, "bob@example.com", "yearly", NOW).api_key)
@@ -743,9 +745,9 @@ HEADERS = st.dictionaries(
 )
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_request_is_an_unexpected_failure(
-    anybody: Client, prefix: str, middle: str, name: str, value: str, headers: dict[str, str], method: str
+    unlimited_client: Client, prefix: str, middle: str, name: str, value: str, headers: dict[str, str], method: str
 ) -> None:
-    answer = anybody.call(method, f"{prefix}{middle}&{name}{value}", headers=headers)
+    answer = unlimited_client.call(method, f"{prefix}{middle}&{name}{value}", headers=headers)
     assert answer.status in (200, 204, 304, 400, 401, 404, 405)
     assert answer.headers["x-api-version"] == "0.1.0"
     assert answer.headers["x-request-id"]

@@ -1,4 +1,4 @@
-"""Tables of lists: whole or refused, cut with a way on, sent while they are made, refunded when they fail."""
+"""Tables of lists: complete or refused, paged by a limit, streamed while they are built, and refunded if they fail."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SHAPE = schema.Answer[Numbers]
 
 
 def numbers(call: Call) -> Response:
-    """The numbers from 0 to 24; an error where a test wants one."""
+    """Return the numbers from 0 to 24; raise an error at the numbers in FAILS_AT."""
     first, size = call.params["offset"], call.params["limit"]
     with call.app.db.read() as tx:
         tx.find_value("data_version")
@@ -77,7 +77,7 @@ def numbers_route(
     max_limit: int = 5,
     cacheable: bool = False,
 ) -> Route:
-    """Return a route whose rows are numbers, of which a page has at most ``max_limit``."""
+    """Return a route whose rows are numbers, at most ``max_limit`` on a page."""
     return Route(
         "GET",
         path,
@@ -99,7 +99,7 @@ FREE = numbers_route("/api/v1/free", cost=0, max_limit=24)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages of four rows."""
+    """Limit the pages of an export to four rows."""
     monkeypatch.setattr(exports, "PAGE_ROWS", 4)
     FAILS_AT.clear()
     yield
@@ -124,10 +124,16 @@ def api(app: App, wsgi: WsgiApp) -> Client:
     return client
 
 
-def streamed(wsgi: WsgiApp, api: Client, **more: Any) -> Any:
-    """The body of a call as the server gets it."""
+def open_stream(wsgi: WsgiApp, api: Client, **environ_changes: Any) -> Any:
+    """Return the body of a call as the server receives it from the application."""
     query = {"QUERY_STRING": "format=csv"}
-    environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": ROUTE.path, "HTTP_X_API_KEY": api.key, **query, **more}
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "REQUEST_URI": ROUTE.path,
+        "HTTP_X_API_KEY": api.key,
+        **query,
+        **environ_changes,
+    }
     return wsgi(environ, lambda status, headers: None)
 
 
@@ -145,24 +151,24 @@ def test_without_a_limit_a_table_is_whole(app: App, api: Client) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4, 6, 24, 25, 26])
-def test_with_a_limit_the_rest_is_linked(api: Client, size: int) -> None:
-    found: list[int] = []
+def test_a_table_with_a_limit_links_to_its_next_page(api: Client, size: int) -> None:
+    numbers_read: list[int] = []
     path: str | None = f"{ROUTE.path}?format=csv&limit={size}&apiKey={api.key}"
     while path:
         answer = api.get(path)
-        found += rows(answer)
+        numbers_read += rows(answer)
         assert len(rows(answer)) <= size
         link = re.fullmatch('<(.*)>; rel="next"', answer.headers.get("link", ""))
         assert answer.headers["x-has-more"] == str(link is not None).lower()
         path = link and link[1]
         assert path is None or "apiKey" not in path
-    assert found == list(range(COUNT))
+    assert numbers_read == list(range(COUNT))
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "-2387"])
-def test_a_limit_below_one_is_one_in_tables_too(api: Client, given: str) -> None:
-    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={given}")) == [0]
-    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={given}&offset={COUNT}")) == []
+@pytest.mark.parametrize("limit", ["0", "-1", "-2387"])
+def test_a_limit_below_one_is_one_in_tables_too(api: Client, limit: str) -> None:
+    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={limit}")) == [0]
+    assert rows(api.get(f"{ROUTE.path}?format=csv&limit={limit}&offset={COUNT}")) == []
 
 
 def test_a_table_with_too_many_rows_is_refused_by_the_bound(
@@ -201,9 +207,9 @@ def test_json_keeps_its_bounds(api: Client) -> None:
     assert len(api.get(ROUTE.path + "?format=json&limit=24").json["data"]) == 5
 
 
-@pytest.mark.parametrize("given", ["xml", "", "csv,json"])
-def test_an_unknown_format_is_refused(api: Client, given: str) -> None:
-    answer = api.get(ROUTE.path, query={"format": given})
+@pytest.mark.parametrize("format_text", ["xml", "", "csv,json"])
+def test_an_unknown_format_is_refused(api: Client, format_text: str) -> None:
+    answer = api.get(ROUTE.path, query={"format": format_text})
     assert answer.json["details"] == {"param": "format", "allowed": ["json", "csv", "ndjson"]}
 
 
@@ -215,30 +221,33 @@ def test_a_head_has_no_body_and_reads_one_page(app: App, api: Client) -> None:
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_a_head_has_the_headers_of_the_table_that_is_sent_while_it_is_made(app: App, api: Client, coding: str) -> None:
+def test_a_head_has_the_headers_of_the_streamed_table(app: App, api: Client, coding: str) -> None:
     api._wsgi = validator(WsgiApp(app, [numbers_route(cacheable=True)]))
-    asked: dict[str, Any] = {"path": ROUTE.path + "?format=csv&limit=6", "headers": {"Accept-Encoding": coding}}
-    full, head = (api.call(method, **asked).headers for method in ("GET", "HEAD"))
+    call_arguments: dict[str, Any] = {
+        "path": ROUTE.path + "?format=csv&limit=6",
+        "headers": {"Accept-Encoding": coding},
+    }
+    full, head = (api.call(method, **call_arguments).headers for method in ("GET", "HEAD"))
     assert "link" in full
     assert {**head, "x-request-id": ""} == {**full, "x-request-id": ""}
-    asked["headers"] |= {"If-None-Match": "*"}
+    call_arguments["headers"] |= {"If-None-Match": "*"}
     for method in ("GET", "HEAD"):
-        answer = api.call(method, **asked)
+        answer = api.call(method, **call_arguments)
         assert (answer.status, answer.headers["etag"]) == (304, full["etag"])
 
 
-def test_over_the_wire_a_head_of_a_table_leaves_its_connection_to_the_next_call(api: Client, wsgi: WsgiApp) -> None:
+def test_a_connection_is_reusable_after_the_head_of_a_table(api: Client, wsgi: WsgiApp) -> None:
     listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
     thread = threading.Thread(target=listener.run)
     thread.start()
     try:
         with closing(HTTPConnection("127.0.0.1", listener.port, timeout=10)) as client:
-            found = []
+            statuses = []
             for method in ("HEAD", "GET", "HEAD", "GET"):
                 client.request(method, f"{ROUTE.path}?format=csv", headers={"X-API-Key": str(api.key)})
                 answer = client.getresponse()
-                found.append((answer.status, len(answer.read().splitlines())))
-            assert found == [(200, 0), (200, COUNT + 1)] * 2
+                statuses.append((answer.status, len(answer.read().splitlines())))
+            assert statuses == [(200, 0), (200, COUNT + 1)] * 2
     finally:
         listener.stop(0.1)
         thread.join()
@@ -247,36 +256,36 @@ def test_over_the_wire_a_head_of_a_table_leaves_its_connection_to_the_next_call(
 def test_what_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
     FAILS_AT.append(8)
     with pytest.raises(RuntimeError):
-        list(streamed(wsgi, api))
+        list(open_stream(wsgi, api))
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
     FAILS_AT[0] = 0
     assert api.get(ROUTE.path + "?format=csv").status == 500
     assert len(list_ledger_rows(app)) == 4
 
 
-def test_who_goes_away_pays_and_leaves_no_place_taken(app: App, api: Client, wsgi: WsgiApp) -> None:
+def test_a_client_that_disconnects_pays_and_frees_its_slot(app: App, api: Client, wsgi: WsgiApp) -> None:
     for _ in range(app.config.large_at_once + 2):
-        body = iter(made := streamed(wsgi, api))
+        body = iter(stream := open_stream(wsgi, api))
         assert next(body) == b"n\r\n0\r\n1\r\n2\r\n3\r\n"
-        made.close()
+        stream.close()
     assert {row[:2] for row in list_ledger_rows(app)} == {(-5, "debit")}
     assert rows(api.get(ROUTE.path + "?format=csv")) == list(range(COUNT))
 
 
-def test_what_the_server_cuts_off_is_refunded_and_logged(
+def test_a_table_that_the_server_cuts_off_is_refunded_and_logged(
     app: App, api: Client, wsgi: WsgiApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    body = iter(made := streamed(wsgi, api, **{"finapi.cut": lambda: "The server is stopping."}))
+    body = iter(stream := open_stream(wsgi, api, **{"finapi.cut": lambda: "The server is stopping."}))
     next(body)
-    made.close()
-    made.close()
+    stream.close()
+    stream.close()
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
     assert caplog.messages == ["Export aborted and refunded: The server is stopping."]
-    assert len(list(streamed(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
+    assert len(list(open_stream(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
     assert len(list_ledger_rows(app)) == 3
 
 
-def test_over_the_wire_a_table_that_a_stop_cuts_off_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
+def test_a_table_that_a_server_stop_cuts_off_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
     listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
     thread = threading.Thread(target=listener.run)
     thread.start()
@@ -328,10 +337,10 @@ def test_real_lists_are_the_same_as_in_json(app: App, monkeypatch: pytest.Monkey
     monkeypatch.setattr(exports, "PAGE_ROWS", 2)
     client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     for path in (LATEST, "/api/v1/insiders/filings/latest", "/api/v1/insiders/holdings/by-ticker/BRK-B"):
-        whole = client.get(path).json["data"]
+        json_rows = client.get(path).json["data"]
         lines = client.get(path + "?format=ndjson").body.splitlines()
-        assert [json.loads(line) for line in lines] == whole
-        assert len(whole) >= 3
+        assert [json.loads(line) for line in lines] == json_rows
+        assert len(json_rows) >= 3
 
 
 def test_a_call_without_tables_says_so(app: App) -> None:
@@ -352,5 +361,5 @@ def test_an_api_error_in_the_middle_is_no_answer_either(
 
     monkeypatch.setattr(exports.ListReader, "read_page", page)
     with pytest.raises(ApiError):
-        list(streamed(wsgi, api))
+        list(open_stream(wsgi, api))
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]

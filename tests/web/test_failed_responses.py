@@ -1,4 +1,4 @@
-"""Answers that fail after their call was paid for: while headers and bytes are made of them."""
+"""Answers that fail after their call was charged, while their headers and bytes are built."""
 
 from __future__ import annotations
 
@@ -35,45 +35,43 @@ def api(app: App) -> Client:
     return client
 
 
-def fails_with(error: Exception, monkeypatch: pytest.MonkeyPatch, *, errors_too: bool = False) -> None:
-    """Let making anything of a response of 200 fail, of errors too where that is said."""
+def fail_finishing_with(error: Exception, monkeypatch: pytest.MonkeyPatch, *, errors_too: bool = False) -> None:
+    """Make the finishing of each response of status 200 raise an error; with ``errors_too``, of each response."""
     finish = responses.finish
 
-    def finished(app: App, exchange: Exchange, response: Response) -> Any:
+    def failing_finish(app: App, exchange: Exchange, response: Response) -> Any:
         if response.status == 200 or errors_too:
             raise error
         return finish(app, exchange, response)
 
-    monkeypatch.setattr(responses, "finish", finished)
+    monkeypatch.setattr(responses, "finish", failing_finish)
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("x"), ApiError("NOT_FOUND", "Not this.")])
-def test_an_answer_that_cannot_be_made_is_a_500_and_costs_nothing(
+def test_an_answer_that_fails_to_render_is_a_free_500(
     app: App, api: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     before = get_balance(app, 1)
-    fails_with(error, monkeypatch)
+    fail_finishing_with(error, monkeypatch)
     answer = api.get(ROUTE.path)
     assert (answer.status, answer.json["code"], answer.headers["x-tokens-charged"]) == (500, "INTERNAL", "0")
     billing.run_settlement_step(app)
     assert (get_balance(app, 1), list_ledger_rows(app)) == (before, [DEBIT, REFUND])
 
 
-def test_where_the_500_cannot_be_made_either_the_call_costs_nothing(
-    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fails_with(MemoryError(), monkeypatch, errors_too=True)
+def test_a_500_that_fails_to_render_costs_nothing(app: App, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_finishing_with(MemoryError(), monkeypatch, errors_too=True)
     with pytest.raises(MemoryError):
         api.get(ROUTE.path)
     billing.run_settlement_step(app)
     assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
-def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
+def test_a_table_whose_headers_fail_is_closed_and_costs_nothing(
     app: App, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "PAGE_ROWS", 4)
-    fails_with(MemoryError(), monkeypatch)
+    fail_finishing_with(MemoryError(), monkeypatch)
     answer = api.get(ROUTE.path + "?format=csv")
     assert (answer.status, answer.json["code"], app.large_answer_queue.count_for_key(("user", 1))) == (
         500,
@@ -83,15 +81,13 @@ def test_a_table_whose_head_cannot_be_made_is_ended_and_costs_nothing(
     assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
-def test_a_large_answer_that_cannot_be_made_leaves_its_place_to_others(
-    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_answer_that_fails_frees_its_slot(app: App, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def holds(call: Any) -> Response:
         call.acquire_large_slot()
         return numbers(call)
 
     api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
-    fails_with(MemoryError(), monkeypatch)
+    fail_finishing_with(MemoryError(), monkeypatch)
     assert (api.get(ROUTE.path).status, app.large_answer_queue.count_for_key(("user", 1))) == (500, 0)
     assert list_ledger_rows(app) == [DEBIT, REFUND]
 

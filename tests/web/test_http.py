@@ -1,4 +1,4 @@
-"""Requests and responses as values."""
+"""Parsing of requests and building of responses, without a server."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from finapi.web.http.messages import (
 
 
 def request(target: str = "/", query: str | None = None, **environ: Any) -> Request:
-    """The request for a raw target; ``query`` where the environ splits it off otherwise than the target does."""
-    made = parse_environ(
+    """Return the request for a raw target; ``query`` overrides the query string of the environ."""
+    parsed_request = parse_environ(
         {
             "REQUEST_METHOD": "GET",
             "REQUEST_URI": target,
@@ -37,9 +37,9 @@ def request(target: str = "/", query: str | None = None, **environ: Any) -> Requ
             **environ,
         }
     )
-    if made.target_error is not None:
-        raise made.target_error
-    return made
+    if parsed_request.target_error is not None:
+        raise parsed_request.target_error
+    return parsed_request
 
 
 # ---- the target
@@ -131,7 +131,7 @@ def test_any_target_is_read_or_refused(target: str, query: str) -> None:
     assert outcome in ("/", "BAD_REQUEST")
 
 
-# ---- the rest of a request
+# ---- headers of a request
 
 
 def test_headers_are_named_in_lower_case() -> None:
@@ -154,7 +154,7 @@ def test_a_deadline_is_what_the_server_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "repeated"),
+    ("request_id", "repeated"),
     [
         ("a", True),
         ("a" * 191, True),
@@ -170,15 +170,15 @@ def test_a_deadline_is_what_the_server_says() -> None:
         ("\0", False),
     ],
 )
-def test_a_callers_request_id_is_repeated_if_it_is_visible_ascii(said: str, repeated: bool) -> None:
-    assert find_caller_request_id(request(HTTP_X_REQUEST_ID=said)) == (said if repeated else None)
+def test_a_callers_request_id_is_repeated_if_it_is_visible_ascii(request_id: str, repeated: bool) -> None:
+    assert find_caller_request_id(request(HTTP_X_REQUEST_ID=request_id)) == (request_id if repeated else None)
 
 
 def test_a_request_without_an_id_has_none() -> None:
     assert find_caller_request_id(request()) is None
 
 
-# ---- whom a limit charges
+# ---- the address that a limit charges
 
 PROXY, OTHER_PROXY, CLIENT = "10.0.0.1", "10.0.0.2", "203.0.113.9"
 TRUSTED = ("10.0.0.0/8", "fd00::/8")
@@ -187,29 +187,29 @@ TRUSTED = ("10.0.0.0/8", "fd00::/8")
 @pytest.mark.parametrize(
     ("peer", "forwarded", "trusted", "address"),
     [
-        # Nobody is trusted: the peer is charged, whatever it says.
+        # Without trusted proxies the peer is charged, whatever it forwards.
         (CLIENT, "", (), CLIENT),
         (CLIENT, "198.51.100.7", (), CLIENT),
         (PROXY, CLIENT, (), PROXY),
-        # A peer that is no proxy is not believed.
+        # A peer that is not a trusted proxy cannot forward an address.
         (CLIENT, "198.51.100.7", TRUSTED, CLIENT),
-        # A proxy is believed of its peer, and of nothing further left.
+        # A trusted proxy states the address of its peer; entries further left are ignored.
         (PROXY, CLIENT, TRUSTED, CLIENT),
         (PROXY, f" {CLIENT} ", TRUSTED, CLIENT),
         (PROXY, f"198.51.100.7, {CLIENT}", TRUSTED, CLIENT),
         (PROXY, f"10.9.9.9, 198.51.100.7,{CLIENT}", TRUSTED, CLIENT),
         (PROXY, f"{CLIENT}, {OTHER_PROXY}", TRUSTED, CLIENT),
         (PROXY, f"198.51.100.7, {CLIENT}, {OTHER_PROXY}, 10.0.0.3", TRUSTED, CLIENT),
-        # Nothing but proxies: the furthest of them.
+        # All addresses are proxies: the furthest of them is charged.
         (PROXY, OTHER_PROXY, TRUSTED, OTHER_PROXY),
         (PROXY, "", TRUSTED, PROXY),
-        # What is no address ends the chain.
+        # A text that is not an address ends the chain.
         (PROXY, "unknown", TRUSTED, PROXY),
         (PROXY, f"{CLIENT}, unknown", TRUSTED, PROXY),
         (PROXY, f"{CLIENT}, , {OTHER_PROXY}", TRUSTED, OTHER_PROXY),
         (PROXY, f"{CLIENT}:1234", TRUSTED, PROXY),
         (PROXY, "_hidden, for=1.2.3.4", TRUSTED, PROXY),
-        # One address as a network of its own.
+        # A single address is a network too.
         (PROXY, CLIENT, (PROXY,), CLIENT),
         (OTHER_PROXY, CLIENT, (PROXY,), OTHER_PROXY),
         # IPv6 is charged by its /64.
@@ -220,7 +220,7 @@ TRUSTED = ("10.0.0.0/8", "fd00::/8")
         ("fd00::1", CLIENT, TRUSTED, CLIENT),
         ("::1", "", (), "::/64"),
         ("fe80::1%eth0", "", (), "fe80::/64"),
-        # An IPv4 address that IPv6 maps is that IPv4 address.
+        # An IPv6-mapped IPv4 address is that IPv4 address.
         ("::ffff:203.0.113.9", "", (), CLIENT),
         ("::FFFF:cb00:7109", "", (), CLIENT),
         ("::ffff:10.0.0.1", "::ffff:203.0.113.9", TRUSTED, CLIENT),
@@ -229,13 +229,13 @@ TRUSTED = ("10.0.0.0/8", "fd00::/8")
         ("", CLIENT, TRUSTED, ""),
     ],
 )
-def test_a_limit_charges_the_nearest_address_that_is_not_ours(
+def test_a_limit_charges_the_nearest_untrusted_address(
     peer: str, forwarded: str, trusted: tuple[str, ...], address: str
 ) -> None:
     assert client_address(peer, forwarded, trusted) == address
 
 
-def test_a_caller_cannot_choose_its_address_by_adding_to_the_header() -> None:
+def test_a_caller_cannot_forge_its_address_in_the_header() -> None:
     spoofed = {
         client_address(PROXY, f"{claim}, {CLIENT}", TRUSTED)
         for claim in ("1.1.1.1", "10.0.0.1", "::1", "x" * 10_000, ",,,,", "127.0.0.1, 10.0.0.1")
@@ -294,7 +294,7 @@ def test_gzip_is_sent_to_those_who_take_it(accepts: str, wants: bool) -> None:
 @pytest.mark.parametrize(
     ("accepts", "wants"), [("*;q=0, gzip", True), ("*, gzip;q=0", False), ("*;q=0, gzip;q=0.5", True)]
 )
-def test_what_is_said_of_gzip_counts_before_what_is_said_of_the_rest(accepts: str, wants: bool) -> None:
+def test_the_quality_of_gzip_precedes_that_of_other_codings(accepts: str, wants: bool) -> None:
     assert request(HTTP_ACCEPT_ENCODING=accepts).wants_gzip is wants
 
 
@@ -315,21 +315,21 @@ def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
     assert packed == compress_prefix(body).finish()
     assert stdlib_gzip.decompress(packed) == body
     assert packed[:4] == b"\x1f\x8b\x08\x00"
-    assert packed[4:8] == b"\0\0\0\0"  # no time
+    assert packed[4:8] == b"\0\0\0\0"  # Without a timestamp.
     assert len(packed) < 100
 
 
 @pytest.mark.parametrize("size", [0, 1, 110, 65_535])
-def test_what_was_compressed_once_takes_an_end_of_each_calls_own(size: int) -> None:
-    begun, end = b"finapi " * 1_000, b"e" * size
-    packed = compress_prefix(begun).finish(end)
-    assert stdlib_gzip.decompress(packed) == begun + end
-    assert zlib.decompress(packed, wbits=31) == begun + end
-    assert len(packed) == len(compress_prefix(begun).finish()) + size
+def test_a_compressed_prefix_accepts_a_different_end_per_call(size: int) -> None:
+    prefix, end = b"finapi " * 1_000, b"e" * size
+    packed = compress_prefix(prefix).finish(end)
+    assert stdlib_gzip.decompress(packed) == prefix + end
+    assert zlib.decompress(packed, wbits=31) == prefix + end
+    assert len(packed) == len(compress_prefix(prefix).finish()) + size
 
 
 @pytest.mark.parametrize(
-    ("header", "held"),
+    ("header", "tag"),
     [
         ('"t"', '"t"'),
         ('W/"t"', '"t"'),
@@ -349,8 +349,8 @@ def test_what_was_compressed_once_takes_an_end_of_each_calls_own(size: int) -> N
         ('"*"', None),
     ],
 )
-def test_if_none_match_names_the_tag_in_any_coding(header: str, held: str | None) -> None:
-    assert find_matching_etag(header, "t") == held
+def test_if_none_match_names_the_tag_in_any_coding(header: str, tag: str | None) -> None:
+    assert find_matching_etag(header, "t") == tag
 
 
 def test_each_coding_has_a_strong_tag_of_its_own() -> None:

@@ -1,4 +1,4 @@
-"""Calls with an Idempotency-Key: done once, and the stored response wins over any refusal of a repeat."""
+"""Calls with an Idempotency-Key: they are executed once, and a repeat gets the stored response, never a refusal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ONE_DOLLAR = {"amount_dollars": 1}
 
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
-    """An app with one user whose wallet holds one dollar, and with one sniper slot."""
+    """Return an app with one sniper slot, and one user whose wallet has one dollar."""
     app = make_app(**{**ACCOUNTS, "app_per_minute": 1_000, "sniper_slots": 1})
     with app.db.write() as tx:
         companies.upsert_name(tx, 1234567, "BROOK LAMPS INC", companies.FROM_SUBMISSIONS, "2026-01-01")
@@ -58,7 +58,7 @@ class Repeatable:
 
 
 def build_call(client: Client, path: str) -> Repeatable:
-    """Return a call of a route of which the first succeeds and a second one without its key would not, or not alike."""
+    """Return a call that succeeds once; a second call without its key would fail or have another answer."""
     session = session_of(client)
     if path == QUOTA:
         return Repeatable(client, session, path, ONE_DOLLAR)
@@ -77,7 +77,7 @@ def build_call(client: Client, path: str) -> Repeatable:
 
 
 def client_with_barrier(app: App, calls: int) -> Client:
-    """Return a client of handlers that begin when so many calls have found no stored response."""
+    """Return a client whose handlers wait until the given number of calls have found no stored response."""
     barrier = threading.Barrier(calls, timeout=10)
 
     def wrap(handler: Callable[[Call], Response]) -> Callable[[Call], Response]:

@@ -1,4 +1,4 @@
-"""What a call costs and when it is refused: tokens, refunds and the limit of the XBRL zone."""
+"""Costs and refusals of calls: tokens, refunds, and the limit of the XBRL zone."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ EPOCH = int(NOW.timestamp())
 
 @pytest.fixture
 def client(app: App, user: users.NewUser) -> Client:
-    """A caller with 500,000 tokens, and one report in the store."""
+    """Store a report; return a client with 500,000 tokens."""
     store_report(app, build_report())
     return Client(app, user.api_key)
 
 
 @pytest.fixture
-def poor(make_app: Callable[..., App]) -> Client:
-    """A caller with 60 tokens, enough for two calls, and one report in the store."""
+def poor_client(make_app: Callable[..., App]) -> Client:
+    """Store a report; return a client with 60 tokens, enough for two calls."""
     app = make_app(free_tokens=60, public_url="https://api.example.com")
     store_report(app, build_report())
     return Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
@@ -115,12 +115,12 @@ def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method
     [
         ("GET", COMPANY, {}, 1),
         ("HEAD", COMPANY, {}, 1),
-        ("GET", NO_SUCH, {}, 1),  # 404 by its handler
+        ("GET", NO_SUCH, {}, 1),  # 404 from the handler
         ("GET", COMPANY + "?period=X", {}, 1),  # 400
         ("GET", COMPANY, {"If-None-Match": "the tag"}, 1),  # 304
         ("OPTIONS", COMPANY, {}, 0),
         ("POST", COMPANY, {}, 0),  # 405
-        ("GET", "/api/v1/nothing", {}, 0),  # 404 of no route
+        ("GET", "/api/v1/nothing", {}, 0),  # 404 without a route
         ("GET", "/livez", {}, 0),
         ("GET", "/api/v1/status", {}, 0),
     ],
@@ -194,9 +194,9 @@ def test_an_answer_just_in_time_is_kept(app: App, client: Client, clock: FixedCl
 # ---- a balance that is too low
 
 
-def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor: Client) -> None:
-    assert [poor.get(COMPANY).status for _ in range(2)] == [200, 200]
-    answer = poor.get(COMPANY)
+def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor_client: Client) -> None:
+    assert [poor_client.get(COMPANY).status for _ in range(2)] == [200, 200]
+    answer = poor_client.get(COMPANY)
     assert (answer.status, charged(answer)) == (402, "0")
     body = answer.json
     assert body == {
@@ -214,13 +214,13 @@ def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor: Client) -> N
     }
 
 
-def test_a_402_changes_neither_balance_nor_ledger(poor: Client) -> None:
+def test_a_402_changes_neither_balance_nor_ledger(poor_client: Client) -> None:
     for _ in range(2):
-        poor.get(COMPANY)
-    before = get_balance(poor.app, 1), len(list_ledger_rows(poor.app))
+        poor_client.get(COMPANY)
+    before = get_balance(poor_client.app, 1), len(list_ledger_rows(poor_client.app))
     for _ in range(5):
-        assert poor.get(COMPANY).status == 402
-    assert (get_balance(poor.app, 1), len(list_ledger_rows(poor.app))) == before == (10, 2)
+        assert poor_client.get(COMPANY).status == 402
+    assert (get_balance(poor_client.app, 1), len(list_ledger_rows(poor_client.app))) == before == (10, 2)
 
 
 @pytest.mark.parametrize("path", [COMPANY + "?period=X", NO_SUCH, "/api/v1/xbrl/companies/%00/statements"])
@@ -331,7 +331,7 @@ def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
     assert [answer.headers.get("x-ratelimit-remaining") for answer in answers] == ["2", "1", "0", None]
 
 
-# ---- whom it charges
+# ---- the callers that it charges
 
 
 def test_each_verified_key_has_a_bucket_of_its_own(app: App, client: Client) -> None:
@@ -395,18 +395,16 @@ def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(make_app: Callab
         {"Authorization": "Basic YTpi"},
     ],
 )
-def test_without_a_valid_key_it_is_401_and_nothing_is_charged(
-    app: App, client: Client, headers: dict[str, str]
-) -> None:
+def test_a_call_without_a_valid_key_is_a_free_401(app: App, client: Client, headers: dict[str, str]) -> None:
     answer = Client(app).get(COMPANY, headers=headers)
     assert (answer.status, answer.json["code"], charged(answer)) == (401, "UNAUTHORIZED", "0")
     assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
     assert list_ledger_rows(app) == []
 
 
-def test_a_401_is_the_same_whether_the_company_is_there_or_not(app: App, client: Client) -> None:
-    there, not_there = (Client(app).get(path).json for path in (COMPANY, NO_SUCH))
-    assert {**there, "request_id": ""} == {**not_there, "request_id": ""}
+def test_a_401_does_not_reveal_if_the_company_exists(app: App, client: Client) -> None:
+    existing, missing = (Client(app).get(path).json for path in (COMPANY, NO_SUCH))
+    assert {**existing, "request_id": ""} == {**missing, "request_id": ""}
 
 
 def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> None:
@@ -414,11 +412,11 @@ def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> N
     born = datetime(2024, 2, 29, 8, 30, tzinfo=UTC)
     client = Client(app, users.create(app, "bob@example.com", "yearly", born).api_key)
     body = client.get(COMPANY).json
-    # Two periods went by: the call refilled, and the one of now ends on the last of February.
+    # Two periods have passed. The call refilled the balance, and the current period ends on the last day of February.
     assert (body["next_refill_at"], body["plan"]) == ("2026-02-28T08:30:00.000Z", "yearly")
 
 
-# ---- the same question again
+# ---- repeated calls
 
 
 def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., App]) -> None:
@@ -428,7 +426,7 @@ def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., Ap
     assert len(app.answer_cache) == 39
 
 
-def test_the_same_question_is_answered_the_same_under_an_id_of_its_own(app: App, client: Client) -> None:
+def test_a_repeated_call_has_the_same_answer_and_its_own_id(app: App, client: Client) -> None:
     first, again = client.get(COMPANY), client.get(COMPANY)
     assert first.json["data"] == again.json["data"]
     assert first.json["meta"] == again.json["meta"]
@@ -448,21 +446,19 @@ def test_what_is_ingested_is_in_the_next_answer(app: App, client: Client) -> Non
     assert before["meta"]["resolved_accession"] != after["meta"]["resolved_accession"]
 
 
-def test_an_answer_that_was_kept_is_gzipped_for_those_who_ask(app: App, client: Client) -> None:
+def test_a_cached_answer_is_gzipped_on_request(app: App, client: Client) -> None:
     plain = client.get(COMPANY).json
     packed = client.get(COMPANY, headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.json["data"] == plain["data"]
 
 
-def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
-    app: App, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Mock(wraps=messages.compress_prefix)
-    monkeypatch.setattr(response_cache, "compress_prefix", made)
+def test_a_cached_answer_is_compressed_once(app: App, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    compress = Mock(wraps=messages.compress_prefix)
+    monkeypatch.setattr(response_cache, "compress_prefix", compress)
     zipped = {"Accept-Encoding": "gzip"}
     first, again = client.get(COMPANY, headers=zipped), client.get(COMPANY, headers=zipped)
-    assert made.call_count == 1
+    assert compress.call_count == 1
     assert first.json["data"] == again.json["data"]
     assert [answer.json["request_id"] for answer in (first, again)] == [
         answer.headers["x-request-id"] for answer in (first, again)
@@ -471,10 +467,10 @@ def test_a_kept_answer_is_compressed_once_and_ends_as_each_call_does(
     store_report(app, build_report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
     later = client.get(COMPANY, headers=zipped)
     assert later.json["meta"]["resolved_accession"] == "0000000001-25-000002"
-    assert made.call_count == 2
+    assert compress.call_count == 2
 
 
-def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(make_app: Callable[..., App]) -> None:
+def test_stores_with_the_same_version_number_have_different_tags(make_app: Callable[..., App]) -> None:
     tags = set()
     for revenue in ("1000000", "2000000"):
         app = make_app()
@@ -484,13 +480,13 @@ def test_a_store_that_went_another_way_to_the_same_version_has_other_tags(make_a
     assert len(tags) == 2
 
 
-def test_a_full_disk_answers_503_and_charges_nothing_while_free_reads_go_on(
+def test_a_full_disk_is_a_free_503_and_free_reads_continue(
     app: App, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = app.db._writer
     database.execute("VACUUM")
     database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
-    # Until the free space in its pages is used up.
+    # Write until the free space in the pages of the database is used.
     for _ in range(400):
         answer = client.get("/api/v1/form-13f/filers")
         if answer.status == 503:

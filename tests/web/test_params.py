@@ -1,4 +1,4 @@
-"""Parameters: what each kind takes, and that a refusal names the parameter and what it expects."""
+"""Parameters: the values that each kind accepts, and refusals that name the parameter and the expected values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ YEARS = Param("years", repeatable=True)
 
 
 def refusal(param: Param, text: str) -> dict[str, Any]:
-    """The details of the INVALID_PARAM that ``text`` is answered with; its message names the parameter."""
+    """Return the details of the INVALID_PARAM error for ``text``; assert that its message names the parameter."""
     with pytest.raises(ApiError) as raised:
         param.parse(text)
     assert (raised.value.code, raised.value.status) == ("INVALID_PARAM", 400)
@@ -131,7 +131,7 @@ def test_what_is_no_date_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "newest", "LATEST", " latest", "latest,original"])
-def test_what_is_not_in_the_list_is_refused_with_the_list(text: str) -> None:
+def test_a_value_that_is_not_allowed_is_refused_with_the_list(text: str) -> None:
     near = {"nearest": ["latest"]} if text.strip().lower() == "latest" else {}
     assert refusal(BASIS, text) == {"param": "basis", "allowed": ["latest", "original"], **near}
 
@@ -160,7 +160,7 @@ def test_any_text_is_a_value_or_a_refusal(param: Param, text: str) -> None:
     assert code in (None, "INVALID_PARAM")
 
 
-# ---- all of a route's
+# ---- all parameters of a route
 
 
 def read(params: list[Param], query: dict[str, list[str]], **path: str) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_what_is_given_replaces_the_default() -> None:
     assert read([Param("b", "integer", default=30)], {"b": ["7"]}) == {"b": 7}
 
 
-def test_an_empty_value_is_none_given_only_where_the_contract_has_it_as_the_default() -> None:
+def test_an_empty_value_counts_as_missing_only_where_specified() -> None:
     assert read([Param("since", "date", empty_is_default=True)], {"since": [""]}) == {"since": None}
     with pytest.raises(ApiError):
         read([Param("since", "date")], {"since": [""]})
@@ -198,25 +198,25 @@ def test_a_required_parameter_that_is_missing_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "words",
     [["income,balance"], ["income", "balance"], ["income,", "", " ,balance,income"], ["income", "balance,income"]],
 )
-def test_a_list_is_the_same_with_commas_and_given_anew_for_each_word(given: list[str]) -> None:
-    assert read([KINDS], {"kind": given}) == {"kind": ("income", "balance")}
+def test_a_list_accepts_commas_and_repeated_parameters(words: list[str]) -> None:
+    assert read([KINDS], {"kind": words}) == {"kind": ("income", "balance")}
 
 
-def test_a_text_with_commas_is_joined_where_it_is_given_in_parts() -> None:
+def test_repeated_parameters_of_a_text_are_joined_with_commas() -> None:
     assert read([YEARS], {"years": ["2018", "2020,2021"]}) == {"years": "2018,2020,2021"}
 
 
-@pytest.mark.parametrize("given", [["", ""], [",", " "], ["a"] * 100 + [f"b{n}" for n in range(200)]])
-def test_a_list_given_in_parts_is_refused_when_it_is_empty_or_too_long(given: list[str]) -> None:
+@pytest.mark.parametrize("words", [["", ""], [",", " "], ["a"] * 100 + [f"b{n}" for n in range(200)]])
+def test_a_repeated_list_is_refused_if_it_is_empty_or_too_long(words: list[str]) -> None:
     with pytest.raises(ApiError) as raised:
-        read([WORDS], {"tickers": given})
+        read([WORDS], {"tickers": words})
     assert raised.value.details == {"param": "tickers", "expected": "comma-separated list"}
 
 
-def test_one_wrong_value_of_a_list_given_in_parts_is_refused() -> None:
+def test_one_invalid_value_of_a_repeated_list_is_refused() -> None:
     with pytest.raises(ApiError) as raised:
         read([KINDS], {"kind": ["income", "equity"]})
     assert raised.value.details == {"param": "kind", "allowed": ["income", "balance"]}
@@ -228,7 +228,7 @@ def test_a_parameter_that_is_given_twice_is_refused() -> None:
     assert raised.value.details == {"param": "basis", "expected": "one value"}
 
 
-def test_the_first_wrong_parameter_in_the_order_of_the_route_is_named() -> None:
+def test_the_first_invalid_parameter_of_the_route_is_named() -> None:
     with pytest.raises(ApiError) as raised:
         read([DAY, COUNT], {"count": ["x"], "day": ["x"]})
     assert raised.value.details == {"param": "day", "expected": "date YYYY-MM-DD"}
@@ -248,7 +248,7 @@ def test_a_number_may_be_written_as_json_writes_it() -> None:
     assert refusal(AMOUNT, "1e16") == {"param": "amount", "expected": "at most 1000000000000000"}
 
 
-def test_a_whole_number_of_a_body_may_be_written_with_a_point() -> None:
+def test_an_integer_of_a_body_may_have_a_decimal_point() -> None:
     assert Field("n", "integer").parse(42.0) == 42
     assert isinstance(Field("n", "integer").parse(42.0), int)
 
@@ -315,7 +315,7 @@ def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: ob
     assert raised.value.details["param"] == "n"
 
 
-# ---- the kinds of this field
+# ---- kinds of values in this field
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_text_of_the_field_is_folded(kind: Any, text: str, value: object) -> N
         ("quarter", "2025-09-30", ["", "2025-09-29", "2025Q3", "1899-12-31", "2201-03-31", "latest"]),
     ],
 )
-def test_what_is_none_of_the_kind_is_refused_with_an_example(kind: Any, expected: str, texts: list[str]) -> None:
+def test_a_value_of_the_wrong_kind_is_refused_with_an_example(kind: Any, expected: str, texts: list[str]) -> None:
     for text in texts:
         assert refusal(Param("name", kind), text) == {"param": "name", "expected": expected}
 
@@ -370,7 +370,7 @@ def test_a_limit_is_brought_within_its_bounds(text: str, value: int) -> None:
     assert limit_param(50, 500).parse(text) == value
 
 
-def test_as_many_allowed_words_as_the_document_says_fit_into_one_value() -> None:
+def test_the_documented_number_of_words_fits_into_one_value() -> None:
     param = Param("statement", "words", allowed=("income", "comprehensive_income"))
     assert param.parse(",".join(["comprehensive_income"] * 200)) == ("comprehensive_income",)
     with pytest.raises(ApiError):

@@ -143,6 +143,6 @@ def test_demo_prices_are_marked_as_synthetic(app: App, client: Client, user: New
     assert (answer["meta"]["source"], answer["meta"]["synthetic"]) == ("synthetic", True)
     after, before = answer["data"]
     assert (after["split_factor"], after["date"]) == (2, "2024-07-01")
-    # As traded: the close halves, the adjusted close continues.
+    # The close as traded halves at the split; the adjusted close continues.
     assert 1.9 < before["close"] / after["close"] < 2.1
     assert before["adj_close"] == before["close"] / 2

@@ -1,4 +1,4 @@
-"""The CPU time of calls that nobody pays for: what counts, what is refused and for how long."""
+"""The CPU allowance of refunded calls: the calls that count, the refusals, and their duration."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PARAMS = (Param("outcome", "word", required=True), Param("limit", "integer", min
 
 
 class Worker:
-    """A route that takes 20 seconds of CPU and ends as its parameter says, at 10 seconds a minute."""
+    """A route that uses 20 seconds of CPU and ends as its parameter states; 10 seconds are allowed per minute."""
 
     def __init__(self, app: App) -> None:
         self.cpu = app.refunded_cpu.cpu_seconds = CpuClock()
@@ -94,7 +94,7 @@ def ask(client: Client, outcome: str, path: str = PATH, **options: Any) -> Answe
 
 
 def stream_of(worker: Worker, client: Client) -> Any:
-    """Return the body of a stream that breaks, which WSGI's validator does not let a server do."""
+    """Return the body of a stream that breaks, without the WSGI validator, which would refuse it."""
     environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": f"{PATH}?outcome=broken_stream", "HTTP_X_API_KEY": client.key}
     environ |= {"QUERY_STRING": "outcome=broken_stream", "REMOTE_ADDR": "192.0.2.1"}
     return worker.wsgi(environ, lambda *_: None)
@@ -150,7 +150,7 @@ def test_a_wrong_parameter_counts_what_reading_it_took(
 def test_one_account_does_not_use_the_allowance_of_another(app: App, client: Client, worker: Worker) -> None:
     other = client_of(app, worker, users.create(app, "bob@example.com", "free", NOW).api_key)
     assert ask(client, "refusal").status == 404
-    assert [ask(one, "success").status for one in (client, other)] == [429, 200]
+    assert [ask(caller, "success").status for caller in (client, other)] == [429, 200]
 
 
 def test_work_without_an_account_counts_for_its_address(app: App, client: Client, worker: Worker) -> None:
@@ -159,7 +159,7 @@ def test_work_without_an_account_counts_for_its_address(app: App, client: Client
     refused = ask(stranger, "success", FREE_PATH)
     assert (refused.verdict, refused.headers["retry-after"]) == ((429, "RATE_LIMIT_EXCEEDED", MESSAGE), "60")
     assert ask(stranger, "success", FREE_PATH, address="192.0.2.2").status == 200
-    # The account has an allowance of its own at the same address.
+    # The account has its own allowance at the same address.
     assert ask(client, "success").status == 200
 
 

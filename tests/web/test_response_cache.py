@@ -1,4 +1,4 @@
-"""Answers that are kept for the next who asks the same: of every route that keeps any, over the demo's data."""
+"""Cached answers equal those built for another caller, on each cacheable route of the demo."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.conftest import NOW
 
 pytestmark = pytest.mark.slow
 
-KEEPING = [route for route in ROUTES if route.cacheable]
+CACHEABLE_ROUTES = [route for route in ROUTES if route.cacheable]
 APPLE = {"ticker": "AAPL"}
-# What a route needs beside the parameters that it demands.
-BESIDE: dict[str, dict[str, str]] = {
+# Arguments in addition to the required parameters of a route.
+EXTRA_ARGUMENTS: dict[str, dict[str, str]] = {
     "/api/v1/xbrl/timeseries": APPLE,
     "/api/v1/xbrl/facts": {"cik": "0000320193"},
     "/api/v1/facts": APPLE,
@@ -33,16 +33,16 @@ BESIDE: dict[str, dict[str, str]] = {
     "/api/v1/xbrl/segments": {**APPLE, "metric": "revenue"},
     "/api/v1/xbrl/share-classes": APPLE,
 }
-# What is each call's own, and when a statement was arranged.
-_OWN = re.compile(rb'"(request_id|timestamp|generated_at)":"[^"]*"')
+# Members that differ for each call, and the time at which a statement was built.
+_CALL_MEMBERS = re.compile(rb'"(request_id|timestamp|generated_at)":"[^"]*"')
 
 
 @pytest.fixture(scope="module")
 def callers() -> Iterator[tuple[Client, Client]]:
-    """Two callers of different plans, of one app with the demo's data and without limits in the way."""
+    """Yield two clients with different plans of one app with the demo's data and high limits."""
     limits = ("app_per_minute", "app_per_hour", "xbrl_per_minute", "xbrl_burst", "financials_per_minute")
-    more = ("insider_per_minute_free", "insider_per_minute_paid", "free_tokens", "pro_tokens")
-    settings: dict[str, Any] = dict.fromkeys((*limits, *more), 10**6)
+    limit_names = ("insider_per_minute_free", "insider_per_minute_paid", "free_tokens", "pro_tokens")
+    settings: dict[str, Any] = dict.fromkeys((*limits, *limit_names), 10**6)
     app = apps.create_in_memory(Config(**settings), FixedClock(NOW))
     demo_data.load(app)
     keys = [users.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
@@ -51,7 +51,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
 
 
 def question(route: Route) -> str:
-    path, query = route.path, dict(BESIDE.get(route.path, {}))
+    path, query = route.path, dict(EXTRA_ARGUMENTS.get(route.path, {}))
     for param in route.params:
         if param.location == "path":
             path = path.replace(f"{{{param.name}}}", quote(str(param.example), safe=""))
@@ -66,42 +66,40 @@ def forget(app: App) -> None:
         cache._entries.clear()
 
 
-def shared(answer: Answer) -> bytes:
-    """What of an answer may be anybody's."""
-    return _OWN.sub(b"", answer.body)
+def remove_call_members(answer: Answer) -> bytes:
+    """Return an answer without the members that differ for each call."""
+    return _CALL_MEMBERS.sub(b"", answer.body)
 
 
-@pytest.mark.parametrize("route", KEEPING, ids=lambda route: route.path)
-def test_a_kept_answer_is_the_one_that_the_caller_would_have_been_made(
-    callers: tuple[Client, Client], route: Route
-) -> None:
+@pytest.mark.parametrize("route", CACHEABLE_ROUTES, ids=lambda route: route.path)
+def test_a_cached_answer_equals_the_callers_own_answer(callers: tuple[Client, Client], route: Route) -> None:
     pro, free = callers
     path = question(route)
     forget(pro.app)
-    first, kept = pro.get(path), free.get(path)
-    if first.status == 404:  # the demo has none
-        assert kept.status == 404
+    first, cached = pro.get(path), free.get(path)
+    if first.status == 404:  # The demo has none.
+        assert cached.status == 404
         assert len(pro.app.answer_cache) == 0
         return
-    assert (first.status, kept.status) == (200, 200), first.body
+    assert (first.status, cached.status) == (200, 200), first.body
     assert len(pro.app.answer_cache) == 1
     table = free.get(path, headers={"Accept": "text/csv"})
     csv = "text/csv; charset=utf-8"
-    assert table.headers["content-type"] == (csv if route.tables else kept.headers["content-type"])
+    assert table.headers["content-type"] == (csv if route.tables else cached.headers["content-type"])
     after = free.get(path)
     head = free.call("HEAD", path)
     packed = free.get(path, headers={"Accept-Encoding": "gzip"})
     forget(free.app)
-    made = free.get(path)
-    for answer in (first, kept, after):
-        assert shared(answer) == shared(made)
-        assert answer.headers["content-type"] == made.headers["content-type"]
-        assert answer.headers["etag"] == made.headers["etag"]
-    assert (head.body, head.headers["etag"]) == (b"", made.headers["etag"])
+    built = free.get(path)
+    for answer in (first, cached, after):
+        assert remove_call_members(answer) == remove_call_members(built)
+        assert answer.headers["content-type"] == built.headers["content-type"]
+        assert answer.headers["etag"] == built.headers["etag"]
+    assert (head.body, head.headers["etag"]) == (b"", built.headers["etag"])
     if "content-encoding" in packed.headers:
-        assert packed.headers["etag"] != made.headers["etag"]
-    if made.headers["content-type"].startswith("application/json") and b'"request_id"' in made.body:
-        answers = (first, kept, after, made)
+        assert packed.headers["etag"] != built.headers["etag"]
+    if built.headers["content-type"].startswith("application/json") and b'"request_id"' in built.body:
+        answers = (first, cached, after, built)
         assert len({answer.json["request_id"] for answer in answers}) == len(answers)
 
 

@@ -1,4 +1,4 @@
-"""The route table, and the look-up in it."""
+"""The route table, and the router that looks up routes in it."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ def answer(call: Call) -> Response:
     return Response(200, b"{}")
 
 
-def route(method: str, path: str) -> Route:
+def create_route(method: str, path: str) -> Route:
     return Route(method, path, answer, auth="none", cost=0, zone=None, summary=path)
 
 
 TABLE = [
-    route("GET", "/things"),
-    route("POST", "/things"),
-    route("GET", "/things/{name}"),
-    route("GET", "/things/latest"),
-    route("GET", "/things/{name}/parts/{part}"),
-    route("GET", "/things/{name}/parts/all"),
-    route("GET", "/things/latest/parts/{part}"),
-    route("GET", "/things/of/{part}"),
-    route("GET", "/user/"),
-    route("GET", "/files/form-{name}/all"),
-    route("GET", "/files/form-x{name}/all"),
-    route("GET", "/files/{name}/all"),
+    create_route("GET", "/things"),
+    create_route("POST", "/things"),
+    create_route("GET", "/things/{name}"),
+    create_route("GET", "/things/latest"),
+    create_route("GET", "/things/{name}/parts/{part}"),
+    create_route("GET", "/things/{name}/parts/all"),
+    create_route("GET", "/things/latest/parts/{part}"),
+    create_route("GET", "/things/of/{part}"),
+    create_route("GET", "/user/"),
+    create_route("GET", "/files/form-{name}/all"),
+    create_route("GET", "/files/form-x{name}/all"),
+    create_route("GET", "/files/{name}/all"),
 ]
 
 
-def match(target: str, table: list[Route] = TABLE) -> Match | None:
+def find_match(target: str, table: list[Route] = TABLE) -> Match | None:
     request = parse_environ({"REQUEST_METHOD": "GET", "REQUEST_URI": target})
     return Router(table).match(request.segments)
 
 
-def path_of(found: Match | None) -> str | None:
-    return None if found is None else next(iter(found.by_method.values())).path
+def matched_path(match: Match | None) -> str | None:
+    return None if match is None else next(iter(match.by_method.values())).path
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def path_of(found: Match | None) -> str | None:
     ],
 )
 def test_a_path_finds_its_route(target: str, path: str, params: dict[str, str]) -> None:
-    found = match(target)
-    assert path_of(found) == path
-    assert found is not None
-    assert found.path_params == params
+    found_match = find_match(target)
+    assert matched_path(found_match) == path
+    assert found_match is not None
+    assert found_match.path_params == params
 
 
 @pytest.mark.parametrize(
@@ -114,35 +114,35 @@ def test_a_path_finds_its_route(target: str, path: str, params: dict[str, str]) 
         "*",
     ],
 )
-def test_a_path_that_is_not_there_finds_nothing(target: str) -> None:
-    assert match(target) is None
+def test_an_unknown_path_matches_no_route(target: str) -> None:
+    assert find_match(target) is None
 
 
 def test_an_empty_segment_is_an_empty_parameter() -> None:
-    found = match("/things//parts/8")
-    assert found is not None
-    assert found.path_params == {"name": "", "part": "8"}  # which its reader refuses by name
+    found_match = find_match("/things//parts/8")
+    assert found_match is not None
+    assert found_match.path_params == {"name": "", "part": "8"}  # The parser of the parameter refuses it.
 
 
 @pytest.mark.parametrize("path", ["/api/insiders/filings/by-ticker", "/api/v1/insiders/filings/by-ticker/"])
 def test_forms_of_a_company_without_its_ticker_are_no_filing(path: str) -> None:
-    assert match(path, list(ROUTES)) is None
+    assert find_match(path, list(ROUTES)) is None
 
 
 def test_a_path_knows_all_its_methods() -> None:
-    found = match("/things")
-    assert found is not None
-    assert set(found.by_method) == {"GET", "POST"}
+    found_match = find_match("/things")
+    assert found_match is not None
+    assert set(found_match.by_method) == {"GET", "POST"}
 
 
 def test_the_order_of_the_table_does_not_matter() -> None:
     for table in (TABLE, TABLE[::-1]):
-        assert path_of(match("/things/latest", table)) == "/things/latest"
-        assert path_of(match("/things/7/parts/all", table)) == "/things/{name}/parts/all"
+        assert matched_path(find_match("/things/latest", table)) == "/things/latest"
+        assert matched_path(find_match("/things/7/parts/all", table)) == "/things/{name}/parts/all"
 
 
 def test_a_table_without_routes_finds_nothing() -> None:
-    assert match("/things", []) is None
+    assert find_match("/things", []) is None
 
 
 # ---- the table of finapi
@@ -158,39 +158,39 @@ def test_a_table_without_routes_finds_nothing() -> None:
         ("GET", "/api/v1/xbrl/filing/{accession}/statements", "key", 25, "xbrl", True),
     ],
 )
-def test_a_route_of_the_contract_is_in_the_table(
+def test_the_table_has_the_routes_of_the_contract(
     method: str, path: str, auth: str, cost: int, zone: str | None, cacheable: bool
 ) -> None:
-    found = [one for one in ROUTES if (one.method, one.path) == (method, path)]
-    assert len(found) == 1
-    assert (found[0].auth, found[0].cost, found[0].zone, found[0].cacheable) == (auth, cost, zone, cacheable)
+    routes = [route for route in ROUTES if (route.method, route.path) == (method, path)]
+    assert len(routes) == 1
+    assert (routes[0].auth, routes[0].cost, routes[0].zone, routes[0].cacheable) == (auth, cost, zone, cacheable)
 
 
-def test_no_method_and_path_stand_twice() -> None:
-    pairs = [(one.method, one.path) for one in ROUTES]
+def test_each_method_and_path_is_in_the_table_once() -> None:
+    pairs = [(route.method, route.path) for route in ROUTES]
     assert len(pairs) == len(set(pairs))
 
 
-@each("one", ROUTES, lambda one: f"{one.method} {one.path}")
-def test_a_route_declares_its_path_parameters(one: Route) -> None:
-    in_path = re.findall(r"\{(\w+)\}", one.path)
-    assert sorted(in_path) == sorted(param.name for param in one.params if param.location == "path")
-    assert all(param.required for param in one.params if param.location == "path")
-    assert one.method in ("GET", "POST", "PUT", "DELETE")
-    assert one.path.startswith("/")
-    assert one.summary
+@each("route", ROUTES, lambda route: f"{route.method} {route.path}")
+def test_a_route_declares_its_path_parameters(route: Route) -> None:
+    in_path = re.findall(r"\{(\w+)\}", route.path)
+    assert sorted(in_path) == sorted(param.name for param in route.params if param.location == "path")
+    assert all(param.required for param in route.params if param.location == "path")
+    assert route.method in ("GET", "POST", "PUT", "DELETE")
+    assert route.path.startswith("/")
+    assert route.summary
 
 
-def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
+def test_every_route_has_a_limit_except_those_in_memory() -> None:
     assert {route.path for route in ROUTES if route.zone is None} == {
         # DECISIONS 5: free.
         "/livez",
         "/readyz",
         "/openapi.json",
         "/metrics",
-        # A cache stands in front of the limits.
+        # A cache answers before the limits are counted.
         "/api/v1/status",
-        # Files that are read once.
+        # Files that are read once and stay in memory.
         "/static/{name}",
         "/favicon.ico",
         "/robots.txt",
@@ -198,41 +198,41 @@ def test_every_route_has_a_limit_but_those_whose_answer_is_in_memory() -> None:
     }
 
 
-@each("one", ROUTES, lambda one: f"{one.method} {one.path}")
-def test_a_route_that_costs_has_a_key_and_a_limit(one: Route) -> None:
-    if one.cost:
-        assert (one.auth, one.zone is not None) == ("key", True)
-    if one.cacheable:
-        assert (one.method, one.auth) == ("GET", "key")
+@each("route", ROUTES, lambda route: f"{route.method} {route.path}")
+def test_a_route_that_costs_has_a_key_and_a_limit(route: Route) -> None:
+    if route.cost:
+        assert (route.auth, route.zone is not None) == ("key", True)
+    if route.cacheable:
+        assert (route.method, route.auth) == ("GET", "key")
 
 
-def test_what_is_kept_for_an_idempotency_key_is_free_needs_an_account_and_holds_no_secret() -> None:
-    once = {route.path.removeprefix("/api/v1"): route for route in ROUTES if route.idempotent}
-    assert set(once) == {
+def test_idempotent_routes_are_free_and_return_no_secrets() -> None:
+    idempotent_routes = {route.path.removeprefix("/api/v1"): route for route in ROUTES if route.idempotent}
+    assert set(idempotent_routes) == {
         "/sniper/targets",
         "/sniper/targets/{target_id}/stop",
         "/webhooks/deliveries/{delivery_id}/redeliver",
         "/webhooks/test",
         "/billing/quota",
     }
-    # It is answered beside the charge, and by account.
-    assert {(route.method, route.cost) for route in once.values()} == {("POST", 0)}
-    assert {route.auth for route in once.values()} <= {"session", "either", "key"}
-    told = [str(route.shape) for route in once.values()]
-    assert not any(word in shape for shape in told for word in ("'secret'", "'api_key'", "'token'"))
+    # A stored answer is returned without a charge, and belongs to an account.
+    assert {(route.method, route.cost) for route in idempotent_routes.values()} == {("POST", 0)}
+    assert {route.auth for route in idempotent_routes.values()} <= {"session", "either", "key"}
+    shapes = [str(route.shape) for route in idempotent_routes.values()]
+    assert not any(word in shape for shape in shapes for word in ("'secret'", "'api_key'", "'token'"))
 
 
-def test_each_operation_says_what_it_is_for_what_it_costs_and_one_thing_to_know() -> None:
+def test_each_operation_describes_its_purpose_and_its_cost() -> None:
     paths = build_document("", ROUTES)["paths"]
-    operations = {one["operationId"]: one for item in paths.values() for one in item.values()}
-    own = {name for name in operations if not name.endswith("_") and "insider_module" not in name}
-    assert own == set(ABOUT), "a route has its line in finapi/web/about.toml"
-    for one in operations.values():
-        cost = one["x-token-cost"]
-        said = f"Costs {cost} token{'' if cost == 1 else 's'}, refunded" if cost else "Costs nothing."
-        assert said in one["description"]
-        assert not one["description"].lower().startswith(one["summary"].lower())
-        assert len(one["description"].split()) > 9
+    operations = {operation["operationId"]: operation for item in paths.values() for operation in item.values()}
+    documented = {name for name in operations if not name.endswith("_") and "insider_module" not in name}
+    assert documented == set(ABOUT), "a route has its line in finapi/web/about.toml"
+    for operation in operations.values():
+        cost = operation["x-token-cost"]
+        cost_text = f"Costs {cost} token{'' if cost == 1 else 's'}, refunded" if cost else "Costs nothing."
+        assert cost_text in operation["description"]
+        assert not operation["description"].lower().startswith(operation["summary"].lower())
+        assert len(operation["description"].split()) > 9
 
 
 def test_the_table_loads_no_handler_before_its_first_call() -> None:
@@ -255,7 +255,7 @@ def test_statements_as_filed_load_no_series_and_no_parser() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_an_application_without_default_windows_loads_no_handler_either() -> None:
+def test_an_app_without_default_windows_loads_no_handler() -> None:
     code = (
         "import sys; from finapi.app import create_in_memory; from finapi.core.clock import SystemClock; "
         "from finapi.core.config import Config; from finapi.web.application import WsgiApp; "
@@ -267,8 +267,8 @@ def test_an_application_without_default_windows_loads_no_handler_either() -> Non
 
 
 @pytest.mark.slow
-def test_a_server_starts_and_answers_without_what_no_call_has_asked_for(tmp_path: Path) -> None:
-    """TLS, mail, parsers, figures, feeds, pages, the workers' steps and the watchdog: two thirds of a start's time."""
+def test_a_server_starts_without_modules_that_no_call_needs(tmp_path: Path) -> None:
+    """A start that loaded these modules (TLS, mail, parsers, feeds, pages, workers) would take three times as long."""
     late = (
         "ssl",
         "email",

@@ -1,4 +1,4 @@
-"""The SQL proxy over HTTP: who may ask, what it costs, what is answered."""
+"""The SQL proxy over HTTP: its callers, costs and answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_is_no_query_is_refused_by_name(ask: Any, query: Any) -> None:
     assert (answer.status, answer.json["details"]["param"]) == (400, "query")
 
 
-def test_a_query_that_is_too_long_is_told_how_long_it_may_be(ask: Any) -> None:
+def test_a_query_that_is_too_long_is_refused_with_the_limit(ask: Any) -> None:
     answer = ask("x" * 10_001)
     assert answer.json["message"] == "query may have at most 10,000 characters."
 
@@ -109,14 +109,14 @@ def test_thirty_pass_in_a_minute(ask: Any) -> None:
     assert statuses == [200] * 30 + [429]
 
 
-def test_a_stranger_is_limited_before_the_body_is_believed(ask: Any, client: Client) -> None:
+def test_a_caller_without_key_is_limited_before_the_body_is_read(ask: Any, client: Client) -> None:
     client.key = None
     codes = [client.call("POST", PATH, data=b"{" * 100).status for _ in range(31)]
     assert codes == [401] * 30 + [429]
 
 
-def test_the_document_tells_of_every_view() -> None:
+def test_the_document_describes_every_view() -> None:
     operation = build_document("", ROUTES)["paths"][PATH]["post"]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
-    for view, (columns, what) in VIEWS.items():
-        assert f"{view}({columns}): {what}" in body["properties"]["query"]["description"]
+    for view, (columns, description) in VIEWS.items():
+        assert f"{view}({columns}): {description}" in body["properties"]["query"]["description"]

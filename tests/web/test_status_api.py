@@ -19,14 +19,14 @@ from finapi.ops.probes import build_process_probes
 from finapi.web.pages.status_page import COMPONENT_DESCRIPTIONS
 from tests.client import Client
 from tests.conftest import NOW
-from tests.core.test_metrics import value
+from tests.core.test_metrics import value as metric_value
 
 STATUS, HISTORY = "/api/v1/status", "/api/v1/status/history"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 class Switch:
-    """A part that can be broken and mended."""
+    """A probe that a test can break and repair."""
 
     broken = False
 
@@ -37,14 +37,14 @@ class Switch:
 
 @pytest.fixture
 def part(app: App) -> Switch:
-    """``main_api`` as a switch, beside the real store and counters; one round has been made."""
+    """Use a switch as the probe of ``main_api``, next to the real probes; run one round of the watchdog."""
     part = Switch()
     app.health.probes.update(main_api=part, **build_process_probes(app))
     watchdog.run_round(app, NOW)
     return part
 
 
-def a_minute_later(app: App, clock: FixedClock) -> None:
+def run_round_a_minute_later(app: App, clock: FixedClock) -> None:
     clock.advance(60)
     watchdog.run_round(app, clock.now())
 
@@ -89,25 +89,21 @@ def test_status_needs_no_key_and_passes_no_limit(make_app: Callable[..., App], c
     assert client.get(HISTORY).status == 429
 
 
-def test_a_part_that_breaks_shows_with_the_next_round_whatever_was_kept(
-    client: Client, app: App, part: Switch, clock: FixedClock
-) -> None:
+def test_a_broken_part_is_shown_after_the_next_round(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
     clock.advance(50)
     assert client.get(STATUS).json["overall"] == "operational"
     part.broken = True
-    clock.advance(10)  # within the 30 s that the answer is kept
+    clock.advance(10)  # The answer is cached for 30 seconds.
     watchdog.run_round(app, clock.now())
-    found = client.get(STATUS).json
-    assert (found["overall"], found["services"][0]["status"]) == ("partial_outage", "down")
-    assert found["services"][0]["uptime_30d_pct"] == 50.0
+    status = client.get(STATUS).json
+    assert (status["overall"], status["services"][0]["status"]) == ("partial_outage", "down")
+    assert status["services"][0]["uptime_30d_pct"] == 50.0
     part.broken = False
-    a_minute_later(app, clock)
+    run_round_a_minute_later(app, clock)
     assert client.get(STATUS).json["overall"] == "operational"
 
 
-def test_a_watchdog_that_gets_stuck_shows_at_once_whatever_was_kept(
-    client: Client, app: App, part: Switch, clock: FixedClock
-) -> None:
+def test_a_stuck_watchdog_is_shown_immediately(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
     clock.advance(66)
     assert client.get(STATUS).json["overall"] == "operational"
     clock.advance(0.001)
@@ -117,12 +113,16 @@ def test_a_watchdog_that_gets_stuck_shows_at_once_whatever_was_kept(
 
 def test_a_part_that_is_switched_off_is_left_out(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
     del app.health.probes["main_api"]
-    a_minute_later(app, clock)
-    assert [one["name"] for one in client.get(STATUS).json["services"]] == ["postgres_db", "redis", "sec_watchdog"]
+    run_round_a_minute_later(app, clock)
+    assert [service["name"] for service in client.get(STATUS).json["services"]] == [
+        "postgres_db",
+        "redis",
+        "sec_watchdog",
+    ]
     assert len(client.get(HISTORY + "?service=main_api").json["history"]["main_api"]) == 1
 
 
-def test_before_the_first_round_the_answer_is_503_and_nothing_is_kept(client: Client, app: App) -> None:
+def test_the_answer_before_the_first_round_is_an_uncached_503(client: Client, app: App) -> None:
     answer = client.get(STATUS)
     assert (answer.status, answer.json["code"], answer.headers["retry-after"]) == (503, "UNAVAILABLE", "1")
     assert client.get("/status").status == 503
@@ -131,41 +131,43 @@ def test_before_the_first_round_the_answer_is_503_and_nothing_is_kept(client: Cl
     assert client.get(STATUS).status == client.get("/status").status == 200
 
 
-def test_status_is_answered_while_the_store_is_gone(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
+def test_status_is_answered_while_the_store_is_closed(
+    client: Client, app: App, part: Switch, clock: FixedClock
+) -> None:
     client.get(STATUS)
     app.db.close()
     clock.advance(60)
     watchdog.run_round(app, clock.now())
-    found = client.get(STATUS).json
-    assert {one["name"]: one["status"] for one in found["services"]} == {
+    status = client.get(STATUS).json
+    assert {service["name"]: service["status"] for service in status["services"]} == {
         "main_api": "operational",
         "postgres_db": "down",
         "redis": "operational",
         "sec_watchdog": "operational",
     }
-    assert (found["overall"], found["as_of"]) == ("partial_outage", "2026-01-31T12:01:00.000Z")
+    assert (status["overall"], status["as_of"]) == ("partial_outage", "2026-01-31T12:01:00.000Z")
 
 
 # ---- GET /api/v1/status/history
 
 
 def test_history_takes_its_defaults(client: Client, part: Switch) -> None:
-    found = client.get(HISTORY).json
-    assert (found["days"], found["resolution"], found["meta"]["warning"]) == (30, "daily", None)
-    assert found["meta"]["services_included"] == ["main_api", "postgres_db", "redis", "sec_watchdog"]
+    history = client.get(HISTORY).json
+    assert (history["days"], history["resolution"], history["meta"]["warning"]) == (30, "daily", None)
+    assert history["meta"]["services_included"] == ["main_api", "postgres_db", "redis", "sec_watchdog"]
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"), [("1", 1), ("90", 90), ("91", 90), ("365", 90), ("9" * 30, 90), ("007", 7)]
+    ("days", "expected"), [("1", 1), ("90", 90), ("91", 90), ("365", 90), ("9" * 30, 90), ("007", 7)]
 )
-def test_days_above_ninety_are_silently_ninety(client: Client, part: Switch, given: str, expected: int) -> None:
-    found = client.get(f"{HISTORY}?days={given}").json
-    assert (found["days"], found["meta"]["warning"]) == (expected, None)
+def test_days_above_ninety_are_silently_ninety(client: Client, part: Switch, days: str, expected: int) -> None:
+    history = client.get(f"{HISTORY}?days={days}").json
+    assert (history["days"], history["meta"]["warning"]) == (expected, None)
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "-" + "9" * 30, "", "x", "1.5", "1e1", "+7", " 7", "７", "nan", "7,8"])
-def test_days_that_are_no_whole_number_of_one_or_more_are_refused(client: Client, part: Switch, given: str) -> None:
-    answer = client.get(HISTORY, query={"days": given})
+@pytest.mark.parametrize("days", ["0", "-1", "-" + "9" * 30, "", "x", "1.5", "1e1", "+7", " 7", "７", "nan", "7,8"])
+def test_days_that_are_not_a_positive_integer_are_refused(client: Client, part: Switch, days: str) -> None:
+    answer = client.get(HISTORY, query={"days": days})
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "days"
 
@@ -177,9 +179,9 @@ def test_values_that_are_not_in_the_list_are_refused(client: Client, part: Switc
     assert answer.json["details"]["param"] == query.partition("=")[0]
 
 
-def test_with_a_service_only_that_key_is_there(client: Client, part: Switch) -> None:
-    found = client.get(f"{HISTORY}?service=redis&days=2&resolution=hourly").json
-    assert found["history"] == {
+def test_the_history_of_one_service_has_only_its_key(client: Client, part: Switch) -> None:
+    history = client.get(f"{HISTORY}?service=redis&days=2&resolution=hourly").json
+    assert history["history"] == {
         "redis": [
             {
                 "timestamp": "2026-01-31T12:00:00.000Z",
@@ -192,40 +194,40 @@ def test_with_a_service_only_that_key_is_there(client: Client, part: Switch) -> 
             }
         ]
     }
-    assert found["meta"]["services_included"] == ["redis"]
+    assert history["meta"]["services_included"] == ["redis"]
 
 
-def test_hourly_for_too_long_is_daily_with_a_warning(client: Client, part: Switch) -> None:
-    found = client.get(f"{HISTORY}?days=365&resolution=hourly").json
-    assert (found["days"], found["resolution"]) == (90, "daily")
-    assert found["meta"]["warning"] == ("hourly over 90 days would be 2160 buckets, more than 200: daily is answered")
+def test_an_hourly_history_that_is_too_long_becomes_daily(client: Client, part: Switch) -> None:
+    history = client.get(f"{HISTORY}?days=365&resolution=hourly").json
+    assert (history["days"], history["resolution"]) == (90, "daily")
+    assert history["meta"]["warning"] == ("hourly over 90 days would be 2160 buckets, more than 200: daily is answered")
 
 
 # ---- badges and changes
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "label"),
     [
         ("main_api", "main_api: operational"),
         ("overall", "finapi: operational"),
         ("sec_worker", "sec_worker: not running"),
     ],
 )
-def test_a_badge_says_how_a_service_stands(client: Client, part: Switch, name: str, said: str) -> None:
+def test_a_badge_shows_the_state_of_a_service(client: Client, part: Switch, name: str, label: str) -> None:
     answer = client.get(f"/status/badge/{name}.svg")
     assert answer.headers["content-type"] == "image/svg+xml"
     root = ElementTree.fromstring(answer.body)
-    assert root.get("aria-label") == said
-    assert " ".join(text.text or "" for text in root.iter(f"{SVG}text")) == said.replace(":", "")
+    assert root.get("aria-label") == label
+    assert " ".join(text.text or "" for text in root.iter(f"{SVG}text")) == label.replace(":", "")
 
 
 def test_the_badge_of_a_service_that_is_down_is_red(client: Client, app: App, part: Switch, clock: FixedClock) -> None:
     part.broken = True
-    a_minute_later(app, clock)
-    for name, said in (("main_api", "down"), ("overall", "partial outage")):
+    run_round_a_minute_later(app, clock)
+    for name, state in (("main_api", "down"), ("overall", "partial outage")):
         body = client.get(f"/status/badge/{name}.svg").body.decode()
-        assert f">{said}<" in body
+        assert f">{state}<" in body
         assert "#b3261e" in body
 
 
@@ -240,21 +242,21 @@ def test_badges_and_changes_have_the_limit_of_pages(client: Client, path: str) -
 @pytest.mark.parametrize(
     "name", ["nonsense.svg", "main_api", "main_api.png", ".svg", "main_api.svg.svg", "%3Csvg%3E.svg"]
 )
-def test_a_badge_of_nothing_is_404(client: Client, part: Switch, name: str) -> None:
+def test_a_badge_of_an_unknown_service_is_404(client: Client, part: Switch, name: str) -> None:
     answer = client.get(f"/status/badge/{name}")
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], clock: FixedClock) -> None:
+def test_changes_are_listed_as_rss_newest_first(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(public_url="https://api.example.com")
     part = app.health.probes["main_api"] = Switch()
     client = Client(app)
     watchdog.run_round(app, NOW)
     assert list(ElementTree.fromstring(client.get("/status.rss").body).iter("item")) == []
     part.broken = True
-    a_minute_later(app, clock)
+    run_round_a_minute_later(app, clock)
     part.broken = False
-    a_minute_later(app, clock)
+    run_round_a_minute_later(app, clock)
     answer = client.get("/status.rss")
     assert answer.headers["content-type"] == "application/rss+xml; charset=utf-8"
     channel = ElementTree.fromstring(answer.body)[0]
@@ -269,8 +271,8 @@ def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], cloc
         "2026-01-31T12:01:00+00:00",
     ]
     assert len({item["guid"] for item in items}) == 2
-    # The same change keeps its name, so that no reader shows it twice.
-    a_minute_later(app, clock)
+    # The same change has the same identifier, so that no feed reader shows it twice.
+    run_round_a_minute_later(app, clock)
     clock.advance(30)
     assert client.get("/status.rss").body == answer.body
 
@@ -280,13 +282,13 @@ def test_changes_are_told_as_rss_newest_first(make_app: Callable[..., App], cloc
 
 @pytest.fixture
 def broken(client: Client, app: App, part: Switch, clock: FixedClock) -> str:
-    """The status page with one part down."""
+    """Return the status page with one part down."""
     part.broken = True
-    a_minute_later(app, clock)
+    run_round_a_minute_later(app, clock)
     return client.get("/status").body.decode()
 
 
-def test_the_page_says_what_is_wrong(broken: str) -> None:
+def test_the_page_shows_the_failing_part(broken: str) -> None:
     assert "One component is down." in broken
     assert '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in broken
     assert '<p class="reason">cannot be &lt;reached&gt;</p>' in broken
@@ -300,13 +302,13 @@ def test_the_page_names_every_part_once(broken: str) -> None:
     assert names == ["main_api", "postgres_db", "redis", "sec_watchdog"]
 
 
-def test_the_page_needs_no_script_no_inline_style_and_nothing_from_elsewhere(broken: str) -> None:
+def test_the_page_has_no_inline_code_and_no_external_resources(broken: str) -> None:
     assert not re.search(r"<script[^>]*>[^<]|style=|<style|\son\w+=|https?://", broken)
     assert set(re.findall(r'<script type="module" src="(/static/\w+\.js)', broken)) == {"/static/search.js"}
 
 
 @pytest.mark.parametrize("path", ["/", "/status"])
-def test_a_page_is_html_that_lets_nothing_in(client: Client, part: Switch, path: str) -> None:
+def test_a_page_is_html_with_a_strict_content_security_policy(client: Client, part: Switch, path: str) -> None:
     answer = client.get(path)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert answer.headers["content-security-policy"] == (
@@ -322,7 +324,7 @@ def test_every_name_of_a_part_is_explained() -> None:
     assert set(COMPONENT_DESCRIPTIONS) == set(SERVICES) - set(ALIASES)
 
 
-def test_the_front_page_says_what_this_is_and_where_to_go(make_app: Callable[..., App]) -> None:
+def test_the_front_page_links_to_the_main_pages(make_app: Callable[..., App]) -> None:
     client = Client(make_app(public_url="https://api.example.com"))
     body = client.get("/").body.decode()
     assert "<h1>" in body
@@ -332,7 +334,7 @@ def test_the_front_page_says_what_this_is_and_where_to_go(make_app: Callable[...
 
 def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, broken: str) -> None:
     for path in sorted(set(re.findall('href="([^"#]+)"', broken))):
-        # A stranger finds what is for members behind the form to sign in.
+        # A visitor who is not signed in sees the sign-in form instead of the pages for members.
         answer = client.get(path)
         assert answer.status == (401 if path in ("/account", "/filings", "/screen") else 200), path
         assert answer.status == 200 or b'action="/login"' in answer.body
@@ -345,14 +347,14 @@ LOOPBACK = "127.0.0.1"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
-def test_metrics_are_for_callers_of_this_machine(client: Client, part: Switch, address: str) -> None:
+def test_metrics_are_served_to_this_machine(client: Client, part: Switch, address: str) -> None:
     answer = client.get("/metrics", address=address)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    assert value(answer.body.decode(), "finapi_service_up", service="main_api") == 1
+    assert metric_value(answer.body.decode(), "finapi_service_up", service="main_api") == 1
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "10.0.0.1", "::2", "", "localhost", "::ffff:192.0.2.1"])
-def test_metrics_are_not_for_others(client: Client, address: str) -> None:
+def test_metrics_are_refused_to_other_machines(client: Client, address: str) -> None:
     answer = client.get("/metrics", address=address)
     assert (answer.status, answer.json["code"]) == (403, "FORBIDDEN")
 
@@ -364,15 +366,15 @@ def test_a_proxy_on_this_machine_is_not_the_caller(client: Client, header: str) 
     assert client.get("/metrics", address=LOOPBACK, headers={header: "127.0.0.1"}).status == 403
 
 
-def test_a_caller_that_claims_this_machine_through_a_trusted_proxy_is_refused(make_app: Callable[..., App]) -> None:
+def test_a_forwarded_loopback_address_cannot_read_metrics(make_app: Callable[..., App]) -> None:
     client = Client(make_app(trusted_proxies=("192.0.2.0/24",)))
     headers = {"X-Forwarded-For": "127.0.0.1"}
     assert client.get("/metrics", address="192.0.2.1", headers=headers).status == 403
 
 
-def test_others_need_the_token(make_app: Callable[..., App]) -> None:
+def test_other_machines_need_the_metrics_token(make_app: Callable[..., App]) -> None:
     client = Client(make_app(metrics_token="let me see"))
-    for given, status in (
+    for authorization, status in (
         ("Bearer let me see", 200),
         ("bearer let me see", 200),
         ("Bearer let me", 403),
@@ -380,15 +382,15 @@ def test_others_need_the_token(make_app: Callable[..., App]) -> None:
         ("Basic let me see", 403),
         ("Bearer let me see\u00e4", 403),
     ):
-        assert client.get("/metrics", headers={"Authorization": given}).status == status, given
+        assert client.get("/metrics", headers={"Authorization": authorization}).status == status, authorization
     assert client.get("/metrics", headers={"Authorization": "Bearer let me see", "Via": "x"}).status == 200
 
 
-def test_without_a_token_in_the_settings_an_empty_one_opens_nothing(client: Client) -> None:
+def test_an_empty_metrics_token_is_refused(client: Client) -> None:
     assert client.get("/metrics", headers={"Authorization": "Bearer "}).status == 403
 
 
-def scraped(client: Client) -> str:
+def get_metrics(client: Client) -> str:
     return client.get("/metrics", address=LOOPBACK).body.decode()
 
 
@@ -399,44 +401,42 @@ def test_calls_are_counted_by_route_status_tokens_and_refusal(client: Client, ap
     client.get("/api/v1/xbrl/companies/NONE/statements")
     client.call("HEAD", "/livez")
     client.get("/nothing/here")
-    text = scraped(client)
+    text = get_metrics(client)
 
     def requests(route: str, status: str, method: str = "GET") -> Any:
-        return value(text, "finapi_requests_total", method=method, route=route, status=status)
+        return metric_value(text, "finapi_requests_total", method=method, route=route, status=status)
 
     assert requests(statements, "404") == 1
     assert requests(statements, "401") == 1
     assert requests("/livez", "200") == 1
     assert requests("", "404", "") == 1
-    assert value(text, "finapi_tokens_charged_total") == 0
-    assert value(text, "finapi_refusals_total", code="UNAUTHORIZED", zone="xbrl") == 1
+    assert metric_value(text, "finapi_tokens_charged_total") == 0
+    assert metric_value(text, "finapi_refusals_total", code="UNAUTHORIZED", zone="xbrl") == 1
 
 
-def test_paths_that_callers_make_up_are_one_series(client: Client) -> None:
+def test_unknown_paths_are_counted_in_one_series(client: Client) -> None:
     for number in range(50):
         client.get(f"/nothing/{number}")
-    text = scraped(client)
-    assert value(text, "finapi_requests_total", method="", route="", status="404") == 50
+    text = get_metrics(client)
+    assert metric_value(text, "finapi_requests_total", method="", route="", status="404") == 50
     assert "/nothing/" not in text
 
 
-def test_the_store_and_the_queues_are_looked_up(client: Client, app: App, part: Switch) -> None:
+def test_metrics_include_the_store_and_the_queues(client: Client, app: App, part: Switch) -> None:
     with app.db.write() as tx:
         tx.insert_row("insert_mail", template="welcome", subject_id=1, now="2026-01-31T12:00:00.000Z")
         tx.run("bump_data_version")
-    text = scraped(client)
-    assert value(text, "finapi_queue_depth", queue="mail") == 1
-    assert value(text, "finapi_data_version") == 1
-    assert (value(text, "finapi_database_bytes", part="pages") or 0) > 100_000
-    assert value(text, "finapi_database_bytes", part="wal") == 0
-    assert value(text, "finapi_checks_total", service="redis", **{"class": "healthy"}) == 1
+    text = get_metrics(client)
+    assert metric_value(text, "finapi_queue_depth", queue="mail") == 1
+    assert metric_value(text, "finapi_data_version") == 1
+    assert (metric_value(text, "finapi_database_bytes", part="pages") or 0) > 100_000
+    assert metric_value(text, "finapi_database_bytes", part="wal") == 0
+    assert metric_value(text, "finapi_checks_total", service="redis", **{"class": "healthy"}) == 1
 
 
 @pytest.mark.parametrize(
     ("host", "status"),
     [("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:8000", 200), ("rebound.example.com", 403), ("", 403)],
 )
-def test_metrics_are_not_for_a_page_that_makes_its_own_name_mean_this_machine(
-    client: Client, host: str, status: int
-) -> None:
+def test_metrics_are_refused_for_foreign_host_names(client: Client, host: str, status: int) -> None:
     assert client.get("/metrics", address=LOOPBACK, headers={"Host": host}).status == status

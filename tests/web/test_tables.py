@@ -38,7 +38,7 @@ def test_ndjson_is_an_object_a_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-", "=", "-1e", "+cmd"])
-def test_a_text_that_a_spreadsheet_takes_for_a_formula_has_an_apostrophe_in_front(text: str) -> None:
+def test_a_text_that_looks_like_a_formula_is_quoted(text: str) -> None:
     rows = list(csv.reader(io.StringIO(render_csv(["a", "b"], [{"a": text, "b": f"x{text}"}]).decode(), newline="")))
     assert rows[1] == [f"'{text}", f"x{text}"]
 

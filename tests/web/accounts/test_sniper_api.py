@@ -1,4 +1,4 @@
-"""Sniper targets and webhooks through the API: names and types of ``wire.json``, refusals, and a hit end to end."""
+"""Sniper targets and webhooks through the API: members of ``wire.json``, refusals, and a hit from end to end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ WIRE = SHARED / "contract" / "wire.json"
 
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
-    made = make_app(webhook_allow=("127.0.0.0/8",), password_profile="cheap")
-    with made.db.write() as tx:
+    app = make_app(webhook_allow=("127.0.0.0/8",), password_profile="cheap")
+    with app.db.write() as tx:
         companies.upsert_name(tx, 1067983, "BERKSHIRE HATHAWAY INC", companies.FROM_SUBMISSIONS, "2026-01-01")
         companies.upsert_tickers(tx, 1067983, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
-    return made
+    return app
 
 
 @pytest.fixture
@@ -41,20 +41,20 @@ def client(app: App, user: users.NewUser) -> Client:
 
 
 @pytest.fixture
-def there() -> Iterator[Receiver]:
-    with receiver() as one:
-        yield one
+def webhook_receiver() -> Iterator[Receiver]:
+    with receiver() as running_receiver:
+        yield running_receiver
 
 
-def deliver(app: App) -> None:
+def send_deliveries(app: App) -> None:
     dispatcher = Dispatcher(app)
     dispatcher.run_until_idle(5)
     dispatcher.stop(0.0)
 
 
-def file(app: App, form: str = "8-K") -> None:
+def store_filing(app: App, form: str = "8-K") -> None:
     with app.db.write() as tx:
-        told = FilingMetadata(
+        metadata = FilingMetadata(
             "0001067983-26-000007",
             HEADER_EVIDENCE,
             [Party(1067983, PARTY_RANKS["filer"], "BERKSHIRE HATHAWAY INC")],
@@ -62,61 +62,63 @@ def file(app: App, form: str = "8-K") -> None:
             filed_at="2026-01-31",
             accepted_at="2026-01-31T11:59:30.000Z",
         )
-        filing_store.upsert(tx, told, app.clock.now())
+        filing_store.upsert(tx, metadata, app.clock.now())
 
 
-def test_from_a_target_to_a_verified_message(
-    app: App, client: Client, there: Receiver, monkeypatch: pytest.MonkeyPatch
+def test_a_target_hit_sends_a_verifiable_message(
+    app: App, client: Client, webhook_receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = client.post(TARGETS, {"ticker": "brk.b", "form_types": ["8-K"], "webhook_url": there.url})
-    assert made.status == 200
-    assert (made.json["ticker"], made.json["status"]) == ("BRK-B", "ACTIVE")
-    file(app)
-    deliver(app)
+    created = client.post(TARGETS, {"ticker": "brk.b", "form_types": ["8-K"], "webhook_url": webhook_receiver.url})
+    assert created.status == 200
+    assert (created.json["ticker"], created.json["status"]) == ("BRK-B", "ACTIVE")
+    store_filing(app)
+    send_deliveries(app)
     secret = client.get(f"{WEBHOOKS}/secret").json["secret"]
-    (received,) = there.received
+    (received,) = webhook_receiver.received
     library_at(app.clock.now(), monkeypatch)
     message = standardwebhooks.Webhook(secret).verify(received.body, received.headers)
     assert message["event_type"] == "sniper.filing_hit"
-    assert message["target_id"] == made.json["target_id"]
+    assert message["target_id"] == created.json["target_id"]
     assert message["occurred_at"] == "2026-01-31T11:59:30.000Z"
-    (listed,) = client.get(TARGETS).json["targets"]
-    assert (listed["status"], listed["resolution_reason"]) == ("STOPPED", "filing_hit")
+    (target,) = client.get(TARGETS).json["targets"]
+    assert (target["status"], target["resolution_reason"]) == ("STOPPED", "filing_hit")
     (delivery,) = client.get(f"{WEBHOOKS}/deliveries", query={"status": "delivered"}).json["deliveries"]
     assert delivery["delivery_id"] == message["delivery_id"]
 
 
 KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "timestamp": (str,), "boolean": (bool,)}
-# What has nothing to be told about is null: finapi has no such stages, or nothing was hit.
+# Members that may be null: finapi has no such stages of processing, or no filing has hit the target.
 MAY_BE_NULL = {"resolution_reason", "last_event", "filing_uuid", "holdings_count", "parsed_at", "enriched_at"}
 
 
-def agrees(value: Any, wanted: Any, place: str) -> None:
+def assert_matches_shape(value: Any, shape: Any, path: str) -> None:
     if value is None:
-        assert place.rpartition(".")[2] in MAY_BE_NULL, place
-    elif isinstance(wanted, dict):
-        for name, inner in wanted.items():
-            assert name in value, f"{place}.{name}"
-            agrees(value[name], inner, f"{place}.{name}")
-    elif isinstance(wanted, list):
+        assert path.rpartition(".")[2] in MAY_BE_NULL, path
+    elif isinstance(shape, dict):
+        for name, inner in shape.items():
+            assert name in value, f"{path}.{name}"
+            assert_matches_shape(value[name], inner, f"{path}.{name}")
+    elif isinstance(shape, list):
         for item in value:
-            agrees(item, wanted[0], place)
+            assert_matches_shape(item, shape[0], path)
     else:
-        assert isinstance(value, KINDS[wanted]), place
+        assert isinstance(value, KINDS[shape]), path
 
 
 @needs_shared
-def test_answers_have_the_members_and_types_of_the_contract(app: App, client: Client, there: Receiver) -> None:
+def test_answers_have_the_members_and_types_of_the_contract(
+    app: App, client: Client, webhook_receiver: Receiver
+) -> None:
     wire = json.loads(Path(WIRE).read_text())
     for _ in range(2):
-        made = client.post(TARGETS, {"ticker": "1067983", "webhook_url": there.url})
-        agrees(made.json, wire[f"POST {TARGETS}"]["response"], "create")
-    stopped = client.post(f"{TARGETS}/{made.json['target_id']}/stop", {})
-    agrees(stopped.json, wire[f"POST {TARGETS}/{{target_id}}/stop"]["response"], "stop")
-    file(app)
-    listed = client.get(TARGETS)
-    assert len(listed.json["targets"]) == 2
-    agrees(listed.json, wire[f"GET {TARGETS}"]["response"], "list")
+        created = client.post(TARGETS, {"ticker": "1067983", "webhook_url": webhook_receiver.url})
+        assert_matches_shape(created.json, wire[f"POST {TARGETS}"]["response"], "create")
+    stopped = client.post(f"{TARGETS}/{created.json['target_id']}/stop", {})
+    assert_matches_shape(stopped.json, wire[f"POST {TARGETS}/{{target_id}}/stop"]["response"], "stop")
+    store_filing(app)
+    targets = client.get(TARGETS)
+    assert len(targets.json["targets"]) == 2
+    assert_matches_shape(targets.json, wire[f"GET {TARGETS}"]["response"], "list")
 
 
 @pytest.mark.parametrize(
@@ -138,20 +140,20 @@ def test_answers_have_the_members_and_types_of_the_contract(app: App, client: Cl
         ({"ticker": "BRK-B", "start_time": 1700000000}, "start_time"),
     ],
 )
-def test_what_is_wrong_with_a_target_is_named(client: Client, body: dict[str, Any], param: str) -> None:
+def test_an_invalid_target_names_its_wrong_parameter(client: Client, body: dict[str, Any], param: str) -> None:
     answer = client.post(TARGETS, body)
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == param
 
 
-def test_nulls_are_as_if_they_were_not_there(client: Client) -> None:
+def test_null_members_count_as_missing(client: Client) -> None:
     body = dict.fromkeys(["duration_minutes", "start_time", "end_time", "form_types", "webhook_url"])
     answer = client.post(TARGETS, {"ticker": "BRK-B", **body})
     assert answer.status == 200
     assert answer.json["webhook_url"] is None
 
 
-def test_a_session_works_as_well_as_a_key_and_neither_is_401(app: App) -> None:
+def test_a_session_or_a_key_is_required(app: App) -> None:
     users.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
     client = Client(app)
     token = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json["token"]
@@ -164,7 +166,7 @@ def test_a_session_works_as_well_as_a_key_and_neither_is_401(app: App) -> None:
 def test_anothers_target_and_delivery_are_404(app: App, client: Client) -> None:
     other = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     target = other.post(TARGETS, {"ticker": "BRK-B", "webhook_url": "https://example.com/"}).json
-    file(app)
+    store_filing(app)
     (delivery,) = other.get(f"{WEBHOOKS}/deliveries").json["deliveries"]
     for path in (
         f"{TARGETS}/{target['target_id']}/stop",
@@ -188,17 +190,17 @@ def test_a_post_with_the_same_key_is_done_once(client: Client) -> None:
     assert client.get(TARGETS).json["meta"]["active_count"] == 1
 
 
-def test_the_same_key_for_another_target_is_a_conflict_and_no_answer_about_the_first(client: Client) -> None:
-    one, other = (client.post(TARGETS, {"ticker": "BRK-B"}).json["target_id"] for _ in range(2))
-    once = {"Idempotency-Key": "k1"}
-    stopped = client.post(f"{TARGETS}/{one}/stop", {}, headers=once)
+def test_an_idempotency_key_reused_for_another_target_conflicts(client: Client) -> None:
+    first, second = (client.post(TARGETS, {"ticker": "BRK-B"}).json["target_id"] for _ in range(2))
+    key_header = {"Idempotency-Key": "k1"}
+    stopped = client.post(f"{TARGETS}/{first}/stop", {}, headers=key_header)
     assert stopped.status == 200
-    assert client.post(f"{TARGETS}/{other}/stop", {}, headers=once).verdict[:2] == (409, "CONFLICT")
-    assert client.post(f"{TARGETS}/{one}/stop", {}, headers=once).json == stopped.json
+    assert client.post(f"{TARGETS}/{second}/stop", {}, headers=key_header).verdict[:2] == (409, "CONFLICT")
+    assert client.post(f"{TARGETS}/{first}/stop", {}, headers=key_header).json == stopped.json
     assert client.get(TARGETS).json["meta"]["active_count"] == 1
 
 
-def test_listing_is_strict_with_words_and_clamps_the_limit(client: Client) -> None:
+def test_a_list_refuses_unknown_words_and_clamps_its_limit(client: Client) -> None:
     assert client.get(TARGETS, query={"status": "RUNNING"}).verdict[:2] == (400, "INVALID_PARAM")
     assert client.get(TARGETS, query={"offset": "-1"}).verdict[:2] == (400, "INVALID_PARAM")
     assert client.get(TARGETS, query={"ticker": "NOSUCH"}).verdict[:2] == (404, "UNKNOWN_TICKER")
@@ -209,20 +211,20 @@ def test_listing_is_strict_with_words_and_clamps_the_limit(client: Client) -> No
 
 
 def test_a_test_event_goes_to_the_url_or_to_the_account(
-    app: App, user: users.NewUser, client: Client, there: Receiver
+    app: App, user: users.NewUser, client: Client, webhook_receiver: Receiver
 ) -> None:
     assert client.post(f"{WEBHOOKS}/test", {}).verdict[:2] == (400, "INVALID_PARAM")
     refused = client.post(f"{WEBHOOKS}/test", {"url": "https://169.254.169.254/"})
     assert refused.verdict == (400, "INVALID_PARAM", "url: the address may not be used: metadata.")
-    assert client.post(f"{WEBHOOKS}/test", {"url": there.url}).json["status"] == "pending"
-    users.update(app, user.id, {"webhook_url": there.url + "/account"}, NOW)
-    made = client.post(f"{WEBHOOKS}/test", {}).json
-    assert (made["event_type"], made["url"]) == ("finapi.test", there.url + "/account")
-    deliver(app)
-    assert sorted(received.line.split()[1] for received in there.received) == ["/hook", "/hook/account"]
-    again = client.post(f"{WEBHOOKS}/deliveries/{made['delivery_id']}/redeliver", {})
-    assert (again.status, again.json["delivery_id"], again.json["status"]) == (200, made["delivery_id"], "pending")
-    assert client.post(f"{WEBHOOKS}/deliveries/{made['delivery_id']}/redeliver", {}).status == 409
+    assert client.post(f"{WEBHOOKS}/test", {"url": webhook_receiver.url}).json["status"] == "pending"
+    users.update(app, user.id, {"webhook_url": webhook_receiver.url + "/account"}, NOW)
+    delivery = client.post(f"{WEBHOOKS}/test", {}).json
+    assert (delivery["event_type"], delivery["url"]) == ("finapi.test", webhook_receiver.url + "/account")
+    send_deliveries(app)
+    assert sorted(received.line.split()[1] for received in webhook_receiver.received) == ["/hook", "/hook/account"]
+    again = client.post(f"{WEBHOOKS}/deliveries/{delivery['delivery_id']}/redeliver", {})
+    assert (again.status, again.json["delivery_id"], again.json["status"]) == (200, delivery["delivery_id"], "pending")
+    assert client.post(f"{WEBHOOKS}/deliveries/{delivery['delivery_id']}/redeliver", {}).status == 409
 
 
 def test_the_secret_is_shown_and_rotated(client: Client, clock: FixedClock) -> None:
@@ -235,21 +237,21 @@ def test_the_secret_is_shown_and_rotated(client: Client, clock: FixedClock) -> N
     assert client.get(f"{WEBHOOKS}/secret").json["previous_secret"] is None
 
 
-def test_an_answer_that_holds_a_secret_is_not_kept(app: App, client: Client) -> None:
+def test_an_answer_with_a_secret_is_not_stored(app: App, client: Client) -> None:
     first, again = (client.post(f"{WEBHOOKS}/secret/rotate", {}, headers={"Idempotency-Key": "k1"}) for _ in range(2))
     assert again.json["previous_secret"] == first.json["secret"]
     with app.db.read() as tx:
         assert first.json["secret"] not in "\n".join(tx._connection.iterdump())
 
 
-def test_nothing_here_costs_tokens(app: App, user: users.NewUser, client: Client) -> None:
+def test_sniper_and_webhook_calls_cost_no_tokens(app: App, user: users.NewUser, client: Client) -> None:
     client.post(TARGETS, {"ticker": "BRK-B"})
     client.get(f"{WEBHOOKS}/deliveries")
     with app.db.read() as tx:
         assert ledger_sum(tx, user.id) == app.config.pro_tokens
 
 
-def test_an_account_takes_no_receiver_that_nothing_would_be_sent_to(app: App) -> None:
+def test_an_account_refuses_an_unreachable_receiver(app: App) -> None:
     users.create(app, "eve@example.com", "free", NOW, password=PASSWORD)
     client = Client(app)
     session = client.post("/api/v1/auth/login", {"email": "eve@example.com", "password": PASSWORD}).json["token"]

@@ -1,4 +1,4 @@
-"""An account that someone registered with another person's address, and what its owner gets back by a reset."""
+"""Accounts registered with another person's address, and the reset that returns them to the owner of the address."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def get_secret(client: Client, session: str) -> dict[str, Any]:
 
 
 class Page(HTMLParser):
-    """The inputs of a page by their names, and all of its text."""
+    """The inputs of an HTML page by their names, and its complete text."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def open_page(client: Client, token: str) -> Page:
     return Page(client.get("/reset-password", query={"token": token}))
 
 
-# ---- what a reset replaces
+# ---- replaced credentials
 
 
 def test_a_reset_alone_keeps_key_secret_receiver_and_targets(client: Client) -> None:
@@ -115,8 +115,8 @@ def test_a_reset_alone_keeps_key_secret_receiver_and_targets(client: Client) -> 
     after = login(client, password=NEW).json
     assert (after["user"]["api_key"], after["user"]["webhook_url"]) == (key, EVIL)
     assert get_secret(client, after["token"]) == secret
-    (listed,) = client.get(TARGETS, session=after["token"]).json["targets"]
-    assert (listed["target_id"], listed["status"]) == (target["target_id"], "ACTIVE")
+    (stored_target,) = client.get(TARGETS, session=after["token"]).json["targets"]
+    assert (stored_target["target_id"], stored_target["status"]) == (target["target_id"], "ACTIVE")
     assert status_by_key(client, key) == 200
 
 
@@ -124,7 +124,7 @@ def test_replaced_credentials_end_the_old_key_and_the_old_secret(client: Client)
     sign_up(client)
     session = session_of(client)
     key, secret = get_key(client, session), get_secret(client, session)
-    # The key is known to every cache.
+    # Each cache has the key.
     assert status_by_key(client, key) == 200
     answer = reset(client, replace_credentials=True)
     assert (answer.status, answer.json["message"]) == (
@@ -156,13 +156,13 @@ def test_messages_carry_the_new_signature_alone(
     sign_up(client)
     session = session_of(client)
     old = get_secret(client, session)["secret"]
-    with receiver() as there:
-        client.put(USER, {"webhook_url": there.url}, session=session)
+    with receiver() as webhook_receiver:
+        client.put(USER, {"webhook_url": webhook_receiver.url}, session=session)
         reset(client, replace_credentials=True)
         session = login(client, password=NEW).json["token"]
         assert client.post(f"{WEBHOOKS}/test", {}, session=session).status == 200
         dispatcher.run_until_idle(5)
-    (message,) = there.received
+    (message,) = webhook_receiver.received
     library_at(clock.now(), monkeypatch)
     standardwebhooks.Webhook(get_secret(client, session)["secret"]).verify(message.body, message.headers)
     with pytest.raises(standardwebhooks.WebhookVerificationError):
@@ -177,15 +177,17 @@ def test_an_account_without_a_webhook_secret_gets_none(client: Client, app: App)
         assert not webhooks.has_secret(tx, 1)
 
 
-def test_deliveries_held_for_want_of_a_secret_go_out_with_the_new_one(client: Client, app: App) -> None:
+def test_deliveries_without_a_secret_are_sent_with_the_new_one(client: Client, app: App) -> None:
     sign_up(client)
     session = session_of(client)
     get_secret(client, session)
     client.put(USER, {"webhook_url": "https://example.com/hook"}, session=session)
     client.post(f"{WEBHOOKS}/test", {}, session=session)
     with app.accounts.write() as tx:
-        held = tx.run("hold_deliveries", user_id=1, until=iso(NOW + timedelta(minutes=5)), now=iso(NOW), reason="held")
-    assert held == 1
+        held_count = tx.run(
+            "hold_deliveries", user_id=1, until=iso(NOW + timedelta(minutes=5)), now=iso(NOW), reason="held"
+        )
+    assert held_count == 1
     reset(client, replace_credentials=True)
     session = login(client, password=NEW).json["token"]
     (delivery,) = client.get(f"{WEBHOOKS}/deliveries", session=session).json["deliveries"]
@@ -219,7 +221,7 @@ def test_a_refused_reset_replaces_nothing(client: Client) -> None:
     assert status_by_key(client, key) == 200
 
 
-# ---- what an attacker may have left
+# ---- leftovers of an attacker
 
 
 def test_removed_receivers_get_nothing_that_still_waits(
@@ -295,7 +297,7 @@ def test_a_window_that_has_just_ended_is_reported_to_nobody(app: App, user: Any)
 # ---- the page
 
 
-def test_the_first_reset_after_registration_offers_new_credentials(client: Client) -> None:
+def test_the_first_reset_of_an_account_offers_new_credentials(client: Client) -> None:
     register(client)
     page = open_page(client, request_reset(client))
     assert page.is_ticked("replace_credentials")
@@ -306,7 +308,7 @@ def test_the_first_reset_after_registration_offers_new_credentials(client: Clien
     assert not open_page(client, request_reset(client)).is_ticked("replace_credentials")
 
 
-def test_an_account_of_the_operator_does_not_lose_its_key_unasked(client: Client, app: App) -> None:
+def test_an_operators_account_keeps_its_key_by_default(client: Client, app: App) -> None:
     users.create(app, ANN, "pro", NOW)
     assert not open_page(client, request_reset(client)).is_ticked("replace_credentials")
 

@@ -1,4 +1,4 @@
-"""What forms say in an unusual way: titles in the remarks, slips, classes, booleans, forms of no filing."""
+"""Unusual ownership forms: titles in the remarks, impossible amounts, share classes, and unticked boxes."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ def api(make_app: Callable[..., App]) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def put(api: Client, *documents: bytes, filed: str | None = FILED, accession: str = "0001234567-26-{:06}") -> None:
+def store_forms(
+    api: Client, *documents: bytes, filed: str | None = FILED, accession: str = "0001234567-26-{:06}"
+) -> None:
     for number, data in enumerate(documents, 1):
         filing = FilingMetadata(accession.format(number), DOCUMENT_EVIDENCE, filed_at=filed)
         with api.app.db.write() as tx:
             insider_store.upsert_form(tx, ownership_forms.parse(data, "form.xml"), filing, NOW)
 
 
-def get(api: Client, path: str, **query: Any) -> Any:
+def get_json(api: Client, path: str, **query: Any) -> Any:
     answer = api.get(INSIDERS + path, query=query)
     assert answer.status == 200, answer.json
     return answer.json
 
 
 def only(api: Client, **query: Any) -> Any:
-    (row,) = get(api, "/transactions/latest", filed_at_days=3650, **query)["data"]
+    (row,) = get_json(api, "/transactions/latest", filed_at_days=3650, **query)["data"]
     return row
 
 
 @pytest.mark.parametrize(
-    ("title", "remarks", "told", "standard"),
+    ("title", "remarks", "expected_title", "standard"),
     [
         ("See Remarks", "Executive Vice President and Chief Financial Officer.", "EVP", "Chief Financial Officer"),
         ("(see remarks below)", "Officer Title: SVP, Sales; and more.", "SVP, Sales", "Senior Vice President"),
@@ -55,56 +57,58 @@ def only(api: Client, **query: Any) -> Any:
     ],
 )
 def test_a_title_that_refers_to_the_remarks_is_read_there(
-    api: Client, title: str, remarks: str, told: str, standard: str
+    api: Client, title: str, remarks: str, expected_title: str, standard: str
 ) -> None:
-    put(api, form(transaction(), owners=(owner(title=title),), remarks=remarks))
+    store_forms(api, form(transaction(), owners=(owner(title=title),), remarks=remarks))
     row = only(api)
-    told = "Executive Vice President and Chief Financial Officer" if told == "EVP" else told
-    assert (row["insider_title"], row["officer_title_standardized"]) == (told, standard)
+    expected_title = (
+        "Executive Vice President and Chief Financial Officer" if expected_title == "EVP" else expected_title
+    )
+    assert (row["insider_title"], row["officer_title_standardized"]) == (expected_title, standard)
     assert row["is_c_suite"] is (standard == "Chief Financial Officer")
 
 
-def test_amounts_below_zero_and_days_after_the_filing_are_marked_and_count_nowhere(api: Client) -> None:
-    put(
+def test_impossible_amounts_and_dates_are_marked_and_not_counted(api: Client) -> None:
+    store_forms(
         api,
         form(transaction("P", "-100", "10", date="2026-01-20"), period="2026-01-20"),
         form(transaction("P", "100", "10", date="3025-01-20"), period="2026-01-20"),
     )
-    later, negative = get(api, "/transactions/latest", filed_at_days=3650)["data"]
+    later, negative = get_json(api, "/transactions/latest", filed_at_days=3650)["data"]
     assert (later["transaction_date"], later["marks"]["transaction_date"]["reason"]) == (None, "out_of_range")
     assert (negative["shares"], negative["marks"]["shares"]["reason"]) == (None, "negative")
     assert negative["marks"]["transaction_value"]["reason"] == "shares_missing"
-    summary = get(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]
+    summary = get_json(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]
     assert summary["total_buy_value"] == 1000
-    # The form's own view says what was filed.
-    shown = get(api, "/filings/0001234567-26-000001")["data"]["nonDerivativeTable"]["transactions"][0]
-    assert shown["transactionAmounts"]["transactionShares"]["value"] == -100
+    # The view of the form shows the filed values.
+    filed_transaction = get_json(api, "/filings/0001234567-26-000001")["data"]["nonDerivativeTable"]["transactions"][0]
+    assert filed_transaction["transactionAmounts"]["transactionShares"]["value"] == -100
 
 
 def test_sums_are_of_exact_values(api: Client) -> None:
     rows = [transaction("P", "1", price, date="2026-01-20") for price in ("10.40", "20.40", "30.40")]
-    put(api, form(*rows, period="2026-01-20"))
-    assert get(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]["total_buy_value"] == 61
-    values = [row["transaction_value"] for row in get(api, "/transactions/latest", filed_at_days=3650)["data"]]
+    store_forms(api, form(*rows, period="2026-01-20"))
+    assert get_json(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]["total_buy_value"] == 61
+    values = [row["transaction_value"] for row in get_json(api, "/transactions/latest", filed_at_days=3650)["data"]]
     assert sum(values) == 60
-    assert get(api, f"/insider/{ANN[0]}")["total_buy_value_365d"] == 61
+    assert get_json(api, f"/insider/{ANN[0]}")["total_buy_value_365d"] == 61
 
 
 def test_shares_of_different_classes_are_not_added(api: Client) -> None:
-    put(api, form(transaction(after="1100"), holding("500"), holding("70", title="Series A Preferred")))
-    summary = get(api, f"/holdings/by-insider/{ANN[0]}")["meta"]["ownership_summary"][ISSUER]
+    store_forms(api, form(transaction(after="1100"), holding("500"), holding("70", title="Series A Preferred")))
+    summary = get_json(api, f"/holdings/by-insider/{ANN[0]}")["meta"]["ownership_summary"][ISSUER]
     assert [summary[name] for name in ("total_shares_direct", "total_shares_indirect", "total_beneficial")] == [
         None
     ] * 3
-    assert [(one["security_title"], one["total_beneficial"]) for one in summary["classes"]] == [
+    assert [(share_class["security_title"], share_class["total_beneficial"]) for share_class in summary["classes"]] == [
         ("Common Stock", 1600),
         ("Series A Preferred", 70),
     ]
-    assert get(api, "/holdings/by-ticker/BRK-B")["meta"]["summary"]["total_shares_direct"] is None
+    assert get_json(api, "/holdings/by-ticker/BRK-B")["meta"]["summary"]["total_shares_direct"] is None
 
 
-def test_a_role_is_current_for_two_years_unless_the_form_tells_of_its_end(api: Client) -> None:
-    put(
+def test_a_role_is_current_for_two_years_or_until_its_stated_end(api: Client) -> None:
+    store_forms(
         api,
         form(transaction(date="2015-03-02"), period="2015-03-02", issuer=("0000000007", "Old Corp", "OLD")),
         form(transaction(date="2026-01-20"), period="2026-01-20", issuer=("0000000008", "New Corp", "NEW")),
@@ -115,15 +119,15 @@ def test_a_role_is_current_for_two_years_unless_the_form_tells_of_its_end(api: C
             extra="<notSubjectToSection16>1</notSubjectToSection16>",
         ),
     )
-    told = get(api, f"/insider/{ANN[0]}")
-    assert [one["company"] for one in told["current_roles"]] == ["New Corp"]
-    assert sorted(one["company"] for one in told["former_roles"]) == ["Left Corp", "Old Corp"]
+    insider = get_json(api, f"/insider/{ANN[0]}")
+    assert [role["company"] for role in insider["current_roles"]] == ["New Corp"]
+    assert sorted(role["company"] for role in insider["former_roles"]) == ["Left Corp", "Old Corp"]
 
 
-def test_a_relationship_that_is_not_ticked_is_false_in_the_form_as_in_the_lists(api: Client) -> None:
-    put(api, form(transaction(), owners=(owner(BEN, flags="director"),)))
-    (shown,) = get(api, "/filings/0001234567-26-000001")["data"]["reportingOwners"]
-    assert shown["relationship"] == {
+def test_an_unticked_relationship_is_false_in_forms_and_lists(api: Client) -> None:
+    store_forms(api, form(transaction(), owners=(owner(BEN, flags="director"),)))
+    (reporting_owner,) = get_json(api, "/filings/0001234567-26-000001")["data"]["reportingOwners"]
+    assert reporting_owner["relationship"] == {
         "isOfficer": False,
         "officerTitle": None,
         "isDirector": True,
@@ -134,17 +138,17 @@ def test_a_relationship_that_is_not_ticked_is_false_in_the_form_as_in_the_lists(
     assert only(api)["is_officer"] is False
 
 
-def test_sql_tells_the_transactions_and_tickers_of_the_lists(api: Client) -> None:
-    put(api, form(transaction("P", "5", "2"), issuer=("0000000007", "Letters Inc", "LTRC")))
-    put(api, form(transaction("S", "7", "3")), filed=None, accession="unfiled-00000000000000{:02}")
+def test_sql_returns_the_transactions_and_tickers_of_the_lists(api: Client) -> None:
+    store_forms(api, form(transaction("P", "5", "2"), issuer=("0000000007", "Letters Inc", "LTRC")))
+    store_forms(api, form(transaction("S", "7", "3")), filed=None, accession="unfiled-00000000000000{:02}")
     with api.app.db.write() as tx:
         companies.upsert_tickers(tx, 7, [("LTRL", None), ("LTRC", None)], companies.FROM_LIST)
         tx.run("bump_data_version")
-    listed = get(api, "/transactions/latest", filed_at_days=3650, limit=10)["data"]
-    listed += get(api, "/transactions/by-ticker/BRK-B")["data"]
+    listed_rows = get_json(api, "/transactions/latest", filed_at_days=3650, limit=10)["data"]
+    listed_rows += get_json(api, "/transactions/by-ticker/BRK-B")["data"]
     query = "SELECT symbol, shares, accession_number FROM insider_transaction ORDER BY shares"
-    told = api.post("/api/v1/sql-proxy", {"query": query})
-    assert told.status == 200, told.json
-    rows = [(row["symbol"], row["shares"], row["accession_number"]) for row in told.json["data"]]
-    assert rows == [(row["ticker"], row["shares"], row["accession_number"]) for row in listed]
+    answer = api.post("/api/v1/sql-proxy", {"query": query})
+    assert answer.status == 200, answer.json
+    rows = [(row["symbol"], row["shares"], row["accession_number"]) for row in answer.json["data"]]
+    assert rows == [(row["ticker"], row["shares"], row["accession_number"]) for row in listed_rows]
     assert [row[0] for row in rows] == ["LTRL", "BRK-B"]
