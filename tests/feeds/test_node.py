@@ -114,7 +114,7 @@ def test_two_hundred_of_two_hundred_connections_are_upgraded_in_a_browser(
     pytest.importorskip("selenium")
     tell(service.app, 30, type="13f_filing")
     script = (modules / "socket.io-client" / "dist" / "socket.io.min.js").read_text() + UPGRADES.read_text()
-    with pages.target() as port, pages.browser(tmp_path) as chromium:
+    with pages.watched_target() as port, pages.browser(tmp_path) as chromium:
         chromium.open(f"http://127.0.0.1:{port}/")  # a page of another origin
         chromium.driver.set_script_timeout(60)
         said = chromium.driver.execute_async_script(

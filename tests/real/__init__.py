@@ -1,4 +1,7 @@
-"""Tests on the SEC's own documents (../shared/edgar): filings are ingested and asked for through the API."""
+"""Helpers of the tests on the SEC's own documents (../shared/edgar).
+
+The filings are ingested and requested through the API.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ PERIOD_END = "http://www.xbrl.org/2003/role/periodEndLabel"
 
 @dataclass
 class Service:
-    """A service that holds filings; ``accessions`` are by the name of the filing's folder."""
+    """A service with ingested filings; ``accessions`` maps folder names to accession numbers."""
 
     app: App
     client: Client
@@ -48,7 +51,7 @@ class Service:
     _answers: dict[tuple[str, bool], JSON] = field(default_factory=dict)
 
     def statements(self, folder: str, *, dimensioned: bool = False) -> dict[str, JSON]:
-        """The statements of a filing by kind, as served; each question is asked once."""
+        """Return the served statements of a filing by kind; each request is sent once."""
         key = (folder, dimensioned)
         if key not in self._answers:
             path = f"/api/v1/xbrl/filing/{self.accessions[folder]}/statements"
@@ -60,7 +63,7 @@ class Service:
 
 @contextmanager
 def service(*folders: str) -> Iterator[Service]:
-    """A service that has ingested these folders of ../shared/edgar/xbrl, with a caller on the plan pro."""
+    """Yield a service that has ingested folders of ../shared/edgar/xbrl, with a caller on the plan pro."""
     numbers = itertools.count(1)
     app = apps.create_in_memory(
         Config(), FixedClock(NOW), new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
@@ -82,7 +85,7 @@ def service(*folders: str) -> Iterator[Service]:
 
 
 class Cell(NamedTuple):
-    """A value that is served, and where: its row's place, and the period of the fact itself."""
+    """A served value with the number of its row and the period of its fact."""
 
     row: int
     concept: str
@@ -96,15 +99,15 @@ class Cell(NamedTuple):
     status: str | None
 
     @property
-    def shown(self) -> Decimal:
-        """The number with the sign in which the filing prints it."""
+    def printed_value(self) -> Decimal:
+        """Return the number with the sign that the filing prints."""
         assert self.value is not None
         return -Decimal(self.value) if self.negated else Decimal(self.value)
 
 
-def cells(statement: JSON) -> Iterator[Cell]:
-    """Every cell of a statement, by row and column; an instant in a duration column has its own day."""
-    for place, row in enumerate(statement["rows"]):
+def iter_cells(statement: JSON) -> Iterator[Cell]:
+    """Yield every cell of a statement by row and column; an instant in a duration column has its own day."""
+    for row_number, row in enumerate(statement["rows"]):
         if row["abstract"]:
             continue
         marks = [mark and mark["status"] for mark in row["marks"]]
@@ -116,7 +119,7 @@ def cells(statement: JSON) -> Iterator[Cell]:
             elif row["preferred_label"] == PERIOD_END:
                 start = None
             yield Cell(
-                place,
+                row_number,
                 row["concept"],
                 row["label"],
                 row["negated"],
@@ -129,13 +132,13 @@ def cells(statement: JSON) -> Iterator[Cell]:
             )
 
 
-def items(statement: JSON) -> list[JSON]:
-    """The rows that can hold values."""
+def value_rows(statement: JSON) -> list[JSON]:
+    """Return the rows that can contain values."""
     return [row for row in statement["rows"] if not row["abstract"]]
 
 
-def periods(statement: JSON) -> list[tuple[str | None, str]]:
-    """The periods of the columns without dimensions, in order."""
+def column_periods(statement: JSON) -> list[tuple[str | None, str]]:
+    """Return the periods of the columns without dimensions, in order."""
     return [(column["start_date"], column["end_date"]) for column in statement["columns"] if column["dims"] is None]
 
 
@@ -143,7 +146,7 @@ def day_before(day: str) -> str:
     return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
 
 
-def one(found: Iterable[Any]) -> Any:
-    """The only element."""
-    (only,) = found
-    return only
+def get_only(elements: Iterable[Any]) -> Any:
+    """Return the only element."""
+    (element,) = elements
+    return element

@@ -1,4 +1,4 @@
-"""Backups of a server under load, restored a day later; and what kills of backup and restore leave."""
+"""Backups of a server under load, restored a day run_ahead, and backups and restores that are killed."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def later(
+def run_ahead(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loggers: None
 ) -> Callable[[timedelta], Run]:
-    """Makes what runs a command with a clock that is ahead, and returns the JSON that it prints."""
+    """Return a factory of functions that run a command with the clock ahead and return its JSON."""
     now = SystemClock.now
 
-    def make(ahead: timedelta) -> Run:
+    def make_run(ahead: timedelta) -> Run:
         def run(*words: object) -> Any:
             with monkeypatch.context() as patch:
                 patch.setattr(SystemClock, "now", lambda self: now(self) + ahead)
@@ -51,12 +51,12 @@ def later(
 
         return run
 
-    return make
+    return make_run
 
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
-    """A data directory with a filing."""
+    """Return a data directory with one filing."""
     write(tmp_path / "in" / accession(1), filing())
     assert finapi("ingest", tmp_path / "in", "--data-dir", tmp_path / "data").status == 0
     return tmp_path / "data"
@@ -64,7 +64,7 @@ def data_dir(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def load(running: Running, key: str) -> Iterator[None]:
-    """Call without a pause from four connections until the block ends or the server is gone."""
+    """Send calls from four connections without a pause until the block ends or the server stops."""
     ended = threading.Event()
 
     def call() -> None:
@@ -85,71 +85,71 @@ def load(running: Running, key: str) -> Iterator[None]:
             thread.join()
 
 
-def tokens(data_dir: Path) -> int:
+def read_balance(data_dir: Path) -> int:
     with contextlib.closing(sqlite3.connect(data_dir / "finapi.db")) as database:
         (row,) = database.execute("SELECT total_limit_api - reach_limit_api FROM userplans")
     return int(row[0])
 
 
-def test_every_backup_made_under_load_is_restored_a_day_later(
-    data_dir: Path, tmp_path: Path, later: Callable[[timedelta], Run]
+def test_a_backup_under_load_can_be_restored_a_day_later(
+    data_dir: Path, tmp_path: Path, run_ahead: Callable[[timedelta], Run]
 ) -> None:
     data = ("--data-dir", data_dir)
     key = finapi("user", "add", EMAIL, "--plan", "yearly", "--json", *data).json["api_key"]
     files = [tmp_path / f"{number}-with-secrets.db" for number in range(BACKUPS)]
     with process.serve(data_dir, "--xbrl-burst", 10**6, "--log-level", "warning") as running, load(running, key):
-        made = [finapi("backup", file, "--with-secrets", "--json", *data).json for file in files]
+        backups = [finapi("backup", file, "--with-secrets", "--json", *data).json for file in files]
         assert finapi("check", *data).status == 0
         running.send(signal.SIGKILL)
         running.wait()
-    run = later(timedelta(days=1))
-    # What the kill left is no error, and can be backed up.
+    run = run_ahead(timedelta(days=1))
+    # The state after the kill has no errors and can be backed up.
     assert run("check", *data)["problems"] == []
     files.append(tmp_path / "left-with-secrets.db")
-    made.append(run("backup", files[-1], "--with-secrets", *data))
-    for file, backup in zip(files, made, strict=True):
-        place = tmp_path / f"of-{file.stem}"
+    backups.append(run("backup", files[-1], "--with-secrets", *data))
+    for file, backup in zip(files, backups, strict=True):
+        restored_dir = tmp_path / f"of-{file.stem}"
         assert run("check", "--file", file, *data)["problems"] == []
-        report = run("restore", file, "--data-dir", place)
+        report = run("restore", file, "--data-dir", restored_dir)
         assert report["refunded"] == backup["open_debits"]
         assert {call["account"] for call in report["refunded"]["calls"]} <= {EMAIL}
         with contextlib.closing(sqlite3.connect(file)) as database:
             ((debits,),) = database.execute("SELECT coalesce(-sum(delta), 0) FROM ledger WHERE open = 1")
             ((before,),) = database.execute("SELECT total_limit_api - reach_limit_api FROM userplans")
-        assert debits == report["refunded"]["tokens"]
-        assert tokens(place) == before + debits
-        check_accounts(place)
-        checked = run("check", "--data-dir", place)
+        assert debits == report["refunded"]["read_balance"]
+        assert read_balance(restored_dir) == before + debits
+        check_accounts(restored_dir)
+        checked = run("check", "--data-dir", restored_dir)
         assert (checked["problems"], checked["open_debits"]["count"]) == ([], 0)
-    assert sum(backup["open_debits"]["count"] for backup in made) > 0, "no call was under way"
-    with process.serve(place) as running:
+    assert sum(backup["open_debits"]["count"] for backup in backups) > 0, "no call was under way"
+    with process.serve(restored_dir) as running:
         assert running.get(f"/api/v1/xbrl/companies/{CIK}/statements", key).status == 200
 
 
-def test_killed_restores_and_backups_leave_nothing_after_the_next(data_dir: Path, tmp_path: Path) -> None:
+def test_the_next_run_cleans_up_after_killed_restores_and_backups(data_dir: Path, tmp_path: Path) -> None:
     data = ("--data-dir", data_dir)
     shelf = tmp_path / "shelf"
     shelf.mkdir()
     good = tmp_path / "good.db"
     assert finapi("backup", good, *data).status == 0
-    left = set()
-    for words, place in ((("restore", good), data_dir), (("backup", shelf), shelf)):
+    interrupted_verbs = set()
+    for words, directory in ((("restore", good), data_dir), (("backup", shelf), shelf)):
         for step in range(1, 3 * KILLS, 3):
-            command = [sys.executable, "-c", DIE, str(step), str(place), "run.py"]
+            command = [sys.executable, "-c", DIE, str(step), str(directory), "run.py"]
             with process.child(*words, *data, command=command) as dying:
                 dying.communicate(timeout=process.SECONDS)
-            left |= {path.name.split("-")[1] for path in place.glob(".finapi-*")}
-            assert len(list(place.glob(".finapi-*"))) <= 1
-            # A kill may come when everything is done.
+            interrupted_verbs |= {path.name.split("-")[1] for path in directory.glob(".finapi-*")}
+            assert len(list(directory.glob(".finapi-*"))) <= 1
+            # A kill may come after the work is done.
             for file in (*data_dir.glob("finapi.db.before-*"), *shelf.glob("finapi-*.db")):
                 file.unlink()
         assert finapi(*words, *data).status == 0
-        assert list(place.glob(".finapi-*")) == []
-    assert left == {"restore", "backup"}
+        assert list(directory.glob(".finapi-*")) == []
+    assert interrupted_verbs == {"restore", "backup"}
     assert finapi("check", *data).status == 0
 
 
-def test_backups_that_are_killed_while_a_server_runs_are_swept_by_the_next(data_dir: Path, tmp_path: Path) -> None:
+def test_the_next_backup_removes_killed_ones_beside_a_server(data_dir: Path, tmp_path: Path) -> None:
     data = ("--data-dir", data_dir)
     shelf = tmp_path / "shelf"
     shelf.mkdir()

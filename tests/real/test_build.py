@@ -1,4 +1,4 @@
-"""A wheel with its bill of materials, made by the one command; slow, and needs what ``.ci/tools`` installs."""
+"""The build of a wheel with its bill of materials; slow, and needs the tools of ``.ci/tools``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ pytestmark = [
 ]
 
 
-def test_a_wheel_lies_beside_a_bill_of_what_it_needs(tmp_path: Path) -> None:
-    made = subprocess.run([locked.ROOT / ".ci" / "build", tmp_path], capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
+def test_the_build_writes_a_wheel_and_its_bill_of_materials(tmp_path: Path) -> None:
+    build = subprocess.run([locked.ROOT / ".ci" / "build", tmp_path], capture_output=True, text=True, check=False)
+    assert build.returncode == 0, build.stderr
     (bill,) = tmp_path.glob("*.cdx.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"finapi-{__version__}-py3-none-any.whl",
         f"finapi-{__version__}.cdx.json",
     ]
-    said = json.loads(bill.read_text())
-    assert said["bomFormat"] == "CycloneDX"
+    contents = json.loads(bill.read_text())
+    assert contents["bomFormat"] == "CycloneDX"
     pins = locked.run_time(locked.pins(locked.LOCK.read_text()))
     expected = {name: pin.version for name, pin in pins.items()} | {"finapi": __version__}
-    assert {one["name"].lower().replace("_", "-"): one["version"] for one in said["components"]} == expected
-    assert all(one["licenses"] for one in said["components"])
+    assert {
+        component["name"].lower().replace("_", "-"): component["version"] for component in contents["components"]
+    } == expected
+    assert all(component["licenses"] for component in contents["components"])

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was done stays, what was half done is gone, and nobody pays for it."""
+"""kill -9 at any moment: finished work stays, unfinished work is gone, and no user pays for it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 SEED = 20260131
 KILLS = int(os.environ.get("KILLS", "25"))  # KILLS=100 by hand
 FILINGS = 150
-EXTRA = 40  # facts of a filing beside its nine
+EXTRA = 40  # facts of a filing in addition to its nine
 COST = 25
 
-# What every stored filing of filing(extra=EXTRA) has, table by table.
+# Rows of every stored filing of filing(extra=EXTRA), table by table.
 PARTS = {
     "fact_sets": ("report_id", 1),
     "facts": ("fact_set_id", 9 + EXTRA),
@@ -45,8 +45,8 @@ PARTS = {
     "sums": ("section_id", 2),
 }
 
-# Runs the command behind its arguments, but dies right before the n-th time that it opens, makes, renames or
-# removes something in the directory, or writes to a file that it has just made there.
+# Runs the command given after its own arguments, but dies right before the n-th time that it opens, creates,
+# renames or removes a file in the directory, or writes to a file that it has just created there.
 DIE = """
 import os, runpy, signal, sys
 n, directory = int(sys.argv[1]), sys.argv[2]
@@ -73,7 +73,7 @@ def query(data_dir: Path, sql: str) -> list[Any]:
 
 
 def check_accounts(data_dir: Path) -> None:
-    """Every balance is the sum of its ledger, and nothing is open."""
+    """Assert that every balance is the sum of its ledger and no debit is open."""
     assert query(data_dir, "SELECT * FROM ledger WHERE open = 1") == []
     wrong = query(
         data_dir,
@@ -85,7 +85,7 @@ def check_accounts(data_dir: Path) -> None:
 
 
 def check_filings(data_dir: Path) -> set[str]:
-    """Every filing that is there is whole; their accession numbers."""
+    """Assert that every stored filing is complete. Return their accession numbers."""
     stored = dict(query(data_dir, "SELECT reports.id, accession FROM reports JOIN filings ON filings.id = filing_id"))
     assert len(set(stored.values())) == len(stored)
     assert query(data_dir, "SELECT count(*) FROM filings") == [(len(stored),)]
@@ -102,42 +102,42 @@ def check_filings(data_dir: Path) -> set[str]:
 
 
 def start_again(data_dir: Path) -> None:
-    """The next start: what it has to put in order, and what must then be so."""
+    """Open the application as the next start does, and assert that it has put everything in order."""
     with open_app(Config(data_dir=data_dir)) as app:
         assert app.db.list_integrity_errors() == []
     check_accounts(data_dir)
 
 
-def everything(data_dir: Path) -> bytes:
-    """Everything that is stored of filings, as one comparable value."""
+def dump_filings(data_dir: Path) -> bytes:
+    """Return everything that is stored of filings as bytes that can be compared."""
     with open_app(Config(data_dir=data_dir)) as app, app.db.read() as tx:
         return packs.dump(tx, XBRL)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Many small filings."""
-    place = tmp_path_factory.mktemp("filings")
+    """Return a directory with many small filings."""
+    directory = tmp_path_factory.mktemp("filings")
     for number in range(1, FILINGS + 1):
         documents = filing(cik=CIK - number % 7, year=1900 + number, revenue=number * 1000, extra=EXTRA)
-        write(place / accession(number), documents)
-    return place
+        write(directory / accession(number), documents)
+    return directory
 
 
 @pytest.fixture(scope="module")
-def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
-    """What an ingest that nobody kills stores, and the seconds that it takes."""
-    data_dir = tmp_path_factory.mktemp("whole") / "data"
+def complete_ingest(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, float]:
+    """Return the dump after an uninterrupted ingest, and the seconds that it takes."""
+    data_dir = tmp_path_factory.mktemp("complete") / "data"
     started = time.monotonic()
     done = finapi("ingest", folder, "--data-dir", data_dir)
-    took = time.monotonic() - started
+    duration_seconds = time.monotonic() - started
     assert done.status == 0
     assert check_filings(data_dir) == {accession(number) for number in range(1, FILINGS + 1)}
-    return everything(data_dir), took
+    return dump_filings(data_dir), duration_seconds
 
 
-def killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[str]]:
-    """Ingest, but not for longer than ``delay``; the exit status and the filings that were reported."""
+def run_killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[str]]:
+    """Ingest for at most ``delay`` seconds. Return the exit status and the reported filings."""
     with process.child("ingest", folder, "--data-dir", data_dir) as running:
         timer = threading.Timer(delay, running.kill)
         timer.start()
@@ -149,18 +149,18 @@ def killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[
     return running.returncode, {number.rstrip(":") for number in reported}
 
 
-def test_an_ingest_killed_at_any_moment_keeps_whole_filings_and_can_be_repeated(
-    folder: Path, whole: tuple[bytes, float], tmp_path: Path
+def test_an_ingest_killed_at_any_moment_stores_complete_filings(
+    folder: Path, complete_ingest: tuple[bytes, float], tmp_path: Path
 ) -> None:
-    expected, took = whole
-    dice = random.Random(SEED)
+    expected, duration_seconds = complete_ingest
+    random_numbers = random.Random(SEED)
     kills, life, cut_off = 0, 0, 0
     data_dir = tmp_path / "0"
     while kills < KILLS:
-        # From before the directory is made to the last filing; a killed ingest goes on where it was.
-        delay = dice.uniform(0.05, took)
+        # From before the directory exists to the last filing; a killed ingest continues where it stopped.
+        delay = random_numbers.uniform(0.05, duration_seconds)
         moment = f"seed {SEED}, life {life}, kill {kills} after {delay:.4f} s"
-        status, reported = killed_ingest(folder, data_dir, delay)
+        status, reported = run_killed_ingest(folder, data_dir, delay)
         start_again(data_dir)
         stored = check_filings(data_dir)
         assert reported <= stored, moment
@@ -169,18 +169,18 @@ def test_an_ingest_killed_at_any_moment_keeps_whole_filings_and_can_be_repeated(
             cut_off += len(stored) < FILINGS
         else:
             assert (status, len(stored)) == (0, FILINGS), moment
-            assert everything(data_dir) == expected, moment
+            assert dump_filings(data_dir) == expected, moment
             life += 1
             data_dir = tmp_path / str(life)
     assert cut_off >= KILLS // 4, f"the kills came too late to show anything: {cut_off}"
     again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
     assert again.status == 0
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS
-    assert everything(data_dir) == expected
+    assert dump_filings(data_dir) == expected
 
 
 class Load:
-    """Four clients of two accounts that call until the server is gone, and what they were answered."""
+    """Four clients of two accounts that call until the server is gone, and the answers they got."""
 
     def __init__(self, running: Running, keys: list[str], seed: int) -> None:
         self.answers: list[tuple[int, str, int]] = []  # status, request id, tokens charged
@@ -191,20 +191,20 @@ class Load:
         ]
 
     def kill_after(self, seconds: float) -> None:
-        """Call for so long; then the server is killed."""
+        """Call for this many seconds; then kill the server."""
         killer = threading.Timer(seconds, self._running.process.kill)
         for thread in [killer, *self._threads]:
             thread.start()
         for thread in [killer, *self._threads]:
             thread.join()
 
-    def _call(self, key: str, dice: random.Random) -> None:
+    def _call(self, key: str, random_numbers: random.Random) -> None:
         paths = [f"{CIK - number}/statements" for number in range(7)]
         paths += ["NOBODY/statements", f"{CIK}/statements?period=X"]
         connection = http.client.HTTPConnection(*self._running.address, timeout=process.SECONDS)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             while True:
-                path = f"/api/v1/xbrl/companies/{dice.choice(paths)}"
+                path = f"/api/v1/xbrl/companies/{random_numbers.choice(paths)}"
                 connection.request("GET", path, headers={"X-API-Key": key})
                 answer = connection.getresponse()
                 body = json.loads(answer.read())
@@ -215,25 +215,25 @@ class Load:
 Ledger = dict[str, Counter[str]]
 
 
-def ledger(data_dir: Path) -> Ledger:
-    """How many rows of each reason every call has."""
-    found: Ledger = {}
+def count_ledger_rows(data_dir: Path) -> Ledger:
+    """Return the number of ledger rows by call and reason."""
+    reason_counts: Ledger = {}
     for request_id, reason in query(data_dir, "SELECT request_id, reason FROM ledger WHERE endpoint IS NOT NULL"):
-        found.setdefault(request_id, Counter())[reason] += 1
-    return found
+        reason_counts.setdefault(request_id, Counter())[reason] += 1
+    return reason_counts
 
 
-def at_death(data_dir: Path, copy: Path) -> tuple[set[str], Ledger]:
-    """Which calls were open when the process died, and the ledger of then; read from a copy."""
+def read_state_at_death(data_dir: Path, copy: Path) -> tuple[set[str], Ledger]:
+    """Return the calls that were open when the process died, and its ledger; read from a copy."""
     shutil.copytree(data_dir, copy, ignore=lambda *_: ["control.sock"])
     opened = {row[0] for row in query(copy, "SELECT request_id FROM ledger WHERE open = 1")}
-    before = ledger(copy)
+    before = count_ledger_rows(copy)
     shutil.rmtree(copy)
     return opened, before
 
 
 def check_bills(answers: list[tuple[int, str, int]], opened: set[str], before: Ledger, now: Ledger) -> None:
-    """Each call is in the ledger as it was answered; what was open at the death, and no more, was given back."""
+    """Assert that the ledger agrees with the answers, and that exactly the open calls were refunded."""
     for call, rows in now.items():
         expected = before[call] + Counter(["crash_refund"] if call in opened else [])
         assert rows == expected, call
@@ -241,40 +241,42 @@ def check_bills(answers: list[tuple[int, str, int]], opened: set[str], before: L
         assert rows["4xx_refund"] + rows["5xx_refund"] + rows["crash_refund"] <= 1, call
     assert set(now) == set(before)
     for status, call, charged in answers:
-        found = dict(now.get(call, {}))
+        ledger_reasons = dict(now.get(call, {}))
         if status == 200:
             assert charged == COST
-            # An answer does not wait until the end of its call is written: then it was for nothing.
-            assert found == ({"debit": 1, "crash_refund": 1} if call in opened else {"debit": 1})
+            # An answer does not wait until the end of its call is written, so an answered call may be refunded.
+            assert ledger_reasons == ({"debit": 1, "crash_refund": 1} if call in opened else {"debit": 1})
         elif status == 402:
-            assert (charged, found) == (0, {})
+            assert (charged, ledger_reasons) == (0, {})
         else:
-            assert (status, charged, found) in [(code, 0, {"debit": 1, "4xx_refund": 1}) for code in (400, 404)]
+            assert (status, charged, ledger_reasons) in [
+                (code, 0, {"debit": 1, "4xx_refund": 1}) for code in (400, 404)
+            ]
 
 
-def test_calls_killed_at_any_moment_are_paid_for_once_or_given_back(tmp_path: Path) -> None:
+def test_calls_killed_at_any_moment_are_charged_once_or_refunded(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    held = batch(tmp_path / "first", 1, 14)
+    accessions = write_batch(tmp_path / "first", 1, 14)
     assert finapi("ingest", tmp_path / "first", "--data-dir", data_dir).status == 0
     keys = [
         finapi("user", "add", email, "--plan", plan, "--json", "--data-dir", data_dir).json["api_key"]
         for email, plan in [("rich@example.com", "yearly"), ("poor@example.com", "free")]
     ]
-    dice = random.Random(SEED)
-    seen: Counter[int] = Counter()
-    given_back = 0
+    random_numbers = random.Random(SEED)
+    status_counts: Counter[int] = Counter()
+    refund_count = 0
     for kill in range(KILLS):
-        delay = dice.uniform(0.02, 0.8)
+        delay = random_numbers.uniform(0.02, 0.8)
         print(f"seed {SEED}, kill {kill} after {delay:.4f} s")  # shown when something fails
         with (
             process.serve(data_dir, "--xbrl-burst", 10**6, "--log-level", "warning") as running,
             contextlib.ExitStack() as stack,
         ):
-            if kill % 2:  # an ingest is under way, too
-                held |= batch(tmp_path / str(kill), 1000 * kill, 40)
-                said = stack.enter_context((tmp_path / "said").open("w+b"))
+            if kill % 2:  # an ingest is running, too
+                accessions |= write_batch(tmp_path / str(kill), 1000 * kill, 40)
+                ingest_output = stack.enter_context((tmp_path / "said").open("w+b"))
                 words = ("ingest", tmp_path / str(kill), "--data-dir", data_dir)
-                client = stack.enter_context(process.child(*words, stdout=said, stderr=said))
+                client = stack.enter_context(process.child(*words, stdout=ingest_output, stderr=ingest_output))
                 process.eventually((tmp_path / "said").read_bytes)
             load = Load(running, keys, SEED + 10 * kill)
             load.kill_after(delay)
@@ -282,30 +284,33 @@ def test_calls_killed_at_any_moment_are_paid_for_once_or_given_back(tmp_path: Pa
             assert "Traceback" not in running.log
             if kill % 2:
                 client.wait(process.SECONDS)
-                said.seek(0)
-                assert b"Traceback" not in said.read()
-        opened, before = at_death(data_dir, tmp_path / "copy")
+                ingest_output.seek(0)
+                assert b"Traceback" not in ingest_output.read()
+        opened, before = read_state_at_death(data_dir, tmp_path / "copy")
         start_again(data_dir)
-        check_bills(load.answers, opened, before, ledger(data_dir))
-        assert check_filings(data_dir) <= held
-        seen.update(status for status, _, _ in load.answers)
-        given_back += len(opened)
-    assert min(seen[200], seen[400], seen[402], seen[404], given_back) > 0, (seen, given_back)
-    for place in tmp_path.iterdir():
-        if place.name.isdigit():
-            assert finapi("ingest", place, "--data-dir", data_dir).status == 0
+        check_bills(load.answers, opened, before, count_ledger_rows(data_dir))
+        assert check_filings(data_dir) <= accessions
+        status_counts.update(status for status, _, _ in load.answers)
+        refund_count += len(opened)
+    assert min(status_counts[200], status_counts[400], status_counts[402], status_counts[404], refund_count) > 0, (
+        status_counts,
+        refund_count,
+    )
+    for directory in tmp_path.iterdir():
+        if directory.name.isdigit():
+            assert finapi("ingest", directory, "--data-dir", data_dir).status == 0
     start_again(data_dir)
-    assert check_filings(data_dir) == held
+    assert check_filings(data_dir) == accessions
 
 
-def batch(place: Path, first: int, number: int) -> set[str]:
-    """Some filings of seven companies; their accession numbers."""
-    made = set()
+def write_batch(directory: Path, first: int, number: int) -> set[str]:
+    """Write filings of seven companies. Return their accession numbers."""
+    accessions = set()
     for index in range(first, first + number):
         documents = filing(cik=CIK - index % 7, revenue=index, extra=EXTRA)
-        write(place / accession(index), documents)
-        made.add(accession(index))
-    return made
+        write(directory / accession(index), documents)
+        accessions.add(accession(index))
+    return accessions
 
 
 # ---- The first start, step by step
@@ -315,7 +320,7 @@ FIRST_STARTS = {"ingest": ("ingest", "{folder}"), "serve": ("serve", "--port", "
 
 
 @pytest.mark.parametrize("verb", FIRST_STARTS)
-def test_a_first_start_killed_between_any_two_steps_is_followed_by_another(verb: str, tmp_path: Path) -> None:
+def test_a_first_start_killed_at_any_step_can_be_repeated(verb: str, tmp_path: Path) -> None:
     write(tmp_path / "in" / accession(1), filing(extra=EXTRA))
     words = [word.format(folder=tmp_path / "in") for word in FIRST_STARTS[verb]]
     for step in range(1, 100):
@@ -329,8 +334,8 @@ def test_a_first_start_killed_between_any_two_steps_is_followed_by_another(verb:
             break
         after = finapi("ingest", tmp_path / "in", "--json", "--data-dir", data_dir)
         assert (after.status, after.err) == (0, ""), f"killed before step {step}"
-        made = finapi("user", "add", "bob@example.com", "--data-dir", data_dir)
-        assert (made.status, made.err) == (0, ""), f"killed before step {step}"
+        user_add = finapi("user", "add", "bob@example.com", "--data-dir", data_dir)
+        assert (user_add.status, user_add.err) == (0, ""), f"killed before step {step}"
         start_again(data_dir)
         assert check_filings(data_dir) == {accession(1)}
     assert step > 5

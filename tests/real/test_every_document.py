@@ -1,4 +1,4 @@
-"""Every document of filings, insiders, 13F, tickers and feeds in ``../shared/edgar``: ingested, or why not."""
+"""The outcome of every non-XBRL document in ``../shared/edgar``: ingested, or the reason why not."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.conftest import SHARED, needs_shared
 pytestmark = [needs_shared, pytest.mark.slow]
 
 EDGAR = SHARED / "edgar"
-# The rest is XBRL and its data sets, which tests of their own go through.
-# Lists of filings first: of a form that comes after its filing's list the day is known.
+# The other documents are XBRL and its data sets, which have their own tests.
+# Lists of filings come first: then the filing dates of the forms are known.
 FAMILIES = (
     "company_tickers.json",
     "submissions",
@@ -35,8 +35,8 @@ TRIMMED = (
 )
 ERROR_PAGE = ("refused", "is an error page of the SEC, not a document")
 
-# What is not simply ingested.
-OTHERWISE = {
+# Outcomes other than a plain ingest.
+EXCEPTIONS = {
     "http_errors/fullindex_future_403.xml": ERROR_PAGE,
     "http_errors/getcurrent_503.html": ERROR_PAGE,
     "http_errors/rate_exceeded.html": ERROR_PAGE,
@@ -63,12 +63,12 @@ OTHERWISE = {
 
 def test_every_document_is_ingested_or_refused_with_its_reason(app: App) -> None:
     with (EDGAR / "SOURCES.tsv").open(encoding="utf-8", newline="") as opened:
-        listed = [row["path"] for row in csv.DictReader(opened, delimiter="\t", quoting=csv.QUOTE_NONE)]
-    wanted = {path for path in listed if path.split("/")[0] in FAMILIES}
-    found: dict[str, tuple[str, str | None]] = {}
+        source_paths = [row["path"] for row in csv.DictReader(opened, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    family_paths = {path for path in source_paths if path.split("/")[0] in FAMILIES}
+    outcomes: dict[str, tuple[str, str | None]] = {}
 
-    def tell(one: Outcome) -> None:
-        found[Path(one.path).relative_to(EDGAR).as_posix()] = (one.outcome, one.reason)
+    def record_outcome(outcome: Outcome) -> None:
+        outcomes[Path(outcome.path).relative_to(EDGAR).as_posix()] = (outcome.outcome, outcome.reason)
 
-    ingest.run(app, [EDGAR / name for name in FAMILIES], IngestOptions(), tell)
-    assert found == {path: OTHERWISE.get(path, ("ingested", None)) for path in wanted}
+    ingest.run(app, [EDGAR / name for name in FAMILIES], IngestOptions(), record_outcome)
+    assert outcomes == {path: EXCEPTIONS.get(path, ("ingested", None)) for path in family_paths}

@@ -1,4 +1,4 @@
-"""From EDGAR's feed to everybody who listens, with a server of its own; and Socket.IO clients through a restart."""
+"""The way from EDGAR's feed to every listener on a real server, and Socket.IO clients through a restart."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ TOPICS = ["insider.transaction.created", "13f.holdings.updated"]
 PASSWORD = "a long password"
 
 
-def told_by(server: process.Running, key: str) -> dict[str, list[Any]]:
-    """What a reader of each feed is told: the 8-K, the form and the report; two transactions; one report."""
-    told = {}
+def read_messages(server: process.Running, key: str) -> dict[str, list[Any]]:
+    """Return the messages of each feed: the 8-K, the form and the report; two transactions; one report."""
+    messages = {}
     for name, count in zip(FEEDS, (3, 2, 1), strict=True):
         with connect(f"{server.url.replace('http', 'ws')}/ws/{name}?token={key}", proxy=None) as client:
-            told[name] = [said(client) for _ in range(count)]
-    return told
+            messages[name] = [said(client) for _ in range(count)]
+    return messages
 
 
-def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
+def test_listed_filings_are_stored_delivered_and_streamed(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    made = finapi(
+    user = finapi(
         "user",
         "add",
         "ann@example.com",
@@ -52,8 +52,8 @@ def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
         data,
         stdin=PASSWORD.encode(),
     )
-    key = made.json["api_key"]
-    with fake_edgar() as (edgar, place), receiver() as there:
+    key = user.json["api_key"]
+    with fake_edgar() as (edgar, edgar_address), receiver() as webhook_receiver:
         edgar.feed[0] = Page(feed())
         settings = (
             "--poll-every",
@@ -61,7 +61,7 @@ def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
             "--user-agent",
             AGENT,
             "--base-url",
-            f"http://127.0.0.1:{place.port}",
+            f"http://127.0.0.1:{edgar_address.port}",
             "--webhook-allow",
             "127.0.0.0/8",
             "--edgar-per-second",
@@ -70,21 +70,21 @@ def test_what_edgar_lists_is_stored_delivered_and_told(tmp_path: Path) -> None:
         with serve(data, *settings) as server:
             login = {"email": "ann@example.com", "password": PASSWORD}
             token = server.call("POST", "/api/v1/auth/login", login).json["token"]
-            wanted = {"webhook_url": there.url, "webhook_topics": TOPICS}
+            subscription = {"webhook_url": webhook_receiver.url, "webhook_topics": TOPICS}
             session = {"Authorization": f"Bearer {token}"}
-            assert server.call("PUT", "/api/v1/user/", wanted, session).status == 200
+            assert server.call("PUT", "/api/v1/user/", subscription, session).status == 200
             list_all_forms(edgar)
-            eventually(lambda: len(there.received) == 3)
-            told = told_by(server, key)
+            eventually(lambda: len(webhook_receiver.received) == 3)
+            messages = read_messages(server, key)
             trades = server.get("/api/v1/insiders/transactions/latest", key).json["data"]
             assert server.stop() == 0
-    bodies = [json.loads(one.body) for one in there.received]
+    bodies = [json.loads(delivery.body) for delivery in webhook_receiver.received]
     for body in bodies:
         assert_matches_schema(body)
     assert sorted(body["event_type"] for body in bodies) == sorted([*TOPICS, TOPICS[0]])
-    assert [one["data"]["accession_number"] for one in told["main-api"]] == [EIGHT_K, FORM_4, REPORT]
-    assert sorted((one["data"] for one in told["insider-api"]), key=str) == sorted(trades, key=str)
-    assert [one["data"]["accession_no"] for one in told["13f-live"]] == [REPORT]
+    assert [message["data"]["accession_number"] for message in messages["main-api"]] == [EIGHT_K, FORM_4, REPORT]
+    assert sorted((message["data"] for message in messages["insider-api"]), key=str) == sorted(trades, key=str)
+    assert [message["data"]["accession_no"] for message in messages["13f-live"]] == [REPORT]
 
 
 def free_port() -> int:
@@ -93,33 +93,31 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("transports", [None, ["websocket"], ["polling"]])
-def test_a_python_client_comes_back_by_itself_without_loss_or_repeat(
-    tmp_path: Path, transports: list[str] | None
-) -> None:
+def test_a_python_client_reconnects_without_loss_or_repeat(tmp_path: Path, transports: list[str] | None) -> None:
     data, port = tmp_path / "data", free_port()
-    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    user = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
     seqs: list[int] = []
-    news: queue.Queue[int] = queue.Queue()
+    received_seqs: queue.Queue[int] = queue.Queue()
     reader = socketio.Client(reconnection_delay=0.1, reconnection_delay_max=0.2)
 
     def auth() -> dict[str, Any]:
-        return {"token": made.json["api_key"], "since_seq": seqs[-1] if seqs else 0}
+        return {"token": user.json["api_key"], "since_seq": seqs[-1] if seqs else 0}
 
-    def heard(event: str, *values: Any) -> None:
+    def record_message(event: str, *values: Any) -> None:
         seqs.append(values[0]["seq"])
-        news.put(seqs[-1])
+        received_seqs.put(seqs[-1])
 
-    reader.on("*", heard, namespace="/ws/main-api")
+    reader.on("*", record_message, namespace="/ws/main-api")
     start = ("serve", "--port", port, "--data-dir", data)
     with running(*start) as server:
         ingest(data, tmp_path, 1)
         reader.connect(server.url, namespaces=["/ws/main-api"], auth=auth, transports=transports)
-        assert [news.get(timeout=20) for _ in range(2)] == [1, 2]
+        assert [received_seqs.get(timeout=20) for _ in range(2)] == [1, 2]
         assert server.stop() == 0
-    ingest(data, tmp_path, 2)  # while nobody listens
+    ingest(data, tmp_path, 2)  # while no client listens
     with running(*start) as server:
         ingest(data, tmp_path, 3)
-        assert [news.get(timeout=20) for _ in range(4)] == [3, 4, 5, 6]
+        assert [received_seqs.get(timeout=20) for _ in range(4)] == [3, 4, 5, 6]
         reader.disconnect()
         assert server.stop() == 0
     assert seqs == [1, 2, 3, 4, 5, 6]
@@ -142,22 +140,22 @@ socket.onAny((type, event) => {
 
 
 @pytest.mark.parametrize("transports", ["", "websocket"])
-def test_a_javascript_client_comes_back_by_itself_without_loss_or_repeat(
+def test_a_javascript_client_reconnects_without_loss_or_repeat(
     tmp_path: Path,
     modules: Path,  # noqa: F811
     transports: str,
 ) -> None:
     data, port = tmp_path / "data", free_port()
-    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    user = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
     start = ("serve", "--port", port, "--data-dir", data)
     url = f"http://127.0.0.1:{port}"
-    command = ["node", "-e", RETURNING, url, made.json["api_key"], transports]
+    command = ["node", "-e", RETURNING, url, user.json["api_key"], transports]
     with running(*start) as server:
         ingest(data, tmp_path, 1)
         with child(command=command, env={**os.environ, "NODE_PATH": str(modules)}, stderr=None) as client:
             assert [process.next_line(client) for _ in range(2)] == [b"1\n", b"2\n"]
             assert server.stop() == 0
-            ingest(data, tmp_path, 2)  # while nobody listens
+            ingest(data, tmp_path, 2)  # while no client listens
             with running(*start) as again:
                 ingest(data, tmp_path, 3)
                 assert [int(process.next_line(client)) for _ in range(4)] == [3, 4, 5, 6]

@@ -1,4 +1,4 @@
-"""Pages of a company with more than ten years of figures, made of the SEC's own document, stay light."""
+"""The size of company pages with more than ten years of figures, from the SEC's own document."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def page() -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("tab", ["", "/financials", "/financials?period=Q", "/financials?statement=ratios", "/charts"])
-def test_a_page_of_more_than_ten_years_weighs_less_than_100_kb(page: Client, tab: str) -> None:
+def test_a_page_of_more_than_ten_years_is_smaller_than_100_kb(page: Client, tab: str) -> None:
     assert len(get_page(page, f"/company/320193{tab}")) < 100_000
 
 
-def test_ten_fiscal_years_stand_side_by_side(page: Client) -> None:
+def test_ten_fiscal_years_are_shown_side_by_side(page: Client) -> None:
     assert len(find_row(get_page(page, "/company/320193/financials"), "Revenue")) == 10

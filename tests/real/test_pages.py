@@ -1,4 +1,4 @@
-"""The pages that links in mails lead to, in a real browser (Chromium) on a running demo: with scripts and without."""
+"""Pages in a real browser (Chromium) on a running demo, with and without scripts."""
 
 from __future__ import annotations
 
@@ -36,33 +36,33 @@ PASSWORD, COMMON, NEW = "correct horse battery", "Password1", "a much better one
 
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Running]:
-    # A directory of its own would stay behind: what still runs at the end is killed.
+    # The demo's own directory would be left behind, because the process is killed at the end.
     words = ("--port", 0, "--data-dir", tmp_path / "data", "--common-passwords", "refused")
     with running("demo", *words) as server:
         yield server
 
 
-def post(demo: Running, what: str, **body: str) -> Answer:
-    return demo.call("POST", f"{API}/auth/{what}", body)
+def post(demo: Running, action: str, **body: str) -> Answer:
+    return demo.call("POST", f"{API}/auth/{action}", body)
 
 
 def login(demo: Running, password: str) -> int:
     return post(demo, "login", email=EMAIL, password=password).status
 
 
-def link(demo: Running, subject: str) -> str:
-    """The link of the one mail about something, which may be on its way yet."""
-    found: list[str] = []
+def wait_for_link(demo: Running, subject: str) -> str:
+    """Return the link of the only mail with a subject, which may not have arrived yet."""
+    links: list[str] = []
 
     def arrived() -> bool:
         for path in sorted(Path(demo.ready["mail_dir"]).glob("*.eml")):
             mail = message_from_bytes(path.read_bytes(), policy=default_policy)
             if (mail["To"], mail["Subject"]) == (EMAIL, subject):
-                found.extend(re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE))
-        return bool(found)
+                links.extend(re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE))
+        return bool(links)
 
     eventually(arrived)
-    (address,) = found
+    (address,) = links
     return address
 
 
@@ -72,9 +72,9 @@ def register(demo: Running) -> None:
     assert answer.status == 200, answer
 
 
-def reset_link(demo: Running) -> str:
+def request_reset_link(demo: Running) -> str:
     assert post(demo, "forgetpassword", email=EMAIL).status == 200
-    return link(demo, "Set a new password")
+    return wait_for_link(demo, "Set a new password")
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
@@ -82,11 +82,11 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_
     register(demo)
     assert login(demo, PASSWORD) == 400
     with browser(tmp_path / "profile", scripts=scripts) as page:
-        page.open(link(demo, "Verify your email address"))
+        page.open(wait_for_link(demo, "Verify your email address"))
         assert (page.path, page.text("h1")) == ("/email-verified", "Email verified")
         assert login(demo, PASSWORD) == 200
 
-        address = reset_link(demo)
+        address = request_reset_link(demo)
         token = address.partition("token=")[2]
         page.open(address)
         assert (page.path, page.text("h1")) == ("/reset-password", "Set a new password")
@@ -106,16 +106,16 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_
         assert page.text("main p") == "Your password has been changed and every session has ended. Log in again."
         assert token not in page.driver.page_source
 
-        # A link that is used up says so before anything is typed.
+        # A used link says so before anything is typed.
         page.open(address)
         assert page.text('[role="alert"]') == "The link is invalid or has expired. Request a new one."
         assert not page.has("form")
 
-        # Neither a script nor a style nor a request to anywhere else; the token in no header.
+        # No script, style or request goes to another host, and the token is in no header.
         assert page.complaints() == []
-        asked = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
-        assert {urlsplit(url).netloc for url in asked} == {urlsplit(demo.url).netloc}
-        assert {urlsplit(url).path for url in asked} == {
+        requested_urls = [event["request"]["url"] for event in page.events("Network.requestWillBeSent")]
+        assert {urlsplit(url).netloc for url in requested_urls} == {urlsplit(demo.url).netloc}
+        assert {urlsplit(url).path for url in requested_urls} == {
             f"{API}/auth/verifyEmail",
             "/email-verified",
             f"{API}/auth/verifyPasswordLink",
@@ -123,21 +123,21 @@ def test_a_person_verifies_the_email_and_sets_a_new_password(demo: Running, tmp_
             "/static/style.css",
             "/static/favicon.svg",
         }
-        sent = [event["headers"] for event in page.events("Network.requestWillBeSentExtraInfo")]
-        assert len(sent) >= len(set(asked))
-        named = {name.lower() for headers in sent for name in headers}
-        assert not named & {"referer", "cookie"}
+        sent_headers = [event["headers"] for event in page.events("Network.requestWillBeSentExtraInfo")]
+        assert len(sent_headers) >= len(set(requested_urls))
+        header_names = {name.lower() for headers in sent_headers for name in headers}
+        assert not header_names & {"referer", "cookie"}
     assert [login(demo, password) for password in (PASSWORD, NEW)] == [401, 200]
 
 
-def test_the_owner_of_an_address_takes_the_account_back(demo: Running, tmp_path: Path) -> None:
+def test_the_owner_of_an_email_recovers_the_account(demo: Running, tmp_path: Path) -> None:
     register(demo)
-    assert demo.get(link(demo, "Verify your email address").removeprefix(demo.url)).status == 200
+    assert demo.get(wait_for_link(demo, "Verify your email address").removeprefix(demo.url)).status == 200
     session = post(demo, "login", email=EMAIL, password=PASSWORD).json
     key, headers = session["user"]["api_key"], {"Authorization": f"Bearer {session['token']}"}
     assert demo.call("PUT", f"{API}/user/", {"webhook_url": "https://evil.example/hook"}, headers).status == 200
     with browser(tmp_path / "profile") as page:
-        page.open(reset_link(demo))
+        page.open(request_reset_link(demo))
         boxes = page.driver.find_elements("css selector", "input[type=checkbox]")
         assert [(box.get_attribute("name"), box.is_selected()) for box in boxes] == [
             ("replace_credentials", True),
@@ -159,26 +159,24 @@ def test_the_owner_of_an_address_takes_the_account_back(demo: Running, tmp_path:
 def test_the_browser_itself_refuses_a_password_that_is_too_short(demo: Running, tmp_path: Path) -> None:
     register(demo)
     with browser(tmp_path / "profile") as page:
-        page.open(reset_link(demo))
+        page.open(request_reset_link(demo))
         page.driver.find_element("css selector", "#newpassword").send_keys("1234567")
         page.driver.find_element("css selector", "button").click()
         assert page.driver.execute_script("return document.querySelector('form').checkValidity()") is False
         assert [event["request"]["method"] for event in page.events("Network.requestWillBeSent")] == ["GET"] * 4
 
 
-def test_a_password_with_signs_of_markup_and_other_scripts_is_set_as_it_was_typed(
-    demo: Running, tmp_path: Path
-) -> None:
+def test_a_password_with_markup_and_unicode_is_set_as_typed(demo: Running, tmp_path: Path) -> None:
     register(demo)
     typed = 'ä日<b>&"+%41 x'
     with browser(tmp_path / "profile") as page:
-        page.open(reset_link(demo))
+        page.open(request_reset_link(demo))
         page.send_form(typed)
         assert page.text("h1") == "Password changed"
     assert login(demo, typed) == 200
 
 
-def test_a_token_that_is_markup_is_shown_as_text_and_runs_nothing(demo: Running, tmp_path: Path) -> None:
+def test_a_token_with_markup_is_shown_as_text(demo: Running, tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as page:
         page.open(f"{demo.url}/reset-password?token=%22%3E%3Cscript%3Edocument.title='x'%3C/script%3E")
         assert page.title == "Set a new password - finapi"
@@ -186,7 +184,7 @@ def test_a_token_that_is_markup_is_shown_as_text_and_runs_nothing(demo: Running,
         assert page.complaints() == []
 
 
-def test_pages_are_kept_by_no_cache_framed_by_nobody_and_tell_nobody_where_one_was(demo: Running) -> None:
+def test_pages_forbid_caching_framing_and_referrers(demo: Running) -> None:
     for path in ("/reset-password?token=1.x", "/email-verified"):
         headers = demo.get(path).headers
         assert headers["content-type"] == "text/html; charset=utf-8"
@@ -214,7 +212,7 @@ def test_pages_fit_their_window_and_follow_light_and_dark(
         feature = {"name": "prefers-color-scheme", "value": scheme}
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
         register(demo)
-        address = reset_link(demo)
+        address = request_reset_link(demo)
         for name, url in (("form", address), ("verified", f"{demo.url}/email-verified")):
             page.open(url)
             overflow = "return document.documentElement.scrollWidth - window.innerWidth"
@@ -230,10 +228,10 @@ def test_pages_fit_their_window_and_follow_light_and_dark(
 
 
 @contextmanager
-def target(port: int = 0) -> Iterator[int]:
-    """Something to be watched on a port, until the block ends."""
+def watched_target(port: int = 0) -> Iterator[int]:
+    """Yield the port of an HTTP server that can be watched, until the block ends."""
 
-    class Works(http.server.BaseHTTPRequestHandler):
+    class OkHandler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", "0")
@@ -242,7 +240,7 @@ def target(port: int = 0) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Works) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), OkHandler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -252,42 +250,42 @@ def target(port: int = 0) -> Iterator[int]:
             thread.join()
 
 
-def test_the_status_page_shows_a_service_that_is_down_and_back_again(tmp_path: Path) -> None:
-    with target() as port:
+def test_the_status_page_shows_an_outage_and_its_end(tmp_path: Path) -> None:
+    with watched_target() as port:
         words = ("--watchdog-targets", f"shop=http://127.0.0.1:{port}/", "--watchdog-interval", 1)
         server = running("demo", "--port", 0, "--data-dir", tmp_path / "data", *words)
         stack = ExitStack()
         demo = stack.enter_context(server)
     with stack, browser(tmp_path / "profile", scripts=True) as page:
 
-        def stands(overall: str) -> bool:
+        def has_overall_status(overall: str) -> bool:
             return bool(demo.get(f"{API}/status").json["overall"] == overall)
 
-        eventually(lambda: stands("partial_outage"))
-        _look(page, demo, "down")
+        eventually(lambda: has_overall_status("partial_outage"))
+        _check_looks(page, demo, "down")
         assert page.text("[role=status]").startswith("One component is down.")
         assert page.text("li.down h2") == "shop"
         assert page.text("li.down .now").endswith("down")
         assert "Connection refused" in page.text("li.down .reason")
-        with target(port):
-            eventually(lambda: stands("operational"))
-            _look(page, demo, "back")
+        with watched_target(port):
+            eventually(lambda: has_overall_status("operational"))
+            _check_looks(page, demo, "back")
             assert page.text("[role=status]").startswith("All components are operational.")
             assert not page.has(".parts li.down")
-            changes = [one.text for one in page.driver.find_elements("css selector", ".changes li")]
+            changes = [element.text for element in page.driver.find_elements("css selector", ".changes li")]
             assert [re.sub(r"^.* UTC ", "", change) for change in changes] == [
                 "shop operational",
                 "shop down: cannot be reached: Connection refused",
             ]
             for path in ("/", "/plans", "/changelog"):
-                _look(page, demo, path.strip("/") or "front", path)
+                _check_looks(page, demo, path.strip("/") or "front", path)
 
 
-EVERY_LOOK = tuple(itertools.product((390, 1280), ("light", "dark")))
+ALL_LOOKS = tuple(itertools.product((390, 1280), ("light", "dark")))
 
 
-def _look(page: Browser, demo: Running, name: str, path: str = "/status", looks: Looks = EVERY_LOOK) -> None:
-    """Keep pictures of a page by width and scheme, which must fit, be accessible, and ask for nothing else."""
+def _check_looks(page: Browser, demo: Running, name: str, path: str = "/status", looks: Looks = ALL_LOOKS) -> None:
+    """Assert that a page fits, is accessible and requests nothing else, by width and scheme; save pictures."""
     for width, scheme in looks:
         page.show(width, scheme)
         page.open(demo.url + path)
@@ -308,7 +306,7 @@ def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -
         page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
         page.open(f"{demo.url}/email-verified")
         assert findings(page) == []
-        page.open(reset_link(demo))
+        page.open(request_reset_link(demo))
         assert findings(page) == []
         page.send_form(COMMON)
         assert findings(page) == []
@@ -317,9 +315,7 @@ def test_axe_finds_nothing_serious(demo: Running, tmp_path: Path, scheme: str) -
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
-def test_a_visitor_finds_a_company_a_figure_its_proof_and_the_filing(
-    demo: Running, tmp_path: Path, scripts: bool
-) -> None:
+def test_a_visitor_finds_a_figure_its_proof_and_its_filing(demo: Running, tmp_path: Path, scripts: bool) -> None:
     with browser(tmp_path / "profile", scripts=scripts) as page:
         page.open(demo.url)
         page.types("#q", "apple")
@@ -354,7 +350,7 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
             page.types(f"main [name={name}]", text)
         page.presses("main form button")
         assert page.text("h1") == "Almost done"
-        page.open(link(demo, "Verify your email address"))
+        page.open(wait_for_link(demo, "Verify your email address"))
         assert page.text("h1") == "Email verified"
         page.open(f"{demo.url}/account")
         page.types("[name=email]", EMAIL)
@@ -380,7 +376,7 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
         page.complaints()  # the form to sign in, which is a 401
         if scripts:
             for path in ("/account", "/account/webhooks"):
-                _look(page, demo, path.strip("/").replace("/", "-"), path)
+                _check_looks(page, demo, path.strip("/").replace("/", "-"), path)
 
 
 def test_the_documentation_sends_a_call_with_the_readers_key(demo: Running, tmp_path: Path) -> None:
@@ -406,10 +402,10 @@ def test_the_documentation_sends_a_call_with_the_readers_key(demo: Running, tmp_
 def test_every_page_fits_and_is_accessible(demo: Running, tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as page:
         for path in pictures.PAGES:
-            _look(page, demo, re.sub(r"[^A-Za-z0-9]+", "-", path), path, ((390, "dark"), (1280, "light")))
+            _check_looks(page, demo, re.sub(r"[^A-Za-z0-9]+", "-", path), path, ((390, "dark"), (1280, "light")))
 
 
-def test_while_one_types_companies_are_shown(demo: Running, tmp_path: Path) -> None:
+def test_companies_are_suggested_while_typing(demo: Running, tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as page:
         page.open(demo.url)
         page.types("#q", "snow")
@@ -421,10 +417,10 @@ def test_while_one_types_companies_are_shown(demo: Running, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_an_admin_locks_an_account_by_the_password(demo: Running, tmp_path: Path, scripts: bool) -> None:
-    where = ("--data-dir", tmp_path / "data")
+    data_dir_option = ("--data-dir", tmp_path / "data")
     for words, email in (("--admin",), "root@example.com"), ((), EMAIL):
-        made = finapi("user", "add", email, *words, "--password-stdin", *where, stdin=PASSWORD.encode())
-        assert made.status == 0, made
+        user_add = finapi("user", "add", email, *words, "--password-stdin", *data_dir_option, stdin=PASSWORD.encode())
+        assert user_add.status == 0, user_add
     with browser(tmp_path / "profile", scripts=scripts) as page:
         page.open(f"{demo.url}/admin/accounts")
         page.types("[name=email]", "root@example.com")
@@ -432,12 +428,12 @@ def test_an_admin_locks_an_account_by_the_password(demo: Running, tmp_path: Path
         page.presses("main form button")
         assert page.path == "/admin/accounts", page.text("main")
         page.follow(EMAIL)
-        for password, said in (("wrong", "This is not your account's password."), (PASSWORD, "")):
+        for password, message in (("wrong", "This is not your account's password."), (PASSWORD, "")):
             account = page.driver.current_url
             page.types("form[action='/admin/do/lock'] [name=password]", password)
             page.presses("form[action='/admin/do/lock'] button")
-            if said:
-                assert page.text("[role=alert]") == said
+            if message:
+                assert page.text("[role=alert]") == message
                 page.open(account)
         assert page.text("[role=status]") == "The account is locked and its sessions have ended."
         assert login(demo, PASSWORD) == 401
@@ -445,6 +441,6 @@ def test_an_admin_locks_an_account_by_the_password(demo: Running, tmp_path: Path
         assert "lock" in page.text("tbody tr")
         page.complaints()  # the form to sign in, and the wrong password
         if scripts:
-            for place in ("", "/accounts", "/invites", "/intake", "/deliveries", "/audit"):
-                _look(page, demo, f"admin{place.replace('/', '-')}", f"/admin{place}")
-            _look(page, demo, "admin-account", urlsplit(account).path)
+            for page_path in ("", "/accounts", "/invites", "/intake", "/deliveries", "/audit"):
+                _check_looks(page, demo, f"admin{page_path.replace('/', '-')}", f"/admin{page_path}")
+            _check_looks(page, demo, "admin-account", urlsplit(account).path)

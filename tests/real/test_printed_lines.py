@@ -1,5 +1,7 @@
-"""The comparison with printed lines on a whole quarter: 300 lines that were judged by hand, and faces that do not add
-up."""
+"""The comparison with printed lines on a full quarter.
+
+It uses 300 lines that were judged by hand, and lists the balance sheets that do not balance.
+"""
 
 from __future__ import annotations
 
@@ -16,33 +18,33 @@ from finapi.market.documents.sources import Entry
 from finapi.market.statements.statement_set_intake import NUM
 from tests.conftest import SHARED, needs_shared
 from tests.measure import printed
-from tests.measure.agreement import rows_of
+from tests.measure.agreement import iter_table_rows
 from tests.measure.printed import PrintedLine
 
 MEASURE = Path(printed.__file__).parent
 
 
-def table(name: str) -> list[dict[str, str]]:
+def read_table(name: str) -> list[dict[str, str]]:
     text = (MEASURE / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-JUDGED = table("judged.tsv")
+JUDGED = read_table("judged.tsv")
 RULES = {rule.metric: rule for rule in printed.RULES}
 
 
 @pytest.fixture(scope="module")
 def quarter() -> Iterator[dict[str, Entry]]:
-    """The tables of a data set, as long as its zip is open."""
+    """Yield the tables of a data set while its zip is open."""
     for group in sources.iter_groups([SHARED / "edgar" / "fsds" / "2009q3.zip"]):
         assert isinstance(group, sources.Group)
         yield {
-            document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
-            for one in group.entries
+            document_kinds.detect_kind(entry.read(document_kinds.MAX_PREFIX_BYTES), entry.name): entry
+            for entry in group.entries
         }
 
 
-def test_three_hundred_lines_are_judged_by_hand_and_no_rule_is_wrong_about_one() -> None:
+def test_no_rule_contradicts_a_line_judged_by_hand() -> None:
     assert len(JUDGED) == 300
     assert [row["label"] for row in JUDGED if row["by_rules"] not in ("-", row["judged"])] == []
     # Where a statement has several lines that may be meant, rules leave all of them out.
@@ -52,45 +54,49 @@ def test_three_hundred_lines_are_judged_by_hand_and_no_rule_is_wrong_about_one()
 
 
 @pytest.mark.parametrize("metric", RULES)
-def test_a_judged_label_is_known_by_itself(metric: str) -> None:
+def test_a_judged_label_is_recognised_by_its_rule(metric: str) -> None:
     labels = [row["label"] for row in JUDGED if row["by_rules"] == metric]
     for label in labels:
         line = PrintedLine("x", label, {("20090630", 1): Decimal(1)}, RULES[metric].unit)
-        assert printed.chosen(RULES[metric], [line]) == line, label
+        assert printed.choose_line(RULES[metric], [line]) == line, label
 
 
 @needs_shared
 @pytest.mark.slow
-def test_the_rules_choose_the_judged_lines_of_the_quarter(quarter: dict[str, Entry]) -> None:
-    wanted: dict[tuple[str, str, str], str] = {
+def test_the_rules_choose_the_judged_lines_of_a_quarter(quarter: dict[str, Entry]) -> None:
+    judged_metrics: dict[tuple[str, str, str], str] = {
         (row["accession"], row["statement"], row["label"]): row["by_rules"] for row in JUDGED
     }
-    found: dict[tuple[str, str, str], set[str]] = {}
-    pages = {place[:2] for place in wanted}
-    for one in printed.filings(quarter):
+    chosen_metrics: dict[tuple[str, str, str], set[str]] = {}
+    pages = {line_key[:2] for line_key in judged_metrics}
+    for filing in printed.iter_printed_filings(quarter):
         for rule in printed.RULES:
-            if (one.accession, rule.statement) not in pages:
+            if (filing.accession, rule.statement) not in pages:
                 continue
-            line = printed.chosen(rule, one.statements.get(rule.statement, ()))
+            line = printed.choose_line(rule, filing.statements.get(rule.statement, ()))
             if line is not None:
-                found.setdefault((one.accession, rule.statement, line.label), set()).add(rule.metric)
-    for place, metric in wanted.items():
-        assert (metric in found[place]) if metric != "-" else place not in found, place
+                chosen_metrics.setdefault((filing.accession, rule.statement, line.label), set()).add(rule.metric)
+    for line_key, metric in judged_metrics.items():
+        assert (metric in chosen_metrics[line_key]) if metric != "-" else line_key not in chosen_metrics, line_key
 
 
 @needs_shared
 @pytest.mark.slow
-def test_faces_that_do_not_add_up_are_named_with_both_sums(quarter: dict[str, Entry]) -> None:
+def test_balance_sheets_that_do_not_balance_are_listed(quarter: dict[str, Entry]) -> None:
     sides: dict[tuple[str, str], dict[str, Decimal]] = {}
-    for row in rows_of(quarter[NUM]):
-        whole = row["value"] and row["qtrs"] == "0" and not (row["coreg"] or row.get("segments"))
-        if whole and row["tag"] in ("Assets", "LiabilitiesAndStockholdersEquity"):
+    for row in iter_table_rows(quarter[NUM]):
+        is_consolidated = row["value"] and row["qtrs"] == "0" and not (row["coreg"] or row.get("segments"))
+        if is_consolidated and row["tag"] in ("Assets", "LiabilitiesAndStockholdersEquity"):
             sides.setdefault((row["adsh"], row["ddate"]), {})[row["tag"]] = Decimal(row["value"])
-    pairs = {place: tuple(of[tag] for tag in sorted(of)) for place, of in sides.items() if len(of) == 2}
-    off = {place: of for place, of in pairs.items() if of[0] != of[1]}
-    assert (len(pairs), len(off)) == (870, 4)
-    named = {
-        (row["accession"], row["day"]): (Decimal(row["assets"]), Decimal(row["liabilities_and_equity"]))
-        for row in table("off.tsv")
+    pairs = {
+        balance_key: tuple(totals[tag] for tag in sorted(totals))
+        for balance_key, totals in sides.items()
+        if len(totals) == 2
     }
-    assert off == named
+    differences = {balance_key: pair for balance_key, pair in pairs.items() if pair[0] != pair[1]}
+    assert (len(pairs), len(differences)) == (870, 4)
+    known_differences = {
+        (row["accession"], row["day"]): (Decimal(row["assets"]), Decimal(row["liabilities_and_equity"]))
+        for row in read_table("off.tsv")
+    }
+    assert differences == known_differences

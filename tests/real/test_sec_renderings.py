@@ -1,7 +1,7 @@
-"""Apple's 10-Q of 2025-03-29 against the pages that the SEC itself made of it (R2 to R7).
+"""Apple's 10-Q of 2025-03-29 against the SEC's own pages of it (R2 to R7).
 
-Every difference between a page and what is served is named here: the headings that a page leaves out, and the
-layout of the statement of shareholders' equity, which a page turns on its side.
+Every difference between a page and the served statement is listed here: the headings that a page leaves out, and the
+transposed layout of the statement of shareholders' equity.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from typing import NamedTuple
 import pytest
 
 from tests.conftest import needs_shared
-from tests.real import AAPL_Q2_2025, EDGAR, JSON, Service, cells, day_before, items, one, periods, service
+from tests.real import (
+    AAPL_Q2_2025,
+    EDGAR,
+    JSON,
+    Service,
+    column_periods,
+    day_before,
+    get_only,
+    iter_cells,
+    service,
+    value_rows,
+)
 
 pytestmark = needs_shared
 
@@ -78,7 +89,7 @@ class Line(NamedTuple):
 
 
 class Page(NamedTuple):
-    """``columns`` are (months, date) of a period, or (None, text) where a page has no durations."""
+    """A page: ``columns`` are (months, date) of a period, or (None, text) where a page has no durations."""
 
     title: str
     columns: list[tuple[int | None, str]]
@@ -86,7 +97,7 @@ class Page(NamedTuple):
 
 
 class _PageReader(HTMLParser):
-    """Collects the cells of the first table of class ``report``: (row class, cells of class, text, span, id)."""
+    """A parser of the first table of class ``report``: (row class, cells of class, text, span, id)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,18 +106,18 @@ class _PageReader(HTMLParser):
         self._cell: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "table" and given.get("class") == "report" and self._state == "before":
+        attributes = {name: value or "" for name, value in attrs}
+        if tag == "table" and attributes.get("class") == "report" and self._state == "before":
             self._state = "inside"
         if self._state != "inside":
             return
         if tag == "tr":
-            self.rows.append((given.get("class", ""), []))
+            self.rows.append((attributes.get("class", ""), []))
         elif tag in ("td", "th"):
-            self._cell = [given.get("class", ""), "", given.get("colspan", "1"), ""]
+            self._cell = [attributes.get("class", ""), "", attributes.get("colspan", "1"), ""]
             self.rows[-1][1].append(self._cell)
-        elif tag == "a" and self._cell is not None and "defref_" in given.get("onclick", ""):
-            self._cell[3] = given["onclick"].partition("defref_")[2].partition("'")[0]
+        elif tag == "a" and self._cell is not None and "defref_" in attributes.get("onclick", ""):
+            self._cell[3] = attributes["onclick"].partition("defref_")[2].partition("'")[0]
         elif tag == "br" and self._cell is not None:
             self._cell[1] += " "
 
@@ -119,7 +130,7 @@ class _PageReader(HTMLParser):
             self._cell[1] += data
 
 
-def page_of(name: str) -> Page:
+def read_page(name: str) -> Page:
     reader = _PageReader()
     reader.feed((FOLDER / name).read_text(encoding="utf-8"))
     head = [row for row_class, row in reader.rows if not row_class]
@@ -131,89 +142,94 @@ def page_of(name: str) -> Page:
         months: list[int | None] = [
             int(text.removesuffix(" Months Ended")) for text, span in spans for _ in range(span)
         ]
-        columns = list(zip(months, (_day(cell[1].strip()) for cell in head[1]), strict=True))
+        columns = list(zip(months, (_parse_day(cell[1].strip()) for cell in head[1]), strict=True))
     else:
-        columns = [(None, _day(text)) for text, _ in spans]
+        columns = [(None, _parse_day(text)) for text, _ in spans]
     lines = [
         Line(
             row[0][3].replace("_", ":", 1),
             " ".join(row[0][1].split()),
             row_class == "rh",
-            tuple(_value(cell[0], cell[1]) for cell in row[1:]),
+            tuple(_parse_value(cell[0], cell[1]) for cell in row[1:]),
         )
         for row_class, row in body
     ]
     return Page(title, columns, lines)
 
 
-def _day(text: str) -> str:
-    """``Mar. 29, 2025`` as an ISO date; any other heading as it is."""
+def _parse_day(text: str) -> str:
+    """Return ``Mar. 29, 2025`` as an ISO date; any other heading unchanged."""
     if re.fullmatch(r"[A-Z][a-z]{2}\.? \d\d, \d{4}", text):
         return datetime.strptime(text.replace(".", ""), "%b %d, %Y").date().isoformat()
     return text
 
 
-def _value(cell_class: str, text: str) -> Decimal | str:
+def _parse_value(cell_class: str, text: str) -> Decimal | str:
     if cell_class == "text":
-        # The page tells the two apart: a no-break space where nothing is reported, nothing at all for nil.
+        # The page has a no-break space where nothing is reported, and an empty cell for nil.
         return NOTHING if text.startswith("\xa0") else NIL
     digits = text.replace("$", "").replace(",", "").strip()
     return -Decimal(digits.strip("()")) if digits.startswith("(") else Decimal(digits)
 
 
-def served_lines(statement: JSON, scales: dict[str, int], member: str | None = None) -> Iterator[Line]:
-    """The rows of a statement in the columns without dimensions, or with this one member, as a page has them."""
-    wanted = [
-        place
-        for place, column in enumerate(statement["columns"])
+def iter_served_lines(statement: JSON, scales: dict[str, int], member: str | None = None) -> Iterator[Line]:
+    """Yield the rows of a statement as a page has them.
+
+    The columns are those without dimensions, or those with one member.
+    """
+    column_numbers = [
+        column_number
+        for column_number, column in enumerate(statement["columns"])
         if list((column["dims"] or {}).values()) == ([member] if member else [])
     ]
-    assert wanted
+    assert column_numbers
     for row in statement["rows"]:
         if row["abstract"]:
-            yield Line(row["concept"], row["label"], False, (NOTHING,) * len(wanted))
+            yield Line(row["concept"], row["label"], False, (NOTHING,) * len(column_numbers))
             continue
-        found: list[Decimal | str] = []
-        for place in wanted:
-            if row["values"][place] is None:
-                found.append({"absent": NOTHING, "nil": NIL}[row["marks"][place]["status"]])
+        line_cells: list[Decimal | str] = []
+        for column_number in column_numbers:
+            if row["values"][column_number] is None:
+                line_cells.append({"absent": NOTHING, "nil": NIL}[row["marks"][column_number]["status"]])
             else:
-                value = Decimal(row["values"][place]) / scales[row["unit"]]
-                found.append(-value if row["negated"] else value)
-        yield Line(row["concept"], row["label"], False, tuple(found))
+                value = Decimal(row["values"][column_number]) / scales[row["unit"]]
+                line_cells.append(-value if row["negated"] else value)
+        yield Line(row["concept"], row["label"], False, tuple(line_cells))
 
 
 @pytest.fixture(scope="module")
 def apple() -> Iterator[Service]:
-    with service(AAPL_Q2_2025) as held:
-        yield held
+    with service(AAPL_Q2_2025) as apple_service:
+        yield apple_service
 
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, Page]:
-    return {name: page_of(name) for name in PAGES}
+    return {name: read_page(name) for name in PAGES}
 
 
-def test_statements_are_those_of_the_filing_summary_in_its_order(apple: Service) -> None:
+def test_statements_follow_the_filing_summary(apple: Service) -> None:
     summary = ElementTree.parse(FOLDER / "FilingSummary.xml")
-    listed = [
+    summary_statements = [
         (PAGES[report.findtext("HtmlFileName") or ""], report.findtext("LongName"), report.findtext("Role"))
         for report in summary.iter("Report")
         if report.findtext("MenuCategory") == "Statements"
     ]
     served = apple.statements(AAPL_Q2_2025)
-    assert [(kind, one["definition"], one["role_uri"]) for kind, one in served.items()] == listed
+    assert [
+        (kind, statement["definition"], statement["role_uri"]) for kind, statement in served.items()
+    ] == summary_statements
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_page_is_scaled_as_this_test_takes_it_to_be(pages: dict[str, Page], name: str) -> None:
+def test_the_page_has_the_expected_title_and_scale(pages: dict[str, Page], name: str) -> None:
     assert pages[name].title == f"CONDENSED CONSOLIDATED {TITLES[name]}"
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_units_are_the_measures_that_the_page_names(apple: Service, name: str) -> None:
     statement = apple.statements(AAPL_Q2_2025)[PAGES[name]]
-    assert {row["unit"] for row in items(statement)} == set(SCALES[name])
+    assert {row["unit"] for row in value_rows(statement)} == set(SCALES[name])
 
 
 @pytest.mark.parametrize("name", UPRIGHT)
@@ -225,15 +241,15 @@ def test_columns_are_the_periods_of_the_page_in_its_order(apple: Service, pages:
         (6, "2025-03-29"): "2024-09-29",
         (6, "2024-03-30"): "2023-10-01",
     }
-    assert periods(statement) == [(starts.get((months, day)), day) for months, day in pages[name].columns]
+    assert column_periods(statement) == [(starts.get((months, day)), day) for months, day in pages[name].columns]
 
 
 @pytest.mark.parametrize("name", UPRIGHT)
-def test_every_row_is_the_page_row_in_order_label_sign_and_value(
+def test_every_row_has_the_order_label_sign_and_value_of_a_page(
     apple: Service, pages: dict[str, Page], name: str
 ) -> None:
     statement = apple.statements(AAPL_Q2_2025)[PAGES[name]]
-    ours = list(served_lines(statement, SCALES[name]))
+    ours = list(iter_served_lines(statement, SCALES[name]))
     left_out = HEADINGS_LEFT_OUT[name]
     assert [line.label for line in ours if line.label in left_out] == left_out
     above_members = pages[name].lines
@@ -243,15 +259,15 @@ def test_every_row_is_the_page_row_in_order_label_sign_and_value(
 
 
 @pytest.mark.parametrize(("name", "count"), [("R2.htm", 15), ("R4.htm", 27), ("R7.htm", 28)])
-def test_number_of_value_lines(apple: Service, name: str, count: int) -> None:
-    rows = items(apple.statements(AAPL_Q2_2025)[PAGES[name]])
+def test_the_number_of_lines_with_values_is_known(apple: Service, name: str, count: int) -> None:
+    rows = value_rows(apple.statements(AAPL_Q2_2025)[PAGES[name]])
     assert len([row for row in rows if any(value is not None for value in row["values"])]) == count
 
 
 def test_commitments_and_contingencies_are_reported_as_nil(apple: Service) -> None:
-    rows = items(apple.statements(AAPL_Q2_2025)["balance"])
+    rows = value_rows(apple.statements(AAPL_Q2_2025)["balance"])
     assert [row["label"] for row in rows if row["values"] == [None, None]] == ["Commitments and contingencies"]
-    commitments = one(row for row in rows if row["label"] == "Commitments and contingencies")
+    commitments = get_only(row for row in rows if row["label"] == "Commitments and contingencies")
     assert commitments["marks"] == [{"status": "nil", "reason": "reported_nil"}] * 2
     assert commitments["unit"] == "USD"
 
@@ -260,16 +276,16 @@ def test_commitments_and_contingencies_are_reported_as_nil(apple: Service) -> No
 def test_product_and_service_rows_are_those_of_the_page(apple: Service, pages: dict[str, Page], member: str) -> None:
     lines = pages["R2.htm"].lines
     heading = {"us-gaap:ProductMember": "Products", "us-gaap:ServiceMember": "Services"}[member]
-    begin = one(place for place, line in enumerate(lines) if line.is_member and line.label == heading)
+    begin = get_only(line_number for line_number, line in enumerate(lines) if line.is_member and line.label == heading)
     below = lines[begin + 1 : begin + 3]
     statement = apple.statements(AAPL_Q2_2025, dimensioned=True)["income"]
-    ours = served_lines(statement, SCALES["R2.htm"], member)
+    ours = iter_served_lines(statement, SCALES["R2.htm"], member)
     assert [line for line in ours if not line.is_empty] == below
 
 
-def test_dimensioned_columns_follow_the_others_in_the_same_order_of_periods(apple: Service) -> None:
+def test_dimensioned_columns_repeat_the_order_of_periods(apple: Service) -> None:
     statement = apple.statements(AAPL_Q2_2025, dimensioned=True)["income"]
-    plain = periods(statement)
+    plain = column_periods(statement)
     assert [(column["start_date"], column["end_date"], column["dims"]) for column in statement["columns"]] == [
         (*period, dims)
         for dims in (
@@ -281,12 +297,12 @@ def test_dimensioned_columns_follow_the_others_in_the_same_order_of_periods(appl
     ]
 
 
-def test_statements_without_members_are_the_same_with_and_without_dimensions(apple: Service) -> None:
+def test_statements_without_members_ignore_dimensions(apple: Service) -> None:
     plain = apple.statements(AAPL_Q2_2025)
     full = apple.statements(AAPL_Q2_2025, dimensioned=True)
     assert list(plain) == list(full)
-    same = [kind for kind in plain if plain[kind] == full[kind]]
-    assert same == ["comprehensive-income", "balance", "balance-parenthetical", "cash-flow"]
+    equal_kinds = [kind for kind in plain if plain[kind] == full[kind]]
+    assert equal_kinds == ["comprehensive-income", "balance", "balance-parenthetical", "cash-flow"]
 
 
 EQUITY_MEMBERS = {
@@ -304,38 +320,38 @@ EQUITY_MEMBERS = {
 
 
 class Movement(NamedTuple):
-    """A block of the equity page: the rows from a beginning balance to what stands below the ending one."""
+    """A block of the equity page: the rows from a beginning balance to those below the ending balance."""
 
     start: str
     end: str
     lines: list[Line]
 
 
-def movements(page: Page) -> list[Movement]:
+def list_movements(page: Page) -> list[Movement]:
     blocks: list[list[Line]] = []
     for line in page.lines:
         if line.label.startswith("Beginning balances at "):
             blocks.append([])
         blocks[-1].append(line)
-    found = []
+    page_movements = []
     for block in blocks:
-        opens = _day(block[0].label.removeprefix("Beginning balances at "))
-        closes = one(line for line in block if line.label.startswith("Ending balances at "))
-        found.append(Movement(opens, _day(closes.label.removeprefix("Ending balances at ")), block))
-    return found
+        opens = _parse_day(block[0].label.removeprefix("Beginning balances at "))
+        closes = get_only(line for line in block if line.label.startswith("Ending balances at "))
+        page_movements.append(Movement(opens, _parse_day(closes.label.removeprefix("Ending balances at ")), block))
+    return page_movements
 
 
 def test_equity_periods_are_those_of_the_page(apple: Service, pages: dict[str, Page]) -> None:
     statement = apple.statements(AAPL_Q2_2025)["equity"]
-    shown = [(day_before(start or ""), end) for start, end in periods(statement)]
-    # The page goes by the beginning, the longer first; we go by length, the later first, as in every statement.
-    assert [(block.start, block.end) for block in movements(pages["R6.htm"])] == [
+    served_periods = [(day_before(start or ""), end) for start, end in column_periods(statement)]
+    # The page sorts by the beginning, the longer first; we sort by length, the later first, as in every statement.
+    assert [(block.start, block.end) for block in list_movements(pages["R6.htm"])] == [
         ("2023-09-30", "2024-03-30"),
         ("2023-12-30", "2024-03-30"),
         ("2024-09-28", "2025-03-29"),
         ("2024-12-28", "2025-03-29"),
     ]
-    assert shown == [
+    assert served_periods == [
         ("2024-12-28", "2025-03-29"),
         ("2023-12-30", "2024-03-30"),
         ("2024-09-28", "2025-03-29"),
@@ -343,37 +359,35 @@ def test_equity_periods_are_those_of_the_page(apple: Service, pages: dict[str, P
     ]
 
 
-def test_every_equity_cell_is_on_the_page_and_every_cell_of_the_page_is_served(
-    apple: Service, pages: dict[str, Page]
-) -> None:
+def test_equity_cells_equal_the_cells_of_the_page(apple: Service, pages: dict[str, Page]) -> None:
     page = pages["R6.htm"]
     assert [text for _, text in page.columns] == list(EQUITY_MEMBERS)
-    theirs = {}
-    for block in movements(page):
+    page_cells = {}
+    for block in list_movements(page):
         for line in block.lines:
             label = re.sub(r" at [A-Z][a-z]{2}\. \d\d, \d{4}$", "", line.label)
             for dims, value in zip(EQUITY_MEMBERS.values(), line.cells, strict=True):
                 if value != NOTHING:
-                    theirs[label, line.concept, block.start, block.end, dims] = value
+                    page_cells[label, line.concept, block.start, block.end, dims] = value
     statement = apple.statements(AAPL_Q2_2025, dimensioned=True)["equity"]
     # The page's balances are in the block of their movement, ours in the column.
     columns = [
         (day_before(column["start_date"]), column["end_date"], tuple((column["dims"] or {}).items()))
         for column in statement["columns"]
     ]
-    ours = {
+    served_cells = {
         (row["label"], row["concept"], *column): Decimal(text) * (-1 if row["negated"] else 1) / scale
-        for row, scale in ((row, SCALES["R6.htm"][row["unit"]]) for row in items(statement))
+        for row, scale in ((row, SCALES["R6.htm"][row["unit"]]) for row in value_rows(statement))
         for column, text in zip(columns, row["values"], strict=True)
         if text is not None
     }
-    assert ours == theirs
+    assert served_cells == page_cells
     # Four movements of 19 cells, and a total of repurchases that only one of them has.
-    assert len(theirs) == 4 * 19 + 1
+    assert len(page_cells) == 4 * 19 + 1
 
 
-def test_equity_rows_stand_in_the_order_of_the_page(apple: Service, pages: dict[str, Page]) -> None:
-    block = movements(pages["R6.htm"])[0]
+def test_equity_rows_are_in_the_order_of_the_page(apple: Service, pages: dict[str, Page]) -> None:
+    block = list_movements(pages["R6.htm"])[0]
     on_page = [re.sub(r" at [A-Z][a-z]{2}\. \d\d, \d{4}$", "", line.label) for line in block.lines]
     statement = apple.statements(AAPL_Q2_2025, dimensioned=True)["equity"]
     served = [row["label"] for row in statement["rows"]]
@@ -385,4 +399,4 @@ def test_equity_rows_stand_in_the_order_of_the_page(apple: Service, pages: dict[
 
 def test_no_value_is_served_without_a_unit(apple: Service) -> None:
     for statement in apple.statements(AAPL_Q2_2025, dimensioned=True).values():
-        assert [cell for cell in cells(statement) if cell.value is not None and cell.unit is None] == []
+        assert [cell for cell in iter_cells(statement) if cell.value is not None and cell.unit is None] == []

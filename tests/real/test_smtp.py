@@ -1,4 +1,4 @@
-"""Mail over SMTP against a real server (aiosmtpd): plain, TLS, logins, refusals; and against servers that hang."""
+"""Mail over SMTP against a real server (aiosmtpd), and against servers that misbehave."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ LETTER = Letter(
     + "\n.\n..\n.dots\n\nFrom here, \u65e5\u672c\u8a9e\n",
     "<p>" + "x" * 3000 + "</p>\n.\n",
 )
-SECONDS = 10.0  # when nothing hangs
-SHORT = 0.2  # when something does
-SLACK = 1.5  # by which a busy machine may be late
+SECONDS = 10.0  # the timeout where nothing hangs
+SHORT = 0.2  # the timeout where the server hangs
+SLACK = 1.5  # tolerance for a busy machine
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """What a server shows and what a client must trust to believe it; ``other`` is for another name."""
+    """The TLS contexts of two servers and of a client that trusts them; ``other`` is for another name."""
 
     server: ssl.SSLContext
     other: ssl.SSLContext
@@ -78,11 +78,11 @@ def send(
     mail.send_now(MailSettings(smtp, SENDER, seconds), letter, NOW, "7")
 
 
-def refusal(port: int, **options: Any) -> MailError:
+def catch_refusal(port: int, **options: Any) -> MailError:
     with pytest.raises(MailError) as caught:
         send(port, **options)
-    for said in ("ann@", "example.com", "token", "hunter2", "p@ss"):
-        assert said not in str(caught.value)
+    for secret in ("ann@", "example.com", "token", "hunter2", "p@ss"):
+        assert secret not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
     return caught.value
 
@@ -90,7 +90,7 @@ def refusal(port: int, **options: Any) -> MailError:
 # ------------------------------------------------------------------------------------------- mails that arrive
 
 
-def test_a_mail_arrives_whole_and_parses() -> None:
+def test_a_mail_arrives_complete_and_parses() -> None:
     received = Mailbox()
     with mail_server(received) as port:
         send(port)
@@ -107,7 +107,7 @@ def test_a_mail_arrives_whole_and_parses() -> None:
 
 
 @pytest.mark.slow
-def test_a_mail_of_megabytes_arrives_whole() -> None:
+def test_a_mail_of_megabytes_arrives_complete() -> None:
     received = Mailbox()
     text = "".join(f"line {number}\n" for number in range(200_000))
     with mail_server(received) as port:
@@ -159,8 +159,8 @@ def test_the_usual_trust_is_that_of_the_system(
 # ---------------------------------------------------------------------------------------------------- logins
 
 
-class Door:
-    """Lets in the user ``ann@x`` with the password ``p@ss/w:rd%``."""
+class LoginDoor:
+    """An authenticator that accepts the user ``ann@x`` with the password ``p@ss/w:rd%``."""
 
     def __init__(self) -> None:
         self.tried: list[tuple[bytes, bytes]] = []
@@ -177,8 +177,8 @@ LOGIN = "ann%40x:p%40ss%2Fw%3Ard%25@"
 
 
 @pytest.mark.parametrize("excluded", [[], ["PLAIN"], ["LOGIN"]])
-def test_a_login_over_starttls(certificates: Certificates, excluded: list[str]) -> None:
-    received, door = Mailbox(), Door()
+def test_a_login_is_sent_over_starttls(certificates: Certificates, excluded: list[str]) -> None:
+    received, door = Mailbox(), LoginDoor()
     options: dict[str, Any] = {"authenticator": door, "auth_required": True, "auth_exclude_mechanism": excluded}
     with mail_server(received, tls_context=certificates.server, **options) as port:
         send(port, login=LOGIN, context=certificates.client)
@@ -188,12 +188,12 @@ def test_a_login_over_starttls(certificates: Certificates, excluded: list[str]) 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS:UserWarning")
 def test_a_login_without_tls_stays_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    received, door = Mailbox(), Door()
+    received, door = Mailbox(), LoginDoor()
     with mail_server(received, authenticator=door, auth_required=True, auth_require_tls=False) as port:
         send(port, login=LOGIN)
         assert len(door.tried) == 1
         monkeypatch.setattr("finapi.net.smtp._is_loopback", lambda conversation: False)
-        error = refusal(port, login=LOGIN, query="?starttls=offered")
+        error = catch_refusal(port, login=LOGIN, query="?starttls=offered")
         assert (str(error), error.permanent, len(door.tried)) == (
             "the server offers no TLS, and a login is never sent without it",
             False,
@@ -203,22 +203,22 @@ def test_a_login_without_tls_stays_on_this_machine(monkeypatch: pytest.MonkeyPat
     assert len(door.tried) == 2
 
 
-def test_a_wrong_password_is_not_the_mails_fault(certificates: Certificates) -> None:
+def test_a_wrong_password_is_not_a_permanent_failure(certificates: Certificates) -> None:
     received = Mailbox()
-    with mail_server(received, tls_context=certificates.server, authenticator=Door(), auth_required=True) as port:
-        error = refusal(port, login="ann%40x:hunter2@", context=certificates.client)
+    with mail_server(received, tls_context=certificates.server, authenticator=LoginDoor(), auth_required=True) as port:
+        error = catch_refusal(port, login="ann%40x:hunter2@", context=certificates.client)
     assert (str(error), error.permanent) == ("the server refused the login: 535 5.7.8", False)
 
 
-def test_a_server_that_wants_a_login_which_is_not_set_is_not_the_mails_fault(certificates: Certificates) -> None:
-    with mail_server(Mailbox(), tls_context=certificates.server, authenticator=Door(), auth_required=True) as port:
-        error = refusal(port, context=certificates.client)
+def test_a_missing_login_is_not_a_permanent_failure(certificates: Certificates) -> None:
+    with mail_server(Mailbox(), tls_context=certificates.server, authenticator=LoginDoor(), auth_required=True) as port:
+        error = catch_refusal(port, context=certificates.client)
     assert (str(error), error.permanent) == ("the server refused the sender: 530 5.7.0", False)
 
 
-def test_a_server_without_logins() -> None:
+def test_a_server_without_a_usable_login_is_reported() -> None:
     with mail_server(Mailbox(), auth_exclude_mechanism=["PLAIN", "LOGIN"]) as port:
-        error = refusal(port, login=LOGIN)
+        error = catch_refusal(port, login=LOGIN)
     assert (str(error), error.permanent) == ("the server offers no login that finapi can use", False)
 
 
@@ -239,10 +239,10 @@ def test_a_server_without_logins() -> None:
         ("DATA", "452 4.3.1 disk full", "the server refused the mail: 452 4.3.1", False),
     ],
 )
-def test_a_refusal_is_told_by_its_codes(command: str, answer: str, reason: str, permanent: bool) -> None:
+def test_a_refusal_is_reported_with_its_codes(command: str, answer: str, reason: str, permanent: bool) -> None:
     received = Mailbox(refuse={command: answer})
     with mail_server(received) as port:
-        error = refusal(port)
+        error = catch_refusal(port)
     assert (error.reason, error.permanent) == (reason, permanent)
     assert received.envelopes == []
 
@@ -252,7 +252,7 @@ def test_a_certificate_for_another_name_is_refused(certificates: Certificates, s
     received = Mailbox()
     where = "tls_context" if scheme == "smtp" else "implicit_tls"
     with mail_server(received, **{where: certificates.other}) as port:
-        error = refusal(port, scheme=scheme, context=certificates.client)
+        error = catch_refusal(port, scheme=scheme, context=certificates.client)
     assert str(error).startswith("TLS: the certificate is not trusted: IP address mismatch")
     assert not error.permanent
     assert received.envelopes == []
@@ -263,7 +263,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Certific
     received = Mailbox()
     where = "tls_context" if scheme == "smtp" else "implicit_tls"
     with mail_server(received, **{where: certificates.server}) as port:
-        error = refusal(port, scheme=scheme)
+        error = catch_refusal(port, scheme=scheme)
     assert str(error) == "TLS: the certificate is not trusted: unable to get local issuer certificate"
     assert received.envelopes == []
 
@@ -271,30 +271,30 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Certific
 def test_starttls_that_is_required_but_not_offered() -> None:
     received = Mailbox()
     with mail_server(received) as port:
-        error = refusal(port, query="?starttls=required")
+        error = catch_refusal(port, query="?starttls=required")
     assert (str(error), error.permanent, received.envelopes) == ("the server offers no STARTTLS", False, [])
 
 
-def test_mail_to_another_machine_needs_tls_unless_it_is_turned_off_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mail_to_another_machine_needs_tls_unless_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.net.smtp._is_loopback", lambda conversation: False)
     received = Mailbox()
     with mail_server(received) as port:
-        assert (str(refusal(port)), received.envelopes) == ("the server offers no STARTTLS", [])
-        for named in ("offered", "never"):
-            send(port, query=f"?starttls={named}")
+        assert (str(catch_refusal(port)), received.envelopes) == ("the server offers no STARTTLS", [])
+        for tls_setting in ("offered", "never"):
+            send(port, query=f"?starttls={tls_setting}")
     assert len(received.envelopes) == 2
 
 
-def test_tls_spoken_to_a_server_without() -> None:
+def test_tls_to_a_server_without_tls_fails() -> None:
     with mail_server(Mailbox()) as port:
-        error = refusal(port, scheme="smtps")
+        error = catch_refusal(port, scheme="smtps")
     assert str(error).startswith("TLS: WRONG_VERSION_NUMBER")
 
 
-def test_nobody_there() -> None:
+def test_a_refused_connection_may_be_retried() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        error = refusal(free.getsockname()[1])
+        error = catch_refusal(free.getsockname()[1])
     assert (str(error), error.permanent) == ("the server cannot be reached: Connection refused", False)
 
 
@@ -304,8 +304,8 @@ Script = Callable[[socket.socket], None]
 
 
 @contextmanager
-def misbehaving(script: Script, *, receive_buffer: int = 0) -> Iterator[int]:
-    """A server that plays its script on each connection, and holds it open until the block ends; its port."""
+def scripted_server(script: Script, *, receive_buffer: int = 0) -> Iterator[int]:
+    """Yield the port of a server that runs a script on each connection and keeps it open."""
     listener = socket.create_server(("127.0.0.1", 0))
     if receive_buffer:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)  # connections inherit it
@@ -343,8 +343,8 @@ def misbehaving(script: Script, *, receive_buffer: int = 0) -> Iterator[int]:
             connection.close()
 
 
-def answering(*answers: bytes) -> Script:
-    """Gives the answers in turn, the first at once and each other for a line that came in; then is silent."""
+def answer_in_turn(*answers: bytes) -> Script:
+    """Return a script that sends the first answer at once and each other after a line, then is silent."""
 
     def script(connection: socket.socket) -> None:
         with connection.makefile("rb") as lines:
@@ -359,16 +359,16 @@ def answering(*answers: bytes) -> Script:
     return script
 
 
-def silent(connection: socket.socket) -> None:
-    """Says nothing."""
+def stay_silent(connection: socket.socket) -> None:
+    """Send nothing."""
 
 
-def dripping(*answers: bytes) -> Script:
-    """Gives the answers, and then one byte of a reply at a time, for ever, each long before any timeout."""
+def drip_after(*answers: bytes) -> Script:
+    """Return a script that sends the answers, then one byte at a time, each within the timeout."""
 
     def script(connection: socket.socket) -> None:
         if answers:
-            answering(*answers)(connection)
+            answer_in_turn(*answers)(connection)
         connection.sendall(b"250-")
         while True:
             connection.sendall(b"x")
@@ -384,39 +384,39 @@ OK = b"250 OK\r\n"
 GO_ON = b"354 go on\r\n"
 
 HANGING: dict[str, tuple[Script, dict[str, Any]]] = {
-    "greeting": (silent, {}),
-    "greeting half": (answering(b"220 mail"), {}),
-    "ehlo": (answering(GREETING), {}),
-    "ehlo half": (answering(GREETING, b"250-mail.test\r\n"), {}),
-    "starttls": (answering(GREETING, EHLO_TLS), {}),
-    "handshake": (answering(GREETING, EHLO_TLS, b"220 go\r\n"), {}),
-    "implicit handshake": (silent, {"scheme": "smtps"}),
-    "login": (answering(GREETING, EHLO), {"login": LOGIN}),
-    "login challenge": (answering(GREETING, EHLO, b"334 \r\n"), {"login": LOGIN}),
-    "mail": (answering(GREETING, EHLO), {}),
-    "rcpt": (answering(GREETING, EHLO, OK), {}),
-    "data": (answering(GREETING, EHLO, OK, OK), {}),
-    "after data": (answering(GREETING, EHLO, OK, OK, GO_ON), {}),
-    "dripping greeting": (dripping(), {}),
-    "dripping ehlo": (dripping(GREETING), {}),
-    "dripping starttls": (dripping(GREETING, EHLO_TLS), {}),
-    "dripping rcpt": (dripping(GREETING, EHLO, OK), {}),
-    "dripping after data": (dripping(GREETING, EHLO, OK, OK, GO_ON), {}),
+    "greeting": (stay_silent, {}),
+    "greeting half": (answer_in_turn(b"220 mail"), {}),
+    "ehlo": (answer_in_turn(GREETING), {}),
+    "ehlo half": (answer_in_turn(GREETING, b"250-mail.test\r\n"), {}),
+    "starttls": (answer_in_turn(GREETING, EHLO_TLS), {}),
+    "handshake": (answer_in_turn(GREETING, EHLO_TLS, b"220 go\r\n"), {}),
+    "implicit handshake": (stay_silent, {"scheme": "smtps"}),
+    "login": (answer_in_turn(GREETING, EHLO), {"login": LOGIN}),
+    "login challenge": (answer_in_turn(GREETING, EHLO, b"334 \r\n"), {"login": LOGIN}),
+    "mail": (answer_in_turn(GREETING, EHLO), {}),
+    "rcpt": (answer_in_turn(GREETING, EHLO, OK), {}),
+    "data": (answer_in_turn(GREETING, EHLO, OK, OK), {}),
+    "after data": (answer_in_turn(GREETING, EHLO, OK, OK, GO_ON), {}),
+    "dripping greeting": (drip_after(), {}),
+    "dripping ehlo": (drip_after(GREETING), {}),
+    "dripping starttls": (drip_after(GREETING, EHLO_TLS), {}),
+    "dripping rcpt": (drip_after(GREETING, EHLO, OK), {}),
+    "dripping after data": (drip_after(GREETING, EHLO, OK, OK, GO_ON), {}),
 }
 
 
 @pytest.mark.parametrize("stage", HANGING)
-def test_a_server_that_hangs_is_waited_for_no_longer_than_the_bound(stage: str) -> None:
+def test_a_server_that_hangs_is_left_after_the_timeout(stage: str) -> None:
     script, options = HANGING[stage]
-    with misbehaving(script) as port:
+    with scripted_server(script) as port:
         started = time.monotonic()
-        error = refusal(port, seconds=SHORT, **options)
-        took = time.monotonic() - started
+        error = catch_refusal(port, seconds=SHORT, **options)
+        duration_seconds = time.monotonic() - started
     assert (str(error), error.permanent) == ("no reply within 0.2 s", False)
-    assert SHORT <= took < SHORT + SLACK
+    assert SHORT <= duration_seconds < SHORT + SLACK
 
 
-def test_a_server_that_takes_no_connection() -> None:
+def test_a_server_that_accepts_no_connection_times_out() -> None:
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):  # fills the queue of connections that were not accepted
@@ -424,27 +424,27 @@ def test_a_server_that_takes_no_connection() -> None:
             waiting.setblocking(False)
             waiting.connect_ex(listener.getsockname())
         started = time.monotonic()
-        error = refusal(listener.getsockname()[1], seconds=SHORT)
+        error = catch_refusal(listener.getsockname()[1], seconds=SHORT)
     assert str(error) == "no reply within 0.2 s"
     assert SHORT <= time.monotonic() - started < SHORT + SLACK
 
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_a_server_that_reads_nothing_more() -> None:
-    # More than the buffers of both ends hold, one of which is kept small.
+def test_a_server_that_stops_reading_times_out() -> None:
+    # More than fits into the buffers of both ends, one of which is small.
     long = Letter("ann@example.com", "Long", ("x" * 70 + "\n") * 100_000, "<p>\n")
     message = build_message(long, SENDER, NOW, "7")
     stages: list[bytes] = []
 
-    def deaf(connection: socket.socket) -> None:
+    def stop_reading(connection: socket.socket) -> None:
         with connection.makefile("rb", buffering=0) as lines:
             connection.sendall(GREETING)
             for answer in (EHLO, OK, OK, GO_ON):
                 stages.append(lines.readline())
                 connection.sendall(answer)
 
-    with misbehaving(deaf, receive_buffer=4096) as port:
+    with scripted_server(stop_reading, receive_buffer=4096) as port:
         started = time.monotonic()
         with pytest.raises(MailError, match="no reply within 1 s"):
             SmtpTransport(f"smtp://127.0.0.1:{port}").send(message, 1.0)
@@ -452,17 +452,15 @@ def test_a_server_that_reads_nothing_more() -> None:
     assert stages[-1] == b"data\r\n"
 
 
-@pytest.mark.parametrize("farewell", [silent, dripping()], ids=["silent", "dripping"])
-def test_a_mail_that_was_accepted_is_sent_however_the_server_takes_leave(
-    farewell: Script, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("farewell", [stay_silent, drip_after()], ids=["silent", "dripping"])
+def test_an_accepted_mail_is_sent_however_the_session_ends(farewell: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.net.smtp.QUIT_SECONDS", 0.2)
 
     def script(connection: socket.socket) -> None:
-        answering(GREETING, EHLO, OK, OK, GO_ON, b"250 queued\r\n")(connection)
+        answer_in_turn(GREETING, EHLO, OK, OK, GO_ON, b"250 queued\r\n")(connection)
         farewell(connection)
 
-    with misbehaving(script) as port:
+    with scripted_server(script) as port:
         started = time.monotonic()
         send(port)
         assert time.monotonic() - started < 0.2 + SLACK
@@ -479,22 +477,22 @@ def test_a_mail_that_was_accepted_is_sent_however_the_server_takes_leave(
         ((GREETING, EHLO_TLS, b"220 go\r\n", b"250 what?\r\n"), "TLS: WRONG_VERSION_NUMBER"),
     ],
 )
-def test_answers_out_of_place_are_failures_that_may_pass(answers: Sequence[bytes], reason: str) -> None:
-    with misbehaving(answering(*answers)) as port:
-        error = refusal(port, seconds=5.0)
+def test_unexpected_answers_are_temporary_failures(answers: Sequence[bytes], reason: str) -> None:
+    with scripted_server(answer_in_turn(*answers)) as port:
+        error = catch_refusal(port, seconds=5.0)
     assert (str(error), error.permanent) == (reason, False)
 
 
-def test_answers_smuggled_in_before_tls_are_forgotten(certificates: Certificates) -> None:
+def test_answers_smuggled_in_before_tls_are_ignored(certificates: Certificates) -> None:
     def script(connection: socket.socket) -> None:
         smuggled = b"220 go\r\n250-mail.test\r\n250 SMTPUTF8\r\n"
-        answering(GREETING, EHLO_TLS, smuggled)(connection)
+        answer_in_turn(GREETING, EHLO_TLS, smuggled)(connection)
         with certificates.server.wrap_socket(connection, server_side=True) as encrypted:
-            answering(b"", b"250 mail.test\r\n")(encrypted)
+            answer_in_turn(b"", b"250 mail.test\r\n")(encrypted)
 
     letter = Letter("j\u00f6rg@example.com", "Hello", "t\n", "<p>\n")
-    with misbehaving(script) as port:
-        error = refusal(port, context=certificates.client, letter=letter)
+    with scripted_server(script) as port:
+        error = catch_refusal(port, context=certificates.client, letter=letter)
     assert str(error) == "the server does not accept non-ASCII addresses (SMTPUTF8)"
 
 
@@ -503,32 +501,32 @@ def test_a_server_that_never_stops_answering_fills_no_memory() -> None:
         while True:
             connection.sendall(b"220-x\r\n" * 1000)
 
-    with misbehaving(script) as port:
-        error = refusal(port)
+    with scripted_server(script) as port:
+        error = catch_refusal(port)
     assert (str(error), error.permanent) == ("the server closed the connection", False)
 
 
-def test_a_server_that_hangs_up() -> None:
+def test_a_closed_connection_is_a_temporary_failure() -> None:
     def script(connection: socket.socket) -> None:
-        answering(GREETING, EHLO)(connection)
+        answer_in_turn(GREETING, EHLO)(connection)
         connection.shutdown(socket.SHUT_RDWR)
 
-    with misbehaving(script) as port:
-        error = refusal(port)
+    with scripted_server(script) as port:
+        error = catch_refusal(port)
     assert (str(error), error.permanent) == ("the server closed the connection", False)
 
 
-def test_a_server_of_before_smtputf8_is_not_given_an_international_address() -> None:
+def test_a_server_without_smtputf8_gets_no_non_ascii_address() -> None:
     letter = Letter("j\u00f6rg@example.com", "Hello", "t\n", "<p>\n")
     for answers in ((GREETING, EHLO), (GREETING, b"502 no\r\n", OK)):
-        with misbehaving(answering(*answers)) as port:
-            error = refusal(port, letter=letter)
+        with scripted_server(answer_in_turn(*answers)) as port:
+            error = catch_refusal(port, letter=letter)
         assert str(error) == "the server does not accept non-ASCII addresses (SMTPUTF8)"
         assert error.permanent
 
 
-def test_an_old_server_that_knows_only_helo_is_given_the_mail() -> None:
-    with misbehaving(answering(GREETING, b"502 no\r\n", OK, OK, OK, GO_ON, b"250 queued\r\n", OK)) as port:
+def test_a_server_that_knows_only_helo_gets_the_mail() -> None:
+    with scripted_server(answer_in_turn(GREETING, b"502 no\r\n", OK, OK, OK, GO_ON, b"250 queued\r\n", OK)) as port:
         send(port)
 
 
@@ -536,15 +534,15 @@ def test_an_old_server_that_knows_only_helo_is_given_the_mail() -> None:
 
 
 @pytest.mark.parametrize("stage", ["greeting", "handshake", "implicit handshake", "after data"])
-def test_closing_breaks_off_what_hangs(stage: str) -> None:
+def test_closing_the_transport_interrupts_a_hanging_mail(stage: str) -> None:
     script, options = HANGING[stage]
     reached = threading.Event()
 
-    def announced(connection: socket.socket) -> None:
+    def run_and_announce(connection: socket.socket) -> None:
         script(connection)
         reached.set()
 
-    with misbehaving(announced) as port:
+    with scripted_server(run_and_announce) as port:
         smtp = SmtpTransport(f"{options.get('scheme', 'smtp')}://127.0.0.1:{port}")
 
         def close() -> None:
@@ -562,24 +560,22 @@ def test_closing_breaks_off_what_hangs(stage: str) -> None:
             mail.send_now(MailSettings(smtp, SENDER), LETTER, NOW, "7")
 
 
-def test_the_queue_over_a_server_that_hangs_then_greylists_then_takes_it(
-    clock: FixedClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_queue_retries_after_a_hang_and_a_greylisting(clock: FixedClock, caplog: pytest.LogCaptureFixture) -> None:
     db = Database(None)
     given_up: list[tuple[str, int]] = []
 
-    def lost(tx: Transaction, template: str, subject_id: int) -> None:
+    def record_given_up(tx: Transaction, template: str, subject_id: int) -> None:
         given_up.append((template, subject_id))
 
     def step(port: int) -> float | None:
         post = MailSettings(SmtpTransport(f"smtp://127.0.0.1:{port}"), SENDER, SHORT)
-        return mail.send_due(db, post, clock.now(), render=lambda *_: LETTER, on_give_up=lost)
+        return mail.send_due(db, post, clock.now(), render=lambda *_: LETTER, on_give_up=record_given_up)
 
     with db.write() as tx:
         mail.enqueue(tx, "reset", 1, clock.now())
         mail.enqueue(tx, "reset", 2, clock.now())
     with caplog.at_level(logging.DEBUG, "finapi"):
-        with misbehaving(silent) as port:
+        with scripted_server(stay_silent) as port:
             started = time.monotonic()
             assert step(port) == 0.0  # the second is not kept waiting behind the first
             assert time.monotonic() - started < SHORT + SLACK

@@ -1,4 +1,4 @@
-"""Webhooks when the process is killed at any moment: each event arrives, and under one name however often."""
+"""Webhooks of a process that is killed at any moment: each event arrives, under one id however often."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 SEED = 20260131
 KILLS = int(os.environ.get("KILLS", "30"))
-EVENTS = max(200, 20 * KILLS)  # so many that the kills come before the end of them
+EVENTS = max(200, 20 * KILLS)  # enough events that every kill comes before the last one
 
-# Enqueues events one by one and sends them, from wherever the last one of these was killed.
+# Enqueues events one by one and sends them, continuing where the last killed child stopped.
 CHILD = """
 import sys, threading
 from datetime import UTC, datetime
@@ -74,8 +74,8 @@ print("done", flush=True)
 """
 
 
-class Ledger:
-    """A receiver's memory: how often each event came, under which ids; and the knife."""
+class ReceivedEvents:
+    """A receiver that counts events and their ids, and kills the sender at a chosen request."""
 
     def __init__(self) -> None:
         self.ids: dict[int, set[str]] = {}
@@ -92,9 +92,9 @@ class Ledger:
             self.times[number] += 1
             struck = None
             if self.kill_at is not None:
-                left, when = self.kill_at
-                self.kill_at = (left - 1, when) if left > 1 else None
-                struck = when if left <= 1 else None
+                requests_left, when = self.kill_at
+                self.kill_at = (requests_left - 1, when) if requests_left > 1 else None
+                struck = when if requests_left <= 1 else None
         if struck == "before":
             self.kill()
         with suppress(OSError):
@@ -107,56 +107,56 @@ class Ledger:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def run(directory: Path, url: str, ledger: Ledger, chance: random.Random | None) -> str:
-    """One life of the child, cut short by ``chance``; its last word."""
+def run_child(directory: Path, url: str, received_events: ReceivedEvents, random_numbers: random.Random | None) -> str:
+    """Run the child once, killed at random if ``random_numbers`` are given. Return its last word."""
     command = [sys.executable, "-c", CHILD, str(directory), url, str(EVENTS)]
     timer = None
     with child(command=command, stderr=None) as process:
-        ledger.pid = process.pid
+        received_events.pid = process.pid
         assert next_line(process) == b"started\n"
-        if chance is not None:
-            way = chance.choice(["time", "before", "after"])
+        if random_numbers is not None:
+            way = random_numbers.choice(["time", "before", "after"])
             if way == "time":
-                timer = threading.Timer(chance.uniform(0.0, 0.15), ledger.kill)
+                timer = threading.Timer(random_numbers.uniform(0.0, 0.15), received_events.kill)
                 timer.start()
             else:
-                ledger.kill_at = (chance.randint(1, 12), way)
+                received_events.kill_at = (random_numbers.randint(1, 12), way)
         word = next_line(process).decode().strip()
         process.wait(30)
     if timer is not None:
         timer.join()
-    ledger.kill_at = None
+    received_events.kill_at = None
     return word
 
 
-def test_events_survive_being_killed(tmp_path: Path) -> None:
-    chance = random.Random(SEED)
-    ledger = Ledger()
-    with receiver(ledger.behave) as there:
+def test_events_survive_kills(tmp_path: Path) -> None:
+    random_numbers = random.Random(SEED)
+    received_events = ReceivedEvents()
+    with receiver(received_events.behave) as webhook_receiver:
         kills = 0
         while kills < KILLS:
-            if run(tmp_path / "data", there.url, ledger, chance) == "done":
+            if run_child(tmp_path / "data", webhook_receiver.url, received_events, random_numbers) == "done":
                 break
             kills += 1
-        assert run(tmp_path / "data", there.url, ledger, None) == "done"
+        assert run_child(tmp_path / "data", webhook_receiver.url, received_events, None) == "done"
     assert kills >= KILLS * 2 // 3, "too few of the kills came in time to mean anything"
-    print(f"{EVENTS} events, {kills} kills, {sum(ledger.times.values()) - EVENTS} sent again")
-    assert sorted(ledger.ids) == list(range(EVENTS))
-    assert {number: len(ids) for number, ids in ledger.ids.items()} == dict.fromkeys(range(EVENTS), 1)
-    assert len(set().union(*ledger.ids.values())) == EVENTS
-    # Only what was under way at a kill comes again: at most four at once to one receiver.
-    assert sum(ledger.times.values()) - EVENTS <= 4 * kills
+    print(f"{EVENTS} events, {kills} kills, {sum(received_events.times.values()) - EVENTS} sent again")
+    assert sorted(received_events.ids) == list(range(EVENTS))
+    assert {number: len(ids) for number, ids in received_events.ids.items()} == dict.fromkeys(range(EVENTS), 1)
+    assert len(set().union(*received_events.ids.values())) == EVENTS
+    # Only deliveries in progress at a kill are repeated: at most four at once to one receiver.
+    assert sum(received_events.times.values()) - EVENTS <= 4 * kills
 
 
-def test_nothing_comes_twice_when_nothing_is_killed(tmp_path: Path) -> None:
-    ledger = Ledger()
-    with receiver(ledger.behave) as there:
-        assert run(tmp_path / "data", there.url, ledger, None) == "done"
-    assert set(ledger.times.values()) == {1}
-    assert len(ledger.times) == EVENTS
+def test_no_event_is_sent_twice_without_a_kill(tmp_path: Path) -> None:
+    received_events = ReceivedEvents()
+    with receiver(received_events.behave) as webhook_receiver:
+        assert run_child(tmp_path / "data", webhook_receiver.url, received_events, None) == "done"
+    assert set(received_events.times.values()) == {1}
+    assert len(received_events.times) == EVENTS
 
 
-def test_the_schedule_for_real_with_short_settings(tmp_path: Path) -> None:
+def test_retries_follow_the_configured_schedule(tmp_path: Path) -> None:
     moments: list[float] = []
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
@@ -173,33 +173,33 @@ def test_the_schedule_for_real_with_short_settings(tmp_path: Path) -> None:
         "--app-per-hour",
         "100000",
     )
-    with receiver(behave) as there, serve(tmp_path / "data", *settings) as server:
+    with receiver(behave) as webhook_receiver, serve(tmp_path / "data", *settings) as server:
         key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", tmp_path / "data").json["api_key"]
         headers = {"X-API-Key": key}
-        made = server.call("POST", "/api/v1/webhooks/test", {"url": there.url}, headers).json
+        test_event = server.call("POST", "/api/v1/webhooks/test", {"url": webhook_receiver.url}, headers).json
 
-        def dropped() -> Any:
+        def list_dropped_deliveries() -> Any:
             return server.get("/api/v1/webhooks/deliveries?status=dropped", key).json["deliveries"]
 
-        eventually(dropped)
-        (delivery,) = dropped()
+        eventually(list_dropped_deliveries)
+        (delivery,) = list_dropped_deliveries()
         assert server.stop() == 0
-    assert (delivery["delivery_id"], delivery["attempt_count"]) == (made["delivery_id"], 4)
+    assert (delivery["delivery_id"], delivery["attempt_count"]) == (test_event["delivery_id"], 4)
     waits = [later - earlier for earlier, later in itertools.pairwise(moments)]
-    for wait, wanted in zip(waits, (0.2, 0.4, 0.8), strict=True):
-        assert wanted <= wait < wanted + 1.0
+    for wait, retry_seconds in zip(waits, (0.2, 0.4, 0.8), strict=True):
+        assert retry_seconds <= wait < retry_seconds + 1.0
 
 
-def test_from_the_feed_to_the_receiver_with_a_kill_in_between(tmp_path: Path) -> None:
-    chance = random.Random(SEED)
-    told: list[dict[str, Any]] = []
+def test_a_listed_filing_reaches_every_target_despite_kills(tmp_path: Path) -> None:
+    random_numbers = random.Random(SEED)
+    messages: list[dict[str, Any]] = []
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
-        told.append(json.loads(received.body))
+        messages.append(json.loads(received.body))
         connection.sendall(receivers.OK)
 
     data = tmp_path / "data"
-    with fake_edgar() as (edgar, place), receiver(behave) as there:
+    with fake_edgar() as (edgar, edgar_address), receiver(behave) as webhook_receiver:
         edgar.feed[0] = Page(feed())
         settings = (
             "--poll-every",
@@ -207,7 +207,7 @@ def test_from_the_feed_to_the_receiver_with_a_kill_in_between(tmp_path: Path) ->
             "--user-agent",
             AGENT,
             "--base-url",
-            f"http://127.0.0.1:{place.port}",
+            f"http://127.0.0.1:{edgar_address.port}",
             "--webhook-allow",
             "127.0.0.0/8",
             "--edgar-per-second",
@@ -222,18 +222,18 @@ def test_from_the_feed_to_the_receiver_with_a_kill_in_between(tmp_path: Path) ->
         with serve(data, *settings) as server:
             for key in keys:
                 for _ in range(5):
-                    body = {"ticker": "320193", "webhook_url": there.url}
-                    made = server.call("POST", "/api/v1/sniper/targets", body, {"X-API-Key": key}).json
-                    targets.add(made["target_id"])
+                    body = {"ticker": "320193", "webhook_url": webhook_receiver.url}
+                    target = server.call("POST", "/api/v1/sniper/targets", body, {"X-API-Key": key}).json
+                    targets.add(target["target_id"])
             edgar.feed[0] = Page(feed(entry("0000320193-26-000001")))
-            time.sleep(chance.uniform(0.0, 0.3))
+            time.sleep(random_numbers.uniform(0.0, 0.3))
             server.stop(signal.SIGKILL)
         for _ in range(4):
             with serve(data, *settings) as server:
-                time.sleep(chance.uniform(0.0, 0.2))
+                time.sleep(random_numbers.uniform(0.0, 0.2))
                 server.stop(signal.SIGKILL)
         with serve(data, *settings) as server:
-            eventually(lambda: {message["target_id"] for message in told} == targets)
+            eventually(lambda: {message["target_id"] for message in messages} == targets)
             assert server.stop() == 0
-    assert {message["payload"]["accession_number"] for message in told} == {"0000320193-26-000001"}
-    assert len({message["delivery_id"] for message in told}) == len(targets)
+    assert {message["payload"]["accession_number"] for message in messages} == {"0000320193-26-000001"}
+    assert len({message["delivery_id"] for message in messages}) == len(targets)

@@ -1,4 +1,4 @@
-"""Many deliveries to receivers that mean harm: memory and threads stay flat, and the others get theirs."""
+"""Many deliveries to hostile receivers: memory and threads stay flat, and good receivers get theirs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_memory_and_threads_stay_flat(make_app: Callable[..., App], caplog: pyte
     user = users.create(app, "ann@example.com", "pro", app.clock.now())
     dispatcher = Dispatcher(app)
     caplog.set_level("CRITICAL")
-    held: list[int] = []
+    traced_bytes: list[int] = []
     threads: list[int] = []
 
     def send(url: str, subject: str) -> None:
@@ -56,24 +56,24 @@ def test_memory_and_threads_stay_flat(make_app: Callable[..., App], caplog: pyte
         connection.sendall(receivers.OK)
 
     with ExitStack() as stack:
-        there = [stack.enter_context(receiver(one)) for one in (*HOSTILE, behave)]
-        urls = [*(one.url for one in there), *(f"https://{name}/" for name in names)]
+        receivers_running = [stack.enter_context(receiver(behaviour)) for behaviour in (*HOSTILE, behave)]
+        urls = [*(running.url for running in receivers_running), *(f"https://{name}/" for name in names)]
         tracemalloc.start()
-        for number in range(ROUNDS):
-            for one in range(EACH):
+        for round_number in range(ROUNDS):
+            for event_number in range(EACH):
                 for url in urls:
-                    send(url, f"{number} {one}")
+                    send(url, f"{round_number} {event_number}")
             assert dispatcher.run_until_idle(60)
-            for receiving in there:
+            for receiving in receivers_running:
                 receiving.received.clear()
                 receiving.threads = [thread for thread in receiving.threads if thread.is_alive()]
             caplog.clear()
             gc.collect()
-            held.append(tracemalloc.get_traced_memory()[0])
+            traced_bytes.append(tracemalloc.get_traced_memory()[0])
             threads.append(sum("finapi-webhook" in thread.name for thread in threading.enumerate()))
         tracemalloc.stop()
     dispatcher.stop(0.0)
     assert len(served) == len(set(served)) == ROUNDS * EACH
     assert max(threads) <= 12
-    # The database is in memory, but not in Python's: what grows here would be ours.
-    assert held[-1] - held[0] < 300_000
+    # The database is not in Python's memory, so any growth here would be ours.
+    assert traced_bytes[-1] - traced_bytes[0] < 300_000
