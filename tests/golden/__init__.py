@@ -1,9 +1,9 @@
-"""Every route's answers, frozen: ``python -m tests.golden [--demo | --edgar]`` writes the files anew.
+"""The recorded answers of every route; ``python -m tests.golden [--demo | --edgar]`` rewrites the files.
 
-That may be done when an answer is meant to change, in the commit that changes it, so that the commit shows the
-difference; never to make a test pass. A change that is meant to change no answer leaves every file as it is.
+Rewrite them only when an answer is meant to change, in the commit that changes it, so that the commit shows the
+difference; never to make a test pass. A change that is not meant to change an answer leaves every file unchanged.
 
-What is asked stands in ``asks`` (one request a line, see ``asking.py``) and in ``flows.py``; what was answered in
-``demo`` and ``edgar``, by area, and in ``openapi``. Sentences for people stand apart, in ``sentences.json``: to say
-something in other words changes that file and no other.
+The requests are in ``asks`` (one per line, see ``asking.py``) and in ``flows.py``; the answers are in ``demo`` and
+``edgar``, by area, and in ``openapi``. Sentences for people are in ``sentences.json``, so that rewording changes
+that file only.
 """

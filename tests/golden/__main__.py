@@ -23,7 +23,7 @@ def main() -> int:
         return 2
     for name in requested:
         written = answers.write(name)
-        print(f"{name}: {len(written.asked)} requests")
+        print(f"{name}: {len(written.requests)} requests")
     return 0
 
 

@@ -16,145 +16,149 @@ HERE = Path(__file__).parent
 SENTENCES = "sentences.json"
 DATA_SETS = ("demo", "edgar")
 
-# By area: what was answered. By area, request and place: a sentence.
+# Records by area; sentences by area, request and position.
 Areas = dict[str, list[dict[str, Any]]]
 Sentences = dict[str, dict[str, dict[str, str]]]
 
 
 class Answers:
-    """What a data set answers; ``asked`` are its requests by method and path."""
+    """The answers of a data set; ``requests`` lists method and path of each request."""
 
     def __init__(self) -> None:
         self.areas: Areas = {}
         self.sentences: Sentences = {}
-        self.asked: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
         self.operations: dict[str, Any] = {}
 
     def add(self, area: str, records: Iterable[Record]) -> None:
-        """Take in the answers of an area."""
+        """Add the answers of an area."""
         for record in records:
-            self.areas.setdefault(area, []).append(record.kept)
+            self.areas.setdefault(area, []).append(record.record)
             if record.sentences:
-                said = self.sentences.setdefault(area, {})
-                assert record.request not in said, f"asked twice: {record.request}"
-                said[record.request] = record.sentences
+                area_sentences = self.sentences.setdefault(area, {})
+                assert record.request not in area_sentences, f"requested twice: {record.request}"
+                area_sentences[record.request] = record.sentences
 
-    def files(self) -> dict[str, str]:
-        """The text of each file of answers, by its path within a data set's folder."""
-        return {f"{area}.json": _listed(kept) for area, kept in self.areas.items()}
+    def build_files(self) -> dict[str, str]:
+        """Return the text of each file of answers, by its path in a data set's folder."""
+        return {f"{area}.json": _dump_records(records) for area, records in self.areas.items()}
 
 
-def of(data_set: str) -> Answers:
-    """Everything that a data set is asked, asked anew."""
-    found = Answers()
+def collect_answers(data_set: str) -> Answers:
+    """Send every request of a data set. Return the answers."""
+    collected = Answers()
     if data_set == "demo":
-        with world.demo() as demo:
-            _ask_all(demo, data_set, found)
-            found.operations = operations(demo.ask("openapi", "GET", "/openapi.json").json)
-            found.asked.append(("GET", "/openapi.json"))
+        with world.demo_world() as demo:
+            _request_all(demo, data_set, collected)
+            collected.operations = extract_operations(demo.request("openapi", "GET", "/openapi.json").json)
+            collected.requests.append(("GET", "/openapi.json"))
         for name, (script, service) in flows.FLOWS.items():
-            with service() as own:
-                flow = flows.Flow(own)
+            with service() as flow_world:
+                flow = flows.Flow(flow_world)
                 script(flow)
-                found.add(name, flow.records)
-                found.asked += flow.asked
+                collected.add(name, flow.records)
+                collected.requests += flow.requests
     else:
-        with world.edgar() as (edgar, outcomes):
-            found.add("ingest", (Record.of_value(f"ingest {one['path']}", one) for one in outcomes))
-            _ask_all(edgar, data_set, found)
-    return found
+        with world.edgar_world() as (edgar, outcomes):
+            collected.add("ingest", (Record.from_value(f"ingest {outcome['path']}", outcome) for outcome in outcomes))
+            _request_all(edgar, data_set, collected)
+    return collected
 
 
-def _ask_all(service: World, data_set: str, found: Answers) -> None:
-    for area, lines in asking.areas(data_set).items():
+def _request_all(service: World, data_set: str, collected: Answers) -> None:
+    for area, lines in asking.read_areas(data_set).items():
         records = []
-        for ask, answer in asking.ask_all(service, lines):
-            found.asked.append((ask.method, ask.target.partition("?")[0]))
-            records.append(Record(ask.text, ask.target, answer))
-        found.add(area, records)
+        for request, answer in asking.request_all(service, lines):
+            collected.requests.append((request.method, request.target.partition("?")[0]))
+            records.append(Record(request.text, request.target, answer))
+        collected.add(area, records)
 
 
-def _listed(kept: list[dict[str, Any]]) -> str:
-    return "[\n" + ",\n".join(exact.dump(one).rstrip("\n") for one in kept) + "\n]\n"
+def _dump_records(records: list[dict[str, Any]]) -> str:
+    return "[\n" + ",\n".join(exact.dump(record).rstrip("\n") for record in records) + "\n]\n"
 
 
 # ---- the OpenAPI document
 
-# What only explains. Names under "properties" are data and not keywords.
-_WORDS = {"description", "summary", "example", "examples", "title", "externalDocs"}
-# Characters from which on a part that stands in several operations is kept once, under its digest.
-_SHARED = 200
+# Members that only explain. Names under "properties" are data, not keywords.
+_EXPLANATIONS = {"description", "summary", "example", "examples", "title", "externalDocs"}
+# Minimum length of a part of several operations that is stored once, under its digest.
+_MIN_SHARED_CHARACTERS = 200
 
 
-def operations(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The operations of the document and the parts that they share, without references and explanations."""
-    whole = {
-        f"{method.upper()} {path}": _resolved(operation, document, names=False, above=())
-        for where in ("paths", "webhooks")
-        for path, item in document.get(where, {}).items()
+def extract_operations(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the operations of the document and their shared parts, without references and explanations."""
+    resolved_operations = {
+        f"{method.upper()} {path}": _resolve_references(operation, document, names=False, enclosing_refs=())
+        for member_name in ("paths", "webhooks")
+        for path, item in document.get(member_name, {}).items()
         for method, operation in item.items()
         if isinstance(operation, dict)
     }
-    rest = {name: one for name, one in document.items() if name not in ("paths", "webhooks", "components")}
-    rest["securitySchemes"] = document["components"].get("securitySchemes")
-    rest = _resolved(rest, document, names=False, above=())
+    other_members = {
+        name: member for name, member in document.items() if name not in ("paths", "webhooks", "components")
+    }
+    other_members["securitySchemes"] = document["components"].get("securitySchemes")
+    other_members = _resolve_references(other_members, document, names=False, enclosing_refs=())
     shared: dict[str, Any] = {}
     counts: dict[str, int] = {}
-    for operation in whole.values():
-        for digest in {digest for digest, _ in _parts(operation)}:
+    for operation in resolved_operations.values():
+        for digest in {digest for digest, _ in _iter_long_parts(operation)}:
             counts[digest] = counts.get(digest, 0) + 1
-    kept = {name: _referring(one, counts, shared, top=True) for name, one in whole.items()}
-    texts = {"operations": kept, "shared": shared, "document": rest}
-    return {name: exact.load(json.dumps(one)) for name, one in texts.items()}
+    operations = {name: _share_parts(member, counts, shared, top=True) for name, member in resolved_operations.items()}
+    texts = {"operations": operations, "shared": shared, "document": other_members}
+    return {name: exact.load(json.dumps(member)) for name, member in texts.items()}
 
 
-def _resolved(part: Any, document: Mapping[str, Any], *, names: bool, above: tuple[str, ...]) -> Any:
+def _resolve_references(part: Any, document: Mapping[str, Any], *, names: bool, enclosing_refs: tuple[str, ...]) -> Any:
     if isinstance(part, list):
-        return [_resolved(one, document, names=False, above=above) for one in part]
+        return [_resolve_references(member, document, names=False, enclosing_refs=enclosing_refs) for member in part]
     if not isinstance(part, dict):
         return part
     if "$ref" in part and isinstance(part["$ref"], str):
         ref = part["$ref"]
-        if ref in above:
+        if ref in enclosing_refs:
             return {"circle": ref}
         target: Any = document
         for step in ref.removeprefix("#/").split("/"):
             target = target[step.replace("~1", "/").replace("~0", "~")]
-        return _resolved(target, document, names=False, above=(*above, ref))
+        return _resolve_references(target, document, names=False, enclosing_refs=(*enclosing_refs, ref))
     return {
-        name: _resolved(one, document, names=name in ("properties", "headers", "responses"), above=above)
-        for name, one in part.items()
-        if names or name not in _WORDS
+        name: _resolve_references(
+            member, document, names=name in ("properties", "headers", "responses"), enclosing_refs=enclosing_refs
+        )
+        for name, member in part.items()
+        if names or name not in _EXPLANATIONS
     }
 
 
-def _parts(part: Any) -> Iterator[tuple[str, Any]]:
-    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    for one in inner:
-        yield from _parts(one)
-        if isinstance(one, dict) and len(text := _text(one)) >= _SHARED:
-            yield _digest(text), one
+def _iter_long_parts(part: Any) -> Iterator[tuple[str, Any]]:
+    members = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for member in members:
+        yield from _iter_long_parts(member)
+        if isinstance(member, dict) and len(text := _dump_sorted(member)) >= _MIN_SHARED_CHARACTERS:
+            yield _compute_digest(text), member
 
 
-def _referring(part: Any, counts: Mapping[str, int], shared: dict[str, Any], *, top: bool = False) -> Any:
+def _share_parts(part: Any, counts: Mapping[str, int], shared: dict[str, Any], *, top: bool = False) -> Any:
     if isinstance(part, list):
-        return [_referring(one, counts, shared) for one in part]
+        return [_share_parts(member, counts, shared) for member in part]
     if not isinstance(part, dict):
         return part
-    text = "" if top else _text(part)
-    digest = _digest(text)
-    if len(text) >= _SHARED and counts.get(digest, 0) > 1:
+    text = "" if top else _dump_sorted(part)
+    digest = _compute_digest(text)
+    if len(text) >= _MIN_SHARED_CHARACTERS and counts.get(digest, 0) > 1:
         if digest not in shared:
-            shared[digest] = _referring(part, counts, shared, top=True)
+            shared[digest] = _share_parts(part, counts, shared, top=True)
         return {"shared": digest}
-    return {name: _referring(one, counts, shared) for name, one in part.items()}
+    return {name: _share_parts(member, counts, shared) for name, member in part.items()}
 
 
-def _text(part: Any) -> str:
+def _dump_sorted(part: Any) -> str:
     return json.dumps(part, sort_keys=True)
 
 
-def _digest(text: str) -> str:
+def _compute_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
@@ -162,19 +166,22 @@ def _digest(text: str) -> str:
 
 
 def write(data_set: str, folder: Path = HERE) -> Answers:
-    """Ask a data set everything and write its files below ``folder``."""
-    found = of(data_set)
-    _replace(folder / data_set, found.files())
+    """Send every request of a data set and write its files into ``folder``."""
+    collected = collect_answers(data_set)
+    _replace_files(folder / data_set, collected.build_files())
     if data_set == "demo":
-        _replace(folder / "openapi", {f"{name}.json": exact.dump(one) for name, one in found.operations.items()})
-    said = folder / SENTENCES
-    sentences = json.loads(said.read_text("utf-8")) if said.exists() else {}
-    sentences[data_set] = found.sentences
-    said.write_text(json.dumps(sentences, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
-    return found
+        _replace_files(
+            folder / "openapi",
+            {f"{name}.json": exact.dump(operation_part) for name, operation_part in collected.operations.items()},
+        )
+    sentences_path = folder / SENTENCES
+    sentences = json.loads(sentences_path.read_text("utf-8")) if sentences_path.exists() else {}
+    sentences[data_set] = collected.sentences
+    sentences_path.write_text(json.dumps(sentences, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+    return collected
 
 
-def _replace(folder: Path, files: Mapping[str, str]) -> None:
+def _replace_files(folder: Path, files: Mapping[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.json"):
         if old.name not in files:

@@ -1,4 +1,4 @@
-"""Answers as they are kept: without what no two calls share, and with the sentences apart."""
+"""Recorded answers, without the parts that change from call to call, and with the sentences separate."""
 
 from __future__ import annotations
 
@@ -40,34 +40,34 @@ _FOR_PEOPLE = {
     "warnings",
     "why",
 }
-# Where such a text is what a filer wrote.
+# Members whose texts were written by filers.
 _FILED = {"data_files", "document_files", "footnote", "footnotes", "remarks"}
-# Where such a text is made of names.
+# Members whose texts consist of names.
 _NAMES = {"formula"}
 # Paths of answers about the service itself and its data: every text with blanks is for people.
 _DOCUMENTS = ("/api/v1/policy", "/api/v1/plans/", "/api/v1/xbrl/dictionary", "/api/v1/status")
-# What a metric is, told beside its figures; the definitions of a filing's sections are the filer's.
+# Answers with definitions of metrics; the definitions of a filing's sections are the filer's.
 _PROOF = "/api/v1/xbrl/proof"
 
-# Headers that every answer has with the same value: told where they are missing or different.
+# Headers that every answer has with the same value; recorded only where they are missing or different.
 _USUAL = {
     "x-content-type-options": "nosniff",
     "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
 _ORIGIN = {"access-control-allow-origin": "*"}
-# Of which only their presence is kept.
-_PRESENT = {"etag", "x-ratelimit-remaining", "x-ratelimit-reset", "access-control-expose-headers"}
-# What differs from call to call, or follows from the body.
-_LEFT_OUT = {"x-request-id", "content-length", "date"}
+# Headers of which only the presence is recorded.
+_PRESENCE_ONLY = {"etag", "x-ratelimit-remaining", "x-ratelimit-reset", "access-control-expose-headers"}
+# Headers that differ from call to call, or follow from the body.
+_OMITTED = {"x-request-id", "content-length", "date"}
 
-# Characters of a body that is kept whole.
-MOST = 33_000
+# Maximum length of a body that is recorded in full.
+MAX_CHARACTERS = 33_000
 
 _VOLATILE = {"request_id": "<id>", "duration_ms": "<ms>"}
 
 
 class Record:
-    """An answer as it is kept, and its sentences by where they stand."""
+    """An answer as it is recorded, and its sentences by their position."""
 
     def __init__(self, request: str, target: str, answer: Answer) -> None:
         self.request = request
@@ -75,74 +75,76 @@ class Record:
         self._all = target.startswith(_DOCUMENTS)
         self._people = _FOR_PEOPLE | ({"definition"} if target.startswith(_PROOF) else set())
         self._plain = target.partition("?")[0].endswith("/html")
-        self.kept: dict[str, Any] = {
+        self.record: dict[str, Any] = {
             "request": request,
             "status": exact.Number(str(answer.status)),
-            "headers": _headers(answer.headers),
+            "headers": _select_headers(answer.headers),
         }
         assert "x-request-id" in answer.headers, request
-        body = self._body(target, answer)
+        body = self._build_body(target, answer)
         if body is not None:
-            whole = exact.short(body)
-            self.kept["body"] = body if len(whole) <= MOST else _outline(whole, body)
+            body_text = exact.dump_line(body)
+            self.record["body"] = body if len(body_text) <= MAX_CHARACTERS else _build_outline(body_text, body)
 
     @classmethod
-    def of_value(cls, name: str, value: Any) -> Record:
-        """A value that no request was answered with: a mail, what became of a document."""
-        made = cls.__new__(cls)
-        made.request, made.sentences, made._all, made._people = name, {}, False, _FOR_PEOPLE
-        made.kept = {"request": name, "body": made._told(value, ())}
-        return made
+    def from_value(cls, name: str, value: Any) -> Record:
+        """Return a record of a value that is not an answer, such as a mail or the outcome of a document."""
+        record = cls.__new__(cls)
+        record.request, record.sentences, record._all, record._people = name, {}, False, _FOR_PEOPLE
+        record.record = {"request": name, "body": record._strip_sentences(value, ())}
+        return record
 
-    def _body(self, target: str, answer: Answer) -> Any:
+    def _build_body(self, target: str, answer: Answer) -> Any:
         kind = answer.headers.get("content-type", "")
         if not answer.body:
             return None
         text = answer.body.decode()
         if kind.startswith("application/json"):
-            return self._told(exact.load(text), ())
+            return self._strip_sentences(exact.load(text), ())
         if kind.startswith("application/x-ndjson"):
-            return self._told([exact.load(line) for line in text.splitlines()], ())
+            return self._strip_sentences([exact.load(line) for line in text.splitlines()], ())
         if target == "/metrics":
-            return _figures(text)
+            return _list_metric_names(text)
         if target.startswith("/static/"):
             return None
         if kind.startswith("text/html") and not self._plain:
-            # A page for people: its tests say what stands on it, here that it is there.
+            # The contents of pages have their own tests; here the headings are enough.
             return re.findall(r"<h1>.*?</h1>", text, flags=re.DOTALL)
         markup = kind.startswith(("application/rss", "application/atom", "image/svg"))
-        return self._page(text) if markup else text.splitlines()
+        return self._read_markup(text) if markup else text.splitlines()
 
-    def _told(self, value: Any, path: tuple[str, ...]) -> Any:
+    def _strip_sentences(self, value: Any, path: tuple[str, ...]) -> Any:
         if isinstance(value, dict):
             return {
-                name: _VOLATILE[name] if name in _VOLATILE and one is not None else self._told(one, (*path, name))
-                for name, one in value.items()
+                name: _VOLATILE[name]
+                if name in _VOLATILE and member is not None
+                else self._strip_sentences(member, (*path, name))
+                for name, member in value.items()
             }
         if isinstance(value, list):
-            return [self._told(one, (*path, str(at))) for at, one in enumerate(value)]
-        if isinstance(value, str) and self._for_people(value, path):
+            return [self._strip_sentences(member, (*path, str(index))) for index, member in enumerate(value)]
+        if isinstance(value, str) and self._is_for_people(value, path):
             self.sentences[".".join(path)] = value
             return SENTENCE
         return value
 
-    def _for_people(self, text: str, path: tuple[str, ...]) -> bool:
+    def _is_for_people(self, text: str, path: tuple[str, ...]) -> bool:
         if " " not in text.strip() or _FILED.intersection(path):
             return False
         names = [name for name in path if not name.isdigit()]
         name = names[-1] if names else ""
         return name in self._people or (self._all and name not in _NAMES)
 
-    def _page(self, text: str) -> list[str]:
-        page = _Page()
+    def _read_markup(self, text: str) -> list[str]:
+        page = _MarkupReader()
         page.feed(text)
         page.close()
         self.sentences.update(page.sentences)
         return page.lines
 
 
-class _Page(HTMLParser):
-    """The elements of a page, a line each, and its texts by the line of their element."""
+class _MarkupReader(HTMLParser):
+    """A parser that lists the elements of a page, one per line, and their texts by line."""
 
     _EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta"})
     _TEXTS = frozenset({"alt", "aria-label", "content", "placeholder", "title"})
@@ -154,13 +156,13 @@ class _Page(HTMLParser):
         self._depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        shown = ""
+        attributes = ""
         for name, value in attrs:
             if name in self._TEXTS and value and " " in value:
-                self._say(value, f"{len(self.lines)} {name}")
+                self._add_sentence(value, f"{len(self.lines)} {name}")
                 value = SENTENCE
-            shown += f" {name}" if value is None else f' {name}="{value}"'
-        self.lines.append(" " * self._depth + f"<{tag}{shown}>")
+            attributes += f" {name}" if value is None else f' {name}="{value}"'
+        self.lines.append(" " * self._depth + f"<{tag}{attributes}>")
         if tag not in self._EMPTY:
             self._depth += 1
 
@@ -175,44 +177,44 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if data.strip():
-            self._say(" ".join(data.split()), f"{len(self.lines) - 1}")
+            self._add_sentence(" ".join(data.split()), f"{len(self.lines) - 1}")
 
-    def _say(self, text: str, place: str) -> None:
-        at, number = place, 1
-        while at in self.sentences:
+    def _add_sentence(self, text: str, element_key: str) -> None:
+        key, number = element_key, 1
+        while key in self.sentences:
             number += 1
-            at = f"{place} #{number}"
-        self.sentences[at] = text
+            key = f"{element_key} #{number}"
+        self.sentences[key] = text
 
 
-def _headers(headers: dict[str, str]) -> dict[str, str]:
-    kept = {}
+def _select_headers(headers: dict[str, str]) -> dict[str, str]:
+    selected = {}
     for name, value in headers.items():
-        if name in _LEFT_OUT or _USUAL.get(name) == value or _ORIGIN.get(name) == value:
+        if name in _OMITTED or _USUAL.get(name) == value or _ORIGIN.get(name) == value:
             continue
-        kept[name] = "<present>" if name in _PRESENT else value
-    kept.update({name: "<missing>" for name in _USUAL if name not in headers})
-    return kept
+        selected[name] = "<present>" if name in _PRESENCE_ONLY else value
+    selected.update({name: "<missing>" for name in _USUAL if name not in headers})
+    return selected
 
 
-def _figures(text: str) -> list[str]:
-    """The figures of /metrics by name and labels, without their values; without how long things took."""
+def _list_metric_names(text: str) -> list[str]:
+    """Return the names and labels of /metrics, without values and without the histograms of durations."""
     lines = {re.sub(r" \S+$", "", line) for line in text.splitlines() if not line.startswith("# HELP")}
     return sorted(line for line in lines if "_bucket{" not in line)
 
 
-def _outline(whole: str, body: Any) -> dict[str, Any]:
-    digest = hashlib.sha256(whole.encode()).hexdigest()
-    return {"characters": exact.Number(str(len(whole))), "sha256": digest, "outline": _shape(body, 3)}
+def _build_outline(text: str, body: Any) -> dict[str, Any]:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {"characters": exact.Number(str(len(text))), "sha256": digest, "outline": _outline_value(body, 3)}
 
 
-def _shape(value: Any, depth: int) -> Any:
+def _outline_value(value: Any, depth: int) -> Any:
     if isinstance(value, list):
         if depth and value and isinstance(value[0], dict | list):
-            return {"entries": exact.Number(str(len(value))), "first": _shape(value[0], depth - 1)}
+            return {"entries": exact.Number(str(len(value))), "first": _outline_value(value[0], depth - 1)}
         return f"{len(value)} entries"
     if isinstance(value, dict):
         if not depth:
             return f"{len(value)} members"
-        return {name: _shape(one, depth - 1) for name, one in value.items()}
+        return {name: _outline_value(member, depth - 1) for name, member in value.items()}
     return value

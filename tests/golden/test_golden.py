@@ -1,7 +1,7 @@
-"""Every route answers as it did: the golden files against the answers of today.
+"""The golden files against the current answers of every route.
 
-What differs is shown by path; the files of today lie in the folder that a failure names, to be compared with
-``diff -r``. ``tests/golden/__init__.py`` says when the golden files may change.
+Differences are listed by path; the current files are in the folder that a failure names, to be compared with
+``diff -r``. ``tests/golden/__init__.py`` explains when the golden files may change.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.golden import answers, exact, world
 
 HERE = Path(__file__).parent
 # Differences that a failure lists.
-MOST = 40
+MAX_DIFFERENCES = 40
 
-# Routes that are asked for but whose answers are not kept whole, and why.
-NOT_WHOLE = {
+# Routes whose answers are not recorded in full, with the reasons.
+PARTIAL_ROUTES = {
     "GET /metrics": "its values are measured: only names and labels are kept",
     "GET /openapi.json": "a document: kept by operation, in the folder openapi",
     "GET /api/v1/xbrl/bulk/{filename}": "bytes, no text: tests/web/test_bulk_files.py has them",
@@ -32,66 +32,70 @@ NOT_WHOLE = {
 }
 
 needs_edgar = pytest.mark.skipif(
-    not world.EDGAR.is_dir(), reason="the SEC's own documents (../shared/edgar) are not here"
+    not world.EDGAR.is_dir(), reason="the SEC's own documents (../shared/edgar) are missing"
 )
-EACH = pytest.mark.parametrize("data_set", ["demo", pytest.param("edgar", marks=[needs_edgar, pytest.mark.slow])])
+EACH_DATA_SET = pytest.mark.parametrize(
+    "data_set", ["demo", pytest.param("edgar", marks=[needs_edgar, pytest.mark.slow])]
+)
 
 
 @pytest.fixture(scope="session")
-def today(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Any:
-    """Writes a data set's files once, whichever process asks first, and gives their folder."""
+def current_answers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Any:
+    """Return a function that writes a data set's files once for all processes and returns their folder."""
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "golden"
     folder.mkdir(exist_ok=True)
 
-    def written(data_set: str) -> Path:
-        mine = folder / f"of-{data_set}"
+    def write_once(data_set: str) -> Path:
+        data_set_folder = folder / f"of-{data_set}"
         with (folder / f"{data_set}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (mine / answers.SENTENCES).exists():
-                mine.mkdir(exist_ok=True)
-                found = answers.write(data_set, mine)
-                (mine / "asked.json").write_text(json.dumps(found.asked), "utf-8")
-        return mine
+            if not (data_set_folder / answers.SENTENCES).exists():
+                data_set_folder.mkdir(exist_ok=True)
+                collected = answers.write(data_set, data_set_folder)
+                (data_set_folder / "asked.json").write_text(json.dumps(collected.requests), "utf-8")
+        return data_set_folder
 
-    return written
-
-
-@EACH
-def test_every_answer_is_as_it_was(today: Any, data_set: str) -> None:
-    folder = today(data_set)
-    _same(HERE / data_set, folder / data_set)
+    return write_once
 
 
-def test_every_operation_of_the_document_is_as_it_was(today: Any) -> None:
-    _same(HERE / "openapi", today("demo") / "openapi")
+@EACH_DATA_SET
+def test_every_answer_equals_the_golden_files(current_answers: Any, data_set: str) -> None:
+    folder = current_answers(data_set)
+    _assert_same(HERE / data_set, folder / data_set)
 
 
-@EACH
-def test_every_sentence_is_as_it_was(today: Any, data_set: str) -> None:
-    folder = today(data_set)
-    was, now = (json.loads((one / answers.SENTENCES).read_text("utf-8"))[data_set] for one in (HERE, folder))
-    _none(list(_differences(was, now, answers.SENTENCES)), folder)
+def test_every_operation_equals_the_golden_files(current_answers: Any) -> None:
+    _assert_same(HERE / "openapi", current_answers("demo") / "openapi")
 
 
-def test_every_route_is_asked(today: Any) -> None:
-    asked = json.loads((today("demo") / "asked.json").read_text("utf-8"))
-    assert set(world.routes()) <= {world.route_of(method, path) for method, path in asked}
-    assert set(NOT_WHOLE) <= set(world.routes())
+@EACH_DATA_SET
+def test_every_sentence_equals_the_golden_file(current_answers: Any, data_set: str) -> None:
+    folder = current_answers(data_set)
+    golden_sentences, current_sentences = (
+        json.loads((directory / answers.SENTENCES).read_text("utf-8"))[data_set] for directory in (HERE, folder)
+    )
+    _assert_no_difference(list(_iter_differences(golden_sentences, current_sentences, answers.SENTENCES)), folder)
+
+
+def test_every_route_is_requested(current_answers: Any) -> None:
+    requests = json.loads((current_answers("demo") / "asked.json").read_text("utf-8"))
+    assert set(world.list_routes()) <= {world.find_route(method, path) for method, path in requests}
+    assert set(PARTIAL_ROUTES) <= set(world.list_routes())
 
 
 @needs_edgar
 @pytest.mark.slow
-def test_every_route_answers_well_somewhere(today: Any) -> None:
-    well: set[str | None] = set()
+def test_every_route_has_a_recorded_success(current_answers: Any) -> None:
+    answered_routes: set[str | None] = set()
     for data_set in answers.DATA_SETS:
-        for path in (today(data_set) / data_set).glob("*.json"):
-            for one in json.loads(path.read_text("utf-8")):
-                if one.get("status", 999) < 400:
-                    method, target, *_ = one["request"].split(" ")
-                    well.add(world.route_of(method, target.partition("?")[0]))
+        for path in (current_answers(data_set) / data_set).glob("*.json"):
+            for record in json.loads(path.read_text("utf-8")):
+                if record.get("status", 999) < 400:
+                    method, target, *_ = record["request"].split(" ")
+                    answered_routes.add(world.find_route(method, target.partition("?")[0]))
     pages = {f"{route.method} {route.path}" for route in ROUTES if route.page}  # tests/web/pages requests them
-    assert sorted(set(world.routes()) - well - pages - set(NOT_WHOLE)) == []
+    assert sorted(set(world.list_routes()) - answered_routes - pages - set(PARTIAL_ROUTES)) == []
 
 
 def test_rewriting_without_the_sec_documents_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -101,46 +105,48 @@ def test_rewriting_without_the_sec_documents_is_refused(monkeypatch: pytest.Monk
     assert rewrite.main() == 2
 
 
-def _same(golden: Path, today: Path) -> None:
-    names = sorted({path.name for folder in (golden, today) for path in folder.glob("*.json")})
-    found: list[str] = []
+def _assert_same(golden: Path, current_answers: Path) -> None:
+    names = sorted({path.name for folder in (golden, current_answers) for path in folder.glob("*.json")})
+    differences: list[str] = []
     for name in names:
-        was, now = (_by_request(folder / name) for folder in (golden, today))
-        found += _differences(was, now, name)
-    _none(found, today)
+        golden_value, current_value = (_index_by_request(folder / name) for folder in (golden, current_answers))
+        differences += _iter_differences(golden_value, current_value, name)
+    _assert_no_difference(differences, current_answers)
 
 
-def _by_request(path: Path) -> Any:
+def _index_by_request(path: Path) -> Any:
     value = exact.load(path.read_text("utf-8")) if path.exists() else None
     if not isinstance(value, list):
         return value
-    found = {one["request"]: one for one in value}
-    assert len(found) == len(value), f"{path}: a request is asked twice"
-    return found
+    by_request = {record["request"]: record for record in value}
+    assert len(by_request) == len(value), f"{path}: a request is sent twice"
+    return by_request
 
 
-def _differences(was: Any, now: Any, place: str) -> Iterator[str]:
-    if type(was) is not type(now) or not isinstance(was, dict | list):
-        if was != now:
-            yield f"{place}: {_shown(was)} -> {_shown(now)}"
-    elif isinstance(was, dict):
-        for name in sorted(was.keys() | now.keys()):
-            if name not in was or name not in now:
-                yield f"{place} / {name}: {'is new' if name not in was else 'is gone'}"
+def _iter_differences(golden_value: Any, current_value: Any, path: str) -> Iterator[str]:
+    if type(golden_value) is not type(current_value) or not isinstance(golden_value, dict | list):
+        if golden_value != current_value:
+            yield f"{path}: {_shorten(golden_value)} -> {_shorten(current_value)}"
+    elif isinstance(golden_value, dict):
+        for name in sorted(golden_value.keys() | current_value.keys()):
+            if name not in golden_value or name not in current_value:
+                yield f"{path} / {name}: {'is new' if name not in golden_value else 'is gone'}"
             else:
-                yield from _differences(was[name], now[name], f"{place} / {name}")
+                yield from _iter_differences(golden_value[name], current_value[name], f"{path} / {name}")
     else:
-        if len(was) != len(now):
-            yield f"{place}: {len(was)} entries -> {len(now)}"
-        for at, (one, other) in enumerate(zip(was, now, strict=False)):
-            yield from _differences(one, other, f"{place}[{at}]")
+        if len(golden_value) != len(current_value):
+            yield f"{path}: {len(golden_value)} entries -> {len(current_value)}"
+        for index, (golden_entry, current_entry) in enumerate(zip(golden_value, current_value, strict=False)):
+            yield from _iter_differences(golden_entry, current_entry, f"{path}[{index}]")
 
 
-def _shown(value: Any) -> str:
-    text = exact.short(value)
+def _shorten(value: Any) -> str:
+    text = exact.dump_line(value)
     return text if len(text) <= 200 else text[:200] + " ..."
 
 
-def _none(found: list[str], folder: Path) -> None:
-    more = f"\n... and {len(found) - MOST} more" if len(found) > MOST else ""
-    assert not found, f"{len(found)} differences, see {folder}\n" + "\n".join(found[:MOST]) + more
+def _assert_no_difference(differences: list[str], folder: Path) -> None:
+    rest_note = f"\n... and {len(differences) - MAX_DIFFERENCES} more" if len(differences) > MAX_DIFFERENCES else ""
+    assert not differences, (
+        f"{len(differences)} differences, see {folder}\n" + "\n".join(differences[:MAX_DIFFERENCES]) + rest_note
+    )

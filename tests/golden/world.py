@@ -1,7 +1,7 @@
-"""The services that are asked: the only module here that knows the parts of finapi.
+"""The services that the golden requests are sent to; the only module here that uses the parts of finapi.
 
-Clock, ids and random bytes are fixed, by the name of the request that draws them: a request more or less changes
-nothing of what the others are answered.
+Clock, ids and random bytes are fixed by the name of the request that uses them, so that adding or removing a request
+does not change the answers to the others.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 EDGAR = Path(__file__).parents[3] / "shared" / "edgar"
 FILINGS = Path(__file__).parents[1] / "filings"
 PASSWORD = "correct horse battery"
-# A receiver whose name nobody can look up: what is sent there fails, each time in the same way.
+# A receiver whose name cannot be resolved, so that every delivery fails in the same way.
 RECEIVER = "https://hook.example.com/finapi"
 
-# No limit and no balance in the way; hashes that cost nothing; addresses that are known.
+# Limits and balances that are never reached, cheap password hashes, fixed addresses.
 _SETTINGS: dict[str, Any] = {
     "password_profile": "cheap",
     "public_url": "https://api.example.com",
@@ -63,7 +63,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 class FixedSource:
-    """Bytes that follow from a seed and how many were drawn since it was set."""
+    """Bytes that depend on a seed and the number of draws since it was set."""
 
     def __init__(self) -> None:
         self.seed("start")
@@ -79,88 +79,91 @@ class FixedSource:
         return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
 
 
-def _nowhere(host: str) -> list[str]:
+def _resolve_nothing(host: str) -> list[str]:
     raise OSError("no names here")
 
 
 class World:
-    """A service and its caller ``ann``, on the plan pro. ``ask`` is one request under its name."""
+    """A service and its caller ``ann`` on the plan pro."""
 
     def __init__(self, **settings: Any) -> None:
         self._source = FixedSource()
         self.clock = FixedClock(NOW)
         config = Config(**{**_SETTINGS, **settings})
-        app = apps.create_in_memory(config, self.clock, new_uuid=self._source.uuid, resolve=_nowhere)
+        app = apps.create_in_memory(config, self.clock, new_uuid=self._source.uuid, resolve=_resolve_nothing)
         self.app = replace(app, random_bytes=self._source.draw)
         self._client = Client(self.app)
         self._dispatcher: Dispatcher | None = None
-        self.key = self.user("ann@example.com")
+        self.key = self.add_user("ann@example.com")
 
-    def ask(self, name: str, method: str, target: str, **options: Any) -> Answer:
-        """The answer to a request; ``name`` decides the ids and random bytes that are drawn."""
+    def request(self, name: str, method: str, target: str, **options: Any) -> Answer:
+        """Return the answer to a request; ``name`` determines the ids and random bytes."""
         self._source.seed(name)
         return self._client.call(method, target, **options)
 
-    def user(self, email: str, plan: str = "pro") -> str:
-        """The API key of a new user."""
+    def add_user(self, email: str, plan: str = "pro") -> str:
+        """Add a user. Return the API key."""
         self._source.seed("user " + email)
         return users.create(self.app, email, plan, self.clock.now(), password=PASSWORD).api_key
 
-    def invite(self, name: str) -> str:
-        """A fresh invite code that lives an hour."""
+    def create_invite(self, name: str) -> str:
+        """Return a new invite code that is valid for an hour."""
         self._source.seed("invite " + name)
         return invites.create(self.app, self.clock.now(), lifetime=timedelta(hours=1), note=None).code
 
     def credit(self, email: str, cents: int) -> None:
-        """Put money into a user's wallet."""
+        """Add money to a user's wallet."""
         users.add_credit(self.app, email, cents, self.clock.now())
 
     def lock(self, email: str) -> None:
-        """Shut an account."""
+        """Lock an account."""
         users.set_locked(self.app, email, True, self.clock.now())
 
-    def watch(self) -> None:
-        """Look once whether the parts work; there is one, and it does."""
+    def run_watchdog(self) -> None:
+        """Run the watchdog once; its only probe succeeds."""
         self.app.health.probes.setdefault("main_api", lambda: None)
         watchdog.run_round(self.app, self.clock.now())
 
     def deliver(self) -> None:
-        """Try to send what waits for its receivers."""
+        """Send the deliveries that are due."""
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(self.app)
         assert self._dispatcher.run_until_idle(5)
 
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop the dispatcher and close the database."""
         if self._dispatcher is not None:
             self._dispatcher.stop(0.0)
         self.app.db.close()
 
-    def move(self) -> None:
+    def move_windows(self) -> None:
         """Open and close the windows of targets that the clock has passed."""
         while sniper.run_window_step(self.app, self.clock.now()) == 0:
             pass
 
     def ingest(self, *paths: Path, accession: str | None = None, filed: str | None = None) -> list[dict[str, Any]]:
-        """What became of each document: path, kind, outcome, reason, accession."""
+        """Ingest documents. Return path, kind, outcome, reason and accession of each."""
         self._source.seed("ingest")
         outcomes: list[Outcome] = []
         ingest.run(self.app, paths, IngestOptions(accession, filed), outcomes.append)
         return [
-            {name: getattr(one, name) for name in ("path", "kind", "outcome", "reason", "accession")}
-            for one in outcomes
+            {name: getattr(outcome, name) for name in ("path", "kind", "outcome", "reason", "accession")}
+            for outcome in outcomes
         ]
 
-    def mails(self) -> list[dict[str, str]]:
-        """The mails that were sent so far, oldest first."""
+    def list_mails(self) -> list[dict[str, str]]:
+        """Return the mails that were sent so far, oldest first."""
         self._source.seed("mails")
         recovery.run_mail_step(self.app)
-        sent: Any = self.app.mail_settings.transport
-        return [{"to": one["To"], "subject": one["Subject"], "text": text_of(one)} for one in sent.messages()]
+        transport: Any = self.app.mail_settings.transport
+        return [
+            {"to": message["To"], "subject": message["Subject"], "text": text_of(message)}
+            for message in transport.messages()
+        ]
 
 
 @contextmanager
-def _open(**settings: Any) -> Iterator[World]:
+def _open_world(**settings: Any) -> Iterator[World]:
     world = World(**settings)
     try:
         yield world
@@ -169,26 +172,26 @@ def _open(**settings: Any) -> Iterator[World]:
 
 
 @contextmanager
-def demo(**settings: Any) -> Iterator[World]:
-    """A service with the embedded data."""
-    with _open(**settings) as world:
+def demo_world(**settings: Any) -> Iterator[World]:
+    """Yield a service with the embedded data."""
+    with _open_world(**settings) as world:
         demo_data.load(world.app)
-        world.watch()
+        world.run_watchdog()
         yield world
 
 
 @contextmanager
-def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
-    """A service that has ingested the SEC's own documents, and what became of each of them.
+def edgar_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
+    """Yield a service that has ingested the SEC's own documents, with the outcome of each.
 
-    Its caller has a receiver for everything that webhooks tell.
+    Its caller has a receiver for every webhook topic.
     """
-    with _open() as world:
+    with _open_world() as world:
         topics = ["13f.holdings.updated", "insider.transaction.created"]
-        session = world.ask(
+        session = world.request(
             "login", "POST", "/api/v1/auth/login", json={"email": "ann@example.com", "password": PASSWORD}
         )
-        changed = world.ask(
+        changed = world.request(
             "user",
             "PUT",
             "/api/v1/user/",
@@ -197,29 +200,31 @@ def edgar() -> Iterator[tuple[World, list[dict[str, Any]]]]:
         )
         assert changed.status == 200, changed.body
         outcomes = world.ingest(EDGAR)
-        for one in outcomes:
-            one["path"] = one["path"].removeprefix(f"{EDGAR}/")
-        # None of the SEC's own documents at hand is a schedule or a notice of sale.
+        for outcome in outcomes:
+            outcome["path"] = outcome["path"].removeprefix(f"{EDGAR}/")
+        # The SEC documents include no schedule and no notice of sale.
         with TemporaryDirectory() as folder:
             for accession, filed, document in schedule_xml.examples():
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
                 world.ingest(file, accession=accession, filed=filed)
-        screen.compute_all_latest_years(world.app)  # as a worker does: of so many companies a screen makes none itself
-        world.watch()
+        screen.compute_all_latest_years(
+            world.app
+        )  # as a worker does; a screen computes nothing itself for this many companies
+        world.run_watchdog()
         yield world, outcomes
 
 
-def routes() -> list[str]:
-    """Every route: ``GET /api/v1/policy``."""
+def list_routes() -> list[str]:
+    """Return every route, such as ``GET /api/v1/policy``."""
     return [f"{route.method} {route.path}" for route in ROUTES]
 
 
 _ROUTER = Router(ROUTES)
 
 
-def route_of(method: str, path: str) -> str | None:
-    """The route that answers a path, as :func:`routes` names it."""
+def find_route(method: str, path: str) -> str | None:
+    """Return the route of a path as :func:`list_routes` names it, or None."""
     match = _ROUTER.match(tuple(path.strip("/").split("/")))
     route = match and match.by_method.get("GET" if method == "HEAD" else method)
     return f"{route.method} {route.path}" if route else None

@@ -1,1 +1,1 @@
-"""Measurements for maintainers: figures against tables of expected ones, statements against the SEC's own rows."""
+"""Measurements for maintainers: figures against tables of expected ones, statements against the SEC's rows."""

@@ -1,4 +1,4 @@
-"""``python -m tests.measure PATH [--truth FILE] [--printed] [--json]``: how right figures made of documents are."""
+"""``python -m tests.measure PATH [--truth FILE] [--printed] [--json]``: accuracy of figures built from documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.measure.report import ENOUGH, lines, measured, printed_alone, printed_text
+from tests.measure.report import MIN_ACCURACY, build_printed_report, build_report, render_lines, render_printed_lines
 
 
 def main() -> int:
@@ -19,17 +19,17 @@ def main() -> int:
     parser.add_argument("--printed", action="store_true", help="only the lines that data sets print, by their labels")
     args = parser.parse_args()
 
-    def tell(path: str) -> None:
+    def show_progress(path: str) -> None:
         print(path, end="\x1b[K\r", file=sys.stderr)
 
     if args.printed:
-        found = printed_alone(args.path, tell)
-        print(json.dumps(found) if args.json else "\n".join(printed_text(found)))
-        return int(any(not one["why"] for one in found["misses"]))
-    report = measured(args.path, args.truth, tell)
-    print(json.dumps(report) if args.json else "\n".join(lines(report)))
-    wrong = any(one["misses"] for one in report["statements"].values())
-    return 0 if report["figures"]["total"]["accuracy_pct"] >= ENOUGH and not wrong else 1
+        printed_report = build_printed_report(args.path, show_progress)
+        print(json.dumps(printed_report) if args.json else "\n".join(render_printed_lines(printed_report)))
+        return int(any(not miss["why"] for miss in printed_report["misses"]))
+    report = build_report(args.path, args.truth, show_progress)
+    print(json.dumps(report) if args.json else "\n".join(render_lines(report)))
+    wrong = any(miss["misses"] for miss in report["statements"].values())
+    return 0 if report["figures"]["total"]["accuracy_pct"] >= MIN_ACCURACY and not wrong else 1
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How right the standardised figures are: against figures read by people, and against themselves.
+"""Accuracy of the standardised figures: against figures read by people, and against themselves.
 
-Two different questions stand in two columns. Coverage: for how many expected figures is one given at all.
-Accuracy: how many are exactly right, an expected hole counting as right when no figure is given.
+Two measures are in two columns. Coverage is the share of expected figures for which any figure is served. Accuracy is
+the share that is exactly right; an expected hole is right when no figure is served.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COLUMNS = (
     *("ticker", "cik", "metric", "period_type", "period_end", "fiscal_year", "fiscal_period"),
     *("basis", "value", "tag", "accession", "note"),
 )
-# period_type of the table: the kind of series that holds it.
+# Kind of series by the table's period_type.
 KINDS = {"FY": "A", "Q": "Q", "YTD": "YTD"}
 
 Books = Callable[[int], CompanyBook | None]
@@ -33,30 +33,30 @@ Books = Callable[[int], CompanyBook | None]
 
 @dataclass(slots=True)
 class Score:
-    """Counts of one metric or company: figures expected and given, rows and rows that are exactly right."""
+    """Counts of one metric or company: expected and served figures, rows, and rows that are exactly right."""
 
     rows: int = 0
     right: int = 0
     expected: int = 0
-    given: int = 0
+    served: int = 0
 
     @property
     def accuracy(self) -> float:
-        """Right rows of all, in per cent."""
+        """Return the share of right rows, in per cent."""
         return round(100 * self.right / self.rows, 2) if self.rows else 100.0
 
     @property
     def coverage(self) -> float:
-        """Figures given of those expected, in per cent."""
-        return round(100 * self.given / self.expected, 2) if self.expected else 100.0
+        """Return the share of expected figures that are served, in per cent."""
+        return round(100 * self.served / self.expected, 2) if self.expected else 100.0
 
-    def shown(self) -> dict[str, Any]:
-        """The score as it is printed."""
+    def build_record(self) -> dict[str, Any]:
+        """Return the score as JSON."""
         return {
             "rows": self.rows,
             "right": self.right,
             "expected": self.expected,
-            "given": self.given,
+            "given": self.served,
             "accuracy_pct": self.accuracy,
             "coverage_pct": self.coverage,
         }
@@ -64,25 +64,25 @@ class Score:
 
 @dataclass(slots=True)
 class Report:
-    """Scores by metric and by company, every miss in words, and what the identities say."""
+    """Scores by metric and by company, every miss in words, and the results of the identities."""
 
     total: Score = field(default_factory=Score)
     by_metric: dict[str, Score] = field(default_factory=dict)
     by_company: dict[str, Score] = field(default_factory=dict)
     misses: list[dict[str, Any]] = field(default_factory=list)
 
-    def shown(self) -> dict[str, Any]:
-        """The report as JSON."""
+    def build_record(self) -> dict[str, Any]:
+        """Return the report as JSON."""
         return {
-            "total": self.total.shown(),
-            "by_metric": {key: self.by_metric[key].shown() for key in sorted(self.by_metric)},
-            "by_company": {key: self.by_company[key].shown() for key in sorted(self.by_company)},
+            "total": self.total.build_record(),
+            "by_metric": {key: self.by_metric[key].build_record() for key in sorted(self.by_metric)},
+            "by_company": {key: self.by_company[key].build_record() for key in sorted(self.by_company)},
             "misses": self.misses,
         }
 
 
-def expected(text: str, file: str) -> list[dict[str, str]]:
-    """The rows of a table of figures (``truth/README.md``); ParseError for a table that is none."""
+def parse_expected_rows(text: str, file: str) -> list[dict[str, str]]:
+    """Return the rows of a table of figures (``truth/README.md``). Raise ParseError for any other text."""
     reader = csv.DictReader(io.StringIO(text), delimiter="\t")
     missing = set(COLUMNS) - set(reader.fieldnames or ())
     if missing:
@@ -103,41 +103,44 @@ def expected(text: str, file: str) -> list[dict[str, str]]:
     return rows
 
 
-def compared(rows: Iterable[Mapping[str, str]], books: Books) -> Report:
-    """A table of expected figures against the series of its companies; a row with basis "both" counts twice."""
+def compare_figures(rows: Iterable[Mapping[str, str]], books: Books) -> Report:
+    """Compare a table of expected figures with the series of its companies.
+
+    A row with basis "both" counts twice.
+    """
     report = Report()
     for row in rows:
-        held = books(int(row["cik"]))
+        company_book = books(int(row["cik"]))
         for basis in BASES if row["basis"] == "both" else (row["basis"],):
-            cell, name = _cell(row, held, basis)
-            _count(report, row, basis, cell, name)
+            cell, name = _find_cell(row, company_book, basis)
+            _count_row(report, row, basis, cell, name)
     return report
 
 
-def _cell(row: Mapping[str, str], held: CompanyBook | None, basis: str) -> tuple[Cell | None, str]:
-    """The cell of an expected figure and the name of its row; None when no row is of that period."""
-    found = None if held is None else _row(row, held, basis)
-    if found is None:
+def _find_cell(row: Mapping[str, str], company_book: CompanyBook | None, basis: str) -> tuple[Cell | None, str]:
+    """Return the cell of an expected figure and the name of its period, or (None, "") without a row."""
+    row_view = None if company_book is None else _find_row(row, company_book, basis)
+    if row_view is None:
         return None, ""
-    period = found.period
-    return found.get_cell(row["metric"]), f"{period.fiscal_year} {period.fiscal_period}"
+    period = row_view.period
+    return row_view.get_cell(row["metric"]), f"{period.fiscal_year} {period.fiscal_period}"
 
 
-def _row(row: Mapping[str, str], held: CompanyBook, basis: str) -> RowView | None:
+def _find_row(row: Mapping[str, str], company_book: CompanyBook, basis: str) -> RowView | None:
     end = days.number(row["period_end"])
     annual = row["fiscal_period"] == "FY"
     kind = KINDS.get(row["period_type"], "A" if annual else "Q")
-    listed = FigureSeries(held, kind, basis)
-    near: list[Period] = [one for one in listed.periods if abs(one.end - end) <= SAME_DAYS]
-    return listed.get_row(min(near, key=lambda one: abs(one.end - end))) if near else None
+    series = FigureSeries(company_book, kind, basis)
+    near: list[Period] = [period for period in series.periods if abs(period.end - end) <= SAME_DAYS]
+    return series.get_row(min(near, key=lambda period: abs(period.end - end))) if near else None
 
 
-def _count(report: Report, row: Mapping[str, str], basis: str, cell: Cell | None, name: str) -> None:
-    wanted = Decimal(row["value"]) if row["value"] else None
-    got = cell.value if isinstance(cell, Figure) else None
-    named = name == f"{row['fiscal_year']} {row['fiscal_period']}"
-    # A row that is missing altogether is no expected hole.
-    right = got == wanted and cell is not None and named
+def _count_row(report: Report, row: Mapping[str, str], basis: str, cell: Cell | None, name: str) -> None:
+    expected_value = Decimal(row["value"]) if row["value"] else None
+    served_value = cell.value if isinstance(cell, Figure) else None
+    has_expected_name = name == f"{row['fiscal_year']} {row['fiscal_period']}"
+    # A missing row is not an expected hole.
+    is_right = served_value == expected_value and cell is not None and has_expected_name
     scores = (
         report.total,
         report.by_metric.setdefault(row["metric"], Score()),
@@ -145,10 +148,10 @@ def _count(report: Report, row: Mapping[str, str], basis: str, cell: Cell | None
     )
     for score in scores:
         score.rows += 1
-        score.right += right
-        score.expected += wanted is not None
-        score.given += wanted is not None and got is not None
-    if not right:
+        score.right += is_right
+        score.expected += expected_value is not None
+        score.served += expected_value is not None and served_value is not None
+    if not is_right:
         report.misses.append(
             {
                 "company": row["ticker"],
@@ -156,104 +159,110 @@ def _count(report: Report, row: Mapping[str, str], basis: str, cell: Cell | None
                 "period": f"{row['fiscal_year']} {row['fiscal_period']} ({row['period_type']})",
                 "period_end": row["period_end"],
                 "basis": basis,
-                "expected": None if wanted is None else str(wanted),
-                "given": None if got is None else str(got),
-                "why": _why(row, cell, name),
+                "expected": None if expected_value is None else str(expected_value),
+                "given": None if served_value is None else str(served_value),
+                "why": _explain_miss(row, cell, name),
                 "note": row["note"],
             }
         )
 
 
-def _why(row: Mapping[str, str], cell: Cell | None, name: str) -> str:
+def _explain_miss(row: Mapping[str, str], cell: Cell | None, name: str) -> str:
     if cell is None:
         return "no row of this period is known"
     if isinstance(cell, Missing):
         return f"a hole: {cell.reason}"
     if name != f"{row['fiscal_year']} {row['fiscal_period']}":
         return f"the period is named {name}"
-    taken = provenance.get_concept(cell)
-    return f"taken from {taken} where {row['tag'] or 'nothing'} is expected"
+    concept = provenance.get_concept(cell)
+    return f"taken from {concept} where {row['tag'] or 'nothing'} is expected"
 
 
 # ---- identities
 
 
-def identities(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
-    """What the totals of every row of every company say, by industry and total: how many add up, and residuals of
-    those that do not."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for name, held in named:
-        for target, one, row in _receipts(held):
-            of = found.setdefault(held.industry, {}).setdefault(
+def check_identities(named_books: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
+    """Compare the totals of every row of every company with their parts.
+
+    Return by industry and total how many add up, and the residuals of those that do not.
+    """
+    counts_by_industry: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, company_book in named_books:
+        for target, receipt, row in _iter_receipts(company_book):
+            counts = counts_by_industry.setdefault(company_book.industry, {}).setdefault(
                 target, {"checked": 0, "consistent": 0, "residuals": []}
             )
-            of["checked"] += 1
-            of["consistent"] += one["status"] == "consistent"
-            if one["status"] != "consistent" and one["reported"] is not None and one["recomputed"] is not None:
-                of["residuals"].append(
+            counts["checked"] += 1
+            counts["consistent"] += receipt["status"] == "consistent"
+            if (
+                receipt["status"] != "consistent"
+                and receipt["reported"] is not None
+                and receipt["recomputed"] is not None
+            ):
+                counts["residuals"].append(
                     {
                         "company": name,
                         "period": f"{row.period.fiscal_year} {row.period.fiscal_period}",
-                        "reported": str(one["reported"]),
-                        "residual": str(one["reported"] - one["recomputed"]),
-                        "tolerance": str(one["tolerance"]),
+                        "reported": str(receipt["reported"]),
+                        "residual": str(receipt["reported"] - receipt["recomputed"]),
+                        "tolerance": str(receipt["tolerance"]),
                     }
                 )
-    return {industry: dict(sorted(found[industry].items())) for industry in sorted(found)}
+    return {industry: dict(sorted(counts_by_industry[industry].items())) for industry in sorted(counts_by_industry)}
 
 
-def _receipts(held: CompanyBook) -> Iterator[tuple[str, templates.Receipt, RowView]]:
-    statements = templates.get_templates().by_industry[held.industry]
+def _iter_receipts(company_book: CompanyBook) -> Iterator[tuple[str, templates.Receipt, RowView]]:
+    statements = templates.get_templates().by_industry[company_book.industry]
     for kind in ("A", "Q", "YTD"):
-        listed = FigureSeries(held, kind, "latest")
-        for period in listed.periods:
+        series = FigureSeries(company_book, kind, "latest")
+        for period in series.periods:
             if kind == "YTD" and period.quarter_number in (1, 4):
-                # The same periods stand among the quarters and the years.
+                # The same periods are among the quarters and the years.
                 continue
-            row = listed.get_row(period)
+            row = series.get_row(period)
             for statement in statements.values():
                 for total in statement.totals:
-                    one = templates.build_receipt(total, row.get_cell)
-                    if one["status"] != "unchecked":
-                        yield total.target, one, row
+                    receipt = templates.build_receipt(total, row.get_cell)
+                    if receipt["status"] != "unchecked":
+                        yield total.target, receipt, row
 
 
 # ---- operands
 
 
-def reproduced(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
-    """How many cells of metrics and derived figures all rows have, and those that their operands do not make."""
+def check_operands(named_books: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
+    """Return the number of cells of all rows, and the cells that are not the sum of their operands."""
     mapping, cells, wrong = metric_mapping.get_mapping(), 0, []
-    for name, held in named:
+    for name, company_book in named_books:
         for kind in ("A", "Q", "YTD", "TTM"):
-            listed = FigureSeries(held, kind, "latest")
-            for row in map(listed.get_row, listed.periods):
+            series = FigureSeries(company_book, kind, "latest")
+            for row in map(series.get_row, series.periods):
                 for key in (*mapping.metrics, *mapping.derived):
                     cell = row.get_cell(key)
                     if not isinstance(cell, Figure):
                         continue
                     cells += 1
                     operands = row.list_operands(key, cell)
-                    told = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
-                    if told != cell.value or not operands:
+                    operand_sum = sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0))
+                    if operand_sum != cell.value or not operands:
                         period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
-                        wrong.append(f"{name} {period} {key}: {cell.value}, by its operands {told}")
+                        wrong.append(f"{name} {period} {key}: {cell.value}, by its operands {operand_sum}")
     return {"cells": cells, "wrong": wrong}
 
 
 # ---- doubts
 
 
-def doubted(named: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
-    """How many cells of metrics the rows of years, quarters and years to date have, and those that are doubted."""
-    cells, found = 0, []
-    for name, held in named:
+def list_doubts(named_books: Iterable[tuple[str, CompanyBook]]) -> dict[str, Any]:
+    """Return the number of cells of all rows of years, quarters and years to date, and the doubted ones."""
+    cells, doubts = 0, []
+    for name, company_book in named_books:
         for kind in ("A", "Q", "YTD"):
-            listed = FigureSeries(held, kind, "latest")
-            for row in map(listed.get_row, listed.periods):
+            series = FigureSeries(company_book, kind, "latest")
+            for row in map(series.get_row, series.periods):
                 cells += sum(isinstance(row.get_cell(key), Figure) for key in metric_mapping.get_mapping().metrics)
                 for key, check in figure_doubts.list_failed_checks(row).items():
                     period = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period}"
-                    told, like = row.find_value(key), check["implied"]
-                    found.append(f"{name} {period} {key}: {told}, by {check['rule']} {like}")
-    return {"cells": cells, "doubted": found}
+                    served_value, implied_value = row.find_value(key), check["implied"]
+                    doubts.append(f"{name} {period} {key}: {served_value}, by {check['rule']} {implied_value}")
+    return {"cells": cells, "doubted": doubts}

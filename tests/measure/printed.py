@@ -1,8 +1,8 @@
-"""How far the standardised figures agree with the lines that filers printed, told apart by their labels alone.
+"""Agreement of the standardised figures with the printed lines, which are identified by their labels.
 
-The rows of a Financial Statement Data Set are read as bare text. Which line of a statement is which metric is decided
-by its label, its place and the unit of its values, never by its tag: so a tag that is ranked wrongly shows. A statement
-with two lines that may be meant is left out.
+The rows of a Financial Statement Data Set are read as bare text. The metric of a line is decided by its label, its
+statement and the unit of its values, never by its tag, so a wrong ranking of tags is detected. A statement with two
+candidate lines is left out.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from finapi.market.financials.periods import Period
 from finapi.market.financials.provenance import get_concept
 from finapi.market.financials.series_rows import FigureSeries, RowView
 from finapi.market.statements.statement_set_intake import NUM, PRE, SUB
-from tests.measure.agreement import rows_of
+from tests.measure.agreement import iter_table_rows
 
-# An amount below is one of a share, all others in full units.
-EACH = 10_000
+# Smaller amounts of money are per share.
+MAX_PER_SHARE = 10_000
 
 OUTCOMES = ("same", "differs", "hole")
 
@@ -38,7 +38,7 @@ TABLES = frozenset((SUB, NUM, PRE))
 
 
 class PrintedRule(NamedTuple):
-    """Which labels mean a metric: ``printed.toml`` says how."""
+    """The labels of a metric, as described in ``printed.toml``."""
 
     metric: str
     statement: str
@@ -49,22 +49,22 @@ class PrintedRule(NamedTuple):
     unit: str = "money"
 
 
-def _rules() -> tuple[PrintedRule, ...]:
+def _read_rules() -> tuple[PrintedRule, ...]:
     raw = tomllib.loads((Path(__file__).parent / "printed.toml").read_text(encoding="utf-8"))
 
-    def spelt(text: str) -> str:
-        return re.sub(r"<([a-z_]+)>", lambda found: spelt(raw["names"][found[1]]), text)
+    def expand(text: str) -> str:
+        return re.sub(r"<([a-z_]+)>", lambda match: expand(raw["names"][match[1]]), text)
 
     return tuple(
-        PrintedRule(metric, **{name: spelt(text) for name, text in entry.items()})
+        PrintedRule(metric, **{name: expand(text) for name, text in entry.items()})
         for metric, entry in raw["rule"].items()
     )
 
 
-RULES = _rules()
+RULES = _read_rules()
 
-# Statements of these industries draw such lines otherwise, or their label means something else there.
-_NOT_FOR = {
+# Metrics whose lines have another content or meaning in an industry.
+INAPPLICABLE_METRICS = {
     "reit": {"ppe_net"},
     "bank": {
         *("revenue", "cost_of_revenue", "operating_income", "short_term_investments", "long_term_debt"),
@@ -88,63 +88,73 @@ class PrintedLine(NamedTuple):
 
 @dataclass(slots=True)
 class PrintedScore:
-    """What became of the comparisons: ``same``, ``differs`` or ``hole`` by metric and industry, where the chosen tags
-    stand, and all that are not the same."""
+    """The outcomes of the comparisons.
+
+    They are counted by metric, industry and outcome, with the pages of the chosen tags and every comparison that is not
+    equal.
+    """
 
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    stands: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tag_pages: Counter[tuple[str, str]] = field(default_factory=Counter)
     misses: list[dict[str, Any]] = field(default_factory=list)
-    # By half of the companies.
+    # Counts by half of the companies and outcome.
     halves: Counter[tuple[int, str]] = field(default_factory=Counter)
 
-    def of(self, outcome: str) -> int:
-        """How many comparisons had an outcome."""
+    def count_outcome(self, outcome: str) -> int:
+        """Return the number of comparisons with an outcome."""
         return sum(count for key, count in self.counts.items() if key[2] == outcome)
 
 
-# Words in brackets that are another sign of the same line, and part of its name.
-_KEPT = (
+# Words in brackets that are part of a line's name because they give the other sign.
+_KEPT_WORDS = (
     r"(loss|losses|income|earnings|benefit|expense|credit|deficit|used|used (in|for|by)|decrease|increase|"
     r"provided( by)?|reduction)"
 )
 
 
-def plain(label: str) -> str:
-    """A label as rules read it: small letters and digits; what stands in brackets is left out where more is said."""
-    bare = re.sub(rf"\((?!{_KEPT}\))[^()]*\)|\[[^\[\]]*\]", " ", label, flags=re.IGNORECASE)
+def normalise_label(label: str) -> str:
+    """Return a label as rules read it: lower-case letters and digits, without other text in brackets."""
+    bare = re.sub(rf"\((?!{_KEPT_WORDS}\))[^()]*\)|\[[^\[\]]*\]", " ", label, flags=re.IGNORECASE)
     bare = bare if re.search("[a-zA-Z]", bare) else label
     text = re.sub(r"'s\b|’s\b|[^a-z0-9]+", " ", bare.lower().replace("&", " and "))
     return re.sub(r"\b(notes?|footnotes?) [0-9a-z]{1,2}( and [0-9]{1,2})?$", "", " ".join(text.split())).strip()
 
 
-def chosen(rule: PrintedRule, lines: Sequence[PrintedLine]) -> PrintedLine | None:
-    """The line of a statement that a rule means; None where none does or several may."""
+def choose_line(rule: PrintedRule, lines: Sequence[PrintedLine]) -> PrintedLine | None:
+    """Return the line of a statement that a rule means, or None if there is no line or more than one."""
 
-    def fit(pattern: str, one: PrintedLine) -> bool:
-        return re.fullmatch(pattern, plain(one.label)) is not None
+    def fit(pattern: str, candidate: PrintedLine) -> bool:
+        return re.fullmatch(pattern, normalise_label(candidate.label)) is not None
 
-    shown = [one for one in lines if one.values and one.unit == rule.unit]
-    fits = [one for one in shown if fit(rule.means, one) and not re.search(rule.but, plain(one.label))]
-    better = [one for one in fits if fit(rule.best, one)]
-    found = {one.tag: one for one in better or fits}
-    if len(found) != 1 or not (better or not _beside(rule, shown, found)):
+    lines_of_unit = [candidate for candidate in lines if candidate.values and candidate.unit == rule.unit]
+    matching_lines = [
+        candidate
+        for candidate in lines_of_unit
+        if fit(rule.means, candidate) and not re.search(rule.but, normalise_label(candidate.label))
+    ]
+    best_lines = [candidate for candidate in matching_lines if fit(rule.best, candidate)]
+    lines_by_tag = {candidate.tag: candidate for candidate in best_lines or matching_lines}
+    if len(lines_by_tag) != 1 or not (best_lines or not _has_other_line(rule, lines_of_unit, lines_by_tag)):
         return None
-    return next(iter(found.values()))
+    return next(iter(lines_by_tag.values()))
 
 
-def _beside(rule: PrintedRule, lines: Sequence[PrintedLine], found: Mapping[str, PrintedLine]) -> bool:
-    return any(one.tag not in found and re.search(rule.alone, plain(one.label)) for one in lines)
+def _has_other_line(rule: PrintedRule, lines: Sequence[PrintedLine], lines_by_tag: Mapping[str, PrintedLine]) -> bool:
+    return any(
+        candidate.tag not in lines_by_tag and re.search(rule.alone, normalise_label(candidate.label))
+        for candidate in lines
+    )
 
 
-def explained() -> dict[tuple[str, str], str]:
-    """Why the product does not give what a line says, by accession number and metric (``explained.tsv``)."""
+def read_explanations() -> dict[tuple[str, str], str]:
+    """Return the reasons of known misses by accession number and metric (``explained.tsv``)."""
     text = (Path(__file__).parent / "explained.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return {(row["accession"], row["metric"]): row["why"] for row in rows}
 
 
 class PrintedFiling(NamedTuple):
-    """What a filing of a data set prints: lines by statement, and the pages that each tag stands on."""
+    """The printed lines of a filing by statement, and the pages of each tag."""
 
     accession: str
     cik: int
@@ -153,122 +163,127 @@ class PrintedFiling(NamedTuple):
     pages: Mapping[str, list[str]]
 
 
-def filings(tables: Mapping[str, Entry]) -> Iterator[PrintedFiling]:
-    """Every filing of a data set, by accession number."""
-    known = {row["adsh"]: row for row in rows_of(tables[SUB])}
+def iter_printed_filings(tables: Mapping[str, Entry]) -> Iterator[PrintedFiling]:
+    """Yield every filing of a data set, by accession number."""
+    submissions = {row["adsh"]: row for row in iter_table_rows(tables[SUB])}
     values: dict[tuple[str, str], dict[tuple[str, int], Decimal]] = {}
     units: dict[tuple[str, str], set[str]] = {}
-    for row in rows_of(tables[NUM]):
+    for row in iter_table_rows(tables[NUM]):
         if row["value"] and not row["coreg"] and not row.get("segments"):
             key = row["adsh"], row["tag"]
             values.setdefault(key, {})[row["ddate"], int(row["qtrs"])] = Decimal(row["value"])
             units.setdefault(key, set()).add(row["uom"])
     presented: dict[str, list[dict[str, str]]] = {}
-    for row in rows_of(tables[PRE]):
+    for row in iter_table_rows(tables[PRE]):
         presented.setdefault(row["adsh"], []).append(row)
-    for accession, of_filing in sorted(presented.items()):
-        of_filing.sort(key=lambda row: (int(row["report"]), int(row["line"])))
+    for accession, filing_rows in sorted(presented.items()):
+        filing_rows.sort(key=lambda row: (int(row["report"]), int(row["line"])))
         pages: dict[str, list[str]] = {}
         statements: dict[str, list[PrintedLine]] = {}
-        for row in of_filing:
+        for row in filing_rows:
             key = accession, row["tag"]
             if row["inpth"] == "1":
                 pages.setdefault(row["tag"], []).append(f"{row['stmt']} in brackets")
                 continue
-            # A line of the metric's own statement is told before another page that repeats it.
+            # The page of the metric's own statement comes before pages that repeat the line.
             pages.setdefault(row["tag"], []).append(row["stmt"])
-            one = PrintedLine(row["tag"], row["plabel"], values.get(key, {}), _unit(values, units, key))
-            statements.setdefault(row["stmt"], []).append(one)
-        yield PrintedFiling(accession, int(known[accession]["cik"]), known[accession]["name"], statements, pages)
+            line = PrintedLine(row["tag"], row["plabel"], values.get(key, {}), _classify_unit(values, units, key))
+            statements.setdefault(row["stmt"], []).append(line)
+        yield PrintedFiling(
+            accession, int(submissions[accession]["cik"]), submissions[accession]["name"], statements, pages
+        )
 
 
-def half_of(cik: int) -> int:
-    """Which of two halves a company is in, by its number alone: what is found in one is measured on the other."""
+def get_company_half(cik: int) -> int:
+    """Return the half of a company, 0 or 1, from its CIK.
+
+    Rules found in one half are measured on the other.
+    """
     return hashlib.sha256(str(cik).encode()).digest()[0] % 2
 
 
-def compared(
+def compare_data_set(
     tables: Mapping[str, Entry], books: Mapping[int, CompanyBook], score: PrintedScore | None = None
 ) -> PrintedScore:
-    """Every line of a data set that a rule means against the figures of its company."""
+    """Compare every line of a data set that a rule means with the figures of its company."""
     score = score or PrintedScore()
-    for one in filings(tables):
-        held = books.get(one.cik)
-        if held is not None:
-            _Filing(one, held, score).judge(one.statements)
+    for filing in iter_printed_filings(tables):
+        company_book = books.get(filing.cik)
+        if company_book is not None:
+            _FilingJudge(filing, company_book, score).judge(filing.statements)
     return score
 
 
-def _unit(
+def _classify_unit(
     values: Mapping[tuple[str, str], Mapping[tuple[str, int], Decimal]],
     units: Mapping[tuple[str, str], set[str]],
     key: tuple[str, str],
 ) -> str:
-    """money, each (an amount of money that a share has) or shares; "" for percentages and other."""
+    """Return "money", "each" (an amount per share), "shares", or "" for percentages and other units."""
     if units.get(key) == {"shares"}:
         return "shares"
     if not all(re.fullmatch("[A-Z]{3}", unit) for unit in units.get(key, ())):
         return ""
-    return "each" if all(abs(value) < EACH for value in values.get(key, {}).values()) else "money"
+    return "each" if all(abs(value) < MAX_PER_SHARE for value in values.get(key, {}).values()) else "money"
 
 
-class _Filing:
-    def __init__(self, filing: PrintedFiling, held: CompanyBook, score: PrintedScore) -> None:
-        self._of = filing.accession, filing.name
-        self._half = half_of(filing.cik)
-        self._held = held
+class _FilingJudge:
+    def __init__(self, filing: PrintedFiling, company_book: CompanyBook, score: PrintedScore) -> None:
+        self._filing = filing.accession, filing.name
+        self._half = get_company_half(filing.cik)
+        self._company_book = company_book
         self._pages = filing.pages
         self._score = score
-        self._rows = list(self._served())
+        self._rows = list(self._iter_rows())
 
-    def _served(self) -> Iterator[tuple[str, Period, RowView]]:
+    def _iter_rows(self) -> Iterator[tuple[str, Period, RowView]]:
         for kind in ("A", "YTD", "Q"):
-            listed = FigureSeries(self._held, kind, "original")
-            yield from ((kind, period, listed.get_row(period)) for period in listed.periods)
+            series = FigureSeries(self._company_book, kind, "original")
+            yield from ((kind, period, series.get_row(period)) for period in series.periods)
 
     def judge(self, statements: Mapping[str, Sequence[PrintedLine]]) -> None:
         """Compare every line that a rule means."""
         for rule in RULES:
             lines = statements.get(rule.statement, ())
-            if rule.metric in _NOT_FOR.get(self._held.industry, ()) or not lines:
+            if rule.metric in INAPPLICABLE_METRICS.get(self._company_book.industry, ()) or not lines:
                 continue
-            line = chosen(rule, lines)
+            line = choose_line(rule, lines)
             for (day, quarters), value in line.values.items() if line else ():
-                cell = self._cell(rule.metric, days.number(f"{day[:4]}-{day[4:6]}-{day[6:]}"), quarters)
+                cell = self._find_cell(rule.metric, days.number(f"{day[:4]}-{day[4:6]}-{day[6:]}"), quarters)
                 if line is not None and cell is not None:
-                    self._count(rule, line, f"{day}/{quarters}", value, cell)
+                    self._count_cell(rule, line, f"{day}/{quarters}", value, cell)
 
-    def _cell(self, metric: str, end: int, quarters: int) -> Cell | None:
-        over = metric_mapping.get_mapping().metrics[metric].aggregation
+    def _find_cell(self, metric: str, end: int, quarters: int) -> Cell | None:
+        aggregation = metric_mapping.get_mapping().metrics[metric].aggregation
         for _, period, row in self._rows:
             length = 0 if period.start is None else round((period.end - period.start + 1) / 91.3)
-            day = period.start - 1 if over == "opening" and period.start is not None else period.end
+            day = period.start - 1 if aggregation == "opening" and period.start is not None else period.end
             if abs(day - end) <= 16 and (quarters == 0 or quarters == length):
                 return row.get_cell(metric)
         return None
 
-    def _count(self, rule: PrintedRule, line: PrintedLine, period: str, value: Decimal, cell: Cell) -> None:
-        metric, industry = metric_mapping.get_mapping().metrics[rule.metric], self._held.industry
-        taken = get_concept(cell) if isinstance(cell, Figure) else None
-        if isinstance(cell, Figure) and self._held.book.filings[cell.filing_index].accession != self._of[0]:
+    def _count_cell(self, rule: PrintedRule, line: PrintedLine, period: str, value: Decimal, cell: Cell) -> None:
+        metric, industry = metric_mapping.get_mapping().metrics[rule.metric], self._company_book.industry
+        concept = get_concept(cell) if isinstance(cell, Figure) else None
+        if isinstance(cell, Figure) and self._company_book.book.filings[cell.filing_index].accession != self._filing[0]:
             return
         if isinstance(cell, Figure) and cell.method != "derived":
             for _, _, vintage in cell.operands:
                 tag = vintage.concept.partition(":")[2]
                 pages = self._pages.get(tag, ["on no page"])
-                self._score.stands[rule.metric, rule.statement if rule.statement in pages else pages[0]] += 1
+                self._score.tag_pages[rule.metric, rule.statement if rule.statement in pages else pages[0]] += 1
         if isinstance(cell, Missing):
             outcome = "hole"
         else:
-            alike = cell.value == value or (metric.is_outlay and cell.value == -value)
-            outcome = "same" if alike else "differs"
+            is_equal = cell.value == value or (metric.is_outlay and cell.value == -value)
+            outcome = "same" if is_equal else "differs"
         self._score.counts[rule.metric, industry, outcome] += 1
         self._score.halves[self._half, outcome] += 1
         if outcome != "same":
             self._score.misses.append(
                 {
-                    "accession": self._of[0],
-                    "company": self._of[1],
+                    "accession": self._filing[0],
+                    "company": self._filing[1],
                     "industry": industry,
                     "metric": rule.metric,
                     "period": period,
@@ -277,31 +292,34 @@ class _Filing:
                     "printed": format(value.normalize(), "f"),
                     "line_tag": line.tag,
                     "given": str(cell.value) if isinstance(cell, Figure) else cell.reason,
-                    "taken": taken,
+                    "taken": concept,
                 }
             )
 
 
-def lines(score: PrintedScore) -> list[str]:
-    """The score for people, a line of text each."""
+def render_lines(score: PrintedScore) -> list[str]:
+    """Return the score as lines of text."""
     text = ["printed lines by label            same differs  hole   (by industry: same/differs/hole)"]
     for metric in dict.fromkeys(rule.metric for rule in RULES):
-        by = {
+        counts_by_industry = {
             industry: [score.counts[metric, industry, outcome] for outcome in OUTCOMES]
             for industry in metric_mapping.INDUSTRIES
         }
-        sums = [sum(counts[at] for counts in by.values()) for at in range(3)]
-        parts = "  ".join(f"{industry} {'/'.join(map(str, counts))}" for industry, counts in by.items() if any(counts))
+        sums = [sum(counts[outcome_number] for counts in counts_by_industry.values()) for outcome_number in range(3)]
+        parts = "  ".join(
+            f"{industry} {'/'.join(map(str, counts))}" for industry, counts in counts_by_industry.items() if any(counts)
+        )
         text.append(f"{metric:32} {sums[0]:>6} {sums[1]:>7} {sums[2]:>5}   {parts}")
     total = sum(score.counts.values())
-    text.append(f"{'total':32} {score.of('same'):>6} {score.of('differs'):>7} {score.of('hole'):>5}   of {total}")
+    sums = [score.count_outcome(outcome) for outcome in OUTCOMES]
+    text.append(f"{'total':32} {sums[0]:>6} {sums[1]:>7} {sums[2]:>5}   of {total}")
     for half in (0, 1):
-        same, differs, holes = (score.halves[half, outcome] for outcome in OUTCOMES)
+        equal, differs, holes = (score.halves[half, outcome] for outcome in OUTCOMES)
         text.append(
-            f"{f'half {half} of the companies':32} {same:>6} {differs:>7} {holes:>5}   of {same + differs + holes}"
+            f"{f'half {half} of the companies':32} {equal:>6} {differs:>7} {holes:>5}   of {equal + differs + holes}"
         )
     text += ["", "where the chosen tags stand"]
     for metric in dict.fromkeys(rule.metric for rule in RULES):
-        where = {place: count for (key, place), count in sorted(score.stands.items()) if key == metric}
-        text.append(f"{metric:32} " + ", ".join(f"{place}: {count}" for place, count in where.items()))
+        pages = {page: count for (key, page), count in sorted(score.tag_pages.items()) if key == metric}
+        text.append(f"{metric:32} " + ", ".join(f"{page}: {count}" for page, count in pages.items()))
     return text

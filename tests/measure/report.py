@@ -1,4 +1,4 @@
-"""How right the statements and figures made of a folder of documents are, as one report."""
+"""The report on the accuracy of statements and figures built from a folder of documents."""
 
 from __future__ import annotations
 
@@ -24,99 +24,111 @@ from finapi.market.reference import companies
 from finapi.web.application import WsgiApp
 from tests.measure import accuracy, agreement, printed
 
-# The share of rows that must be exactly right, in per cent.
-ENOUGH = 98.0
+# Minimum share of rows that are exactly right, in per cent.
+MIN_ACCURACY = 98.0
 
 
-def measured(path: Path, truth: Path | None, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The report on a folder, read into a store in memory: statements against the SEC's rows, metrics against a
-    table, totals against their parts."""
+def build_report(path: Path, truth: Path | None, show_progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return the report on a folder that is ingested into a store in memory.
+
+    Statements are compared with the SEC's rows, metrics with a table, and totals with their parts.
+    """
     truth = truth or path.parent / "truth" / "figures.tsv"
     if not path.exists() or not truth.is_file():
         raise UsageError(f"{truth if path.exists() else path}: is not there")
-    rows = accuracy.expected(truth.read_text(encoding="utf-8"), str(truth))
+    rows = accuracy.parse_expected_rows(truth.read_text(encoding="utf-8"), str(truth))
     app = apps.create_in_memory(Config(xbrl_per_minute=NO_LIMIT, xbrl_burst=NO_LIMIT), SystemClock())
     try:
-        held = _held(app, path, tell)
-        books = {cik: book for cik, (_, book) in held.items()}
-        figures = accuracy.compared(rows, books.get)
+        companies_with_books = _ingest_companies(app, path, show_progress)
+        books = {cik: book for cik, (_, book) in companies_with_books.items()}
+        figures = accuracy.compare_figures(rows, books.get)
         return {
-            "statements": _statements(app, path),
-            "figures": figures.shown(),
-            "identities": accuracy.identities(held.values()),
-            "reproduced": accuracy.reproduced(held.values()),
-            "doubted": accuracy.doubted(held.values()),
-            "printed": printed_lines(path, books),
+            "statements": _compare_statements(app, path),
+            "figures": figures.build_record(),
+            "identities": accuracy.check_identities(companies_with_books.values()),
+            "reproduced": accuracy.check_operands(companies_with_books.values()),
+            "doubted": accuracy.list_doubts(companies_with_books.values()),
+            "printed": compare_printed_lines(path, books),
         }
     finally:
         app.db.close()
 
 
-def printed_alone(path: Path, tell: Callable[[str], None]) -> dict[str, Any]:
-    """The comparison of a folder's data sets with the printed lines, without the rest of the report."""
+def build_printed_report(path: Path, show_progress: Callable[[str], None]) -> dict[str, Any]:
+    """Return only the comparison of a folder's data sets with the printed lines."""
     app = apps.create_in_memory(Config(), SystemClock())
     try:
-        return printed_lines(path, {cik: book for cik, (_, book) in _held(app, path, tell).items()})
+        return compare_printed_lines(
+            path, {cik: book for cik, (_, book) in _ingest_companies(app, path, show_progress).items()}
+        )
     finally:
         app.db.close()
 
 
-def _held(app: App, path: Path, tell: Callable[[str], None]) -> dict[int, tuple[str, CompanyBook]]:
-    ingest.run(app, [path], IngestOptions(), lambda outcome: tell(outcome.path))
+def _ingest_companies(app: App, path: Path, show_progress: Callable[[str], None]) -> dict[int, tuple[str, CompanyBook]]:
+    ingest.run(app, [path], IngestOptions(), lambda outcome: show_progress(outcome.path))
     with app.db.read() as tx:
         ciks = company_books.list_ciks(tx)
         return {cik: (companies.get_by_cik(tx, cik).name, company_books.load(tx, cik)) for cik in ciks}
 
 
-def printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any]:
-    """Every data set under ``path`` as its filers printed it against the figures: text for people, misses, and how many
-    comparisons came to what. A miss that ``explained.tsv`` explains says why."""
+def compare_printed_lines(path: Path, books: Mapping[int, CompanyBook]) -> dict[str, Any]:
+    """Compare every data set under ``path`` with the figures.
+
+    Return the counts of outcomes, the misses and lines of text. A miss in ``explained.tsv`` has its reason in "why".
+    """
     score = printed.PrintedScore()
     for group in sources.iter_groups([path]):
         if isinstance(group, sources.Group):
             tables = {
-                document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
-                for one in group.entries
+                document_kinds.detect_kind(entry.read(document_kinds.MAX_PREFIX_BYTES), entry.name): entry
+                for entry in group.entries
             }
             if tables.keys() >= printed.TABLES:
-                printed.compared(tables, books, score)
-    reasons = printed.explained()
+                printed.compare_data_set(tables, books, score)
+    reasons = printed.read_explanations()
     for miss in score.misses:
         miss["why"] = reasons.get((miss["accession"], miss["metric"]), "")
-    counts = {outcome: score.of(outcome) for outcome in printed.OUTCOMES}
-    return {"counts": counts, "misses": score.misses, "lines": printed.lines(score)}
+    counts = {outcome: score.count_outcome(outcome) for outcome in printed.OUTCOMES}
+    return {"counts": counts, "misses": score.misses, "lines": printed.render_lines(score)}
 
 
-# The report asks for thousands of filings in a minute.
+# The report requests thousands of filings in a minute.
 NO_LIMIT = 1_000_000
 
-# What agreement proves, by the source of the statement that is served.
-PROVES = {"fsds": "store", "xbrl": "reading"}
+# Scope of a test by the source of the served statement.
+SCOPES = {"fsds": "store", "xbrl": "reading"}
 
 
-def _statements(app: App, path: Path) -> dict[str, Any]:
-    """Every filing of the data sets under ``path`` as the API serves it against its rows: "store" where it is served
-    from them, "reading" where from its own XBRL documents; counts by statement, and every miss."""
-    served = _Served(app)
-    found: list[agreement.Agreement] = []
+def _compare_statements(app: App, path: Path) -> dict[str, Any]:
+    """Compare every filing of the data sets under ``path`` with the API's answers.
+
+    Return counts and misses for "store" (served from the data sets) and "reading" (served from XBRL documents).
+    """
+    served = _ServedStatements(app)
+    agreements: list[agreement.Agreement] = []
     for group in sources.iter_groups([path]):
         if isinstance(group, sources.Group):
             tables = {
-                document_kinds.detect_kind(one.read(document_kinds.MAX_PREFIX_BYTES), one.name): one
-                for one in group.entries
+                document_kinds.detect_kind(entry.read(document_kinds.MAX_PREFIX_BYTES), entry.name): entry
+                for entry in group.entries
             }
             if tables.keys() >= agreement.TABLES:
-                found += agreement.of_data_set(tables, served.statements)
+                agreements += agreement.compare_data_set(tables, served.statements)
     report = {}
-    for source, name in PROVES.items():
-        mine = [one for one in found if served.sources[one.accession] == source]
-        misses = [f"{one.accession} {one.statement}: {miss}" for one in mine for miss in one.misses]
-        report[name] = {"totals": agreement.totals(mine), "misses": misses}
+    for source, name in SCOPES.items():
+        source_agreements = [compared for compared in agreements if served.sources[compared.accession] == source]
+        misses = [
+            f"{compared.accession} {compared.statement}: {miss}"
+            for compared in source_agreements
+            for miss in compared.misses
+        ]
+        report[name] = {"totals": agreement.sum_counts(source_agreements), "misses": misses}
     return report
 
 
-class _Served:
-    """Statements by the API's own path: a call of the application, as a caller with a key makes it."""
+class _ServedStatements:
+    """The statements of the API, requested as a caller with a key does."""
 
     def __init__(self, app: App) -> None:
         self._wsgi = WsgiApp(app)
@@ -124,7 +136,7 @@ class _Served:
         self.sources: dict[str, str] = {}
 
     def statements(self, accession: str) -> Mapping[str, Any] | None:
-        """``data.statements`` of a filing with its dimensions; None for one that is not held."""
+        """Return ``data.statements`` of a filing with its dimensions, or None if it is not stored."""
         environ: dict[str, Any] = {
             "PATH_INFO": f"/api/v1/xbrl/filing/{accession}/statements",
             "QUERY_STRING": "consolidated_only=false",
@@ -133,11 +145,13 @@ class _Served:
         setup_testing_defaults(environ)
         status: list[str] = []
 
-        def started(line: str, fields: list[tuple[str, str]], exc_info: object = None) -> Callable[[bytes], None]:
+        def start_response(
+            line: str, fields: list[tuple[str, str]], exc_info: object = None
+        ) -> Callable[[bytes], None]:
             status.append(line)
             return lambda data: None
 
-        answer = self._wsgi(environ, started)
+        answer = self._wsgi(environ, start_response)
         try:
             body = json.loads(b"".join(answer))
         finally:
@@ -151,21 +165,21 @@ class _Served:
         return cast("Mapping[str, Any]", body["data"]["statements"])
 
 
-def lines(report: dict[str, Any]) -> list[str]:
-    """The report for people, a line of text each."""
+def render_lines(report: dict[str, Any]) -> list[str]:
+    """Return the report as lines of text."""
     figures = report["figures"]
     text = ["statements against the SEC's rows   statements  lines  in place  values  equal"]
-    for name, one in report["statements"].items():
+    for name, scores in report["statements"].items():
         text += [
-            f"{name + ' ' + kind:36} {of['statements']:>9} {of['lines']:>6} {of['lines_served']:>9} "
-            f"{of['values']:>7} {of['equal']:>6}"
-            for kind, of in one["totals"].items()
+            f"{name + ' ' + kind:36} {counts['statements']:>9} {counts['lines']:>6} {counts['lines_served']:>9} "
+            f"{counts['values']:>7} {counts['equal']:>6}"
+            for kind, counts in scores["totals"].items()
         ]
-        text += [f"miss: {miss}" for miss in one["misses"]]
+        text += [f"miss: {miss}" for miss in scores["misses"]]
     text += ["", "figures against the table       rows  right  accuracy  expected  given  coverage"]
     for group in ("by_metric", "by_company"):
-        text += [_score(name, one) for name, one in figures[group].items()]
-    text += [_score("total", figures["total"]), ""]
+        text += [_render_score(name, scores) for name, scores in figures[group].items()]
+    text += [_render_score("total", figures["total"]), ""]
     for miss in figures["misses"]:
         text.append(
             f"miss: {miss['company']} {miss['metric']} {miss['period']} {miss['basis']}: expected "
@@ -173,36 +187,39 @@ def lines(report: dict[str, Any]) -> list[str]:
         )
     text += ["", "totals that add up              checked  consistent"]
     for industry, totals in report["identities"].items():
-        for target, one in totals.items():
-            text.append(f"{industry + ' ' + target:38} {one['checked']:>6} {one['consistent']:>8}")
+        for target, scores in totals.items():
+            text.append(f"{industry + ' ' + target:38} {scores['checked']:>6} {scores['consistent']:>8}")
             text += [
-                f"  {left['company']} {left['period']}: {left['residual']} of {left['reported']}"
-                for left in one["residuals"][:5]
+                f"  {residual['company']} {residual['period']}: {residual['residual']} of {residual['reported']}"
+                for residual in scores["residuals"][:5]
             ]
-    told = report["reproduced"]
-    text += ["", f"cells that are the sum of their operands: {told['cells'] - len(told['wrong'])} of {told['cells']}"]
-    text += [f"  {one}" for one in told["wrong"]]
-    told = report["doubted"]
-    text += ["", f"cells that are doubted: {len(told['doubted'])} of {told['cells']}"]
-    text += [f"  {one}" for one in told["doubted"]]
-    return [*text, "", *printed_text(report["printed"])]
+    checks = report["reproduced"]
+    text += [
+        "",
+        f"cells that are the sum of their operands: {checks['cells'] - len(checks['wrong'])} of {checks['cells']}",
+    ]
+    text += [f"  {scores}" for scores in checks["wrong"]]
+    checks = report["doubted"]
+    text += ["", f"cells that are doubted: {len(checks['doubted'])} of {checks['cells']}"]
+    text += [f"  {scores}" for scores in checks["doubted"]]
+    return [*text, "", *render_printed_lines(report["printed"])]
 
 
-def printed_text(found: Mapping[str, Any]) -> list[str]:
-    """The comparison with printed lines for people, every miss in words."""
+def render_printed_lines(printed_report: Mapping[str, Any]) -> list[str]:
+    """Return the comparison with printed lines as text, with every miss in words."""
     return [
-        *found["lines"],
+        *printed_report["lines"],
         *(
-            f"{one['outcome']}: {one['company']} {one['accession']} {one['period']} {one['metric']}: "
-            f"{one['label']!r} says {one['printed']} ({one['line_tag']}), "
-            f"given {one['given']} {one['taken'] or ''}. {one['why']}"
-            for one in found["misses"]
+            f"{miss['outcome']}: {miss['company']} {miss['accession']} {miss['period']} {miss['metric']}: "
+            f"{miss['label']!r} says {miss['printed']} ({miss['line_tag']}), "
+            f"given {miss['given']} {miss['taken'] or ''}. {miss['why']}"
+            for miss in printed_report["misses"]
         ),
     ]
 
 
-def _score(name: str, one: dict[str, Any]) -> str:
+def _render_score(name: str, score: dict[str, Any]) -> str:
     return (
-        f"{name:30} {one['rows']:>6} {one['right']:>6} {one['accuracy_pct']:>8}% "
-        f"{one['expected']:>8} {one['given']:>6} {one['coverage_pct']:>8}%"
+        f"{name:30} {score['rows']:>6} {score['right']:>6} {score['accuracy_pct']:>8}% "
+        f"{score['expected']:>8} {score['given']:>6} {score['coverage_pct']:>8}%"
     )

@@ -218,7 +218,7 @@ def quarter() -> Iterator[dict[str, CompanyBook]]:
 @needs_shared
 @pytest.mark.slow
 def test_only_errors_are_doubted_among_all_filers_of_2009q3(quarter: dict[str, CompanyBook]) -> None:
-    report = accuracy.doubted(quarter.items())
+    report = accuracy.list_doubts(quarter.items())
     # At most one in a thousand may be a false alarm; none of these is.
     assert {int(line.split()[0]) for line in report["doubted"]} <= JUDGED
     assert (report["cells"] > 55_000, len(report["doubted"]) > 150) == (True, True)
@@ -227,7 +227,7 @@ def test_only_errors_are_doubted_among_all_filers_of_2009q3(quarter: dict[str, C
 @needs_shared
 @pytest.mark.slow
 def test_operands_add_up_to_every_cell_of_2009q3(quarter: dict[str, CompanyBook]) -> None:
-    report = accuracy.reproduced(quarter.items())
+    report = accuracy.check_operands(quarter.items())
     assert (report["wrong"], report["cells"] > 60_000) == ([], True)
 
 

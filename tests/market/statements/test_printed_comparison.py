@@ -34,7 +34,7 @@ def line(label: str, tag: str = "", unit: str = "money") -> PrintedLine:
     ],
 )
 def test_labels_are_normalised(label: str, text: str) -> None:
-    assert printed.plain(label) == text
+    assert printed.normalise_label(label) == text
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_labels_are_normalised(label: str, text: str) -> None:
     ],
 )
 def test_a_metric_matches_only_an_unambiguous_label(metric: str, labels: list[str], expected: str | None) -> None:
-    chosen = printed.chosen(rule(metric), [line(label) for label in labels])
+    chosen = printed.choose_line(rule(metric), [line(label) for label in labels])
     assert (chosen and chosen.label) == expected
 
 
 def test_a_rule_matches_lines_of_one_unit() -> None:
     shares, each = line("Basic", "a", "shares"), line("Basic", "b", "each")
-    assert printed.chosen(rule("eps_basic"), [shares, each]) == each
-    assert printed.chosen(rule("weighted_average_shares_basic"), [shares, each]) == shares
-    assert printed.chosen(rule("eps_basic"), [line("Basic", "c")]) is None
+    assert printed.choose_line(rule("eps_basic"), [shares, each]) == each
+    assert printed.choose_line(rule("weighted_average_shares_basic"), [shares, each]) == shares
+    assert printed.choose_line(rule("eps_basic"), [line("Basic", "c")]) is None
 
 
 # Statement, element, label, quarters and value of each line.
@@ -88,7 +88,7 @@ def test_printed_lines_are_compared_with_figures(app: App, tmp_path: Path) -> No
     ingest.run(app, [quarter], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}
-    comparison = report.printed_lines(quarter, books)
+    comparison = report.compare_printed_lines(quarter, books)
     assert comparison["counts"] == {"same": 1, "differs": 1, "hole": 1}
     misses = [(miss["metric"], miss["outcome"], miss["printed"], miss["given"]) for miss in comparison["misses"]]
     assert misses == [
@@ -96,5 +96,5 @@ def test_printed_lines_are_compared_with_figures(app: App, tmp_path: Path) -> No
         ("short_term_investments", "hole", "40000", "not_mapped"),
     ]
     assert any(text.startswith("revenue ") and text.endswith("IS: 1") for text in comparison["lines"])
-    text_lines = report.printed_text(comparison)
+    text_lines = report.render_printed_lines(comparison)
     assert sum(text.startswith(("differs: ", "hole: ")) for text in text_lines) == 2

@@ -316,7 +316,7 @@ def test_served_statements_agree_with_the_rows(app: App, tmp_path: Path) -> None
     path = folder(tmp_path / "set", tables())
     ingest_paths(app, path)
     agreements = list(
-        agreement.of_data_set(
+        agreement.compare_data_set(
             list_entries(path), lambda accession: read_statements(app, accession, consolidated_only=False)
         )
     )
@@ -327,7 +327,7 @@ def test_served_statements_agree_with_the_rows(app: App, tmp_path: Path) -> None
         ("income", 2, 2, 4, 4),
         ("cash-flow", 4, 4, 4, 4),
     ]
-    assert agreement.totals(agreements)["all"] == {
+    assert agreement.sum_counts(agreements)["all"] == {
         "statements": 3,
         "presented": 8,
         "lines": 8,
@@ -370,7 +370,7 @@ def test_agreement_finds_errors(app: App, tmp_path: Path, spoil: Callable[[dict[
         spoil(statements["balance"])
         return statements  # type: ignore[no-any-return]
 
-    balance, *other_results = agreement.of_data_set(list_entries(path), read_spoiled)
+    balance, *other_results = agreement.compare_data_set(list_entries(path), read_spoiled)
     assert balance.misses != ()
     assert [result.misses for result in other_results] == [(), ()]
     assert (balance.lines_served, balance.equal) != (balance.lines, balance.values)
@@ -378,7 +378,7 @@ def test_agreement_finds_errors(app: App, tmp_path: Path, spoil: Callable[[dict[
 
 def test_a_missing_statement_is_a_miss(app: App, tmp_path: Path) -> None:
     path = folder(tmp_path / "set", tables())
-    agreements = list(agreement.of_data_set(list_entries(path), lambda accession: {}))
+    agreements = list(agreement.compare_data_set(list_entries(path), lambda accession: {}))
     assert [result.misses for result in agreements] == [("the statement is not served",)] * 3
 
 
@@ -576,7 +576,7 @@ def test_filings_distributed_over_files_are_all_stored(
     ],
 )
 def test_dates_are_rounded_to_the_nearest_month_end(day: str, end: str) -> None:
-    assert agreement.month_end(day) == end
+    assert agreement.find_month_end(day) == end
 
 
 def test_a_quarter_with_crlf_line_ends_is_the_same_quarter(app: App, quarter: Path, tmp_path: Path) -> None:
