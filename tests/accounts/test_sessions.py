@@ -18,6 +18,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
+from finapi.core.lockout import LOCK_SECONDS
 from finapi.core.passwords import Hasher
 from finapi.delivery import credential_replacement
 from finapi.store.db import ConstraintError
@@ -293,27 +294,27 @@ def test_of_two_hundred_wrong_passwords_at_once_five_are_hashed(
     sign_up(client)
     hashed, plain = Counter[str](), app.hasher.verify
 
-    def counted(stored: str | None, password: str) -> bool:
+    def count_verify(stored: str | None, password: str) -> bool:
         hashed["verify"] += 1
         return plain(stored, password)
 
-    app.hasher.verify = counted  # type: ignore[method-assign]
+    app.hasher.verify = count_verify  # type: ignore[method-assign]
     answers = at_once([lambda: login(client, email, "wrong password")] * 200)
     assert statuses(answers) == {401: 4, 429: 196}
-    assert {answer.headers["retry-after"] for answer in answers if answer.status == 429} <= {"60", "1"}
+    assert {answer.headers["retry-after"] for answer in answers if answer.status == 429} <= {str(LOCK_SECONDS[5]), "1"}
     assert hashed["verify"] == 5
     assert (len(app.lockouts), app.lockouts._open_attempts) == (1, {})
-    clock.advance(60)
+    clock.advance(LOCK_SECONDS[5])
     assert login(client).status == 200
 
 
 @pytest.mark.slow
 def test_200_wrong_passwords_in_the_second_step_hash_five_more(on_disk: Callable[..., App], clock: FixedClock) -> None:
     client = Client(on_disk())
-    for seconds in (60, 300):
+    for seconds in (LOCK_SECONDS[5], LOCK_SECONDS[10]):
         answers = at_once([lambda: login(client, EMAIL, "wrong password")] * 200)
         assert statuses(answers) == {401: 4, 429: 196}
-        # Who came while as many were in hand as may all fail is told to come again, not that it is locked.
+        # An attempt beyond the number that may be open has to come again; it is not locked.
         waits = {(answer.json["code"], answer.headers["retry-after"]) for answer in answers if answer.status == 429}
         assert ("LOGIN_LOCKED", str(seconds)) in waits
         assert waits <= {("LOGIN_LOCKED", str(seconds)), ("RATE_LIMIT_EXCEEDED", "1")}

@@ -1,4 +1,4 @@
-"""The login lockout: what each failure brings, what is forgotten, and that guesses at once gain nothing."""
+"""Tests of the login lockout: its steps, when failures are forgotten, and concurrent guesses."""
 
 from __future__ import annotations
 
@@ -15,20 +15,30 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from finapi.core.errors import ApiError
-from finapi.core.lockout import Attempt, FailureCount, Lockouts, compute_lock_seconds, count_failure, hash_email
+from finapi.core.lockout import (
+    LOCK_SECONDS,
+    Attempt,
+    FailureCount,
+    Lockouts,
+    compute_lock_seconds,
+    count_failure,
+    hash_email,
+)
 
 HOUR, DAY = 3600.0, 24 * 3600.0
+FIRST, SECOND, LAST = LOCK_SECONDS[5], LOCK_SECONDS[10], LOCK_SECONDS[20]
+NO_LOCKS = [None] * 4  # The failures between two steps.
 ANN, BOB, CAY, DAN = (hash_email(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
 
 
-def begun(lockouts: Lockouts, key: bytes, now: float) -> Attempt:
+def begin(lockouts: Lockouts, key: bytes, now: float) -> Attempt:
     attempt = lockouts.begin_attempt(key, now)
     assert isinstance(attempt, Attempt)
     return attempt
 
 
 def fail(lockouts: Lockouts, key: bytes, now: float) -> int | None:
-    """One wrong password; the seconds of a 429, or None for a 401."""
+    """Try one wrong password. Return the seconds of a 429, or None for a 401."""
     attempt = lockouts.begin_attempt(key, now)
     if isinstance(attempt, int):
         return attempt
@@ -37,14 +47,18 @@ def fail(lockouts: Lockouts, key: bytes, now: float) -> int | None:
 
 
 def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
-    """That many failures, waiting through the locks that they bring; the time after them."""
+    """Fail ``count`` times, waiting for each lock to end. Return the time afterwards."""
     for _ in range(count):
         now += lockouts.get_lock_seconds(key, now)
         fail(lockouts, key, now)
     return now
 
 
-# ---- the table
+# ---- the steps
+
+
+def test_the_5th_10th_and_20th_failure_lock() -> None:
+    assert LOCK_SECONDS == {5: 60, 10: 5 * 60, 20: 60 * 60}
 
 
 @pytest.mark.parametrize(
@@ -54,14 +68,14 @@ def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
         (1, 2, None),
         (2, 3, None),
         (3, 4, None),
-        (4, 5, 60),
+        (4, 5, FIRST),
         (5, 6, None),
         (8, 9, None),
-        (9, 10, 300),
+        (9, 10, SECOND),
         (10, 11, None),
         (18, 19, None),
-        (19, 20, 3600),
-        (20, 20, 3600),  # every further one
+        (19, 20, LAST),
+        (20, 20, LAST),  # Every further failure.
     ],
 )
 def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, seconds: int | None) -> None:
@@ -73,25 +87,25 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
     ("failures", "elapsed", "lock_seconds"),
     [
         (4, 0, 0),
-        (5, 0, 60),
-        (5, 0.001, 60),
-        (5, 1, 59),
-        (5, 59, 1),
-        (5, 59.999, 1),
-        (5, 60, 0),
+        (5, 0, FIRST),
+        (5, 0.001, FIRST),
+        (5, 1, FIRST - 1),
+        (5, FIRST - 1, 1),
+        (5, FIRST - 0.001, 1),
+        (5, FIRST, 0),
         (5, 3600, 0),
         (6, 0, 0),
-        (10, 0, 300),
-        (10, 299.5, 1),
-        (10, 300, 0),
+        (10, 0, SECOND),
+        (10, SECOND - 0.5, 1),
+        (10, SECOND, 0),
         (15, 0, 0),
-        (20, 0, 3600),
-        (20, 3599.001, 1),
-        (20, 3600, 0),
-        (5, -0.5, 60),  # another thread read its clock a moment later
+        (20, 0, LAST),
+        (20, LAST - 0.999, 1),
+        (20, LAST, 0),
+        (5, -0.5, FIRST),  # Another thread read its clock a moment later.
     ],
 )
-def test_a_lock_lasts_its_seconds_counted_in_whole_ones(failures: int, elapsed: float, lock_seconds: int) -> None:
+def test_a_lock_lasts_its_seconds_rounded_up(failures: int, elapsed: float, lock_seconds: int) -> None:
     for start in (0.0, 16.1, 98765432.1):  # 16.1 + 59 - 16.1 is a hair less than 59
         assert compute_lock_seconds(FailureCount(failures, start), start + elapsed) == lock_seconds
 
@@ -100,7 +114,7 @@ def test_an_email_without_failures_is_not_locked() -> None:
     assert compute_lock_seconds(None, 0.0) == 0
 
 
-@pytest.mark.parametrize(("failures", "lock_seconds"), [(5, 20), (10, 260), (20, 3560)])
+@pytest.mark.parametrize(("failures", "lock_seconds"), [(5, FIRST - 40), (10, SECOND - 40), (20, LAST - 40)])
 def test_a_failure_during_a_lock_changes_nothing(failures: int, lock_seconds: int) -> None:
     state = FailureCount(failures, 1000.0)
     assert count_failure(state, 1040.0) == (state, lock_seconds)
@@ -113,8 +127,8 @@ def test_a_counter_is_forgotten_after_24_hours_without_a_failure() -> None:
         assert count_failure(state, 999.9 + DAY)[0].failures == min(count + 1, 20)
 
 
-def test_a_failure_told_late_does_not_turn_time_back() -> None:
-    assert count_failure(FailureCount(4, 1000.0), 999.0) == (FailureCount(5, 1000.0), 60)
+def test_a_failure_with_an_older_time_does_not_turn_time_back() -> None:
+    assert count_failure(FailureCount(4, 1000.0), 999.0) == (FailureCount(5, 1000.0), FIRST)
 
 
 # ---- the key of an email
@@ -138,14 +152,14 @@ def test_any_text_has_a_key_of_its_own(email: str) -> None:
 # ---- one login after the other
 
 
-def test_the_fifth_wrong_password_locks_for_sixty_seconds() -> None:
+def test_the_fifth_wrong_password_locks_for_the_first_step() -> None:
     lockouts = Lockouts(16)
-    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
-    assert lockouts.begin_attempt(ANN, 0.0) == 60
-    assert lockouts.begin_attempt(ANN, 59.001) == 1
-    assert lockouts.get_lock_seconds(ANN, 59.001) == 1
-    with begun(lockouts, ANN, 60.0):
-        assert lockouts.get_lock_seconds(ANN, 60.0) == 0
+    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [*NO_LOCKS, FIRST]
+    assert lockouts.begin_attempt(ANN, 0.0) == FIRST
+    assert lockouts.begin_attempt(ANN, FIRST - 0.999) == 1
+    assert lockouts.get_lock_seconds(ANN, FIRST - 0.999) == 1
+    with begin(lockouts, ANN, FIRST):
+        assert lockouts.get_lock_seconds(ANN, FIRST) == 0
 
 
 def test_twenty_three_failures_lock_as_the_specification_says() -> None:
@@ -154,15 +168,14 @@ def test_twenty_three_failures_lock_as_the_specification_says() -> None:
     for _ in range(23):
         answers.append(fail(lockouts, ANN, now))
         now += answers[-1] or 0
-    none = [None] * 4
-    assert answers == [*none, 60, *none, 300, *none, *none, None, 3600, 3600, 3600, 3600]
+    assert answers == [*NO_LOCKS, FIRST, *NO_LOCKS, SECOND, *NO_LOCKS, *NO_LOCKS, None, LAST, LAST, LAST, LAST]
 
 
 def test_attempts_while_locked_do_not_count() -> None:
     lockouts = Lockouts(16)
     fail_times(lockouts, ANN, 5, 0.0)
-    assert {fail(lockouts, ANN, 10.0) for _ in range(100)} == {50}
-    assert [fail(lockouts, ANN, 60.0) for _ in range(5)] == [None, None, None, None, 300]
+    assert {fail(lockouts, ANN, 10.0) for _ in range(100)} == {FIRST - 10}
+    assert [fail(lockouts, ANN, FIRST) for _ in range(5)] == [*NO_LOCKS, SECOND]
 
 
 @pytest.mark.parametrize("before", [4, 5, 9, 15, 20, 25])
@@ -170,10 +183,10 @@ def test_a_success_resets_the_counter(before: int) -> None:
     lockouts = Lockouts(16)
     now = fail_times(lockouts, ANN, before, 0.0)
     now += lockouts.get_lock_seconds(ANN, now)
-    with begun(lockouts, ANN, now) as attempt:
+    with begin(lockouts, ANN, now) as attempt:
         attempt.record_success()
     assert len(lockouts) == 0
-    assert [fail(lockouts, ANN, now) for _ in range(5)] == [None, None, None, None, 60]
+    assert [fail(lockouts, ANN, now) for _ in range(5)] == [*NO_LOCKS, FIRST]
 
 
 def test_a_reset_lifts_a_lock() -> None:
@@ -187,36 +200,36 @@ def test_a_reset_lifts_a_lock() -> None:
 def test_one_email_does_not_lock_another() -> None:
     lockouts = Lockouts(16)
     fail_times(lockouts, ANN, 5, 0.0)
-    assert (lockouts.get_lock_seconds(ANN, 0.0), lockouts.get_lock_seconds(BOB, 0.0)) == (60, 0)
+    assert (lockouts.get_lock_seconds(ANN, 0.0), lockouts.get_lock_seconds(BOB, 0.0)) == (FIRST, 0)
     assert fail(lockouts, BOB, 0.0) is None
 
 
 def test_an_attempt_without_an_outcome_counts_nothing() -> None:
     lockouts = Lockouts(16, wait_seconds=0)
     for _ in range(20):
-        with pytest.raises(OSError, match="disk"), begun(lockouts, ANN, 0.0):
+        with pytest.raises(OSError, match="disk"), begin(lockouts, ANN, 0.0):
             raise OSError("disk")
     assert len(lockouts) == 0
 
 
 def test_an_attempt_has_one_outcome() -> None:
     lockouts = Lockouts(16)
-    with begun(lockouts, ANN, 0.0) as attempt:
+    with begin(lockouts, ANN, 0.0) as attempt:
         attempt.record_failure()
         for again in (attempt.record_failure, attempt.record_success):
             with pytest.raises(RuntimeError):
                 again()
-    with begun(lockouts, ANN, 0.0) as attempt:
+    with begin(lockouts, ANN, 0.0) as attempt:
         attempt.record_success()
     with pytest.raises(RuntimeError):
         attempt.record_failure()
 
 
-# ---- many logins at once
+# ---- concurrent logins
 
 
 def storm(lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = False) -> tuple[Counter[object], int]:
-    """``count`` logins in as many threads; their answers, and how many passwords were tried."""
+    """Run ``count`` logins in as many threads. Return the number of each answer, and of passwords tried."""
     answers: list[object] = []
     tried: list[int] = []
     start = threading.Barrier(count)
@@ -229,7 +242,7 @@ def storm(lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = 
             return
         with attempt:
             tried.append(1)
-            time.sleep(0.002)  # the hash
+            time.sleep(0.002)  # Stands for the hash.
             answers.append("in" if right else attempt.record_failure())
             if right:
                 attempt.record_success()
@@ -242,17 +255,21 @@ def storm(lockouts: Lockouts, key: bytes, now: float, count: int, right: bool = 
     return Counter(answers), len(tried)
 
 
-def test_fifty_guesses_at_once_are_five_guesses() -> None:
+def test_fifty_concurrent_guesses_try_five_passwords() -> None:
     lockouts = Lockouts(16)
-    assert storm(lockouts, ANN, 0.0, 50) == ({None: 4, 60: 46}, 5)
-    assert storm(lockouts, ANN, 59.0, 50) == ({1: 50}, 0)
-    assert storm(lockouts, ANN, 60.0, 50) == ({None: 4, 300: 46}, 5)
-    assert storm(lockouts, ANN, 360.0, 50) == ({None: 9, 3600: 41}, 10)
-    assert storm(lockouts, ANN, 3960.0, 50) == ({3600: 50}, 1)
-    assert storm(lockouts, ANN, 7560.0, 50) == ({3600: 50}, 1)
+    now = 0.0
+    assert storm(lockouts, ANN, now, 50) == ({None: 4, FIRST: 46}, 5)
+    assert storm(lockouts, ANN, now + FIRST - 1, 50) == ({1: 50}, 0)
+    now += FIRST
+    assert storm(lockouts, ANN, now, 50) == ({None: 4, SECOND: 46}, 5)
+    now += SECOND
+    assert storm(lockouts, ANN, now, 50) == ({None: 9, LAST: 41}, 10)
+    for _ in range(2):
+        now += LAST
+        assert storm(lockouts, ANN, now, 50) == ({LAST: 50}, 1)
 
 
-def test_fifty_right_passwords_at_once_are_all_let_in() -> None:
+def test_fifty_concurrent_right_passwords_all_log_in() -> None:
     lockouts = Lockouts(16)
     fail_times(lockouts, ANN, 4, 0.0)
     assert storm(lockouts, ANN, 0.0, 50, right=True) == ({"in": 50}, 50)
@@ -262,42 +279,42 @@ def test_fifty_right_passwords_at_once_are_all_let_in() -> None:
 @pytest.mark.parametrize(
     ("before", "at_once"), [(0, 5), (1, 4), (4, 1), (5, 5), (8, 2), (10, 5), (16, 4), (20, 1), (21, 1)]
 )
-def test_no_more_are_in_hand_than_may_all_fail(before: int, at_once: int) -> None:
+def test_open_attempts_are_at_most_those_that_may_all_fail(before: int, at_once: int) -> None:
     lockouts = Lockouts(16, wait_seconds=0.01)
     now = fail_times(lockouts, ANN, before, 0.0)
     now += lockouts.get_lock_seconds(ANN, now)
     for _ in range(at_once):
-        begun(lockouts, ANN, now)
+        begin(lockouts, ANN, now)
     with pytest.raises(ApiError, match="Too many passwords to check at once") as refused:
         lockouts.begin_attempt(ANN, now)
     assert (refused.value.code, dict(refused.value.headers)) == ("UNAVAILABLE", {"Retry-After": "1"})
-    begun(lockouts, BOB, now)
+    begin(lockouts, BOB, now)
 
 
-def test_a_success_among_guesses_in_hand_buys_no_further_guess() -> None:
+def test_a_success_among_open_guesses_buys_no_further_guess() -> None:
     lockouts = Lockouts(16)
     now = fail_times(lockouts, ANN, 11, 0.0)
     now += lockouts.get_lock_seconds(ANN, now)
-    attempts = [begun(lockouts, ANN, now) for _ in range(5)]
+    attempts = [begin(lockouts, ANN, now) for _ in range(5)]
     attempts[0].record_success()
     assert [attempt.record_failure() for attempt in attempts[1:]] == [None] * 4
-    assert fail(lockouts, ANN, now) == 60
+    assert fail(lockouts, ANN, now) == FIRST
 
 
 @pytest.mark.parametrize(
     ("outcome", "answer"),
     [
-        (lambda lockouts, attempt: attempt.record_failure(), 60),
+        (lambda lockouts, attempt: attempt.record_failure(), FIRST),
         (lambda lockouts, attempt: attempt.record_success(), "begun"),
         (lambda lockouts, attempt: attempt.__exit__(None, None, None), "begun"),
         (lambda lockouts, attempt: lockouts.reset(ANN), "begun"),
     ],
     ids=["failure", "success", "no outcome", "reset"],
 )
-def test_who_waits_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], object], answer: object) -> None:
+def test_a_waiting_attempt_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], object], answer: object) -> None:
     lockouts = Lockouts(16, wait_seconds=60)
     fail_times(lockouts, ANN, 4, 0.0)
-    first = begun(lockouts, ANN, 0.0)
+    first = begin(lockouts, ANN, 0.0)
     answers: list[object] = []
 
     def second() -> None:
@@ -323,48 +340,49 @@ def test_the_table_never_grows_beyond_its_capacity() -> None:
         assert len(lockouts) == min(number + 1, 100)
 
 
-def test_the_lowest_count_goes_first() -> None:
+def test_the_lowest_count_is_evicted_first() -> None:
     lockouts = Lockouts(3)
     for key, count in ((ANN, 2), (BOB, 1), (CAY, 3)):
         fail_times(lockouts, key, count, 0.0)
-    fail(lockouts, DAN, 1.0)  # in the place of BOB
-    assert [fail(lockouts, key, 2.0) for key in (ANN, ANN, ANN)] == [None, None, 60]
-    assert [fail(lockouts, CAY, 2.0) for _ in range(2)] == [None, 60]
+    fail(lockouts, DAN, 1.0)  # Replaces BOB.
+    assert [fail(lockouts, key, 2.0) for key in (ANN, ANN, ANN)] == [None, None, FIRST]
+    assert [fail(lockouts, CAY, 2.0) for _ in range(2)] == [None, FIRST]
 
 
-def test_of_equal_counts_the_longest_unseen_goes_first() -> None:
+def test_of_equal_counts_the_oldest_is_evicted_first() -> None:
     lockouts = Lockouts(2)
     for key, count in ((ANN, 4), (BOB, 4), (CAY, 1)):
         fail_times(lockouts, key, count, 0.0)
-    assert fail(lockouts, BOB, 0.0) == 60
+    assert fail(lockouts, BOB, 0.0) == FIRST
     assert fail(lockouts, ANN, 0.0) is None
 
 
-def test_a_counter_due_to_be_forgotten_goes_before_a_lower_one() -> None:
+def test_an_outdated_counter_is_evicted_before_a_lower_one() -> None:
     lockouts = Lockouts(2)
     fail_times(lockouts, ANN, 4, 0.0)
     fail_times(lockouts, BOB, 3, DAY - 1)
     fail(lockouts, CAY, DAY)
-    assert [fail(lockouts, BOB, DAY) for _ in range(2)] == [None, 60]
+    assert [fail(lockouts, BOB, DAY) for _ in range(2)] == [None, FIRST]
 
 
-def test_a_lock_in_force_never_goes() -> None:
+def test_a_lock_in_force_is_never_evicted() -> None:
     lockouts = Lockouts(2)
     for key in (ANN, BOB):
         fail_times(lockouts, key, 5, 0.0)
     for number in range(10):
         assert fail(lockouts, hash_email(str(number)), 1.0) is None
-    assert (lockouts.get_lock_seconds(ANN, 1.0), lockouts.get_lock_seconds(BOB, 1.0), len(lockouts)) == (59, 59, 2)
-    fail(lockouts, CAY, 60.0)
+    assert [lockouts.get_lock_seconds(key, 1.0) for key in (ANN, BOB)] == [FIRST - 1, FIRST - 1]
+    assert len(lockouts) == 2
+    fail(lockouts, CAY, FIRST)
     assert len(lockouts) == 2
 
 
 def test_a_known_email_needs_no_room() -> None:
     lockouts = Lockouts(1)
-    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [None, None, None, None, 60]
+    assert [fail(lockouts, ANN, 0.0) for _ in range(5)] == [*NO_LOCKS, FIRST]
 
 
-def test_who_had_to_make_room_is_told_once() -> None:
+def test_evicted_emails_are_reported_once() -> None:
     lockouts = Lockouts(1)
     fail(lockouts, ANN, 0.0)
     fail(lockouts, BOB, 1.0)
@@ -381,9 +399,9 @@ def test_counts_restored_after_a_restart_stay_within_the_table() -> None:
         FailureCount(5, 0.0),
     ]
     assert lockouts.pop_evicted() == [ANN]
-    lockouts.restore(BOB, FailureCount(10, 0.0))  # a known one needs no room
+    lockouts.restore(BOB, FailureCount(10, 0.0))  # A known email needs no room.
     assert (len(lockouts), lockouts.pop_evicted()) == (2, [])
-    lockouts.restore(DAN, FailureCount(20, 0.0))  # every one is a lock in force
+    lockouts.restore(DAN, FailureCount(20, 0.0))  # All counts are locks.
     assert (lockouts.find_failures(DAN), len(lockouts), lockouts.pop_evicted()) == (None, 2, [])
 
 
@@ -392,45 +410,45 @@ def test_counts_restored_after_a_restart_stay_within_the_table() -> None:
 
 @dataclass
 class Entry:
-    """A counter of the model: as many failures as there were, when the last was, and in which order."""
+    """A counter of the model: its failures, the time of the last one, and its position in their order."""
 
     count: int
     last: float
     order: int
 
     def lock(self) -> float:
-        return 3600 if self.count >= 20 else {5: 60, 10: 300}.get(self.count, 0)
+        return LAST if self.count >= 20 else {5: FIRST, 10: SECOND}.get(self.count, 0)
 
 
-class Against(RuleBasedStateMachine):
-    """Lockouts beside dictionaries that do the same in the plainest way."""
+class LockoutModel(RuleBasedStateMachine):
+    """Compares ``Lockouts`` with dictionaries that do the same in the simplest way."""
 
     capacity = 1000
-    keeps_attempts_open = True  # attempts may stay in hand while others begin and time passes
+    keeps_attempts_open = True  # Attempts may stay open while others begin and time passes.
 
     def __init__(self) -> None:
         super().__init__()
         self.lockouts = Lockouts(self.capacity, wait_seconds=0)
         self.now, self.order = 0.0, 0
         self.entries: dict[bytes, Entry] = {}
-        self.hands: list[tuple[bytes, float, Attempt]] = []
+        self.open_attempts: list[tuple[bytes, float, Attempt]] = []
 
-    def left(self, key: bytes) -> float:
+    def compute_lock_seconds(self, key: bytes) -> float:
         entry = self.entries.get(key)
         return max(0.0, entry.last + entry.lock() - self.now) if entry else 0.0
 
     def may_begin(self, key: bytes) -> bool:
         entry = self.entries.get(key)
         count = entry.count if entry and self.now < entry.last + DAY else 0
-        in_hand = sum(1 for other, _, _ in self.hands if other == key)
+        open_count = sum(1 for other, _, _ in self.open_attempts if other == key)
         to_next_lock = 1
         while count + to_next_lock < 20 and count + to_next_lock not in (5, 10):
             to_next_lock += 1
-        return in_hand < min(5, 1 if count >= 20 else to_next_lock)
+        return open_count < min(5, 1 if count >= 20 else to_next_lock)
 
     def count_failure(self, key: bytes, now: float) -> float | None:
         entry = self.entries.pop(key, None)
-        if entry is None and len(self.entries) == self.capacity and not self.made_room():
+        if entry is None and len(self.entries) == self.capacity and not self.make_room():
             return None
         if entry is None or now >= entry.last + DAY:
             entry = Entry(0, now, 0)
@@ -438,9 +456,9 @@ class Against(RuleBasedStateMachine):
         self.entries[key] = Entry(entry.count + 1, max(now, entry.last), self.order)
         return self.entries[key].lock() or None
 
-    def made_room(self) -> bool:
+    def make_room(self) -> bool:
         old = [key for key, entry in self.entries.items() if self.now >= entry.last + DAY]
-        free = [key for key in self.entries if not self.left(key)]
+        free = [key for key in self.entries if not self.compute_lock_seconds(key)]
         if not old and not free:
             return False
         del self.entries[min(old or free, key=lambda key: (min(self.entries[key].count, 20), self.entries[key].order))]
@@ -448,21 +466,21 @@ class Against(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from([ANN, BOB, CAY, DAN]))
     def begins(self, key: bytes) -> None:
-        expected = self.left(key)
+        expected = self.compute_lock_seconds(key)
         if expected:
             assert self.lockouts.begin_attempt(key, self.now) == expected
         elif self.may_begin(key):
-            self.hands.append((key, self.now, begun(self.lockouts, key, self.now)))
+            self.open_attempts.append((key, self.now, begin(self.lockouts, key, self.now)))
             if not self.keeps_attempts_open:
                 self.fails(0)
         else:
             with pytest.raises(ApiError):
                 self.lockouts.begin_attempt(key, self.now)
 
-    @precondition(lambda self: self.hands)
-    @rule(place=st.integers(0, 9))
+    @precondition(lambda self: self.open_attempts)
+    @rule(attempt_index=st.integers(0, 9))
     def fails(self, attempt_index: int) -> None:
-        key, now, attempt = self.hands.pop(attempt_index % len(self.hands))
+        key, now, attempt = self.open_attempts.pop(attempt_index % len(self.open_attempts))
         with attempt:
             assert attempt.record_failure() == self.count_failure(key, now)
 
@@ -470,23 +488,23 @@ class Against(RuleBasedStateMachine):
     def fails_often(self, key: bytes, times: int) -> None:
         for _ in range(times):
             if self.may_begin(key):
-                self.now += self.left(key)
-                attempt = begun(self.lockouts, key, self.now)
+                self.now += self.compute_lock_seconds(key)
+                attempt = begin(self.lockouts, key, self.now)
                 with attempt:
                     assert attempt.record_failure() == self.count_failure(key, self.now)
 
-    @precondition(lambda self: self.hands)
-    @rule(place=st.integers(0, 9))
+    @precondition(lambda self: self.open_attempts)
+    @rule(attempt_index=st.integers(0, 9))
     def succeeds(self, attempt_index: int) -> None:
-        key, _, attempt = self.hands.pop(attempt_index % len(self.hands))
+        key, _, attempt = self.open_attempts.pop(attempt_index % len(self.open_attempts))
         with attempt:
             attempt.record_success()
         self.entries.pop(key, None)
 
-    @precondition(lambda self: self.hands)
-    @rule(place=st.integers(0, 9))
+    @precondition(lambda self: self.open_attempts)
+    @rule(attempt_index=st.integers(0, 9))
     def gives_up(self, attempt_index: int) -> None:
-        with self.hands.pop(attempt_index % len(self.hands))[2]:
+        with self.open_attempts.pop(attempt_index % len(self.open_attempts))[2]:
             pass
 
     @rule(key=st.sampled_from([ANN, BOB]))
@@ -494,7 +512,7 @@ class Against(RuleBasedStateMachine):
         self.lockouts.reset(key)
         self.entries.pop(key, None)
 
-    @rule(seconds=st.sampled_from([1, 59, 60, 240, 300, 3540, 3600, DAY - 1, DAY]))
+    @rule(seconds=st.sampled_from([1, FIRST - 1, FIRST, SECOND - FIRST, SECOND, LAST - FIRST, LAST, DAY - 1, DAY]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
@@ -502,18 +520,18 @@ class Against(RuleBasedStateMachine):
     def they_agree(self) -> None:
         assert len(self.lockouts) == len(self.entries) <= self.capacity
         for key in (ANN, BOB, CAY, DAN):
-            assert self.lockouts.get_lock_seconds(key, self.now) == self.left(key)
+            assert self.lockouts.get_lock_seconds(key, self.now) == self.compute_lock_seconds(key)
 
 
-class AgainstWhenFull(Against):
-    """The same with room for two, and no attempt in hand for long: counters come in the order of their times."""
+class FullLockoutModel(LockoutModel):
+    """The same with room for two, and no attempt that stays open: counters come in the order of their times."""
 
     capacity = 2
     keeps_attempts_open = False
 
 
-TestAgainstTheModel = Against.TestCase
-TestAgainstTheModelWhenFull = AgainstWhenFull.TestCase
+TestAgainstTheModel = LockoutModel.TestCase
+TestAgainstTheModelWhenFull = FullLockoutModel.TestCase
 TestAgainstTheModel.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestAgainstTheModelWhenFull.settings = TestAgainstTheModel.settings
 TestAgainstTheModel.pytestmark = TestAgainstTheModelWhenFull.pytestmark = [pytest.mark.slow]

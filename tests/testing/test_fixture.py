@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ import requests
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core.errors import UsageError
+from finapi.core.lockout import LOCK_SECONDS
 from finapi.core.passwords import Hasher
 from finapi.testing import FinapiServer, base
 from finapi.testing.gate import Gate
@@ -154,7 +156,7 @@ def test_a_restore_brings_back_limits_and_lockouts(world: FixtureWorld) -> None:
         login(world, "wrong password")
     build_client(world).get_sec_filings(limit=1)
     snapshot = world.control.snapshot()
-    world.control.advance(61)
+    world.control.advance(LOCK_SECONDS[5] + 1)
     assert login(world, "fixture password").status == 200
     build_client(world).get_sec_filings(limit=1)
     later_snapshot = world.control.snapshot()
@@ -235,14 +237,15 @@ def test_a_lockout_ends_after_an_hour(world: FixtureWorld) -> None:
         statuses.append(answer.status)
         if answer.status == 429:
             wait = int(answer.headers["retry-after"])
-            if wait < 3600:
+            if wait < LOCK_SECONDS[20]:
                 world.control.advance(wait)
     assert [index + 1 for index, status_code in enumerate(statuses) if status_code == 429] == [5, 10, 20]
-    assert login(world, "fixture password").headers["retry-after"] == "3600"
-    rows = world.control.advance(3599)
+    assert login(world, "fixture password").headers["retry-after"] == str(LOCK_SECONDS[20])
+    rows = world.control.advance(LOCK_SECONDS[20] - 1)
     assert login(world, "fixture password").status == 429
     rows = world.control.advance(1)
-    assert list_events(rows, "lockout") == [("13:06:00", "lockout.ended")]
+    end = datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(seconds=sum(LOCK_SECONDS.values()))
+    assert list_events(rows, "lockout") == [(end.strftime("%H:%M:%S"), "lockout.ended")]
     assert login(world, "fixture password").status == 200
 
 
