@@ -47,7 +47,10 @@ EXCEPTIONS = {
     "ownership/form4_0000927066_berkshire_davita_20260501_0001193125-26-207021.xml": ("ingested", UNDATED_NOTE),
     "ownership/form4_0000933972_374water_20250430.xml": ("ingested", UNDATED_NOTE),
     "ownership/form4_0001640147_scarpelli_20221213.xml": ("ingested", UNDATED_NOTE),
-    "thirteenf/abacus_0001978011_primary_doc.xml": ("refused", "is a 13F-HR cover without its table of 92 entries"),
+    "thirteenf/abacus_0001978011_primary_doc.xml": (
+        "refused",
+        "13F-HR cover whose table of 92 entries is missing",
+    ),
     "thirteenf/brk_2026q1_0001193125-26-226661_index.json": (
         "skipped",
         "says nothing that the filing's own documents do not say",

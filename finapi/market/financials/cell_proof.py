@@ -30,7 +30,7 @@ class ProofPeriod(SeriesKind, RowPeriod):
 
 
 class InputKey(TypedDict):
-    """The metric, derived figure or ratio that a formula reads."""
+    """A metric, derived figure or ratio that a formula reads."""
 
     metric: str
 
@@ -40,7 +40,7 @@ class InputRecord(InputKey, ProofPeriod, FullProvenance):
 
 
 class ConsideredRule(TypedDict):
-    """A rule by which a figure could have been found."""
+    """A rule of the mapping that was considered for the figure."""
 
     tier: int
     way: str
@@ -110,7 +110,7 @@ def _list_vintages(row: RowView, metric: Metric) -> list[FactRecord]:
         for period_key in period_keys:
             for vintage in vintages_by_period.get(period_key, ()):
                 facts.append(build_fact_record(row, period_key, vintage))
-    # Facts without a filing date come last.
+    # Facts without a filing date sort last.
     return sorted(facts, key=lambda fact: (fact["filed_at"] or "~", fact["accession"], fact["concept"]))
 
 
@@ -122,6 +122,6 @@ def _list_period_keys(row: RowView, metric: Metric) -> tuple[PeriodKey, ...]:
     if metric.aggregation == "instant":
         return ((row.period.end, 0),)
     if row.series.kind == "TTM" or metric.aggregation == "opening":
-        # No filing reports twelve months that are not a year, and an opening balance is of a day before the row.
+        # Filings do not report trailing twelve months as such, and an opening balance is dated before the row.
         return ()
     return row.period.keys

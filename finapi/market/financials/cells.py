@@ -25,15 +25,15 @@ class Figure(NamedTuple):
     """A value and its origin."""
 
     value: Decimal
-    # The mapped concepts that it is reported under, with signs for a formula. Figures are only added to and subtracted
-    # from figures with the same concepts.
+    # The mapped concepts under which it is reported, with signs for a formula. Only figures with the same concepts are
+    # added or subtracted.
     concepts: tuple[str, ...]
-    priority: int  # Of its rule: 1 is the best.
-    filing_index: int  # The filing that reports it; of a derived figure the one filed last.
+    priority: int  # The priority of its rule; 1 is the best.
+    filing_index: int  # The filing that reports it; for a derived figure, the last filed one of its operands.
     method: Method  # "mapped": by another tag than the first, or by a formula.
     operands: tuple[Operand, ...]
     derivation: str = ""
-    is_from_note: bool = False  # Known not to be on its statement.
+    is_from_note: bool = False  # True if it is known not to be on the face of its statement.
     is_estimated: bool = False  # Implied by reported figures, not computed from them exactly.
 
     @property
@@ -46,7 +46,7 @@ class Missing(NamedTuple):
     """A cell without a figure."""
 
     reason: str  # A code of ``reasons.CATALOGUE``.
-    line_label: str = ""  # A line of the statement that may be the figure.
+    line_label: str = ""  # The label of a line that may be the figure, or "".
 
     @property
     def status(self) -> Status:
@@ -58,13 +58,13 @@ Cell = Figure | Missing
 
 
 def to_json_number(value: Decimal) -> Decimal:
-    """Return a value as it is served: an integer as an int, which is written to JSON several times as fast."""
+    """Return a value for JSON. Integers become int, which is written several times as fast."""
     integer = int(value)
     return integer if integer == value else value  # type: ignore[return-value]
 
 
 def find_value(cell: Cell) -> Decimal | None:
-    """Return the value of a cell as it is served, or None if it is missing."""
+    """Return the value of a cell for JSON, or None if it is missing."""
     return to_json_number(cell.value) if isinstance(cell, Figure) else None
 
 

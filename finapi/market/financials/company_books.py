@@ -16,7 +16,7 @@ from finapi.market.financials.periods import Calendar
 from finapi.market.statements.fact_sets import COMPANYFACTS, SOURCE_NAMES
 from finapi.store.db import Row, Transaction
 
-# Facts that begin before or end after these days are errors of their filers.
+# Facts outside of these days are errors of their filers.
 FIRST_DAY, LAST_DAY = days.number("1900-01-01"), days.number("2200-12-31")
 
 # Standard Industrial Classification codes (SEC: "SIC code list").
@@ -25,12 +25,12 @@ RETAIL_CODES = range(5200, 6000)
 FINANCIAL_CODES = range(6000, 6800)
 _INDUSTRIES_BY_CODE = (
     ("bank", range(6000, 6200)),
-    # The industry of exchanges (6200) and advisers (6282) follows from their tags.
+    # Exchanges (6200) and advisers (6282) are not listed: their industry is found by their tags.
     ("bank", range(SECURITY_BROKERS, SECURITY_BROKERS + 1)),
     ("insurer", range(6300, 6400)),
     ("reit", range(6798, 6799)),
 )
-# Concepts that only the statements of one industry have. Without a decisive code, two of them decide.
+# Concepts that only occur in the statements of one industry. If the SIC code does not decide, two of these concepts do.
 _TYPICAL_CONCEPTS = {
     "bank": frozenset(
         [
@@ -55,7 +55,7 @@ class CompanyBook:
     book: FactBook
     calendar: Calendar
     industry: str
-    resolvers: dict[str, CellResolver]  # By basis.
+    resolvers: dict[str, CellResolver]  # By basis, "latest" or "original".
 
     def __len__(self) -> int:
         """Return the number of facts, which is the weight of the book in a cache."""
@@ -77,7 +77,7 @@ class CompanyBook:
 
 
 def load_cached(tx: Transaction, cik: int, as_of: str | None = None, currency: str | None = None) -> CompanyBook:
-    """Return the same as :func:`load`, from the stored book if the arguments and the data allow it."""
+    """Return the same as :func:`load`, but read the stored book if the arguments and the data allow it."""
     data = None
     if as_of is None and currency is None:
         data = tx.find_value("stored_book", cik=cik, rules=get_fingerprint())
@@ -94,15 +94,14 @@ def load(
     currency: str | None = None,
     mapping: MetricMapping | None = None,
 ) -> CompanyBook:
-    """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them).
-
-    ``currency`` None means the currency of most figures, ``mapping`` None the current mapping.
+    """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them). The default
+    ``currency`` is that of most figures, and the default ``mapping`` is the current one.
     """
     mapping = mapping or metric_mapping.get_mapping()
     filings, fact_set_ids = list_filings(tx, cik, as_of)
     parameters = {"sets": json.dumps(fact_set_ids), "kinds": json.dumps(SECTION_KINDS)}
-    # A company has tens of thousands of rows. The columns of these queries are the fields of the records in order:
-    # naming each of them takes four times as long.
+    # A company has tens of thousands of rows. The columns of these queries are in the order of the records' fields, so
+    # records are built by position, which is four times as fast as by name.
     sums = map(SumRow._make, tx.list_rows("book_sums", parameters))
     faces = Faces(map(FaceRow._make, tx.list_rows("book_faces", parameters)), mapping, sums)
     concept_ids = _list_concept_ids(tx, filings, fact_set_ids, mapping, faces.list_meant_concepts())
@@ -140,7 +139,7 @@ def find_stamp(tx: Transaction, cik: int) -> int | None:
 def list_filings(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:
     """Return the filings of a company that have facts, the best and latest last, and the ids of their sets of facts.
 
-    A filing that was ingested from two sources has two sets and appears twice.
+    A filing that was ingested from two sources has two sets of facts and appears twice.
     """
     set_ids_by_filing: dict[SourceFiling, list[int]] = {}
     for row in tx.list_rows("book_filings", cik=cik, as_of=as_of):
@@ -162,11 +161,11 @@ def list_ciks(tx: Transaction) -> list[int]:
 def find_industry(sic: int | None, book: FactBook) -> str:
     """Return "commercial", "bank", "insurer" or "reit", by the SIC code or else by the company's tags.
 
-    A code that says commercial is believed. Most filings come without a code.
+    A SIC code that means commercial is trusted. Most filings have no code.
     """
     reported = {concept.partition(":")[2] for concept in book.vintages}
     if sic == SECURITY_BROKERS and "OperatingIncomeLoss" in reported and not reported & _TYPICAL_CONCEPTS["bank"]:
-        # An asset manager under the code of brokers, without any line of a bank.
+        # An asset manager that has the SIC code of brokers, but no line that is typical of a bank.
         return "commercial"
     if sic is not None:
         for industry, codes in _INDUSTRIES_BY_CODE:
@@ -189,7 +188,8 @@ def _list_concept_ids(
 ) -> Sequence[int]:
     """Return the ids of the concepts that a series can use.
 
-    They are the mapped ones, the filer's own that count as mapped ones, and those of lines whose labels mean a metric.
+    They are mapped concepts, custom concepts that count as mapped ones, and concepts of lines whose labels mean a
+    metric.
     """
     names = [*mapping.unit_kinds, fact_book.SPLIT_RATIO, *(meant_concepts - mapping.unit_kinds.keys())]
     concept_ids = {row["id"] for row in tx.list_rows("book_standard_concepts", names=json.dumps(names))}

@@ -53,8 +53,8 @@ class OverviewFigures(TypedDict):
 class CompanyOverview(OverviewCompany, OverviewFigures):
     """A company at a glance.
 
-    ``sources`` are the accession numbers of the filings that figures are from; ``operands`` the facts from which twelve
-    months were computed that no filing reports as such.
+    ``sources`` are the accession numbers of the filings of the figures. ``operands`` are the facts from which twelve
+    months were computed if no filing reports them.
     """
 
     currency: str
@@ -63,7 +63,7 @@ class CompanyOverview(OverviewCompany, OverviewFigures):
     operands: dict[str, list[OperandRecord]]
 
 
-# The keys of the figures that have another name in series.
+# The keys in series of figures that have another name in the overview.
 _SERIES_KEYS = {
     "enterprise_value": "ev",
     "profit_margin": "net_margin",
@@ -71,14 +71,14 @@ _SERIES_KEYS = {
     "free_cash_flow_per_share": "fcf_per_share",
 }
 
-# The figures that exchanges and brokers know, but no filing contains.
+# Figures that only exchanges and brokers know; filings do not contain them.
 _NOT_FILED = ("float_shares", "first_trade_date", "short_pct_float", "short_ratio")
 
 
 def find_newest_row(company_book: CompanyBook, price_on_day: PriceOnDay | None) -> RowView | None:
-    """Return the newest twelve months with net income or revenue, or the fiscal year if it is newer, or None."""
+    """Return the row of the newest twelve months with net income or revenue, or of a newer fiscal year, or None."""
     newest: RowView | None = None
-    # Of two rows that end on the same day, the first counts: the twelve months.
+    # If both rows end on the same day, the first one is used, that of the twelve months.
     for kind in ("TTM", "A"):
         row = _find_row_with_income(FigureSeries(company_book, kind, "latest", price_on_day))
         if row is not None and (newest is None or row.period.end > newest.period.end):
@@ -130,7 +130,7 @@ def build_overview(company: Company, sector: str | None, industry: str | None, r
 
 
 def _compute_total_cash(row: RowView) -> Cell:
-    """Return cash plus short-term investments, or cash alone if the balance sheet has no line of these."""
+    """Return cash plus short-term investments, or cash alone if the balance sheet has no short-term investments."""
     cash = row.get_cell("cash_and_equivalents")
     investments = row.get_cell("short_term_investments")
     if isinstance(cash, Missing):

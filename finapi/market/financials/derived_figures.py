@@ -1,4 +1,4 @@
-"""The cells of a row: a reported figure, else a figure derived from other periods, else the reason why there is none.
+"""Resolves the cells of a row: a reported figure, else a figure derived from other periods, else a reason code.
 
 Companies report the first nine months and the year, so the fourth quarter is the year less nine months, and twelve
 months that are not a fiscal year are four quarters, or the last year plus this year to date less the same period of the
@@ -23,12 +23,12 @@ from finapi.market.financials.metric_mapping import Metric, MetricMapping
 from finapi.market.financials.periods import SAME_DAYS, Calendar, Period, QuarterKey, is_gapless
 from finapi.market.financials.reported_figures import ReportedFigures
 
-# The days from the first to the last of twelve months, both included, less one.
+# The difference between the first and the last day of twelve months.
 TRAILING_DAYS = 364
 
 
 class CellResolver:
-    """Finds the cells of one company under one basis, "latest" or "original", each once."""
+    """Resolves and caches the cells of one company for one basis, "latest" or "original"."""
 
     def __init__(
         self, book: FactBook, calendar: Calendar, mapping: MetricMapping, industry: str, basis: str = "latest"
@@ -78,10 +78,10 @@ class CellResolver:
         return self._subtract(metric, period) if kind == "Q" else self._explain_missing(metric, period.keys)
 
     def _is_other_line(self, metric: Metric, period: Period, figure: Figure) -> bool:
-        """Return True if the quarter of a cash flow line is really a line of another statement.
+        """Return True if a cash flow figure of a quarter is really a line of another statement.
 
-        That is so if it is reported under a fallback tag, or in a note, and the year to date under a better one that
-        differs. Example: depreciation of the quarter among the expenses, of the year to date among the cash flows.
+        That is so if it is reported under a fallback tag or in a note, but the year to date under a better, different
+        tag. Example: depreciation of the quarter among the expenses, of the year to date among the cash flows.
         """
         if metric.statement != "cash_flow_statement" or (figure.priority == 1 and not figure.is_from_note):
             return False
@@ -96,7 +96,7 @@ class CellResolver:
         return all(filed.value != to_date.value for filed in under_same_tags)
 
     def _explain_missing(self, metric: Metric, period_keys: Sequence[PeriodKey]) -> Missing:
-        """Return the reason why no filing reports a metric for a period, which is reported as ``period_keys``."""
+        """Return the missing cell of a metric that no filing reports for ``period_keys``, with its reason."""
         if self._has_tag_in(self.book.nil_facts, metric, period_keys):
             return Missing(reasons.REPORTED_NIL)
         if self._has_tag_in(self.book.other_unit_facts, metric, period_keys):
@@ -126,7 +126,7 @@ class CellResolver:
         span_index, quarter_number = period.span_index, period.quarter_number
         to_date_keys = self.calendar.to_date.get((span_index, quarter_number), ())
         if quarter_number == 1 and to_date_keys:
-            # The year to date of a first quarter is the quarter.
+            # In a first quarter, the year to date is the quarter itself.
             return self._resolve_duration(metric, period._replace(keys=to_date_keys), "A")
         to_date = self.reported.find_first(metric, to_date_keys)
         if to_date is None:
@@ -134,7 +134,8 @@ class CellResolver:
         if metric.aggregation == "none":
             return Missing(reasons.NOT_ADDITIVE)
         reason = reasons.OPERAND_MISSING
-        # The year to date may be reported under two tags with the same value, and the part before under one of them.
+        # The year to date may be reported under two tags with the same value, but the earlier part under only one of
+        # them.
         for minuend in (to_date, *self.reported.iter_under_other_tags(metric, to_date)):
             for parts in self._iter_partitions(span_index, quarter_number, minuend.operands[0].period_key):
                 cell = self._compute_difference(metric, minuend, parts)
@@ -167,7 +168,7 @@ class CellResolver:
                 yield tuple(parts)
 
     def _compute_difference(self, metric: Metric, minuend: Figure, parts: Sequence[PeriodKey]) -> Cell:
-        """Return a figure less those of ``parts``, all of one line and one view of the past, or the reason why not."""
+        """Return ``minuend`` less the figures of ``parts``, or a missing cell if they must not be subtracted."""
         value = minuend.value
         operands = list(minuend.operands)
         filing_indexes = [minuend.filing_index]
@@ -197,10 +198,8 @@ class CellResolver:
         return min(filed_figures, key=lambda filed: self.reported.get_filing_order(filed.filing_index), default=None)
 
     def _belong_together(self, minuend: Figure, part: Figure) -> bool:
-        """Return True if two figures belong to one view of the past.
-
-        A restated figure and one that was never reported again after the restatement do not. Nor do two figures that
-        were not current on any common day.
+        """Return True if two figures belong to one view of the past. They do not if one was restated and the other was
+        never reported again after that, or if there was no day on which both were current.
         """
         if self.reported.is_never_restated(minuend) and self.reported.is_never_restated(part):
             return True
@@ -208,7 +207,7 @@ class CellResolver:
         part_history = self.reported.build_history(part)
         if minuend_history.until <= part_history.since or part_history.until <= minuend_history.since:
             return False
-        # A figure that is reported again after the other one was restated stands next to the restated figure.
+        # A part that was reported again after the minuend's restatement is consistent with the restated minuend.
         is_only_minuend_restated = minuend_history.is_restated and not part_history.is_restated
         if is_only_minuend_restated and part_history.last < minuend_history.since:
             return False
@@ -253,7 +252,7 @@ class CellResolver:
         )
 
     def _roll_year_forward(self, metric: Metric, period: Period) -> Figure | None:
-        """Return the last year plus this year to date less the year to date before, all on one line, or None."""
+        """Return the last year plus this year to date less the prior year to date, all of one line, or None."""
         if not period.span_index:
             return None
         year = self.calendar.spans[period.span_index - 1]
@@ -281,7 +280,7 @@ class CellResolver:
         return None
 
     def estimate_last_average(self, metric: Metric, period: Period) -> Figure | None:
-        """Return the average of a year's last quarter that is implied by the averages of the year and other quarters.
+        """Return the average for a year's last quarter, implied by the averages of the year and of its other quarters.
 
         The year's average is the mean of the quarters' averages weighted by their days. Return None if one of them is
         not known, or if the result is not between half and twice the year's average.

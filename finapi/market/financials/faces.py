@@ -1,16 +1,16 @@
 """The printed statements of filings: the concepts on each, and the metrics that the labels of their lines mean.
 
-Tags do not always identify a line: filers invent tags, or use a standard tag for a part of its meaning. The label
-that is printed next to the figure often does. ``metrics.toml`` has patterns of labels for each metric; this module
-finds, for each filing and metric, the line whose label means it where no tag does, or several lines that make it
-together.
+Tags do not always identify a line: filers invent tags, or use a standard tag for a part of its meaning. The label that
+is printed next to the figure often does. ``metrics.toml`` has patterns of labels for each metric; for each filing and
+metric without a tagged line, this module finds the line whose label means the metric, or several lines that add up to
+it.
 
 Three rules keep this from guessing:
 
 - Only the first page of a statement is read. Later pages of the same kind are of subsidiaries and segments.
-- If it is not clear which line is meant, the lines are only named (the reason ``not_mapped``).
-- Lines are added only if they are proved to be parts: by the sums that the filing declares (its calculation linkbase),
-  or by the order and values of the lines.
+- If the line is ambiguous, the metric is missing with the reason ``not_mapped``, which names the possible lines.
+- Lines are added up only if they are proved to be parts of the metric: by the sums that the filing declares (its
+  calculation linkbase), or by the order and values of the lines.
 
 Amounts in parentheses are not lines of a statement, nor are lines below the closing balance of cash.
 """
@@ -34,11 +34,11 @@ _STATEMENTS_BY_KIND = {
     "balance": "balance_sheet",
     "cash-flow": "cash_flow_statement",
 }
-# The kind of a page with the amounts in parentheses of a statement is the kind of the statement with this suffix.
+# The suffix of the kind of a parenthetical page, such as "balance-parenthetical".
 _PARENTHETICAL = "-parenthetical"
 SECTION_KINDS = (*_STATEMENTS_BY_KIND, *(kind + _PARENTHETICAL for kind in _STATEMENTS_BY_KIND))
 
-# Words in parentheses that only name the meaning of the opposite sign, and are part of a line's name: "Income (loss)".
+# Words in parentheses that name the opposite sign and belong to the line's name: "Income (loss)".
 _SIGN_WORDS = (
     r"loss|losses|income|earnings|benefit|expense|credit|deficit|used|used (?:in|for|by)|decrease|increase|reduction"
 )
@@ -68,23 +68,23 @@ _PARTS_BY_TOTAL = {
 
 # Metrics of the lines between liabilities and equity (the mezzanine), and of their neighbours.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
-MAX_MEZZANINE_LINES = 8  # The most lines below the liabilities and before equity.
+MAX_MEZZANINE_LINES = 8  # Maximum number of lines between liabilities and equity.
 COSTS, GROSS = "cost_of_revenue", "gross_profit"
 
-# The number of lines that a sum may consist of.
+# The permitted numbers of lines in a sum.
 SUM_LENGTHS = range(2, MAX_PARTS + 1)
 # Labels that state an exclusion: "Cost of sales (excluding depreciation shown below)".
 _EXCLUDING = re.compile(
     r"\b(exclu\w*|shown|listed|stated) (of|below|separately|items)|\bexclud|items below", re.IGNORECASE
 )
-# The lines that such a label leaves out.
+# The lines that such a label excludes.
 _DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
-# Costs stand above these lines of an income statement.
+# The lines of an income statement that follow the costs.
 _RESULTS = ("gross_profit", "operating_income", "pretax_income")
 
 
 class FaceRow(NamedTuple):
-    """A line of a presented section as it is stored; rows come in the order of the pages."""
+    """A stored line of a presented section. Rows are in the order of the pages."""
 
     filing_index: int
     section_id: int
@@ -114,19 +114,19 @@ class FaceLine(NamedTuple):
 
 
 class LabelledLines(NamedTuple):
-    """The lines of a filing that together are a metric by their labels."""
+    """The lines of a filing whose labels show that together they are a metric."""
 
     concepts: tuple[str, ...]
     sign: int  # -1 for a line with the opposite balance of the metric.
 
 
-class LineBeside(NamedTuple):
-    """A line that belongs to a metric and stands next to the line that means it."""
+class SeparateLine(NamedTuple):
+    """A line that belongs to a metric, but is separate from the line that means the metric."""
 
     concept: str
     label: str
     totals: frozenset[str]  # The totals that contain it.
-    excluded_from: frozenset[str]  # The lines that say that they exclude it; empty if no other line contains it.
+    excluded_from: frozenset[str]  # The lines whose labels exclude it; empty if it belongs to the metric in any case.
     periods: frozenset[tuple[int, int]]  # The periods for which it has a value.
 
 
@@ -148,7 +148,7 @@ class Faces:
 
     def __init__(self, rows: Iterable[FaceRow], mapping: MetricMapping, sums: Iterable[SumRow] = ()) -> None:
         self._mapping = mapping
-        # The totals that a concept is added to in a calculation linkbase; empty for a grand total.
+        # The totals to which the calculation linkbase adds a concept; empty for a grand total.
         self._totals_by_item: dict[tuple[int, str], set[str]] = {}
         for filing_index, total, item, weight in sums:
             self._totals_by_item.setdefault((filing_index, total), set())
@@ -157,9 +157,9 @@ class Faces:
                 totals.add(total)
         # The concepts on each statement, by filing.
         self.concepts: dict[int, dict[str, set[str]]] = {}
-        # The first page of each statement, whose labels are read.
+        # The lines of the first page of each statement, by (filing index, statement).
         self._pages: dict[tuple[int, str], list[FaceLine]] = {}
-        # The lines of the later pages, which are only named where the first page has nothing like them.
+        # The lines of later pages. They are only reported as possible lines if the first page has no matching line.
         self._later_lines: dict[tuple[int, str], list[FaceLine]] = {}
         # The concepts in parentheses on each statement, by (filing index, statement).
         self.bracketed: dict[tuple[int, str], set[str]] = {}
@@ -193,10 +193,9 @@ class Faces:
     def iter_labelled(
         self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
     ) -> Iterator[tuple[int, Metric, LabelledLines | list[FaceLine]]]:
-        """Yield for each filing and metric the lines that are the metric by their labels and under no tag of it.
-
-        Where it is not clear which line is meant, a list of the possible lines is yielded instead. ``unit_kinds`` are
-        the kinds of the units of the facts by (filing index, concept).
+        """Yield, for each filing and metric, the lines that are the metric by their labels although they have none of
+        its tags. If the line is ambiguous, a list of the possible lines is yielded instead. ``unit_kinds`` are the
+        kinds of the units of the facts by (filing index, concept).
         """
         for (filing_index, statement), page in self._pages.items():
             inside: dict[str, list[FaceLine]] = {}
@@ -212,7 +211,8 @@ class Faces:
                     inside.setdefault(metric.key, []).append(line)
                 elif metric.is_meant_by(line.label):
                     outside.setdefault(metric.key, []).append(line)
-            # A line of that name in another part of the balance sheet may be the metric if nothing else is.
+            # A line with a matching label in another part of the balance sheet is only considered if no line is in the
+            # right part.
             for key in outside.keys() - inside.keys():
                 yield filing_index, self._mapping.metrics[key], outside[key]
             for key, possible_lines in inside.items():
@@ -239,7 +239,7 @@ class Faces:
     def _iter_fitting(
         self, filing_index: int, statement: str, lines: Iterable[FaceLine], unit_kinds: Mapping[tuple[int, str], str]
     ) -> Iterator[tuple[FaceLine, Metric]]:
-        """Yield the lines whose labels may mean a metric of the statement, with the metric."""
+        """Yield pairs of a line and a metric of the statement that its label may mean."""
         for line in lines:
             unit_kind = unit_kinds.get((filing_index, line.concept))
             for key in _list_meanings(self._mapping, line.label) if unit_kind is not None else ():
@@ -248,14 +248,14 @@ class Faces:
                     yield line, metric
 
     def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
-        """Yield for each filing and metric with ``siblings`` the concepts of the lines whose labels mean it."""
+        """Yield, for each filing and metric with ``siblings``, the concepts of the lines whose labels mean it."""
         for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
                 if metric.sibling_labels is not None and metric.statement == statement:
                     yield filing_index, metric.key, {line.concept for line in page if metric.is_meant_by(line.label)}
 
     def iter_containing_concepts(self, values: FiledValues) -> Iterator[tuple[int, str, str]]:
-        """Yield the filing index, a concept, and a concept of the same metric and page that contains it.
+        """Yield (filing index, concept, containing concept) for concepts of the same metric and page.
 
         Only metrics that prefer the containing tag are considered.
         """
@@ -274,18 +274,18 @@ class Faces:
                     if containing:
                         yield filing_index, concept, max(containing, key=line_numbers.__getitem__)
 
-    def iter_lines_beside(self, values: FiledValues) -> Iterator[tuple[int, str, list[LineBeside]]]:
-        """Yield for each filing and metric the lines that belong to it and stand next to the one that means it."""
+    def iter_separate_lines(self, values: FiledValues) -> Iterator[tuple[int, str, list[SeparateLine]]]:
+        """Yield, for each filing and metric, the lines that belong to the metric but are separate from its own line."""
         for (filing_index, statement), page in self._pages.items():
             for metric in self._mapping.metrics.values():
                 if metric.separate_labels is not None and metric.statement == statement:
-                    lines = list(self._iter_lines_of_metric_beside(metric, filing_index, page, values))
+                    lines = list(self._iter_separate_lines_of_metric(metric, filing_index, page, values))
                     if lines:
                         yield filing_index, metric.key, lines
 
-    def _iter_lines_of_metric_beside(
+    def _iter_separate_lines_of_metric(
         self, metric: Metric, filing_index: int, page: Sequence[FaceLine], values: FiledValues
-    ) -> Iterator[LineBeside]:
+    ) -> Iterator[SeparateLine]:
         is_income = metric.statement == "income_statement"
         results = [self._mapping.metrics[key] for key in _RESULTS] if is_income else []
         lines = []
@@ -303,7 +303,7 @@ class Faces:
             line_values = values[filing_index, line.concept]
             periods = frozenset(period for period, value in line_values.items() if Decimal(value))
             if periods and line.balance in (None, metric.balance) and (belongs or is_excluded):
-                yield LineBeside(
+                yield SeparateLine(
                     concept=line.concept,
                     label=line.printed_label,
                     totals=self._list_totals(metric, filing_index, lines, number, values),
@@ -327,7 +327,7 @@ class Faces:
         )
 
     def _find_declared_totals(self, filing_index: int, concept: str) -> set[str] | None:
-        """Return the totals that a concept is added to directly or indirectly; None if no linkbase contains it."""
+        """Return the totals that include a concept, directly or not, or None if it is in no calculation linkbase."""
         if (filing_index, concept) not in self._totals_by_item:
             return None
         totals: set[str] = set()
@@ -339,9 +339,10 @@ class Faces:
         return totals
 
     def _find_sum(self, filing_index: int, concepts: Collection[str], values: FiledValues) -> str | None:
-        """Return the one of several concepts that the others add up to, or None.
+        """Return the concept that is the sum of all the others, or None.
 
-        The calculation linkbase decides, else the values: it must be the sum of the others in every period it has.
+        The calculation linkbase decides. Without it, the values do: the concept must be the sum of the others in each
+        of its periods.
         """
         candidates = [
             candidate
@@ -369,7 +370,7 @@ class Faces:
         tagged: set[str],
         values: FiledValues,
     ) -> LabelledLines | list[FaceLine] | None:
-        """Return the lines that are the metric, a list if it is not clear, or None if its tags decide.
+        """Return the lines that are the metric, a list of candidates if that is ambiguous, or None if the tags decide.
 
         ``lines`` have labels that may mean the metric; ``tagged`` are the concepts of the statement that the mapping
         has rules for.
@@ -414,10 +415,10 @@ class Faces:
         tagged: Set[str],
         values: FiledValues,
     ) -> LabelledLines | None:
-        """Return the line of a metric together with the lines that are added to it, or the line alone.
+        """Return the line of a metric together with the sibling lines that are added to it, if any.
 
-        The lines are added only if they go into the same totals, none contains another, all have values for the
-        periods of the first, and none is negative.
+        Siblings are added only if all lines are in the same totals, none contains another, all have values for the
+        periods of the first line, and none is negative.
         """
         lines = [line for line in page if (filing_index, line.concept) in values]
         line_numbers = {line.concept: number for number, line in reversed(list(enumerate(lines)))}
@@ -453,10 +454,10 @@ class Faces:
     def _prove_costs(
         self, filing_index: int, page: Sequence[FaceLine], values: FiledValues
     ) -> dict[str, LabelledLines]:
-        """Return the cost lines between revenue and gross profit that are the cost of revenue together.
+        """Return the cost lines between revenue and gross profit that add up to the cost of revenue.
 
-        They must be the difference of revenue and gross profit in every period. Nothing is returned if a line is the
-        cost of revenue by itself.
+        They must equal revenue less gross profit in every period. Nothing is returned if a single line is the cost of
+        revenue.
         """
         cost = self._mapping.metrics[COSTS]
         gross = self._mapping.metrics[GROSS]
@@ -507,8 +508,8 @@ class Faces:
     ) -> dict[str, LabelledLines]:
         """Return the lines after the liabilities that close the gap to assets less equity: the mezzanine.
 
-        The gap must close on every day that has all three totals. Where the total of liabilities is labelled as that of
-        the long-term ones, the current liabilities may be added to it.
+        The gap must close on every day that has all three totals. If the total of liabilities is labelled as long-term
+        liabilities, the current liabilities may be added to it.
         """
         assets, liabilities, between, equity = self._find_sides(page)
         if liabilities is None:
@@ -521,7 +522,7 @@ class Faces:
             return [Decimal(by_period.get(day, "0")) for day in days]
 
         line_values = [list_values(line.concept) for line in between]
-        # The sums of no line, the first line, the first two lines and so on, each by day.
+        # The sum of the first n lines by day, for n = 0, 1, 2 and so on.
         running_sums = [
             [sum(column, Decimal(0)) for column in zip(*line_values[:end], strict=True)]
             for end in range(len(line_values) + 1)
@@ -544,7 +545,7 @@ class Faces:
     def _build_mezzanine(
         self, lines: Sequence[FaceLine], between: Sequence[FaceLine], line_values: Sequence[list[Decimal]]
     ) -> dict[str, LabelledLines]:
-        """Return the lines of the mezzanine unless a tag has their sum; minority interests are another metric."""
+        """Return the lines of the mezzanine without minority interests, or nothing if a tag already has their sum."""
         minority = self._mapping.metrics[MINORITY]
         mezzanine = self._mapping.metrics[MEZZANINE]
         parts = [
@@ -570,9 +571,9 @@ class Faces:
 
 
 def _is_within_part(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) -> bool:
-    """Return True if a line is in the metric's part of the balance sheet, or says so in its label.
+    """Return True if a line is in the metric's part of the balance sheet, or its label says so.
 
-    A label that surely means the metric also counts if the balance sheet is not classified.
+    If the balance sheet is not classified, a label that certainly means the metric is enough.
     """
     if metric.balance_sheet_part in ("", line.part) or _CURRENT.search(line.label):
         return True
@@ -581,7 +582,7 @@ def _is_within_part(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) ->
 
 
 def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool:
-    """Return True if figures of a kind of unit can be the metric; some filers report per-share figures in money."""
+    """Return True if facts of this unit kind can be the metric. Some filers report per-share figures in money."""
     if unit_kind == metric.units:
         return True
     return metric.units == "per_share" and unit_kind == "currency" and " per " in label
@@ -614,7 +615,7 @@ def _is_sum_of_others(filing_index: int, candidate: str, concepts: Iterable[str]
 def _is_difference(
     filing_index: int, result: FaceLine, minuend: FaceLine, subtrahends: Iterable[FaceLine], values: FiledValues
 ) -> bool:
-    """Return True if a line is another one less some lines, in every period that it has."""
+    """Return True if ``result`` equals ``minuend`` less ``subtrahends`` in each of its periods."""
     minuend_values = values[filing_index, minuend.concept]
     subtrahend_values = [values[filing_index, line.concept] for line in subtrahends]
     for period, value in values[filing_index, result.concept].items():
@@ -627,7 +628,7 @@ def _is_difference(
 def _is_total(
     metric: Metric, filing_index: int, lines: Sequence[FaceLine], part_number: int, values: FiledValues
 ) -> bool:
-    """Return True if the last of some lines is the total of lines before it, among them that of ``part_number``."""
+    """Return True if the last line is the total of lines before it that include the line ``part_number``."""
     *parts, total = lines
     if total.label.startswith("total ") and metric.is_meant_by(total.label):
         return True
@@ -689,7 +690,7 @@ def _list_meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=20_000)
 def _get_priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
-    """Return the metrics that a concept is mapped to, with its priority among their tags: 0 is the best."""
+    """Return the priority of a concept among the tags of each metric that it is mapped to; 0 is the best."""
     mapped_concept = mapping.find_concept(concept)
     if mapped_concept is None:
         return {}

@@ -3,9 +3,9 @@
 A number that several filings report is one figure with several *vintages*, one for each filing, in order of filing.
 A period is a pair of numbers: its last day, as in ``core/days.py``, and its length in days, which is 0 for an instant.
 
-Facts that only repeat each other are reduced when the book is built: of several facts of one filing for one concept and
-period a single one remains; counts of shares on cover pages, which are of a later day, move to the end of the period;
-the rounded periods of the SEC's data sets move to the exact periods that other documents report.
+Facts that only repeat each other are reduced when the book is built: of several facts of one filing for the same
+concept and period only one is kept; counts of shares on cover pages, which are of a later day, move to the end of the
+period; the rounded periods of the SEC's data sets move to the exact periods that other documents report.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 from finapi.core import days
 from finapi.edgar.xbrl.qnames import NUMBER, is_extension
-from finapi.market.financials.faces import Faces, LabelledLines, LineBeside, normalise_label
+from finapi.market.financials.faces import Faces, LabelledLines, SeparateLine, normalise_label
 from finapi.market.financials.metric_mapping import FACE_PREFIX, Metric, MetricMapping
 
 # The last day and the length in days.
 PeriodKey = tuple[int, int]
 
-# The count of shares on a cover page, and the most days after the period for which it may be used.
+# The share count on a cover page, and the maximum number of days after the period for which it may be used.
 COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
 MAX_COVER_DAYS = 150
-# The most days between a filing without pages and the one whose pages show how the company tags its statements. Rules
-# of accounting change, and tags with them: JPMorgan's cash of 2009 is one line of its cash of 2025.
+# The maximum number of days between a filing without stored pages and the one whose pages stand in for its own. Tags
+# change with accounting rules: what JPMorgan tagged as cash in 2009 is only one line of its cash in 2025.
 MAX_NEAREST_DAYS = 1_100
 # The tag for the ratio of a share split.
 SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
@@ -50,7 +50,7 @@ class SourceFiling(NamedTuple):
     form: str
     filed: str | None
     source: str
-    # As the filing says, or None.
+    # The fiscal year that the filing states, or None.
     fiscal_year: int | None = None
     fiscal_period: str | None = None
     period_end: int | None = None
@@ -68,8 +68,8 @@ class SourceFiling(NamedTuple):
         return PROXY if self.form.startswith(("DEF", "PRE")) else OTHER
 
 
-# The usual spelling of numbers. Documents also contain texts under numeric units, and numbers with more digits than
-# decimal arithmetic keeps, which would be served as other numbers.
+# Numbers in the usual spelling. Documents also contain texts under numeric units, and numbers with too many digits for
+# decimal arithmetic, which would be rounded silently.
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,14}(\.[0-9]{1,14})?")
 MAX_DIGITS = 28
 
@@ -89,8 +89,8 @@ class FactRow(NamedTuple):
 class Vintage(NamedTuple):
     """A figure as one filing reports it."""
 
-    filing_index: int  # In ``FactBook.filings``: later and better sources have greater ones.
-    concept: str  # As reported.
+    filing_index: int  # The index in ``FactBook.filings``, which is greater for later and better sources.
+    concept: str  # The reported concept, before mapping.
     unit: str
     value: str
     decimals: str | None
@@ -100,7 +100,7 @@ VintagesByPeriod = dict[PeriodKey, list[Vintage]]
 
 
 class FactBook:
-    """The facts of a company and the findings of the pages of its filings about them."""
+    """The facts of a company, and what the printed pages of its filings show about them."""
 
     __slots__ = (
         "_nearest_filings",
@@ -113,12 +113,12 @@ class FactBook:
         "filings",
         "instants",
         "label_signs",
-        "lines_beside",
         "negated_concepts",
         "nil_facts",
         "other_unit_facts",
         "possible_lines",
         "restatement_factors",
+        "separate_lines",
         "source_ranks",
         "split_ratios",
         "vintage_count",
@@ -129,14 +129,14 @@ class FactBook:
         self.filings = filings
         self.currency = currency
         self.vintage_count = 0
-        # Vintages by concept and period, the best and latest last. A line that is found by its label has the concept
+        # Vintages by concept and period, the best and latest last. The concept of a line that is found by its label is
         # "face:" and the key of its metric.
         self.vintages: Mapping[str, Mapping[PeriodKey, list[Vintage]]] = {}
-        # Concepts and periods that are reported as nil, or in a unit that is not requested.
+        # The (concept, period) pairs that are reported as nil, or in another unit than the requested one.
         self.nil_facts: set[tuple[str, PeriodKey]] = set()
         self.other_unit_facts: set[tuple[str, PeriodKey]] = set()
         self.source_ranks = [filing.source_rank for filing in filings]
-        # The days of balances, in order.
+        # The days for which balances are reported, in order.
         self.instants: list[int] = []
         # Tagged ratios of share splits, with their period and filing index.
         self.split_ratios: list[tuple[Decimal, PeriodKey, int]] = []
@@ -145,17 +145,17 @@ class FactBook:
         self.restatement_factors: list[tuple[Decimal, int, int]] | None = None
         # The concepts on the face of each statement, by filing index and statement.
         self.face_concepts: dict[int, dict[str, set[str]]] = {}
-        # The signs of lines that are a metric by their labels, by (filing index, metric).
+        # The signs of lines found by their labels, by (filing index, metric).
         self.label_signs: dict[tuple[int, str], int] = {}
-        # The label of a line that may be a metric where that is not clear, by (metric, period).
+        # The label of a line that may be the metric but is ambiguous, by (metric, period).
         self.possible_lines: dict[tuple[str, PeriodKey], str] = {}
-        # The lines of the statement that belong to a metric next to its own line, by (filing index, metric).
-        self.lines_beside: dict[tuple[int, str], list[LineBeside]] = {}
-        # For metrics with ``siblings`` the concepts of lines whose labels mean them, by (filing index, metric).
+        # The lines that belong to a metric but are separate from its own line, by (filing index, metric).
+        self.separate_lines: dict[tuple[int, str], list[SeparateLine]] = {}
+        # The concepts of lines whose labels mean a metric with ``siblings``, by (filing index, metric).
         self.exact_concepts: dict[tuple[int, str], set[str]] = {}
-        # The concepts that are only in parentheses on a statement, by (filing index, statement).
+        # The concepts that a statement only contains in parentheses, by (filing index, statement).
         self.bracketed_concepts: dict[tuple[int, str], set[str]] = {}
-        # The concepts of the same page and metric that contain a concept, by (filing index, concept).
+        # The concepts that include a concept of the same page and metric, by (filing index, concept).
         self.containing_concepts: dict[tuple[int, str], list[str]] = {}
         # Custom tags of summed payments and expenses that are negative throughout a filing, with its index.
         self.negated_concepts: set[tuple[int, str]] = set()
@@ -169,26 +169,26 @@ class FactBook:
         return vintages[-1] if vintages else None
 
     def iter_earlier(self, concept: str, period_key: PeriodKey) -> Iterator[Vintage]:
-        """Yield the vintages of a figure before the newest, latest first. They are only read when one is taken."""
+        """Yield the vintages of a figure before the newest, latest first. They are parsed lazily."""
         yield from islice(reversed(self.vintages[concept][period_key]), 1, None)
 
     def iter_newest(self, concept: str) -> Iterator[tuple[PeriodKey, Vintage]]:
-        """Yield the periods of a concept with the newest vintage of each."""
+        """Yield each period of a concept with its newest vintage."""
         for period_key in self.vintages[concept]:
             newest = self.find_newest(concept, period_key)
             assert newest is not None
             yield period_key, newest
 
-    def list_lines_beside(
+    def list_separate_lines(
         self, filing_index: int, metric_key: str, facts: Sequence[tuple[PeriodKey, str]]
     ) -> list[str]:
-        """Return the labels of a statement's lines that belong to a metric and are not in ``facts``, its operands."""
-        return [line.label for line in self._list_lines_beside(filing_index, metric_key, facts)]
+        """Return the labels of lines that belong to a metric but are not among ``facts``, its operands."""
+        return [line.label for line in self._list_separate_lines(filing_index, metric_key, facts)]
 
-    def _list_lines_beside(
+    def _list_separate_lines(
         self, filing_index: int, metric_key: str, facts: Sequence[tuple[PeriodKey, str]]
-    ) -> list[LineBeside]:
-        lines = self.lines_beside.get((filing_index, metric_key))
+    ) -> list[SeparateLine]:
+        lines = self.separate_lines.get((filing_index, metric_key))
         if not lines:
             return []
         periods = {period_key for period_key, _ in facts}
@@ -203,23 +203,22 @@ class FactBook:
         ]
 
     def find_sibling(self, filing_index: int, metric: Metric, facts: Sequence[tuple[PeriodKey, str]]) -> str | None:
-        """Return the label of a line of the same kind that makes ``facts`` a mere part of the metric, or None.
-
-        A fact whose own label means the metric is not a part.
+        """Return the label of a sibling line, next to which ``facts`` are only a part of the metric, or None. A fact
+        whose own label means the metric is never a part.
         """
         exact_concepts = self.exact_concepts.get((filing_index, metric.key))
         if metric.sibling_labels is None or exact_concepts is None:
             return None
         if any(concept in exact_concepts for _, concept in facts):
             return None
-        for line in self._list_lines_beside(filing_index, metric.key, facts):
+        for line in self._list_separate_lines(filing_index, metric.key, facts):
             # A line that another label explicitly excludes is not of the same kind.
             if not line.excluded_from and metric.sibling_labels.fullmatch(normalise_label(line.label)):
                 return line.label
         return None
 
     def is_in_brackets(self, metric: Metric, vintage: Vintage) -> bool:
-        """Return True if a balance is in parentheses inside a line of the balance sheet, and so a part of that line."""
+        """Return True if a balance is stated in parentheses within a balance sheet line, of which it is a part."""
         if metric.statement != "balance_sheet" or metric.units != "currency" or metric.note_industries:
             return False
         return vintage.concept in self.bracketed_concepts.get((vintage.filing_index, metric.statement), ())
@@ -229,8 +228,9 @@ class FactBook:
     ) -> bool:
         """Return True if a fact is known not to be the metric's line on its statement.
 
-        It is then from a note or another page, or a part of the line. Without the pages of its filing, the nearest
-        filing with pages decides, if the fact's filing reports the period under a tag that is on that statement.
+        It is then from a note or another page, or it is a part of the line. If the pages of the fact's filing are not
+        stored, the nearest filing with pages shows which tags are usual for the metric. The fact is then from a note if
+        its filing also reports the period under one of these tags.
         """
         filing_index = vintage.filing_index
         containing = self.containing_concepts.get((filing_index, vintage.concept))
@@ -268,9 +268,8 @@ class FactBook:
         return self._nearest_filings[cache_key]
 
     def find_nearest_with_pages(self, filing_index: int, statement: str) -> int | None:
-        """Return the filing with pages of a statement that was filed nearest to another one, or None if none is near.
-
-        Near means within ``MAX_NEAREST_DAYS``.
+        """Return the index of the filing with stored pages of a statement that was filed nearest to a filing, or None.
+        It must have been filed within ``MAX_NEAREST_DAYS``.
         """
         day = self.filings[filing_index].known_day
         if day is None:
@@ -284,16 +283,16 @@ class FactBook:
         return nearest[1] if nearest is not None and nearest[0] <= MAX_NEAREST_DAYS else None
 
     def _find_usual_tags(self, metric: Metric, tags: Iterable[str], filing_index: int) -> UsualTags:
-        """Return the tags that a filing with pages uses for a metric on its statement, and all concepts of that."""
+        """Return the tags that a filing uses for a metric on its statement, and all concepts of this statement."""
         if (filing_index, metric.key) in self.label_signs:
             return UsualTags([FACE_PREFIX + metric.key], frozenset())
         face_concepts = self.face_concepts[filing_index][metric.statement]
         return UsualTags([tag for tag in dict.fromkeys(tags) if tag in face_concepts], face_concepts)
 
     def find_last_filed(self, filing_indexes: Iterable[int]) -> int:
-        """Return the index of the filing that was filed last, the day on which all of them were known.
+        """Return the index of the last of some filings, at whose date all of them were known.
 
-        A filing without a filing date counts as later than all others. Without indexes, return the book's last.
+        A filing without a filing date counts as the last. Without indexes, return the last filing of the book.
         """
 
         def get_order(filing_index: int) -> tuple[bool, str, int]:
@@ -303,14 +302,14 @@ class FactBook:
         return max(filing_indexes, key=get_order, default=len(self.filings) - 1)
 
     def list_instants_near(self, day: int, max_days: int) -> list[int]:
-        """Return the other days of balances that are at most ``max_days`` from a day, the nearest first."""
+        """Return the other balance days within ``max_days`` of a day, the nearest first."""
         start = bisect_left(self.instants, day - max_days)
         end = bisect_right(self.instants, day + max_days)
         other_instants = [instant for instant in self.instants[start:end] if instant != day]
         return sorted(other_instants, key=lambda instant: (abs(instant - day), instant))
 
     def list_units(self, unit_kind: str) -> tuple[str, ...]:
-        """Return the units that facts of a kind may have, the proper one first."""
+        """Return the units that facts of a unit kind may have, the preferred one first."""
         if unit_kind == "per_share":
             # Some filers report per-share figures in the unit "pure" or in money (KO in 2009).
             return (f"{self.currency}/shares", "pure", self.currency)
@@ -328,7 +327,7 @@ def sort_filings(filings: Iterable[SourceFiling]) -> list[SourceFiling]:
     """Return filings in order of their source rank and filing date, the best and latest last."""
 
     def get_order(filing: SourceFiling) -> tuple[int, str, bool, str, str]:
-        # Filings without a date are in the order of their periods, an amendment after the filing that it amends.
+        # Filings without a filing date are sorted by period, an amendment after its original.
         day = filing.filed or ("" if filing.period_end is None else days.iso(filing.period_end))
         is_undated_amendment = not filing.filed and filing.form.endswith("/A")
         return -filing.source_rank, day, is_undated_amendment, filing.accession, filing.source
@@ -344,7 +343,7 @@ def find_main_currency(rows: Iterable[FactRow]) -> str:
 
 
 class ConceptUse(NamedTuple):
-    """The concept that a reported concept counts as, and the units that its facts may have."""
+    """The mapped concept for a reported concept, and the units that its facts may have."""
 
     concept: str
     units: tuple[str, ...]
@@ -403,8 +402,8 @@ class NamedLine(NamedTuple):
     """A line that is a metric, or may be one, by its label."""
 
     metric: Metric
-    concept: str  # Under which it is entered: "face:capex", or "face:capex/1" for a part.
-    possible_label: str | None  # The label of a line that only may be the metric, else None.
+    concept: str  # The concept of its vintages: "face:capex", or "face:capex/1" for a part.
+    possible_label: str | None  # The label if the line is only a candidate, else None.
 
 
 NamedLines = dict[tuple[int, str], list[NamedLine]]
@@ -418,7 +417,7 @@ def _add_faces(
     faces: Faces,
     exact_periods: _ExactPeriods,
 ) -> None:
-    """Add the findings of the printed statements, and enter the lines whose labels mean a metric under its name."""
+    """Add what the printed statements show, and the vintages of lines whose labels mean a metric."""
     book.face_concepts = faces.concepts
     for (filing_index, statement), concepts in faces.bracketed.items():
         face_concepts = faces.concepts.get(filing_index, {}).get(statement, set())
@@ -438,7 +437,7 @@ def _add_faces(
         (filing_index, part): [mapping.find_concept(containing) or containing]
         for filing_index, part, containing in faces.iter_containing_concepts(values)
     }
-    book.lines_beside = {(index, key): lines for index, key, lines in faces.iter_lines_beside(values)}
+    book.separate_lines = {(index, key): lines for index, key, lines in faces.iter_separate_lines(values)}
     book.exact_concepts = {(index, key): concepts for index, key, concepts in faces.iter_exact_concepts()}
     named_lines: NamedLines = {}
     for filing_index, metric, lines in faces.iter_labelled(unit_kinds, values):
@@ -487,7 +486,7 @@ def _add_named_line(
 def _convert_to_balance(metric: Metric, period_key: PeriodKey) -> PeriodKey:
     """Return the instant of a balance that its filer tags with a duration; other periods are returned unchanged.
 
-    It is the last day of the duration, or for an opening balance the day before the first.
+    The instant is the last day of the duration, or for an opening balance the day before its first day.
     """
     end, length = period_key
     if not length or metric.aggregation not in ("instant", "opening"):
@@ -496,14 +495,14 @@ def _convert_to_balance(metric: Metric, period_key: PeriodKey) -> PeriodKey:
 
 
 def _add_named_lines_elsewhere(book: FactBook, named_lines: NamedLines) -> None:
-    """Let a standard tag that is a metric by its label be the metric in the nearest filings without pages too."""
+    """Use a standard tag that is a metric by its label in one filing for nearby filings without pages too."""
     single_lines = [
         (filing_index, concept, line.metric)
         for (filing_index, concept), lines in named_lines.items()
         for line in lines
         if line.possible_label is None and line.concept == FACE_PREFIX + line.metric.key and not is_extension(concept)
     ]
-    # The filings without pages by statement and the index of the nearest filing with pages.
+    # The filings without pages, by statement and by the index of their nearest filing with pages.
     followers: dict[str, dict[int, list[int]]] = {}
     for statement in {metric.statement for _, _, metric in single_lines}:
         followers[statement] = {}
@@ -531,13 +530,13 @@ def normalise_number(text: str) -> str | None:
 
 
 def _move_to_period_end(book: FactBook, cover_vintages: VintagesByPeriod) -> VintagesByPeriod:
-    """Return the share counts of cover pages, which are of a later day, at the end of the reports' periods."""
+    """Return the share counts of cover pages, moved from their later dates to the ends of the reports' periods."""
     covers: dict[int, tuple[int, Vintage]] = {}
     for (day, _), vintages in cover_vintages.items():
         for vintage in vintages:
             covers[vintage.filing_index] = (day, vintage)
     period_ends = {filing_index: book.filings[filing_index].period_end for filing_index in covers}
-    # Where the filing does not say when its period ends, the last duration that it reports does.
+    # If a filing does not state the end of its period, the end of its last reported duration is used.
     undated = {filing_index: day for filing_index, (day, _) in covers.items() if period_ends[filing_index] is None}
     for by_period in book.vintages.values() if undated else ():
         for (end, length), vintages in by_period.items():
@@ -555,7 +554,7 @@ def _move_to_period_end(book: FactBook, cover_vintages: VintagesByPeriod) -> Vin
 
 
 def _add_vintage(by_period: VintagesByPeriod, period_key: PeriodKey, vintage: Vintage, use: ConceptUse) -> None:
-    """Add a vintage. Of one filing only one remains: that with the better unit, then that with the standard concept."""
+    """Add a vintage. Only one of each filing is kept: the one with the better unit, then with the standard concept."""
 
     def get_preference(candidate: Vintage) -> tuple[int, bool, str, str]:
         is_other_concept = candidate.concept != use.concept
@@ -571,7 +570,7 @@ def _add_vintage(by_period: VintagesByPeriod, period_key: PeriodKey, vintage: Vi
 
 
 class _ExactPeriods:
-    """The exact periods of facts, where the SEC's data sets have rounded ones and other documents exact ones."""
+    """Finds the exact period for a period that is rounded in the SEC's data sets."""
 
     def __init__(self, filings: Sequence[SourceFiling], rows: Sequence[FactRow]) -> None:
         self._is_rounded = [filing.source == "fsds" for filing in filings]

@@ -300,14 +300,14 @@ def _parse_derived(key: str, entry: Mapping[str, str], metrics: Mapping[str, Met
     for term in terms:
         for name in term.names:
             if name not in metrics:
-                raise ValueError(f"{key} is made of {name}, which is not a metric")
+                raise ValueError(f"the formula of {key} contains {name}, which is not a metric")
     return DerivedMetric(key, entry["label"], entry["definition"], entry["formula"], terms)
 
 
 def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) -> Metric:
     statement = entry["statement"]
     if statement not in STATEMENTS:
-        raise ValueError(f"{key} stands on {statement}, which is not a statement")
+        raise ValueError(f"the statement of {key} is {statement}, which does not exist")
     not_for = frozenset(entry.get("not_for", ()))
     only_for = frozenset(entry.get("only_for", ()))
     if not (not_for | only_for) <= set(INDUSTRIES):

@@ -117,9 +117,9 @@ def build_provenance(row: RowView, key: str, cell: Cell, total_checks: dict[str,
     if isinstance(cell, Missing) and cell.line_label:
         record["line"] = cell.line_label
     if figure:
-        lines_beside = list_lines_beside(row, key, figure)
-        if lines_beside:
-            record["beside"] = lines_beside
+        separate_lines = list_separate_lines(row, key, figure)
+        if separate_lines:
+            record["beside"] = separate_lines
         if figure.is_estimated:
             record["estimated"] = True
         failed_check = figure_doubts.find_failed_check(row, key)
@@ -152,12 +152,12 @@ def get_concept(figure: Figure) -> str:
     return " ".join(figure.concepts)
 
 
-def list_lines_beside(row: RowView, key: str, figure: Figure) -> list[str]:
+def list_separate_lines(row: RowView, key: str, figure: Figure) -> list[str]:
     """Return the labels of the statement's lines that belong to a metric but are not included in its figure."""
     metric = metric_mapping.get_mapping().metrics.get(key)
     if metric is None:
         return []
-    return row.series.resolver.reported.list_lines_beside(metric, figure)
+    return row.series.resolver.reported.list_separate_lines(metric, figure)
 
 
 def compute_confidence(row: RowView, key: str, figure: Figure) -> int:
@@ -171,7 +171,7 @@ def compute_confidence(row: RowView, key: str, figure: Figure) -> int:
         confidence = CONFIDENCE_BY_METHOD[figure.method] - RULE_DEDUCTION * max(0, figure.priority - 1)
         if figure.is_from_note:
             confidence -= NOTE_DEDUCTION
-        if list_lines_beside(row, key, figure):
+        if list_separate_lines(row, key, figure):
             confidence -= INCOMPLETE_DEDUCTION
         confidence = max(MIN_REPORTED_CONFIDENCE, confidence)
     if not is_metric:

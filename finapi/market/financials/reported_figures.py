@@ -396,7 +396,7 @@ class ReportedFigures:
                 term_facts = [(term, fact) for term, fact in term_facts if not (fact.is_from_note and term.optional)]
             used_facts = [(period_key, fact.vintage.concept) for _, fact in term_facts]
             entire = metric.complete_metric if metric is not None else ""
-            if entire and self.book.list_lines_beside(filing_index, entire, used_facts):
+            if entire and self.book.list_separate_lines(filing_index, entire, used_facts):
                 continue
             yield FormulaOperands(
                 filing_index=filing_index,
@@ -417,9 +417,9 @@ class ReportedFigures:
 
     # ---- other reports of a figure
 
-    def list_lines_beside(self, metric: Metric, figure: Figure) -> list[str]:
+    def list_separate_lines(self, metric: Metric, figure: Figure) -> list[str]:
         """Return the labels of the statement's lines that belong to the metric and are not in its figure."""
-        return self.book.list_lines_beside(figure.filing_index, metric.key, _list_facts(figure))
+        return self.book.list_separate_lines(figure.filing_index, metric.key, _list_facts(figure))
 
     def iter_under_other_tags(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
         """Yield the same value of the same period as filings of the same rank report it under other tags."""

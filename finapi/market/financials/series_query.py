@@ -118,7 +118,7 @@ def parse_years(text: str, latest_year: int) -> range | frozenset[int]:
         return frozenset(map(int, text.split(",")))
     raise invalid_param(
         "years",
-        "years must be a number of years, 2018-2023, 2018,2020 or all.",
+        "years must be a number of years (5), a range (2018-2023), a list (2018,2020) or all.",
         expected="5, 2018-2023, 2018,2020 or all",
     )
 

@@ -111,7 +111,7 @@ def list_splits(
     for tagged_split in _iter_tagged_splits(book):
         # A reverse split of ten shares into one is tagged as 10 too.
         if not _merge_split(splits, tagged_split, (tagged_split.factor, 1 / tagged_split.factor)):
-            splits += _confirm_by_counts(book, mapping, tagged_split)
+            splits += _list_confirmed_splits(book, mapping, tagged_split)
     # A split before the first filing is included in every figure.
     first_filed = min((filing.filed for filing in book.filings if filing.filed), default="")
     return sorted((split for split in splits if split.since > first_filed), key=lambda split: split.since)
@@ -300,7 +300,7 @@ class ShareCount(NamedTuple):
     shares: Decimal
 
 
-def _confirm_by_counts(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
+def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
     """Return a tagged split with the factor, or its inverse, that share counts confirm.
 
     The counts are the newest of the filings before it and after it. Return no split if they do not change, and the

@@ -22,7 +22,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
 
-from finapi.market.financials.faces import LineBeside
+from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
@@ -147,9 +147,9 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
         ],
         "label_signs": [*book.label_signs.items()],
         "possible_lines": [*book.possible_lines.items()],
-        "lines_beside": [
-            (key, [_serialise_line_beside(line) for line in lines_beside])
-            for key, lines_beside in book.lines_beside.items()
+        "separate_lines": [
+            (key, [_serialise_separate_line(line) for line in separate_lines])
+            for key, separate_lines in book.separate_lines.items()
         ],
         "exact_concepts": [(key, sorted(concepts)) for key, concepts in book.exact_concepts.items()],
         "negated_concepts": sorted(book.negated_concepts),
@@ -188,7 +188,7 @@ def _iter_vintage_texts(
         text_before = text
 
 
-def _serialise_line_beside(line: LineBeside) -> tuple[Any, ...]:
+def _serialise_separate_line(line: SeparateLine) -> tuple[Any, ...]:
     return line.concept, line.label, sorted(line.totals), sorted(line.excluded_from), sorted(line.periods)
 
 
@@ -222,9 +222,9 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
     }
     book.label_signs = {(filing_index, key): sign for (filing_index, key), sign in head["label_signs"]}
     book.possible_lines = {(key, _to_key(pair)): label for (key, pair), label in head["possible_lines"]}
-    book.lines_beside = {
-        (filing_index, key): [_deserialise_line_beside(*fields) for fields in lines_beside]
-        for (filing_index, key), lines_beside in head["lines_beside"]
+    book.separate_lines = {
+        (filing_index, key): [_deserialise_separate_line(*fields) for fields in separate_lines]
+        for (filing_index, key), separate_lines in head["separate_lines"]
     }
     book.exact_concepts = {
         (filing_index, key): set(concepts) for (filing_index, key), concepts in head["exact_concepts"]
@@ -245,10 +245,10 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
     return book, Calendar(spans, quarters, to_date), head["industry"]
 
 
-def _deserialise_line_beside(
+def _deserialise_separate_line(
     concept: str, label: str, totals: list[str], excluded_from: list[str], periods: list[list[int]]
-) -> LineBeside:
-    return LineBeside(
+) -> SeparateLine:
+    return SeparateLine(
         concept=concept,
         label=label,
         totals=frozenset(totals),

@@ -66,8 +66,8 @@ def check_total_holdings(counts: Sequence[int], limit: int) -> None:
     if len(counts) > 1 and sum(counts) > limit:
         raise invalid_param(
             "ciks",
-            f"The funds of ciks have {sum(counts):,} holdings together.",
-            expected=f"funds with {limit:,} holdings together, or one fund",
+            f"The funds in ciks have a total of {sum(counts):,} holdings.",
+            expected=f"funds with a total of at most {limit:,} holdings, or one fund",
         )
 
 

@@ -102,7 +102,7 @@ def get_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str |
             matches_all = [] in position_conditions
             return quarter, None if matches_all else json.dumps(position_conditions)
     details = {"cik": f"{cik:010}", "covered_periods": funds.list_periods(tx, cik)}
-    raise ApiError("NOT_COVERED", f"finapi holds no quarter of {name} that the query asks for.", details=details)
+    raise ApiError("NOT_COVERED", f"finapi has no quarter of {name} that matches the query.", details=details)
 
 
 def _find_fund(tx: Transaction, alternative: list[Condition]) -> int | None:

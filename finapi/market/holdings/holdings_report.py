@@ -58,7 +58,7 @@ def build_report(
         raise ParseError(file, "", f"a {cover.form} says that other managers report, but has a table of its own")
     if rows is None and not cover.is_notice and cover.entry_total != 0:
         entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
-        raise ParseError(file, "", f"is a {cover.form} cover without its table{entries}")
+        raise ParseError(file, "", f"{cover.form} cover whose table{entries} is missing")
     return HoldingsReport(cover=cover, rows=tuple(rows or ()), sha256=sha256, documents=documents)
 
 

@@ -19,12 +19,13 @@ from typing import NamedTuple
 
 from finapi.edgar.ownership_forms import OwnershipRow
 
-# Points of 7 that a pair needs. An amendment with fewer rows than the forms that it amends leaves some rows out, so its
-# rows have to be more alike before they count as the same.
+# The score, out of 7, that a pair needs. An amendment with fewer rows than the forms that it amends leaves some rows
+# out, so its rows must match more closely.
 MIN_SCORE = 5
 MIN_SCORE_OF_SHORTER_AMENDMENT = 6
 
-# The number of earlier rows, the newest, that an amendment is compared with. An insider reports a handful per period.
+# An amendment is compared with at most this many earlier rows, the newest ones. An insider reports a handful per
+# period.
 MAX_EARLIER_ROWS = 1_000
 
 
@@ -36,7 +37,7 @@ class _Attribute(NamedTuple):
 
 
 class _ComparedRow(NamedTuple):
-    """The attributes of a row that are compared; their points add up to 7."""
+    """The attributes by which a row is compared with others; their points add up to 7."""
 
     table: tuple[bool, bool]  # is_derivative, is_transaction: only rows of the same table are compared.
     attributes: tuple[_Attribute, ...]
@@ -51,12 +52,12 @@ def match_restated_rows(earlier: Sequence[OwnershipRow], later: Sequence[Ownersh
     """
     min_score = MIN_SCORE if len(later) >= len(earlier) else MIN_SCORE_OF_SHORTER_AMENDMENT
     start = max(0, len(earlier) - MAX_EARLIER_ROWS)
-    earlier_rows = [_prepare(row) for row in earlier[start:]]
-    later_rows = [_prepare(row) for row in later]
+    earlier_rows = [_build_compared_row(row) for row in earlier[start:]]
+    later_rows = [_build_compared_row(row) for row in later]
     pairs = []
     for earlier_index, earlier_row in enumerate(earlier_rows, start):
         for later_index, later_row in enumerate(later_rows):
-            score = _score(earlier_row, later_row)
+            score = _compute_score(earlier_row, later_row)
             is_same_amount = earlier_row.following_shares == later_row.following_shares
             is_amount_reported = later_row.following_shares is not None
             if score >= min_score or (score >= MIN_SCORE and is_same_amount and is_amount_reported):
@@ -72,7 +73,7 @@ def match_restated_rows(earlier: Sequence[OwnershipRow], later: Sequence[Ownersh
     return restated
 
 
-def _prepare(row: OwnershipRow) -> _ComparedRow:
+def _build_compared_row(row: OwnershipRow) -> _ComparedRow:
     if row.is_transaction:
         attributes: tuple[_Attribute, ...] = (
             _Attribute(1, fold_title(row.title)),
@@ -84,7 +85,7 @@ def _prepare(row: OwnershipRow) -> _ComparedRow:
             _Attribute(1, row.direct_or_indirect),
         )
     else:
-        # A holding has fewer attributes. The security and its owner matter more than the amount.
+        # A holding has fewer attributes, so those of the security and its owner score more points than the amount.
         attributes = (
             _Attribute(3, fold_title(row.title)),
             _Attribute(2, (row.direct_or_indirect, fold_title(row.nature))),
@@ -94,8 +95,8 @@ def _prepare(row: OwnershipRow) -> _ComparedRow:
     return _ComparedRow((row.is_derivative, row.is_transaction), attributes, row.following_shares)
 
 
-def _score(earlier: _ComparedRow, later: _ComparedRow) -> int:
-    """Return how alike two rows are, from 0 to 7; 0 for rows of different tables."""
+def _compute_score(earlier: _ComparedRow, later: _ComparedRow) -> int:
+    """Return the similarity of two rows, from 0 to 7. Rows of different tables score 0."""
     if earlier.table != later.table:
         return 0
     pairs = zip(earlier.attributes, later.attributes, strict=True)

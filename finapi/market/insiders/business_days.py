@@ -24,16 +24,16 @@ def count_between(start: date, end: date) -> int:
             weekdays += 1
     holiday_count = 0
     for year in range(start.year, end.year + 1):
-        holiday_count += sum(1 for holiday in holidays(year) if start < holiday <= end)
+        holiday_count += sum(1 for holiday in get_holidays(year) if start < holiday <= end)
     return weekdays - holiday_count
 
 
 def is_business_day(day: date) -> bool:
     """Return True if the SEC accepts filings on this day."""
-    return day.weekday() < SATURDAY and day not in holidays(day.year)
+    return day.weekday() < SATURDAY and day not in get_holidays(day.year)
 
 
-def first_on_or_after(day: date) -> date:
+def get_first_on_or_after(day: date) -> date:
     """Return ``day`` or the next business day, to which a due date moves (Rule 0-3 of the Exchange Act)."""
     while not is_business_day(day):
         day += timedelta(1)
@@ -41,7 +41,7 @@ def first_on_or_after(day: date) -> date:
 
 
 @cache
-def holidays(year: int) -> frozenset[date]:
+def get_holidays(year: int) -> frozenset[date]:
     """Return the weekdays of a year on which federal holidays are observed."""
     fixed = [date(year, 1, 1), date(year, 7, 4), date(year, 11, 11), date(year, 12, 25)]
     if year >= _FIRST_JUNETEENTH:
@@ -49,19 +49,19 @@ def holidays(year: int) -> frozenset[date]:
     if year < date.max.year:
         # New Year's Day of the next year is observed on the last day of this year if it is a Saturday.
         fixed.append(date(year + 1, 1, 1))
-    observed = {_observed_day(day) for day in fixed}
+    observed = {_get_observed_day(day) for day in fixed}
     observed |= {
-        _nth_weekday(year, 1, MONDAY, 3),
-        _nth_weekday(year, 2, MONDAY, 3),
-        _nth_weekday(year, 6, MONDAY, 1) - timedelta(7),  # The last Monday of May.
-        _nth_weekday(year, 9, MONDAY, 1),
-        _nth_weekday(year, 10, MONDAY, 2),
-        _nth_weekday(year, 11, THURSDAY, 4),
+        _get_nth_weekday(year, 1, MONDAY, 3),
+        _get_nth_weekday(year, 2, MONDAY, 3),
+        _get_nth_weekday(year, 6, MONDAY, 1) - timedelta(7),  # The last Monday of May.
+        _get_nth_weekday(year, 9, MONDAY, 1),
+        _get_nth_weekday(year, 10, MONDAY, 2),
+        _get_nth_weekday(year, 11, THURSDAY, 4),
     }
     return frozenset(day for day in observed if day.year == year)
 
 
-def _observed_day(day: date) -> date:
+def _get_observed_day(day: date) -> date:
     if day.weekday() == SATURDAY:
         return day - timedelta(1)
     if day.weekday() == SUNDAY:
@@ -69,6 +69,6 @@ def _observed_day(day: date) -> date:
     return day
 
 
-def _nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
+def _get_nth_weekday(year: int, month: int, weekday: int, nth: int) -> date:
     first = date(year, month, 1)
     return first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.insiders.amendments import fold_title
-from finapi.market.insiders.rules import usable_date
+from finapi.market.insiders.rules import find_usable_date
 
 
 class Position(NamedTuple):
@@ -30,16 +30,16 @@ class Position(NamedTuple):
     is_derivative: bool
     ownership: str | None  # D (direct) or I (indirect).
     nature: str | None  # Of an indirect ownership, such as "By trust".
-    vehicle: str  # A key that is equal for the same security in the same hands.
+    vehicle: str  # A key of the security and the vehicle, equal for rows about the same position.
     amount: str | None  # Decimal as text; None if the form states none.
     footnote_ids: tuple[str, ...]  # Footnotes of a missing amount.
 
 
-def latest_reported_day(form: OwnershipForm, filed_at: str | None) -> str:
-    """Return the date of the positions: the period or the last transaction of a form, not later than its filing."""
+def get_latest_reported_day(form: OwnershipForm, filed_at: str | None) -> str:
+    """Return the date of a form's positions: its period or its last transaction, but not a date after its filing."""
     days = [form.period]
     for row in form.rows:
-        day = usable_date(row.date) if row.is_transaction else None
+        day = find_usable_date(row.date) if row.is_transaction else None
         if day is not None:
             days.append(day)
     if filed_at is not None:
@@ -59,14 +59,14 @@ def list_positions(rows: Sequence[OwnershipRow]) -> list[Position]:
         if not row.is_transaction:
             holdings.append((seq, row))
             continue
-        key = _vehicle_key(row)
+        key = _build_vehicle_key(row)
         day = row.date or ""
-        # Rows of one day are in the order of the form, so the later row wins.
+        # Rows with the same date are in the order of the form, so the last row wins.
         if key not in last_transactions or day >= last_transactions[key][0]:
             last_transactions[key] = (day, seq, row)
     reporting_rows = [(seq, row) for _, seq, row in last_transactions.values()]
     for seq, row in holdings:
-        if row.is_derivative or _vehicle_key(row) not in last_transactions:
+        if row.is_derivative or _build_vehicle_key(row) not in last_transactions:
             reporting_rows.append((seq, row))
     reporting_rows.sort()
     return [_build_position(seq, row) for seq, row in reporting_rows]
@@ -86,16 +86,15 @@ def _build_position(seq: int, row: OwnershipRow) -> Position:
         is_derivative=row.is_derivative,
         ownership=row.direct_or_indirect,
         nature=row.nature,
-        vehicle="|".join(_vehicle_key(row)),
+        vehicle="|".join(_build_vehicle_key(row)),
         amount=amount,
         footnote_ids=footnote_ids,
     )
 
 
-def _vehicle_key(row: OwnershipRow) -> tuple[str, ...]:
-    """Return the security and owner of a row.
-
-    Footnotes are included, because two trusts often differ only in their footnotes.
+def _build_vehicle_key(row: OwnershipRow) -> tuple[str, ...]:
+    """Return the key of a row's security and vehicle. It includes footnotes, because two trusts often differ only in
+    these.
     """
     terms: tuple[str | None, ...] = ()
     if row.is_derivative:
@@ -116,6 +115,6 @@ def _vehicle_key(row: OwnershipRow) -> tuple[str, ...]:
     )
 
 
-def filing_day_number(text: str | None) -> int:
+def compute_filing_day_number(text: str | None) -> int:
     """Return the day number of a filing date: days since 1970-01-01; 0 if the date is unknown or earlier."""
     return 0 if text is None else max(0, (date.fromisoformat(text) - date(1970, 1, 1)).days)

@@ -1,7 +1,7 @@
 """The query of ``POST /insiders/query`` over ownership forms.
 
 A query is a list of alternatives, and each alternative is a list of conditions that must all hold (see
-``core/query_language.py``). The database tests the conditions of each form. Two ways find the forms to test:
+``core/query_language.py``). The database tests the conditions of each form. The forms to test are found in two ways:
 
 - An alternative that requires a party (an issuer or insider) or an accession number tests only the forms of that party,
   which an index finds.
@@ -24,13 +24,13 @@ from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
 MAX_COUNTED = 10_000  # A larger total is reported as "at least" this number.
-# The number of forms that are tested if no party or accession number is required, and of tests of all of them.
+# Without a party or accession number, at most this many forms are tested, and at most this many conditions in total.
 MAX_SEARCHED_FORMS = 300_000
 MAX_TESTS = 1_000_000
 _MAX_NAME_MATCHES = 200  # Insiders, and as many issuers, whose names match a word.
 _LAST_DAY_NUMBER = 10**9
 
-# The conditions for which an index finds the forms, and the lists of identifiers that they may contain.
+# The fields that have an index of forms, and the lists of identifiers that their conditions contain.
 _INDEXED_FIELDS = ("accession", "party")
 _IDENTIFIER_LISTS = ("accessions", "issuers", "insiders")
 
@@ -56,7 +56,7 @@ def find_forms(tx: Transaction, text: str, offset: int, limit: int) -> FormMatch
     Raise ApiError INVALID_PARAM for a query that cannot be parsed, an unknown field or a value of the wrong type.
     """
     fields = _QueryFields(tx)
-    alternatives = query_language.parse_conditions(text, fields.by_key())
+    alternatives = query_language.parse_conditions(text, fields.build_fields_by_key())
     matches: set[tuple[int, int]] = set()  # Filing day and id of each form.
 
     def search(query: str, tested: list[list[Condition]], **parameters: Any) -> None:
@@ -85,7 +85,7 @@ def find_forms(tx: Transaction, text: str, offset: int, limit: int) -> FormMatch
 
 
 def _find_indexed_condition(alternative: list[Condition]) -> Condition | None:
-    """Return the condition with the fewest identifiers for which an index finds the forms, or None."""
+    """Return the condition on an indexed field with the fewest identifiers, or None."""
     indexed = [condition for condition in alternative if condition["field"] in _INDEXED_FIELDS and not condition["not"]]
     return min(indexed, key=_count_identifiers, default=None)
 
@@ -95,7 +95,7 @@ def _count_identifiers(condition: Condition) -> int:
 
 
 def _find_accepted_days(alternatives: list[list[Condition]]) -> _DayRange:
-    """Return the range of filing days outside of which none of the alternatives finds a form."""
+    """Return the smallest range of filing days that covers the days of all alternatives."""
     ranges = [_find_filing_days(alternative) for alternative in alternatives]
     return _DayRange(min(window.first for window in ranges), max(window.last for window in ranges))
 
@@ -115,20 +115,22 @@ class _QueryFields:
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
-        self.is_truncated = False  # True if more names matched a word than are searched for.
+        self.is_truncated = False  # True if a word matched too many names and some were dropped.
 
-    def by_key(self) -> dict[str, QueryField]:
+    def build_fields_by_key(self) -> dict[str, QueryField]:
         """Return the fields by the condition that they test. The field "" parses words without a field."""
         return {
             "ticker": QueryField(
-                ("ticker", "issuer.tradingSymbol", "issuer.ticker"), _party(self._parse_ticker), "a ticker"
+                ("ticker", "issuer.tradingSymbol", "issuer.ticker"), _build_party_parser(self._parse_ticker), "a ticker"
             ),
-            "cik": QueryField(("cik",), _party(_cik_parser("issuers", "insiders")), "a CIK"),
-            "issuer_cik": QueryField(("issuer.cik",), _party(_cik_parser("issuers")), "a CIK"),
-            "issuer_name": QueryField(("issuer.name",), _party(self._parse_issuer_name), "a name"),
-            "owner_cik": QueryField(("reportingOwner.cik", "reporters.cik"), _party(_cik_parser("insiders")), "a CIK"),
+            "cik": QueryField(("cik",), _build_party_parser(_build_cik_parser("issuers", "insiders")), "a CIK"),
+            "issuer_cik": QueryField(("issuer.cik",), _build_party_parser(_build_cik_parser("issuers")), "a CIK"),
+            "issuer_name": QueryField(("issuer.name",), _build_party_parser(self._parse_issuer_name), "a name"),
+            "owner_cik": QueryField(
+                ("reportingOwner.cik", "reporters.cik"), _build_party_parser(_build_cik_parser("insiders")), "a CIK"
+            ),
             "owner_name": QueryField(
-                ("reportingOwner.name", "reporters.name"), _party(self._parse_owner_name), "a name"
+                ("reportingOwner.name", "reporters.name"), _build_party_parser(self._parse_owner_name), "a name"
             ),
             "": QueryField(("",), self._parse_word, "a word"),
             **_PLAIN_FIELDS,
@@ -162,12 +164,12 @@ class _QueryFields:
         return matches
 
 
-def _party(parse: Callable[[str], Condition]) -> Callable[[str], Condition]:
-    """Return a parser of the condition that one of the parsed companies or insiders is a party of the form."""
+def _build_party_parser(parse: Callable[[str], Condition]) -> Callable[[str], Condition]:
+    """Return a parser of conditions that require a form's parties to include one of the companies or insiders."""
     return lambda text: {"field": "party", **parse(text)}
 
 
-def _cik_parser(*lists: str) -> Callable[[str], Condition]:
+def _build_cik_parser(*lists: str) -> Callable[[str], Condition]:
     return lambda text: {name: [int(identifiers.parse_cik(text))] for name in lists}
 
 

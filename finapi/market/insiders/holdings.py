@@ -28,7 +28,7 @@ from finapi.store.db import Row, Transaction
 LATEST = "9999-12-31"  # The day of a snapshot that includes every form.
 _RECENT_TRADES = 20  # Transactions in a profile.
 _PROFILE_DAYS = 365  # Days whose transactions a profile sums.
-_ROLE_DAYS = 730  # A role counts as former if no form has reported it for this many days.
+_ROLE_DAYS = 730  # A role counts as former if no form has stated it for this many days.
 
 
 class InsiderHolding(TypedDict):
@@ -127,7 +127,7 @@ class InsiderProfile(names.InsiderName):
 
 
 def list_by_issuer(tx: Transaction, issuer: int, until: str = LATEST) -> list[Row]:
-    """Return the holdings in a company's securities, those of the latest day first. A joint one is returned once."""
+    """Return the holdings in a company's securities, latest date first. A jointly reported holding is returned once."""
     return tx.list_rows("holdings_of_issuer", issuer=issuer, until=until)
 
 
@@ -142,7 +142,7 @@ def list_all(tx: Transaction, until: str, limit: int, offset: int) -> list[Row]:
 
 
 def count_insiders(tx: Transaction, issuer: int) -> int:
-    """Return how many insiders have reported holdings in a company's securities."""
+    """Return the number of insiders who have reported holdings in a company's securities."""
     return int(tx.find_value("count_insiders_of_issuer", issuer=issuer))
 
 
@@ -201,7 +201,7 @@ def sum_shares(rows: Sequence[Row]) -> ShareSums:
             continue
         key = (row["issuer_cik"], row["class"])
         if key not in sums_by_class:
-            sums_by_class[key] = _start_sums(f"{row['issuer_cik']:010}", row["security_title"])
+            sums_by_class[key] = _build_empty_sums(f"{row['issuer_cik']:010}", row["security_title"])
         sums = sums_by_class[key]
         amount = Decimal(row["amount_owned"])
         if row["ownership_nature"] == "I":
@@ -217,7 +217,7 @@ def sum_shares(rows: Sequence[Row]) -> ShareSums:
             "total_beneficial": None,
             "classes": classes,
         }
-    totals = classes[0] if classes else _start_sums("", None)
+    totals = classes[0] if classes else _build_empty_sums("", None)
     return {
         "total_shares_direct": totals["total_shares_direct"],
         "total_shares_indirect": totals["total_shares_indirect"],
@@ -226,7 +226,7 @@ def sum_shares(rows: Sequence[Row]) -> ShareSums:
     }
 
 
-def _start_sums(issuer_cik: str, security_title: str | None) -> ClassSums:
+def _build_empty_sums(issuer_cik: str, security_title: str | None) -> ClassSums:
     return {
         "issuer_cik": issuer_cik,
         "security_title": security_title,

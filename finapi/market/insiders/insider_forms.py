@@ -1,6 +1,6 @@
 """Ownership forms in answers: lists of filings, and single forms with all of their elements.
 
-A form is shown in two ways, and both follow the structure of the SEC's XML:
+A form is returned in one of two views, which both follow the structure of the SEC's XML:
 
 - *As filed* (``GET /insiders/filings/{accession}``): each value is a cell with its footnotes, and a figure that is null
   has a mark with the reason. Example: ``"securityTitle": {"value": "Common Stock", "footnotes": ["F1"]}``.
@@ -35,7 +35,7 @@ from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
 ARCHIVES = "https://www.sec.gov/Archives/edgar/data"
-MAX_UNDATED = 10_000  # Filings without a filing day are counted up to this number.
+MAX_UNDATED = 10_000  # Counting filings without a filing day stops at this number.
 
 
 class FormFilters(NamedTuple):
@@ -55,7 +55,7 @@ class FormFilters(NamedTuple):
 
 
 def choose_query(filters: FormFilters) -> str:
-    """Return the query that reads a list from the index of the filter that narrows it most."""
+    """Return the name of the query that uses the index of the most selective filter."""
     return f"insider_filings_of_{find_narrowest(filters, 'insider', 'issuer', 'industry', 'sector', 'type')}"
 
 
@@ -65,7 +65,7 @@ def build_query_values(filters: FormFilters) -> dict[str, Any]:
 
 
 def count_undated(tx: Transaction, filters: FormFilters) -> int:
-    """Return how many filings a window leaves out because their filing day is unknown, up to :data:`MAX_UNDATED`."""
+    """Return the number of filings left out of a window for lack of a filing day, at most :data:`MAX_UNDATED`."""
     if filters.since is None and filters.until is None:
         return 0
     # Forms without a filing day are stored with the day number 0.
@@ -276,7 +276,7 @@ class _FigureCell(TypedDict):
     mark: FigureMark | None
 
 
-# The fields that both views show alike, without a cell, and the types of their members.
+# The fields that are bare values in both views, and their types.
 _TYPES_WITHOUT_CELL: dict[str, Any] = {
     "form": str | None,
     "code": str | None,
@@ -301,7 +301,7 @@ def _get_plain_type(field: str) -> Any:
     return (Date if field.endswith("date") else str) | None
 
 
-def _table(rows: RowElements, get_type: Callable[[str], Any], *, derivative: bool) -> InlineObject:
+def _get_table_type(rows: RowElements, get_type: Callable[[str], Any], *, derivative: bool) -> InlineObject:
     """Return the type of a table of a form, whose rows have these elements."""
     transaction = InlineObject(_fill(rows.select(derivative=derivative, transaction=True), get_type))
     holding = InlineObject(_fill(rows.select(derivative=derivative, transaction=False), get_type))
@@ -371,8 +371,8 @@ class FormAsFiled(_FormHead):
     xmlUrl: Url | None
     issuer: _FormIssuerNow
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _table(_FILED_ROWS, _get_filed_type, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _table(_FILED_ROWS, _get_filed_type, derivative=True)]
+    nonDerivativeTable: Annotated[dict[str, Any], _get_table_type(_FILED_ROWS, _get_filed_type, derivative=False)]
+    derivativeTable: Annotated[dict[str, Any], _get_table_type(_FILED_ROWS, _get_filed_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None
@@ -386,8 +386,8 @@ class PlainForm(_FormHead):
     issuer: _FormIssuer
     reportingOwner: FiledOwner
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _table(_PLAIN_ROWS, _get_plain_type, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _table(_PLAIN_ROWS, _get_plain_type, derivative=True)]
+    nonDerivativeTable: Annotated[dict[str, Any], _get_table_type(_PLAIN_ROWS, _get_plain_type, derivative=False)]
+    derivativeTable: Annotated[dict[str, Any], _get_table_type(_PLAIN_ROWS, _get_plain_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None

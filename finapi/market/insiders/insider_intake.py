@@ -24,13 +24,13 @@ from finapi.store.db import Transaction
 
 TABLE_PREFIX = "insider-set-"  # Of the document kinds of a data set's tables.
 
-# Filings of a data set in one database transaction. A commit for each would be slow, and one transaction for all would
-# keep other writers waiting.
+# The filings of a data set stored per database transaction. A commit for each would be slow, and a single transaction
+# for all would keep other writers waiting.
 _BATCH_SIZE = 200
 
 
 class _Counts(NamedTuple):
-    """The filings of a data set by outcome."""
+    """The number of filings of a data set by outcome."""
 
     stored: int = 0
     unchanged: int = 0
@@ -40,7 +40,7 @@ class _Counts(NamedTuple):
 def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | None = None) -> Iterator[Outcome]:
     """Store the filings of a quarterly data set, whose tables are ``documents``. Yield the outcomes.
 
-    With ``only``, the filings about issuers with other CIKs are left out.
+    With ``only``, filings about issuers with other CIKs are skipped.
     """
     documents_by_kind = {document.kind: document for document in documents}
     if len(documents_by_kind) < len(documents):
@@ -82,7 +82,7 @@ def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | Non
 
 
 def _store_batch(app: App, batch: list[FiledForm]) -> int:
-    """Store filings in one database transaction. Return how many were new."""
+    """Store filings in one database transaction. Return the number of new ones."""
     now = app.clock.now()
     stored = 0
     with app.db.write() as tx:

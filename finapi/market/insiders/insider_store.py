@@ -3,12 +3,12 @@
 Documents, data sets and embedded packs are all stored by :func:`upsert_form`. The result does not depend on the order
 in which forms arrive:
 
-- Of two documents with the same accession number the better one stays: the form's own document is better than a line of
-  a quarterly data set. Two different documents of the same kind are ordered by their hash.
-- A form whose accession number is unknown is stored under a number derived from its hash. When the number becomes
-  known, the form is stored again under it.
-- After each form, the rows that amendments restate are computed again for all forms that an amendment may connect with
-  it (see :func:`_recompute_amendments`).
+- If two documents have the same accession number, the better one is stored: the form's own document is better than its
+  rows in a quarterly data set. Between two different documents of the same kind, the greater hash wins.
+- A form whose accession number is unknown is stored under an id derived from its hash. When the accession number
+  becomes known, the form is stored again under that.
+- After each form, the restated rows are recomputed for all forms that an amendment may connect with it (see
+  :func:`_recompute_amendments`).
 
 Restated rows stay in the tables with the number of the form that restates them (``superseded_by``). No list shows them.
 """
@@ -40,7 +40,7 @@ from finapi.market.documents.metadata import (
     is_unfiled,
 )
 from finapi.market.insiders import amendments, form_positions, rules, titles, trades
-from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.insiders.rules import TradeTraits
 from finapi.market.reference import companies
 from finapi.store import heartbeats
@@ -49,9 +49,9 @@ from finapi.store.db import Row, Transaction
 # Sources of a stored form, the better one with the larger number.
 FROM_SET, FROM_DOCUMENT = 0, 1
 
-# Kinds of names in the index of words.
+# The kinds of names in the word index.
 INSIDERS, ISSUERS = 0, 1
-MAX_WORDS = 20  # Words of one name that are indexed.
+MAX_WORDS = 20  # At most this many words of a name are indexed.
 
 # The rank of names and tickers on ownership forms: less reliable than a cover page.
 FROM_FORM = companies.FROM_FILING_LIST
@@ -69,10 +69,10 @@ EVENT_MEMBERS = (
     "transaction_date",
 )
 
-# The number of forms that amendments may connect. An insider files a handful for one period.
+# The maximum number of forms in a group connected by amendments. An insider files a handful for one period.
 MAX_CONNECTED_FORMS = 100
 
-# Texts that filers write instead of a ticker if there is none.
+# Texts that filers write in place of a ticker if the issuer has none.
 _NO_TICKER = frozenset(("NONE", "N-A", "NA", "NULL", "NOT-APPLICABLE", "UNKNOWN", "TBD", "PRIVATE"))
 
 
@@ -113,7 +113,7 @@ class _PositionColumns(NamedTuple):
 
     form_id: int
     seq: int
-    under: int  # The form with which the position is listed; an amendment takes over the positions that it leaves out.
+    under: int  # Id of the form that lists it: the amendment, even if it omits the position.
     security_class: str
     title: str | None
     derivative: bool
@@ -136,15 +136,15 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
 
     Everything happens in the caller's transaction, so a form is stored completely or not at all.
     """
-    # A data set does not say how transactions and holdings alternate on the form. Sorting numbers the rows of both
-    # sources alike.
+    # A data set does not preserve the order of transactions and holdings on the form. Rows of both sources are sorted,
+    # so that they get the same numbers.
     sorted_rows = sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))
     form = replace(form, rows=tuple(sorted_rows))
     encoded = encode_form(form)
     content_hash = hashlib.sha256(encoded).digest()
     if filed.filed_at is None:
         filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
-    connected_ids: set[int] = set()  # Of forms whose amendments have to be computed again.
+    connected_ids: set[int] = set()  # The forms whose amendments have to be recomputed.
     is_new = True
     for stored in tx.list_rows("stored_insider_forms", accession=filed.accession, content=content_hash):
         is_same_number = stored["accession"] == filed.accession
@@ -155,7 +155,7 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
         filed = replace(filed, filed_at=filed.filed_at or stored["filed_at"])
         connected_ids |= {row["id"] for row in _list_connected_forms(tx, stored["id"])} - {stored["id"]}
         tx.run("delete_insider_form", id=stored["id"])
-        # A form that was stored without its accession number is announced when the number becomes known.
+        # No event was sent for a form stored without its accession number, so it is sent when the number becomes known.
         is_new = is_unfiled(stored["accession"])
     _insert(tx, form, filed, encoded, now)
     for form_id in (derive_form_id(filed.accession), *sorted(connected_ids)):
@@ -169,7 +169,7 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
 
 
 def complete_undated_forms(tx: Transaction, now: datetime) -> int:
-    """Complete forms whose filing or filing date has become known. Return how many were completed.
+    """Complete forms whose accession number or filing date has become known. Return the number of completed forms.
 
     If a stop is requested, the remaining forms are left for the next run.
     """
@@ -190,7 +190,7 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
 
 
 def build_subject(form: OwnershipForm) -> Subject:
-    """Return the facts by which the filing of a form is found in the lists of filings of its issuer and owners."""
+    """Return the facts (issuer, owners, dates) by which a form's filing can be found in EDGAR's lists of filings."""
     ciks = [int(form.issuer_cik)]
     ciks += [int(owner.cik) for owner in form.owners]
     return Subject(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
@@ -221,7 +221,7 @@ def _decode_row(row: list[Any]) -> OwnershipRow:
 def derive_form_id(accession: str) -> int:
     """Return the id under which a form is stored: its accession number without dashes.
 
-    The id of an unknown filing is below zero, from the hash in its placeholder.
+    If the accession number is unknown, the id is negative and made from the document's hash.
     """
     if is_unfiled(accession):
         return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
@@ -242,7 +242,7 @@ def _is_replaced_by(stored: Row, filed: FilingMetadata, content_hash: bytes) -> 
 
 
 def _get_source(filed: FilingMetadata) -> int:
-    """Return FROM_SET for a line of a data set, which is an index of forms, or FROM_DOCUMENT."""
+    """Return FROM_SET for a form from a quarterly data set, or FROM_DOCUMENT for one from its own document."""
     return FROM_SET if filed.evidence == INDEX_EVIDENCE else FROM_DOCUMENT
 
 
@@ -250,7 +250,7 @@ def _get_source(filed: FilingMetadata) -> int:
 
 
 def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, encoded: bytes, now: datetime) -> None:
-    filed_day = filing_day_number(filed.filed_at)
+    filed_day = compute_filing_day_number(filed.filed_at)
     form_id = derive_form_id(filed.accession)
     issuer_cik = int(form.issuer_cik)
     as_of = filed.filed_at or ""
@@ -306,8 +306,8 @@ def _insert_form(
         period=form.period,
         original_date=form.original_date,
         filed_at=filed.filed_at,
-        filed_day=filing_day_number(filed.filed_at),
-        as_of=form_positions.latest_reported_day(form, filed.filed_at),
+        filed_day=compute_filing_day_number(filed.filed_at),
+        as_of=form_positions.get_latest_reported_day(form, filed.filed_at),
         is_late=lateness.is_late,
         business_days=lateness.business_days,
         roles=titles.combine_roles(owners),
@@ -323,7 +323,7 @@ def _insert_form(
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words by which a name is found: letters and digits in lower case, each word once."""
+    """Return the words of a name for the word index: letters and digits in lower case, each word once."""
     words = re.findall(r"[^\W_]+", text.casefold())
     return list(dict.fromkeys(words))[:MAX_WORDS]
 
@@ -358,13 +358,13 @@ def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, 
         primary_document=filed.primary_document if is_xml else None,
     )
     outside = replace(filed, primary_document=None)
-    # A filing from a data set is history and is not announced.
+    # A filing from a data set is old, so no event is sent for it.
     filing_store.upsert_document(tx, outside, inside, now, announces=_get_source(filed) == FROM_DOCUMENT)
 
 
 def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[_TransactionColumns]:
     form_id = derive_form_id(filed.accession)
-    filed_day = filing_day_number(filed.filed_at)
+    filed_day = compute_filing_day_number(filed.filed_at)
     roles = titles.combine_roles(titles.list_owners(form))
     checked = [rules.remove_impossible_values(row, filed.filed_at) for row in form.rows]
     traits = iter(rules.derive_traits(replace(form, rows=tuple(row for row, _ in checked))))
@@ -451,7 +451,7 @@ def _encode_figure_notes(row: OwnershipRow, reasons: Mapping[str, str]) -> str |
 
 
 def _hash_trade(form: OwnershipForm, row: OwnershipRow) -> int:
-    """Return a number that is equal for the same trade on two forms, for example of two owners."""
+    """Return a hash that is equal for the same trade on two forms, for example those of two owners."""
     identity = (
         form.issuer_cik,
         row.is_derivative,
@@ -485,7 +485,7 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
         for position in positions
     ]
     tx.insert_rows("insert_insider_positions", rows)
-    as_of = form_positions.latest_reported_day(form, filed.filed_at)
+    as_of = form_positions.get_latest_reported_day(form, filed.filed_at)
     classes = {(position.is_derivative, position.security_class) for position in positions}
     for is_derivative, security_class in sorted(classes):
         for owner in titles.list_owners(form):
@@ -520,7 +520,7 @@ def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: 
 
 
 def _recompute_amendments(tx: Transaction, form_id: int) -> None:
-    """Compute again which rows are restated among a form and the forms that amendments connect with it.
+    """Recompute the restated rows of a form and of all forms that amendments connect with it.
 
     The forms are replayed in the order of filing. Each amendment is compared with all rows that are valid at that
     point, of the original and of earlier amendments together. The rows that it matches are superseded, and its own rows

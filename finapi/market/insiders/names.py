@@ -1,8 +1,8 @@
 """Search of insiders and issuers by name.
 
 Every word of a name is stored in an index. A name matches a query if each word of the query is a word of the name or
-the beginning of one: "shade b" finds "Shade Ben". The longest word is looked up first, because it narrows
-most.
+the beginning of one: "shade b" finds "Shade Ben". The longest word is looked up first, because it is the most
+selective.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from finapi.market.insiders import insider_store
 from finapi.market.insiders.insider_store import INSIDERS, ISSUERS
 from finapi.store.db import Transaction
 
-# The number of names with one word that are read. A more common word finds names only together with a rarer one.
+# At most this many names are read for one word. A more common word only finds names together with a rarer one.
 MAX_NAMES_WITH_WORD = 2_000
 
 
@@ -77,8 +77,8 @@ def _parse_cik(query: str) -> int | None:
 
 
 def _find_by_words(tx: Transaction, kind: int, query: str, limit: int) -> tuple[list[int], bool]:
-    """Return the CIKs of one kind whose names match, and True if there are more."""
-    ciks: set[int] | None = None  # None until the first word was searched for.
+    """Return the CIKs of the insiders or of the issuers whose names match, and True if there are more."""
+    ciks: set[int] | None = None  # None until the first word has been looked up.
     is_truncated = False
     for word in sorted(insider_store.split_words(query), key=len, reverse=True):
         rows = tx.list_rows(
@@ -101,7 +101,7 @@ def get_insider(tx: Transaction, cik: int) -> InsiderWithCompanies:
     """Return an insider's name and number of companies. Raise ApiError NOT_FOUND for an unknown CIK."""
     row = tx.find_row("insider_with_company_count", cik=cik)
     if row is None:
-        raise ApiError("NOT_FOUND", "finapi knows no insider with this CIK.")
+        raise ApiError("NOT_FOUND", "finapi has no insider with this CIK.")
     return build_record(InsiderWithCompanies, row)
 
 

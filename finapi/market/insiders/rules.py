@@ -8,7 +8,7 @@ Every function here reads one form and nothing else, so the conclusions do not d
   ticked (since 2023) and no footnote says which rows it is about, or if the remarks of a form without a checkbox say
   so. Footnotes are free text. They are read sentence by sentence, and "no plan" or "the plan was terminated" do not
   count.
-- **Cashless exercise.** Options are exercised for a price, and no more shares than they brought are sold the same day.
+- **Cashless exercise.** Options are exercised for a price, and at most the acquired shares are sold on the same day.
 - **Doubtful values.** Negative amounts, dates before Section 16 or after the filing, and values of more than ten
   trillion dollars are errors of the filer. They are replaced by None, and the reason is stored with the row.
 - **Lateness.** A form 4 is due within two business days, a form 3 within ten days, a form 5 within 45 days of the end
@@ -64,17 +64,17 @@ CODE_DESCRIPTIONS = {
     "U": "Tender of shares in a change of control",
 }
 
-# Footnotes are text by anyone, so each pattern is searched for once per sentence and cannot backtrack far.
+# Footnotes are untrusted text, so each pattern is searched for once per sentence and cannot backtrack far.
 _SENTENCE_END = re.compile(r"[.;]")
 _HYPHEN = "[-\\s\u00ad\u2010-\u2015\u2212]"
 _PLAN = re.compile(rf"10b{_HYPHEN}?5{_HYPHEN}{{0,3}}1(?!\d)", re.IGNORECASE)
-# Words before the plan that say that there was none, or that it ended.
+# Words before "plan" that deny it or say that it ended.
 _PLAN_DENIED = re.compile(
     r"\b(?:not|neither|other than|outside|without|terminat\w+|cancel\w*|revok\w+|no\s+(?:\S+\s+){0,2}$)", re.IGNORECASE
 )
-# Words before the plan that say that the transaction was made under it.
+# Words before "plan" that say that the transaction was made under it.
 _PLAN_APPLIES = re.compile(r"\b(?:under|pursuant|accordance|by)\b", re.IGNORECASE)
-# Words after the plan that say that it ended. They do not matter if the transaction was made under the plan.
+# Words after "plan" that say that it ended. They are ignored if the transaction was made under the plan.
 _PLAN_ENDED = re.compile(r"\b(?:terminated|cancell?ed|revoked|expired|not\s+in\s+effect|no\s+longer)\b", re.IGNORECASE)
 _SELL_TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
 _PAYS = re.compile(r"\b(?:satisfy|cover|pay|fund|obligations?)\b", re.IGNORECASE)
@@ -83,8 +83,8 @@ _SALE = re.compile(r"\b(?:sold|sales?|sell)\b", re.IGNORECASE)
 _CASHLESS = re.compile(r"\bcashless\b", re.IGNORECASE)
 _EXERCISE = re.compile(r"\bexercis", re.IGNORECASE)
 
-# In dollars: more than any company is worth, so a larger value is an error of the filer. The bound also lets SQLite's
-# 64-bit integers hold the sum of many values.
+# In dollars. No company is worth more, so a larger value is the filer's error. The bound also lets SQLite's 64-bit
+# integers hold the sum of many values.
 MAX_VALUE = 10_000_000_000_000
 
 # Since the Sarbanes-Oxley Act a form 4 is due within two days. Before, it was due on the 10th of the next month.
@@ -95,7 +95,7 @@ _FORM_5_CODES = ("L", "W", "Z")
 FORM_4_DAYS = 2  # Business days after the transaction (Rule 16a-3(g)(1)).
 FORM_3_DAYS = 10  # Days after the event (Section 16(a)(2)(B)).
 FORM_5_DAYS = 45  # Days after the end of the fiscal year (Rule 16a-3(f)(1)).
-_LAST_DATE = "2199-12-31"  # The last date that is accepted if the filing date is unknown.
+_LAST_DATE = "2199-12-31"  # The latest date accepted if the filing date is unknown.
 _FIRST_DATE = date(1934, 6, 6)  # Section 16 took effect; an earlier date is an error of the filer.
 
 FootnoteMeaning = Literal["plan", "to cover", "cashless"]
@@ -121,7 +121,7 @@ class Lateness(NamedTuple):
 
 
 class _PlanStatement(NamedTuple):
-    """Whether a transaction is under a 10b5-1 plan, and the part of the form that says so."""
+    """The answer to whether a transaction is under a 10b5-1 plan, and the part of the form that states it."""
 
     is_under_plan: bool
     source: str
@@ -187,10 +187,11 @@ def compute_value(row: OwnershipRow) -> int | None:
     return whole_dollars if abs(whole_dollars) <= MAX_VALUE else None
 
 
-def usable_date(text: str | None, last: str | None = None) -> str | None:
-    """Return a transaction date, or None for a missing or impossible one.
+def find_usable_date(text: str | None, last: str | None = None) -> str | None:
+    """Return a transaction date, or None if it is missing or impossible.
 
-    A date is impossible before Section 16 existed (year 15 instead of 2015) and after ``last``, the day of the filing.
+    A date is impossible if it is before Section 16 took effect (year 15 instead of 2015), or after ``last``, the filing
+    date.
     """
     if text is None or date.fromisoformat(text) < _FIRST_DATE or text > (last or _LAST_DATE):
         return None
@@ -200,25 +201,25 @@ def usable_date(text: str | None, last: str | None = None) -> str | None:
 def remove_impossible_values(row: OwnershipRow, filed_at: str | None) -> tuple[OwnershipRow, dict[str, str]]:
     """Return a row with None in place of impossible values, and the reason for each by the name of its field.
 
-    Impossible are negative amounts (``negative``) and a date after the filing or before Section 16 (``out_of_range``).
+    The reason is ``negative`` for an amount below zero, and ``out_of_range`` for a date after the filing or before
+    Section 16 took effect.
     """
     reasons: dict[str, str] = {}
     for field in ("shares", "price", "following_shares"):
         amount = getattr(row, field)
         if amount is not None and amount.startswith("-"):
             reasons[field] = "negative"
-    if row.date is not None and usable_date(row.date, filed_at) is None:
+    if row.date is not None and find_usable_date(row.date, filed_at) is None:
         reasons["date"] = "out_of_range"
     nulls: dict[str, Any] = dict.fromkeys(reasons)
     return row._replace(**nulls), reasons
 
 
 def compute_lateness(form: OwnershipForm, filed_at: str | None) -> Lateness:
-    """Return whether a form was filed late, and the business days from the event to the filing.
-
-    Both are None for an amendment, which has no due date, and if a date is missing.
+    """Return if a form was filed late, and the business days from the event to the filing. Both are None if a date is
+    missing, and for an amendment, which has no due date.
     """
-    if filed_at is None or form.form.endswith("/A") or usable_date(form.period) is None:
+    if filed_at is None or form.form.endswith("/A") or find_usable_date(form.period) is None:
         return Lateness(None, None)
     filed = date.fromisoformat(filed_at)
     event = date.fromisoformat(form.period)
@@ -227,10 +228,10 @@ def compute_lateness(form: OwnershipForm, filed_at: str | None) -> Lateness:
         event = _find_first_due_event(form, event)
     days = business_days.count_between(event, filed)
     if form_number == "3":
-        due = business_days.first_on_or_after(event + timedelta(FORM_3_DAYS))
+        due = business_days.get_first_on_or_after(event + timedelta(FORM_3_DAYS))
         return Lateness(filed > due, days)
     if form_number == "5":
-        due = business_days.first_on_or_after(event + timedelta(FORM_5_DAYS))
+        due = business_days.get_first_on_or_after(event + timedelta(FORM_5_DAYS))
         return Lateness(filed > due, days)
     if event < _FIRST_TWO_DAY_DUTY:
         return Lateness(None, days)
@@ -238,10 +239,10 @@ def compute_lateness(form: OwnershipForm, filed_at: str | None) -> Lateness:
 
 
 def _find_first_due_event(form: OwnershipForm, period: date) -> date:
-    """Return the day of the earliest transaction that had to be reported within two days, or else the period."""
+    """Return the date of the earliest transaction that was due within two business days, or else the form's period."""
     due_days = []
     for row in form.rows:
-        day_text = usable_date(row.deemed_date or row.date)
+        day_text = find_usable_date(row.deemed_date or row.date)
         is_reported_early = row.timeliness == "E"
         if not row.is_transaction or day_text is None or is_reported_early:
             continue
@@ -287,8 +288,8 @@ def _find_plans(form: OwnershipForm, meanings: Sequence[set[FootnoteMeaning]]) -
         default = _PlanStatement(is_under_plan=True, source="remarks")
     else:
         default = _PlanStatement(is_under_plan=False, source="not_stated")
-    # The box is about plans under the rule as amended in 2023. A footnote may state an older plan although the box is
-    # not ticked.
+    # The checkbox only covers plans under the rule as amended in 2023. A footnote may state an older plan even if the
+    # box is not ticked.
     under_plan = _PlanStatement(is_under_plan=True, source="footnote")
     return [under_plan if "plan" in row_meanings else default for row_meanings in meanings]
 
@@ -296,8 +297,8 @@ def _find_plans(form: OwnershipForm, meanings: Sequence[set[FootnoteMeaning]]) -
 def _find_cashless_exercises(rows: Sequence[OwnershipRow]) -> list[bool]:
     """Return True for each row that is part of a cashless exercise.
 
-    It consists of exercises for a price and of sales of the same security on the same day, of no more shares than the
-    exercises brought.
+    It consists of option exercises for a price and of sales of the same security on the same day, of no more shares
+    than were acquired.
     """
     keys = [(row.date, (row.title or "").casefold()) for row in rows]
     paid_exercises = [row.code in EXERCISE_CODES and Decimal(row.price or 0) > 0 for row in rows]

@@ -1,4 +1,4 @@
-"""Officers' titles in a standard spelling, the roles of owners, and the distinction of persons and entities.
+"""Officers' titles in a standard spelling, the roles of owners, and the distinction between persons and entities.
 
 Filers write the same title in many ways: "CEO", "Chief Exec. Officer", "President & CEO". :func:`parse_title` tries a
 list of patterns in order and returns the title of the first that matches, with a rank from 1 (chief executive) to 9. So
@@ -59,8 +59,8 @@ _CHIEFS = {
     "business": ("Chief Business Officer", "commercial", 4),
 }
 
-# The first pattern that matches decides. The president of a division is not the company's president. An abbreviation of
-# two offices, such as CIO, is shown as either of them, because a form does not say which is meant.
+# The first pattern that matches decides. The president of a division is not the company's president. An ambiguous
+# abbreviation, such as CIO, gets a title that names both offices.
 _TITLES: tuple[tuple[re.Pattern[str], Title], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), title)
     for pattern, title in (
@@ -103,7 +103,8 @@ _TITLES: tuple[tuple[re.Pattern[str], Title], ...] = tuple(
         (r"\bchair\w*", Title("Chair", "board", 2, False, None)),
     )
 )
-# The field of the title holds 30 characters. For a longer one, filers write "See Remarks" and put it in the remarks.
+# The title field holds 30 characters. For a longer title, filers write "See Remarks" and state the title in the
+# remarks.
 _SEE_REMARKS = re.compile(r"\W*see\s+(?:the\s+)?remarks?\b.{0,40}", re.IGNORECASE)
 # The beginning of such remarks, for example "Officer's title: " or "Title of Ann Lamp: ".
 _TITLE_PREFIX = re.compile(r"^\W*(?:(?:officer'?s?\s+)?titles?)?\s*(?:of\s+[^:]{1,60})?[:\-\s]*", re.IGNORECASE)
@@ -135,7 +136,7 @@ def list_owners(form: OwnershipForm) -> list[Owner]:
 
     If the title of a single owner is "See Remarks", it is replaced by the first title in the remarks.
     """
-    # Reversed twice: the first of several entries with one CIK is returned, in its place.
+    # Reversed twice, so that the first of several entries with the same CIK is kept, in its original position.
     first_by_cik = {owner.cik: owner for owner in reversed(form.owners)}
     owners = list(first_by_cik.values())[::-1]
     if len(owners) > 1 or not _SEE_REMARKS.fullmatch(owners[0].officer_title or ""):

@@ -26,7 +26,7 @@ from finapi.store.db import Row, Transaction
 
 _FOUR_DECIMALS = Decimal("0.0001")
 _OVERVIEW_ROWS = 10  # Rows of each list of the overview.
-_OVERVIEW_INSIDERS = 3  # Insiders that make a cluster in the overview.
+_OVERVIEW_INSIDERS = 3  # Minimum number of insiders for a cluster in the overview.
 
 
 class _ScoreMark(TypedDict):
@@ -35,7 +35,7 @@ class _ScoreMark(TypedDict):
 
 
 class TradeSums(TypedDict):
-    """The sums of one company."""
+    """The totals of one company's trades."""
 
     total_transactions: int
     total_buys: int
@@ -98,8 +98,8 @@ def compute_issuer_sums(tx: Transaction, issuer: int, filters: TradeFilters) -> 
 class SummedIssuer(NamedTuple):
     """A company with trades.
 
-    A screen reads thousands of companies and shows a few. So the figures that it compares are computed from the row,
-    and the complete record only for the companies that are shown.
+    A screen reads thousands of companies and returns a few. Only the figures that it compares are computed for each of
+    them; the complete record is built for the companies that are returned.
     """
 
     cik: int
@@ -108,16 +108,16 @@ class SummedIssuer(NamedTuple):
     @property
     def sentiment(self) -> Decimal | None:
         """The sentiment score, from -1 (only sales) to 1 (only purchases)."""
-        return _score(self.row["total_buys"], self.row["total_sells"])
+        return _compute_score(self.row["total_buys"], self.row["total_sells"])
 
     @property
     def net_value(self) -> int:
-        """The value of purchases less that of sales, in dollars."""
+        """The dollars of purchases minus the dollars of sales."""
         net_value: int = self.row["total_buy_value"] - self.row["total_sell_value"]
         return net_value
 
     def build_sums(self) -> TradeSums:
-        """Return all sums of the company."""
+        """Return the complete totals of the company."""
         return _build_sums(dict(self.row))
 
 
@@ -130,14 +130,15 @@ def list_issuer_sums(tx: Transaction, filters: TradeFilters) -> list[SummedIssue
 def _build_parameters(filters: TradeFilters, issuer: int | None = None) -> dict[str, Any]:
     """Return the parameters of a query of sums.
 
-    ``by_date`` chooses the index: that of transaction dates if these, and no filing days, limit the transactions.
+    ``by_date`` selects the index on transaction dates. It is set if only transaction dates, and not filing days, limit
+    the transactions.
     """
     by_date = filters.date_from is not None and (filters.date_to is not None or filters.since == 0)
     return {**filters._asdict(), "issuer": issuer, "by_date": by_date}
 
 
 class _ScorePair(NamedTuple):
-    """Two figures that are compared in a score, and the reason why it is null if both are 0."""
+    """The two figures that a score compares, and the reason code if the score is null because both are 0."""
 
     buys: int
     sells: int
@@ -156,7 +157,7 @@ def _build_sums(row: dict[str, Any]) -> TradeSums:
     scores = {"buy_sell_ratio": _divide(row["total_buys"], row["total_sells"])}
     reasons = {"buy_sell_ratio": "no_sales"}
     for name, pair in pairs.items():
-        scores[name] = _score(pair.buys, pair.sells)
+        scores[name] = _compute_score(pair.buys, pair.sells)
         reasons[name] = pair.reason
     marks: dict[str, _ScoreMark] = {}
     for name, reason in reasons.items():
@@ -172,7 +173,7 @@ def _build_sums(row: dict[str, Any]) -> TradeSums:
     )
 
 
-def _score(buys: int, sells: int) -> Decimal | None:
+def _compute_score(buys: int, sells: int) -> Decimal | None:
     """Return a score from -1 (only sales) to 1 (only purchases), or None if there are neither."""
     return _divide(buys - sells, buys + sells)
 
@@ -201,7 +202,7 @@ def list_group_sums(tx: Transaction, filters: TradeFilters, *, by_industry: bool
     """Return sums by industry or sector.
 
     Transactions of every kind are counted here. Buys and sells are the trades in the market among them. Companies
-    without a SIC code are summed in the group None.
+    without a SIC code form the group None.
     """
     get_group_name = sectors.find_industry_name if by_industry else sectors.find_sector_name
     groups = []
@@ -261,7 +262,7 @@ def _build_cluster(row: Row, cluster_trades: Sequence[Row], issuer: IssuerInSect
         insiders=list(insider_names),
         cluster_type="buy" if row["direction"] == trades.BUY else "sell",
         price_avg=_compute_average_price(cluster_trades),
-        last_filed=_filing_date(row["last_day"]),
+        last_filed=_get_filing_date(row["last_day"]),
     )
 
 
@@ -270,7 +271,7 @@ def _sum_shares(cluster_trades: Sequence[Row]) -> Decimal:
 
 
 def _compute_average_price(cluster_trades: Sequence[Row]) -> Decimal | None:
-    """Return the average price of the trades with shares and a price, weighted by shares; None without any."""
+    """Return the share-weighted average price of the trades that state both, or None if there are none."""
     priced = [trade for trade in cluster_trades if trade["exact"] is not None and trade["shares"] is not None]
     priced_shares = _sum_shares(priced)
     if not priced_shares:
@@ -280,7 +281,7 @@ def _compute_average_price(cluster_trades: Sequence[Row]) -> Decimal | None:
 
 
 def get_issuers(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSector]:
-    """Return the names and sectors of companies by CIK."""
+    """Return the names and sectors of companies, by CIK."""
     issuers = {}
     for row in tx.list_rows("issuers_with_sic", ciks=json.dumps(sorted(set(ciks)))):
         sector, industry = sectors.for_sic(row["sic"])
@@ -355,7 +356,7 @@ def build_overview(tx: Transaction, since: int, period_days: int | None) -> Mark
     }
     top_issuers = tx.list_rows("top_issuers", since=since, limit=_OVERVIEW_ROWS)
     top_insiders = tx.list_rows("top_insiders", since=since, limit=_OVERVIEW_ROWS)
-    trend = [build_record(_TradeDay, row, date=_filing_date(row["filed_day"])) for row in days_with_trades]
+    trend = [build_record(_TradeDay, row, date=_get_filing_date(row["filed_day"])) for row in days_with_trades]
     return {
         "period_days": period_days,
         "volume": volume,
@@ -397,6 +398,6 @@ def _list_recent_clusters(tx: Transaction, since: int) -> list[_RecentCluster]:
     ]
 
 
-def _filing_date(day_number: int) -> str | None:
+def _get_filing_date(day_number: int) -> str | None:
     """Return the date of a filing day, or None for an unknown day."""
     return days.iso(day_number) if day_number else None

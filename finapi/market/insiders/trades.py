@@ -34,7 +34,7 @@ _MAX_SORT_KEY = 2**62  # Larger than every part of a sort key, so that every row
 _MAX_CURSOR_PART = 2**63 - 1  # SQLite's largest integer.
 LAST_DAY = 10**9  # A filing day after all others, as a day number.
 
-# Up to this number, transactions are sorted rather than searched for in the order of the list.
+# If a filter selects at most this many transactions, they are read and sorted; see the module's docstring.
 MAX_SORTED_TRADES = 20_000
 
 _COMMON_STOCK = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)$|^(?:stock|shares?)$")
@@ -82,8 +82,8 @@ class TradeFilters(NamedTuple):
     max_shares: float | None = None
     min_percent: float | None = None  # Of the shares owned before the transaction.
     max_percent: float | None = None
-    earnings_within: int | None = None  # Days until the company filed an item 2.02 (results).
-    with_roles: int = 0  # Bits of roles that the owners must have, and must not have.
+    earnings_within: int | None = None  # Maximum days until the company filed an item 2.02 (results).
+    with_roles: int = 0  # Bits of the roles that an owner must have (with_) or must not have (without_).
     without_roles: int = 0
     no_plan: bool = False
     no_cashless: bool = False
@@ -107,7 +107,7 @@ def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True)
     """Return the newest transactions by filing day."""
     index = find_narrowest(filters, "industry", "sector", "type", "codes")
     if index == "codes" and len(filters.codes or "") != 1:
-        index = "all"  # The index of codes is read for a single code.
+        index = "all"  # The index on transaction codes serves only a single code.
     query = _find_sorting_query(tx, filters, "date", "value") or f"trades_of_{index}"
     count_query = _find_count_query(filters, query, index)
     return _read_page(tx, query, filters, count_query=count_query, counted=counted, direction=None)
@@ -115,7 +115,7 @@ def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True)
 
 def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
     """Return the newest transactions in a company's securities."""
-    # Without the trades that other forms repeat, counting would cost as much as reading all pages.
+    # With ``dedup``, counting would cost as much as reading all pages.
     count_query = None if filters.dedup else "count_trades_of_issuer"
     return _read_page(tx, "trades_of_issuer", filters, count_query=count_query, issuer=issuer)
 
@@ -140,7 +140,7 @@ def list_by_parties(tx: Transaction, insiders: Sequence[int], issuers: Sequence[
 
 
 def _find_sorting_query(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
-    """Return the query that sorts the transactions in one of these indexes, or None if each finds too many."""
+    """Return the query that reads one of these indexes and sorts the matches, or None if each has too many."""
     is_filtered = {
         "date": (filters.date_from or filters.date_to) is not None,
         "filing_day": filters.since > 0 or filters.until < LAST_DAY,
@@ -158,7 +158,7 @@ def _find_sorting_query(tx: Transaction, filters: TradeFilters, *indexes: str) -
     return f"few_trades_by_{best}" if counts[best] < MAX_SORTED_TRADES else None
 
 
-# The filters that the count query of each index understands.
+# The filters that the count query of each index supports.
 _COUNTED_FILTERS: dict[str, set[str]] = {
     "all": set(),
     "type": {"type"},
@@ -182,22 +182,21 @@ def _find_count_query(filters: TradeFilters, query: str, index: str) -> str | No
 
 
 def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
-    """Return how many transactions the windows leave out because a date is missing.
-
-    Without an issuer those of all companies are counted; with ``directed`` only purchases and sales in the market.
+    """Return the number of transactions left out of the windows because a date is missing. Without an issuer, all
+    companies are counted. With ``directed``, only purchases and sales in the market are.
     """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 
 
 def count_undated_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
-    """Return how many transactions of an insider the windows leave out because a date is missing."""
+    """Return the number of an insider's transactions left out of the windows because a date is missing."""
     return int(tx.find_value("undated_trades_of_insider", filters._asdict(), insider=insider))
 
 
 def count_undated_by_parties(
     tx: Transaction, insiders: Sequence[int], issuers: Sequence[int], filters: TradeFilters
 ) -> int:
-    """Return how many transactions windows leave out of :func:`list_by_parties` because a date is missing."""
+    """Return the number of transactions left out of :func:`list_by_parties` because a date is missing."""
     parameters = _encode_parties(insiders, issuers)
     return int(tx.find_value("undated_trades_of_any", filters._asdict(), **parameters))
 
@@ -243,7 +242,7 @@ def read_id_page(tx: Transaction, query: str, parameters: Mapping[str, Any], cou
 
 
 def find_narrowest(filters: NamedTuple, *names: str) -> str:
-    """Return the first of these filters that is set, whose index a list is read from, or "all" if none is set."""
+    """Return the name of the first filter that is set, which is also that of its index, or "all" if none is set."""
     return next((name for name in names if getattr(filters, name) is not None), "all")
 
 
@@ -384,9 +383,8 @@ def find_next_earnings(tx: Transaction, trades: Iterable[tuple[str, str]]) -> di
 
 
 def sum_amounts(tx: Transaction, form_ids: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
-    """Return the shares owned after each form over all vehicles, by the id of the form and the class.
-
-    The sum is None if an amount is missing.
+    """Return the shares owned after each form, summed over all vehicles, by (form id, class). The sum is None if an
+    amount is missing.
     """
     sums: dict[tuple[int, str], Decimal | None] = {}
     for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(form_ids))):
@@ -452,7 +450,7 @@ def _build_insider_members(owners: list[FormOwner], insider: int | None, *, coll
     }
 
 
-# The figures of a transaction, and the names under which their footnotes are stored.
+# The name under which the footnotes of each figure of a transaction are stored.
 _NOTE_NAMES = {
     "shares": "shares",
     "price_per_share": "price",
@@ -486,9 +484,8 @@ def _find_first(marks: Mapping[str, FigureMark], *figures: str) -> str | None:
 
 
 def build_absent_mark(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
-    """Return the mark of a figure that is null.
-
-    The reason is by default ``only_in_footnote`` if there are footnotes and ``not_reported`` if not.
+    """Return the mark of a figure that is null. The default reason is ``only_in_footnote`` if there are footnotes, else
+    ``not_reported``.
     """
     footnote_ids = list(footnotes)
     if reason is None:

@@ -4,7 +4,7 @@ Each holder counts with its current figure (``reported_figures``). Holders who f
 shares. All holders who are connected by joint filings are therefore merged, and only the largest of them counts: if A
 files with B, and B with C, the largest of the three stands for all.
 
-The percentages by 13F and by insiders' forms are sums of their own, over the figures of these forms only.
+The percentages for 13F and for insiders' forms are separate sums, over the figures of these forms only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_LISTED_HOLDERS = 25
 
 
 class CountedHolder(TypedDict):
-    """A holder, or several who file together, with the one figure that counts."""
+    """A holder, or a group of joint filers, with the figure that is counted for it."""
 
     holderUuid: str
     percent: Decimal
@@ -37,7 +37,7 @@ class CountedHolder(TypedDict):
 
 
 class ConcentrationCoverage(TypedDict):
-    """The holders that the figures are computed from, and those that are left out."""
+    """The number of holders that are counted, and of those that are left out."""
 
     holders: Annotated[int, "Counted holders; those who file together count once."]
     withoutPercent: Annotated[int, "Holders who are left out because no percentage is known."]
@@ -69,7 +69,7 @@ class OwnershipConcentration(TypedDict):
 
 
 class _Stake(NamedTuple):
-    """A figure that counts, as a percentage."""
+    """A counted figure, as a percentage."""
 
     percent: Decimal
     figure: HolderFigure
@@ -116,9 +116,9 @@ def _select_source(figures_by_holder: Mapping[str, Sequence[HolderFigure]], sour
 def _list_stakes(
     figures_by_holder: Iterable[Sequence[HolderFigure]], joint_holders: Mapping[str, str], calculator: PercentCalculator
 ) -> tuple[list[_Stake], Counter[str]]:
-    """Return the stakes of the holders, the largest first, and the number of holders without a percentage by reason.
+    """Return the stakes, the largest first, and the number of holders without a percentage, by reason.
 
-    Of holders who file together, only the largest is returned.
+    Only the largest stake of a group of joint filers is returned.
     """
     largest: dict[str, _Stake] = {}
     reasons: Counter[str] = Counter()
@@ -142,7 +142,7 @@ def _list_stakes(
 
 
 def _find_joint_holders(tx: Transaction, issuer: int) -> dict[str, str]:
-    """Return for each holder who files together with others one of them, the same for all who are connected."""
+    """Return a representative for each joint filer, which is the same for all connected filers."""
     parents: dict[str, str] = {}  # A forest: holders with the same root are connected.
 
     def find_root(holder: str) -> str:
@@ -158,7 +158,7 @@ def _find_joint_holders(tx: Transaction, issuer: int) -> dict[str, str]:
 
 
 def _find_commonest(reasons: Counter[str]) -> str | None:
-    """Return the reason with the highest count, of several the last in the alphabet; None if there is none."""
+    """Return the most frequent reason (on a tie the last in the alphabet), or None if there is none."""
     return max(reasons, key=lambda reason: (reasons[reason], reason), default=None)
 
 

@@ -1,6 +1,6 @@
 """The action that a filing about holdings reports, in one word: "buy", "increased", "exit" and so on.
 
-It is found by the filing's own figures and those of the previous filing. For Forms 3, 4 and 5 it depends on the
+It follows from the filing's own figures and those of the previous filing. For Forms 3, 4 and 5 it depends on the
 transactions, for a 13D or 13G on the change of a person's percentage, for a 13F on the kind of report.
 """
 
@@ -50,7 +50,7 @@ def find_actions(tx: Transaction, filings: Sequence[FilingKey]) -> dict[FilingKe
         if source == "form_144":
             actions[key] = "proposed_sale"
         elif source == "form_4":
-            actions[key] = "holding"  # Unless the form has transactions.
+            actions[key] = "holding"  # Replaced below if the form has transactions.
         else:
             actions[key] = None
     for row in tx.list_rows("transaction_flags_of_forms", ids=_list_ids(filings, "form_4")):
@@ -68,7 +68,7 @@ def _list_ids(filings: Sequence[FilingKey], source: str) -> str:
 
 
 def _find_trade_action(row: Row) -> str:
-    """Return the action of a form with transactions. Those in the market count before others."""
+    """Return the action of a form with transactions. Trades in the market take precedence over other transactions."""
     if row["bought"] and row["sold"]:
         return "buy_and_sell"
     if row["bought"]:
@@ -87,7 +87,7 @@ def _find_report_action(row: Row) -> str:
 
 
 def _find_stake_action(row: Row) -> str | None:
-    """Return the action of a person's stake, by its percentage of the class, which no split changes."""
+    """Return the action of a person's stake, by its percentage of the class, which splits do not change."""
     if row["is_exit"]:
         return "exit"
     if row["prior_percent"] is None and not row["is_amendment"] and not row["has_prior"]:

@@ -1,4 +1,4 @@
-"""Windows of filing days that lists are limited to, as day numbers (days since 1970-01-01)."""
+"""Windows of filing days to which lists are limited, as day numbers (days since 1970-01-01)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from finapi.core import days
 
-# Filings whose day is not known are stored with this day. No window contains it, because a window starts at FIRST_DAY
-# or later; without a window, they are listed.
+# The day stored for filings with an unknown filing day. No window contains it, because windows start at FIRST_DAY or
+# later. Lists without a window include such filings.
 UNKNOWN_DAY = 0
 FIRST_DAY = 1
 LAST_DAY = 10**9

@@ -1,7 +1,7 @@
-"""The UUID of a holder, the same for all forms: made from its CIK or, if no CIK is known, from its name.
+"""The UUID of a holder, derived from its CIK or, if no CIK is known, from its name. It is the same for all forms.
 
-The UUIDs are of version 8 (RFC 9562), so they can be computed and are the same in every database. A CIK is the last
-digits of its UUID. Queries build the UUID of a CIK with the same prefix.
+The UUIDs are of version 8 (RFC 9562), so they can be computed and are the same in every database. The last digits of a
+UUID are the CIK. Queries build UUIDs from CIKs with the same prefix.
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ def _replace_bits(number: int, mask: int, bits: int) -> int:
 
 
 def fold_name(name: str) -> str:
-    """Return a name in the form in which names are compared: its words in lower case."""
+    """Return a name as its words in lower case, for comparison with other names."""
     return " ".join(re.findall(r"[^\W_]+", name.casefold()))

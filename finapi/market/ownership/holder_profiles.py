@@ -2,7 +2,7 @@
 
 A holder is a 13F manager, an owner of more than five per cent, an insider, or several of these. It is identified by one
 UUID (``holder_ids``), made from its CIK, or from its name if a schedule states no CIK. Two CIKs are never merged into
-one holder, even if their names are equal. Figures stay with the form that states them.
+one holder, even if their names are equal. Figures are always reported together with the form that states them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from finapi.store.db import Row, Transaction
 KINDS = ("institutional", "insider", "beneficial_owner")
 Kind = Annotated[str, OneOf(KINDS)]
 
-# Names with a word, in each of the tables of names. If a table has more, the search is incomplete.
+# At most this many names with a word are read from each table of names. If a table has more, the search is incomplete.
 _MAX_NAMES_PER_WORD = 2_000
 _MAX_SEARCH_WORDS = 10
 
@@ -116,7 +116,7 @@ class Form144Filing(_FilingAboutIssuer):
 
 
 class HolderSummary(TypedDict):
-    """The number of a holder's filings, on any page."""
+    """The number of a holder's filings on all pages."""
 
     total_filings: int
     form_4_count: int
@@ -145,7 +145,7 @@ class HolderPage(NamedTuple):
 
     holders: list[ListedHolder]
     total: int
-    is_incomplete: bool  # A word of the query occurs in more names than are read.
+    is_incomplete: bool  # True if a word of the query occurs in too many names to read.
 
 
 def search(
@@ -153,7 +153,7 @@ def search(
 ) -> HolderPage:
     """Return a page of the holders that match all filters, those with the most filings first.
 
-    ``query`` is the beginnings of words of the name, or a CIK.
+    ``query`` is a CIK, or words of the name, each of which may be cut short.
     """
     ids: set[str] | None = None
     is_incomplete = False
@@ -172,7 +172,7 @@ def search(
 
 
 def _find_ids(tx: Transaction, query: str) -> tuple[set[str], bool]:
-    """Return the UUIDs of the holders that a query means, and whether the search is incomplete."""
+    """Return the UUIDs of the holders that match a query, and True if the search is incomplete."""
     text = query.strip()
     if text.isascii() and text.isdigit() and len(text) <= 10:
         return {holder_ids.for_cik(int(text))}, False
@@ -189,7 +189,7 @@ def _find_ids(tx: Transaction, query: str) -> tuple[set[str], bool]:
 
 
 def build_listed_holder(row: Row) -> ListedHolder:
-    """Return a holder as lists contain it."""
+    """Return the record of a holder in lists."""
     return build_record(
         ListedHolder,
         row,
@@ -222,7 +222,7 @@ def get_holder(tx: Transaction, key: str) -> Row:
     holder_id = holder_ids.for_cik(int(key)) if key.isdigit() else key.lower()
     rows = list_holders(tx, [holder_id])
     if not rows:
-        raise ApiError("NOT_FOUND", f"finapi knows no holder {holder_id}; /ownership/holders lists them.")
+        raise ApiError("NOT_FOUND", f"finapi has no holder {holder_id}; /ownership/holders lists them.")
     return rows[0]
 
 

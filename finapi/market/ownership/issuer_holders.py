@@ -73,7 +73,7 @@ def list_holders(
 ) -> tuple[list[IssuerHolder], int, str | None]:
     """Return a page of the holders with shares of an issuer, those with the most first.
 
-    Return also the number of all holders and the latest day of a current figure, or None.
+    Also return the total number of holders, and the latest day of a current figure or None.
     """
     figures_by_holder = reported_figures.load_figures_of_issuer(tx, issuer)
     current_figures = [reported_figures.choose_current(figures) for figures in figures_by_holder.values()]
@@ -129,7 +129,7 @@ class _Percentage(NamedTuple):
 
 
 def _find_percentage(current: CurrentFigure, calculator: PercentCalculator) -> _Percentage:
-    """Return the percentage that the form states, or else the computed one."""
+    """Return the percentage that the form states, or else one computed from the shares outstanding."""
     if current.figure.percent is not None and current.gap != "several_classes":
         return _Percentage(current.figure.percent, "reported", None)
     percent, gap = calculator.compute(current.figure, current.shares)
@@ -153,13 +153,12 @@ def _get_key_within_day(figure: HolderFigure) -> tuple[int, str, str]:
 
 
 def get_position(tx: Transaction, holder: Row, issuer: Company, until: str) -> HolderPosition:
-    """Return the position of a holder by figures of days until ``until``.
-
-    Raise ApiError (NOT_FOUND) if no form reports on it.
+    """Return the position of a holder from the figures up to ``until``. Raise ApiError (NOT_FOUND) if no form reports
+    one.
     """
     figures = reported_figures.load_figures_of_holder(tx, holder, issuer.cik, until)
     if not figures:
-        raise ApiError("NOT_FOUND", f"finapi holds no form that tells what {holder['name']} had of {issuer.name} then.")
+        raise ApiError("NOT_FOUND", f"finapi has no form on {holder['name']}'s shares of {issuer.name} by then.")
     current = reported_figures.choose_current(figures)
     calculator = PercentCalculator(tx, issuer.cik, issuer.ticker, None if until == LAST_DATE else until)
     percentage = _find_percentage(current, calculator)
@@ -189,7 +188,7 @@ def get_position(tx: Transaction, holder: Row, issuer: Company, until: str) -> H
 
 
 def _find_first_day(tx: Transaction, issuer: int, holder: Row) -> str | None:
-    """Return the first known day that a form reports on, or None."""
+    """Return the earliest known day on which a form reports the position, or None."""
     dated = EventFilters(first=FIRST_DATE, limit=1)
     _, count = position_events.list_events(tx, issuer, holder, dated)
     if not count:

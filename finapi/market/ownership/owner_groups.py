@@ -1,14 +1,14 @@
 """Groups of owners: persons who file a schedule together and state that they are members of a group.
 
-Forms neither name a group nor number it, so a group is followed through its filings about a company. The *line* of a
-group leads from its latest filing back through the previous filings of each filing's lead. It begins with the first
-filing and has the id of this filing, so the id does not change when a later filing arrives. If several filings follow
-one filing, only one continues its line: an amendment of the same kind before any other, then the earliest. The others
-begin lines of their own.
+Forms do not identify a group by a name or number, so a group is traced through its filings about a company. The *line*
+of a group starts at its latest filing and goes back, from each filing to the previous filing of its lead (the person
+who reports the most shares). A line is identified by its first filing, so the id of a group does not change when a
+later filing arrives. If several filings follow one filing, only one continues its line: an amendment of the same kind
+before any other, then the earliest. The others begin lines of their own.
 
 The members of a group mostly report the same shares, because each is deemed to own the shares of all. The figures of a
-group are therefore those of the member who reports the most. If each member reports only its own shares, the group owns
-more.
+group are therefore those of the member who reports the most. If each member reports only its own shares, this
+understates the group's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class GroupMember(TypedDict):
 
 
 class OwnerGroup(TypedDict):
-    """A group, through all its filings about a company, with the figures of its latest filing."""
+    """A group of owners of a company, with the figures of its latest filing."""
 
     id: int
     groupName: Annotated[str, "Name of the member who reports the most: forms name no group."]

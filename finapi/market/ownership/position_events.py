@@ -1,4 +1,4 @@
-"""The events of a position: everything that forms reported on it, by the day that they report on.
+"""The events of a position: every report about it on any form, by the day to which the report refers.
 
 An event is one form's report: the end of a quarter (13F), the event of a 13D or 13G, the last transaction of a Form 4,
 or the first proposed sale of a Form 144. A notice of a sale is an event of its own, and the trade that may follow is
@@ -19,7 +19,7 @@ from finapi.market.ownership.reported_figures import LAST_DATE, SOURCE_RANKS, Ga
 from finapi.store.db import Row, Transaction
 
 FIRST_DATE = "0001-01-01"
-UNKNOWN_DATE = ""  # The day of events whose day is not known: it is before FIRST_DATE.
+UNKNOWN_DATE = ""  # Stands for an unknown day, and sorts before FIRST_DATE.
 
 
 class PositionEvent(TypedDict):
@@ -68,7 +68,7 @@ class EventFilters(NamedTuple):
 def list_events(
     tx: Transaction, issuer: int, holder: Row | None, filters: EventFilters
 ) -> tuple[list[HolderFigure], int]:
-    """Return a page of the events of a holder, or of all holders of an issuer, and the number of all.
+    """Return a page of the events of one holder or of all holders of an issuer, and the total number of events.
 
     For all holders, 13F positions that did not change are not events.
     """
@@ -78,7 +78,7 @@ def list_events(
         "cik": None if holder is None else holder["cik"],
         "first": filters.first,
         "last": filters.last,
-        # Every source may fill the page, so as many rows are read from each.
+        # The page may consist of rows of a single source, so as many rows are read from each source.
         "max_rows": filters.offset + filters.limit,
     }
     events: list[HolderFigure] = []
@@ -101,9 +101,8 @@ def list_events(
 
 
 def _list_fund_rows(tx: Transaction, parameters: Mapping[str, Any]) -> tuple[list[Row], int]:
-    """Return changed 13F positions, enough for the page, and the number of all.
-
-    Positions are read quarter by quarter, the latest first.
+    """Return enough changed 13F positions for the page, and their total number. They are read quarter by quarter, the
+    latest first.
     """
     counts = tx.list_rows("fund_event_counts", parameters)
     rows: list[Row] = []
@@ -120,8 +119,8 @@ def _list_fund_rows(tx: Transaction, parameters: Mapping[str, Any]) -> tuple[lis
 def _sort_events(events: list[HolderFigure]) -> list[HolderFigure]:
     """Return the events, the latest day first.
 
-    The order within a day is that of the queries, which cut off what is after the page: by source, 13F positions by
-    value and manager, other events by filing. The sorts are stable, so the last one matters most.
+    Within a day the order is the one in which the queries cut off rows after the page: by source, then 13F positions by
+    value and manager, and other events by filing. The sorts are stable, so the last one matters most.
     """
     ordered = sorted(events, key=lambda event: (-event.filing_id, event.holder, event.cusip or ""))
     ordered.sort(key=_get_key_within_day)
@@ -134,7 +133,7 @@ def _get_key_within_day(event: HolderFigure) -> tuple[int, int, str]:
 
 
 def _add_actions(tx: Transaction, events: list[HolderFigure]) -> list[HolderFigure]:
-    """Return the events with their actions. 13F positions have them already."""
+    """Return the events with their actions. 13F positions already have theirs."""
     keys = [_get_filing_key(event) for event in events if event.source != "form_13f"]
     actions = filing_actions.find_actions(tx, keys)
     return [event._replace(action=event.action or actions.get(_get_filing_key(event))) for event in events]
@@ -195,6 +194,6 @@ def list_events_of_issuer(tx: Transaction, issuer: int, filters: EventFilters) -
 
 
 def _rename_gaps(gaps: Mapping[str, str], *, shares: str, percent: str) -> dict[str, str]:
-    """Return the gaps of a figure under the names that its members have in an event."""
+    """Return the reasons for a figure's null members, keyed by the names of these members in an event."""
     names = {"shares": shares, "percent": percent}
     return {names[name]: gap for name, gap in gaps.items()}

@@ -1,8 +1,8 @@
-"""The intents that Item 4 of a Schedule 13D ("Purpose of Transaction") states, found by its words.
+"""The intents that Item 4 of a Schedule 13D ("Purpose of Transaction") states, detected by keywords.
 
-Most of an Item 4 lists what is not planned, may be discussed or is reserved. A sentence that hedges or denies is
-therefore ignored: "The fund may nominate directors" states nothing, "The fund nominated two directors" states a board
-seat demand. An intent is a hint of where to read, not a judgement.
+Most of an Item 4 is about actions that are not planned, may be discussed or remain possible. A sentence that hedges or
+denies is therefore ignored: "The fund may nominate directors" states nothing, "The fund nominated two directors" states
+a board seat demand. An intent only shows where to read on; it is not a legal assessment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INTENTS = ("intends_to_acquire", "opposes_management", "board_seat_demand", "see
 # Characters of Item 4 in lists. The filing itself has the complete text.
 PREVIEW_CHARS = 500
 
-# A sentence with one of these words plans nothing.
+# A sentence with one of these words states no intent.
 _HEDGE = re.compile(
     r"\b(no|not|nor|neither|without|may(?! [0-9])|might|could|would|if|whether|from time to time|reserves?|reserving"
     r"|consider\w*|in the ordinary course|any or all|as of the date)\b|n't\b"
@@ -61,7 +61,7 @@ def get_bit(intent: str) -> int:
 
 
 def list_flags(bits: int | None) -> dict[str, bool | None]:
-    """Return for each intent whether its bit is set; None for all of them if there is no Item 4."""
+    """Return a flag for each intent: True if its bit is set, or None for all intents if there is no Item 4."""
     return {intent: None if bits is None else bool(bits & get_bit(intent)) for intent in INTENTS}
 
 

@@ -28,7 +28,7 @@ from finapi.market.ownership.schedule_filings import compute_split_factor, parse
 from finapi.market.reference import share_splits
 from finapi.store.db import Row, Transaction
 
-# Why a figure is null.
+# The reason codes for null figures.
 GAP_REASONS = (
     "not_reported",
     "several_classes",
@@ -45,14 +45,15 @@ Gap = Annotated[str, OneOf(GAP_REASONS)]
 Gaps = Annotated[dict[str, Gap], "The reason for each figure that is null, by its name."]
 
 LAST_DATE = "9999-12-31"
-# The preference of sources for figures of one day, the best first.
+# The rank of each source among figures of the same day; 0 is the best.
 SOURCE_RANKS = {"form_13dg": 0, "form_13f": 1, "form_4": 2, "form_144": 3}
 
 _COMMON_WORDS = re.compile(r"\b(com|common|cap|capital|ord|ordinary|shs|shares?|class|cl|stock|stk)\b", re.IGNORECASE)
 _OTHER_WORDS = re.compile(
     r"\b(pfd|prfd|pref|preferred|notes?|units?|wts?|warrants?|rights?|rts?|adr|ads|depositary|dep)\b", re.IGNORECASE
 )
-# Days between a figure and the count of shares that it is divided by: a yearly report, and one that is late.
+# Maximum days between a figure and the share count by which it is divided. A year, plus some time for a late annual
+# report.
 _MAX_DAYS_APART = 400
 
 
@@ -76,7 +77,7 @@ class ReportedFigure(TypedDict):
 
 
 class SharesOutstanding(TypedDict):
-    """The count of shares that percentages are computed from: of the issuer's cover page, if it has one class."""
+    """The share count by which figures are divided: of the issuer's last cover page, if it lists one class."""
 
     shares: Decimal | None
     day: Date | None
@@ -114,11 +115,12 @@ class CurrentFigure(NamedTuple):
 
 
 class PercentCalculator:
-    """Percentages of the shares on the cover of an issuer's last report, if it has one class of shares.
+    """Computes percentages of the shares outstanding on the cover of an issuer's last report, if that lists a single
+    class.
 
-    A figure and the cover are of different days. The figure is adjusted for the splits in between, as files of prices
-    state them; shares that the company issued or bought back are not taken into account. Days that are too far apart
-    give no percentage. With ``until``, the last report that was filed until this day is used.
+    A figure and the cover have different dates. The figure is adjusted for the splits in between that price files
+    state. Shares issued or bought back in between are ignored. If the dates are too far apart, there is no percentage.
+    With ``until``, the last report that was filed until this day is used.
     """
 
     def __init__(self, tx: Transaction, issuer: int, ticker: str | None, until: str | None = None) -> None:
@@ -138,7 +140,7 @@ class PercentCalculator:
         self._factors: dict[str, Decimal | None] = {}  # By the day of the figure.
 
     def compute(self, figure: HolderFigure, shares: Decimal | None) -> tuple[Decimal | None, str | None]:
-        """Return the percentage of a figure's shares and None, or None and the reason."""
+        """Return (percentage, None) for a figure, or (None, reason)."""
         total = self.shares_outstanding["shares"]
         if shares is None:
             return None, "no_figure_of_shares"
@@ -155,11 +157,11 @@ class PercentCalculator:
         return (None, "more_than_outstanding") if percent > 100 else (percent, None)
 
     def _compute_factor(self, day: str, total: Decimal) -> Decimal | None:
-        """Return the factor that turns shares of a day into a percentage, or None if the cover is too far away."""
+        """Return the factor that converts shares on a day to a percentage, or None if the cover is too far away."""
         cover_day = self.shares_outstanding["day"]
         if not day or not cover_day or abs(days.number(day) - days.number(cover_day)) > _MAX_DAYS_APART:
             return None
-        # One of the two is None, because only one of the days can be the earlier one.
+        # One of the two factors is None, because only one of the days can be the earlier one.
         splits_after_figure = compute_split_factor(self._splits, day, cover_day)
         splits_after_cover = compute_split_factor(self._splits, cover_day, day)
         return 100 * (splits_after_figure or Decimal(1)) / (splits_after_cover or 1) / total
@@ -182,11 +184,11 @@ def _is_common_stock(title: str) -> bool:
 def load_figures_of_issuer(tx: Transaction, issuer: int) -> dict[str, list[HolderFigure]]:
     """Return the latest figures of all holders of an issuer, by holder.
 
-    Options and derivatives are left out, and positions that a later report no longer contains.
+    Left out are options, derivatives and positions that a later report no longer contains.
     """
     latest_quarter = tx.find_value("latest_quarter_of_issuer", issuer=issuer)
-    # Until 45 days after the end of a quarter, many managers have only reported the quarter before. Older reports do
-    # not show what is owned now.
+    # Until 45 days after the end of a quarter, many managers have only reported the previous quarter. Still older
+    # reports do not show current positions.
     parameters = {
         "issuer": issuer,
         "latest": latest_quarter,
@@ -218,10 +220,10 @@ def load_figures_of_issuer(tx: Transaction, issuer: int) -> dict[str, list[Holde
 
 
 def load_figures_of_holder(tx: Transaction, holder: Row, issuer: int, until: str) -> list[HolderFigure]:
-    """Return the figures of a holder that were the latest on a day, whenever they were filed.
+    """Return the latest figures of a holder as of a day, even those that were filed after it.
 
-    Classes that the holder has sold completely are left out if it still owns another one. If it has sold everything,
-    one figure of 0 shares is returned.
+    Classes that the holder has sold are left out if it still owns another class. If it has sold everything, a single
+    figure of 0 shares is returned.
     """
     parameters = {"issuer": issuer, "cik": holder["cik"], "holder": holder["id"], "until": until}
     figures = [build_figure("form_13dg", row) for row in tx.list_rows("stakes_of_holder_until", parameters)]
@@ -233,7 +235,7 @@ def load_figures_of_holder(tx: Transaction, holder: Row, issuer: int, until: str
 
 
 def build_figure(source: str, row: Row) -> HolderFigure:
-    """Return the figure of a row of the queries of a source, which have different columns."""
+    """Return the figure of a query's row. ``source`` determines the columns of the row."""
     columns = dict(row)
     if columns.get("holder"):
         holder = columns["holder"]
@@ -263,9 +265,10 @@ def build_figure(source: str, row: Row) -> HolderFigure:
 
 
 def _sum_amounts(amounts_json: str, class_count: int) -> tuple[Decimal | None, str]:
-    """Return the shares of an insider over all ways of holding them, and the reason that applies if they are None.
+    """Return an insider's shares, summed over direct and indirect ownership, and the reason that applies if they are
+    None.
 
-    They are None if an amount is missing, or if the form is about several classes or none.
+    They are None if an amount is missing, or if the form is not about exactly one class.
     """
     amounts = json.loads(amounts_json)
     if class_count != 1:
@@ -276,7 +279,7 @@ def _sum_amounts(amounts_json: str, class_count: int) -> tuple[Decimal | None, s
 
 
 def choose_current(figures: Sequence[HolderFigure]) -> CurrentFigure:
-    """Return the figure of the latest day, of the best source."""
+    """Return the figure of the latest day and, on that day, of the best source."""
     latest_day = max(figure.day for figure in figures)
     figures_of_day = [figure for figure in figures if figure.day == latest_day]
     best = min(figures_of_day, key=lambda figure: SOURCE_RANKS[figure.source])

@@ -1,7 +1,7 @@
 """Lists of notices of proposed sales (Form 144).
 
-A notice states what its seller intends to sell. Whether anything was sold, and at which price, is only known from the
-Form 4 of an insider. Notices and trades are therefore never added up.
+A notice states which securities its seller intends to sell. Only the Form 4 of an insider shows if they were sold, and
+at which price. Notices and trades are therefore never added up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from finapi.store.db import Row, Transaction
 
 
 class SaleLine(TypedDict):
-    """Securities of one class that one broker is to sell."""
+    """Securities of one class that are offered through one broker."""
 
     security_title: str | None
     broker_name: str | None
@@ -34,7 +34,7 @@ class SaleLine(TypedDict):
 
 
 class AcquiredLot(TypedDict):
-    """The acquisition of securities that are to be sold."""
+    """An acquisition of the securities offered for sale."""
 
     security_title: str | None
     acquired_date: Date | None

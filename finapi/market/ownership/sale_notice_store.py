@@ -21,7 +21,7 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.identification import Subject
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, PARTY_RANKS, FilingMetadata, Party, is_unfiled
 from finapi.market.documents.outcomes import UNDATED_NOTE
-from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.ownership import sale_notice_lists, stored_documents
 from finapi.market.ownership.schedule_store import compute_filing_id
 from finapi.market.reference import companies
@@ -32,7 +32,7 @@ _NOT_IN_XML = "it has no document in XML, as before 2023, and is not read"
 
 
 def upsert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, now: datetime) -> bool:
-    """Store a notice under its filing. Return False if it is stored already and nothing new is known of it."""
+    """Store a notice under its filing. Return False if it is already stored and nothing about it has changed."""
     text = stored_documents.encode(notice)
     content_hash = hashlib.sha256(text).digest()
     if metadata.filed_at is None:
@@ -40,7 +40,8 @@ def upsert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, now: d
     is_news = True
     for row in tx.list_rows("stored_sale_notices", accession=metadata.accession, content=content_hash):
         is_same_filing = row["accession"] == metadata.accession
-        # The same content under two known accession numbers is two filings. If one number is not known yet, it is one.
+        # The same content under two known accession numbers is two filings. If one of the numbers is unknown, it is a
+        # single filing.
         if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
             continue
         if not _is_replaced_by(row, metadata, content_hash):
@@ -58,9 +59,9 @@ def upsert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, now: d
 
 
 def complete_undated(tx: Transaction, now: datetime) -> int:
-    """Store notices again whose filing or day has become known. Return the number of changed ones.
+    """Update the notices whose accession number or filing day has become known. Return the number of changed notices.
 
-    If the process is to stop, the remaining ones stay undated until the next call.
+    If a stop is requested, the remaining notices stay undated until the next call.
     """
     changed = 0
     for row in tx.list_rows("undated_sale_notices"):
@@ -116,7 +117,7 @@ def _insert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, text:
         filer_cik=filer_cik,
         seller=notice.seller,
         filed_at=metadata.filed_at,
-        filed_day=filing_day_number(metadata.filed_at),
+        filed_day=compute_filing_day_number(metadata.filed_at),
         sale_date=_find_first_sale_date(notice),
         document=metadata.primary_document,
         body=zlib.compress(text),
@@ -142,7 +143,7 @@ def _upsert_filing(
     """Store the row of the filing itself."""
     parties = [Party(int(notice.issuer_cik), PARTY_RANKS["subject"], notice.issuer_name)]
     if filer_cik:
-        # Without a name: a broker may have filed with its own credentials, so they do not name the seller.
+        # The filer's name is not stored as the seller's, because a broker may have filed with its own credentials.
         parties.append(Party(filer_cik, PARTY_RANKS["filed_by"]))
     is_xml = metadata.primary_document is not None and metadata.primary_document.endswith(".xml")
     stated_by_document = FilingMetadata(

@@ -53,7 +53,7 @@ class SchedulePerson(TypedDict):
 
 
 class SchedulePosition(TypedDict):
-    """The shares of a person and its powers over them."""
+    """The shares that a person owns, and its voting and dispositive power over them."""
 
     filerCik: str | None
     filerName: str
@@ -68,7 +68,7 @@ class SchedulePosition(TypedDict):
 
 
 class ListedSchedule(ScheduleFiling):
-    """A filing in a list, with all persons on its cover if they are requested."""
+    """A filing in a list. It includes all persons on its cover if the request asks for positions."""
 
     positions: NotRequired[Annotated[list[SchedulePosition], "Only with include=positions."]]
 

@@ -1,7 +1,7 @@
 """Lists of Schedules 13D and 13G, each filing with the figures of one of its persons and their change.
 
-The person is the one that the list is limited to, or else the lead (``schedule_store``). Changes compare with the same
-person's previous filing about the same securities:
+The person is the one that the list is limited to, or else the lead, who reports the most shares (``schedule_store``).
+Changes are relative to the same person's previous filing about the same securities:
 
 - ``percentChange`` is in percentage points. Splits do not change it.
 - ``sharesChange`` multiplies the previous shares by the splits in between. A holder with 100 shares who reports 400
@@ -22,7 +22,7 @@ from finapi.market.ownership.filing_windows import UNDATED, FilingWindow
 from finapi.market.reference import share_splits
 from finapi.store.db import Row, Transaction
 
-# Why a figure is null.
+# The reason codes for null figures.
 HOLE_REASONS = (
     "cover_not_in_xml",
     "not_reported",
@@ -44,7 +44,7 @@ FORM_TYPES: dict[str, tuple[str, ...]] = {
 MEMBER_OF_GROUP = "a"  # ReportingPerson.group_membership
 
 SORTS = ("filedAt", "percentOfClass")
-# The ends of the names of queries, by the sort column and whether it is descending.
+# The suffixes of query names, by (sort column, True if descending).
 _ORDERS = {
     ("filedAt", True): "newest_first",
     ("filedAt", False): "oldest_first",
@@ -56,7 +56,7 @@ _MAX_SEARCH_WORDS = 10
 
 
 class IntentFlags(TypedDict):
-    """The intents that Item 4 states without hedging; null without an Item 4. Hints of where to read."""
+    """The intents that Item 4 states without hedging; null without an Item 4. They show where to read on."""
 
     intends_to_acquire: bool | None
     opposes_management: bool | None
@@ -103,7 +103,7 @@ class ScheduleFilters(NamedTuple):
     """The filters and the order of a list of schedules."""
 
     issuer: int | None = None  # CIK
-    holders: Sequence[str] | None = None  # UUIDs. The list shows the figures of these persons.
+    holders: Sequence[str] | None = None  # UUIDs. The filings are listed with these persons' figures.
     forms: Sequence[str] | None = None
     min_percent: float | None = None
     window: FilingWindow = FilingWindow()
@@ -142,7 +142,7 @@ def list_filings(
 
 
 def count_undated(tx: Transaction, filters: ScheduleFilters) -> int:
-    """Return the number of filings that the window leaves out because their day is not known."""
+    """Return the number of filings left out of the window because their filing day is unknown."""
     if not filters.window.leaves_out_undated:
         return 0
     _, total = list_filings(tx, filters._replace(window=UNDATED), limit=1, offset=0)
@@ -150,7 +150,7 @@ def count_undated(tx: Transaction, filters: ScheduleFilters) -> int:
 
 
 def find_holders(tx: Transaction, cik: int | None, name: str | None) -> list[str] | None:
-    """Return the UUIDs of the holders that have both a CIK and a name, or None if neither is given."""
+    """Return the UUIDs of the holders that match both the CIK and the name, or None if neither is given."""
     if name is None:
         return None if cik is None else [holder_ids.for_cik(cik)]
     matches = find_holders_by_name(tx, name)
@@ -161,7 +161,7 @@ def find_holders(tx: Transaction, cik: int | None, name: str | None) -> list[str
 
 
 def find_holders_by_name(tx: Transaction, text: str) -> list[str]:
-    """Return the UUIDs of the holders whose names contain, for each word of a text, a word that begins with it."""
+    """Return the UUIDs of the holders whose names have, for each word of a text, a word that starts with it."""
     words = holder_ids.fold_name(text).split()[:_MAX_SEARCH_WORDS]
     if not words:
         return []
@@ -173,7 +173,7 @@ class PersonKey(NamedTuple):
     """A person of a filing."""
 
     filing_id: int
-    seq: int  # The place on the cover, from 1.
+    seq: int  # The person's position on the cover, from 1.
 
 
 def get_filing(tx: Transaction, accession: str) -> ScheduleFiling:
@@ -184,7 +184,7 @@ def get_filing(tx: Transaction, accession: str) -> ScheduleFiling:
 
 
 def list_by_persons(tx: Transaction, persons: Sequence[PersonKey]) -> list[ScheduleFiling]:
-    """Return for each person its filing with its figures, in the same order."""
+    """Return the filing of each person with its figures, in the order of ``persons``."""
     rows = {
         PersonKey(row["filing_id"], row["seq"]): row
         for row in tx.list_rows("schedules_by_persons", persons=json.dumps(persons))
@@ -246,19 +246,19 @@ def _find_holes(row: Row, figures: dict[str, Decimal | None]) -> dict[str, str]:
 
 
 def get_hole_reason(source: int) -> str:
-    """Return why a filing from this source (``schedule_store``) lacks a figure."""
+    """Return the reason code for a figure that is missing from a filing of this source (``schedule_store``)."""
     return "not_reported" if source else "cover_not_in_xml"
 
 
 class SplitReader:
-    """The splits of tickers by the files of prices, each read once."""
+    """Reads the splits of tickers from the price files, each ticker once."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._splits_by_ticker: dict[str, list[Row]] = {}
 
     def find_factor(self, ticker: str | None, before: str | None, day: str | None) -> Decimal | None:
-        """Return the shares that one share became between two days, or None without splits, ticker or days."""
+        """Return the number of shares that one share became between two days, or None if that is 1 or unknown."""
         if ticker is None:
             return None
         if ticker not in self._splits_by_ticker:
@@ -267,9 +267,9 @@ class SplitReader:
 
 
 def compute_split_factor(splits: Sequence[Row], before: str | None, day: str | None) -> Decimal | None:
-    """Return the shares that one share became by the splits after ``before`` until ``day``.
+    """Return the number of shares into which the splits after ``before`` and up to ``day`` turned one share.
 
-    Return None if there are none, or if a day is not known.
+    Return None if there were no splits, or if one of the days is unknown.
     """
     if before is None or day is None:
         return None

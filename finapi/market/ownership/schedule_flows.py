@@ -1,10 +1,11 @@
 """Totals over the Schedules 13D and 13G of a window of filing days, by company, by sector or by industry.
 
-Each filing counts with the figures of its lead. Schedules of 13D and 13G are totalled separately. A filing whose lead
-used the other kind of schedule before is a conversion; it is counted as a filing, but not as an increase or decrease.
+Each filing is represented by its lead, the person who reports the most shares (``schedule_store``). Schedules 13D and
+13G are totalled separately. A filing whose lead previously used the other schedule is a conversion. It is counted as a
+filing, but not as an increase or decrease.
 
-For a 13D that follows a 13D, the change in shares is valued at the close of the day of the event, or of one of the six
-days before. The sums are the dollars that flowed in and out. They need prices from files, which are not synthetic.
+For a 13D that follows a 13D, the change in shares is valued at the close of the event date, or of one of the six days
+before. The sums are the dollars that flowed in and out. Only real prices are used, not the synthetic ones of the demo.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from finapi.market.ownership.schedule_filings import SplitReader
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-# Days of a window. Every filing in it is read.
+# Maximum length of a window, because every filing in it is read.
 MAX_DAYS = 366
 DEFAULT_DAYS = 30
 DIRECTIONS = ("increase", "decrease", "unchanged")
@@ -39,7 +40,7 @@ class ScheduleChanges(TypedDict):
 
 
 class ActivistFlows(ScheduleChanges):
-    """The same, with dollars: changes in shares at the close of the day of the event, or of the week before."""
+    """Totals over Schedules 13D, with the dollars of changes in shares at the close of the event date."""
 
     inflow_usd: Annotated[int | None, "Value of the shares added since the previous filing; null: none has a price."]
     outflow_usd: int | None
@@ -49,7 +50,7 @@ class ActivistFlows(ScheduleChanges):
 
 
 class ScheduleConversions(TypedDict):
-    """The number of filings whose filers used the other kind of schedule before."""
+    """The number of filings whose filers previously used the other schedule."""
 
     to_13d: int
     to_13g: int
@@ -71,7 +72,7 @@ class ScheduleGroup(TypedDict):
 
 
 class ScheduleCoverage(TypedDict):
-    """The filings that are in the groups, and those that are not."""
+    """The number of filings in the groups, and of those that belong to none."""
 
     filings_in_window: int
     filings_grouped: int
@@ -92,7 +93,7 @@ class FlowFilters(NamedTuple):
     min_percent: float | None = None
     max_percent: float | None = None
     direction: str | None = None  # One of DIRECTIONS.
-    min_change: float | None = None  # In percentage points, up or down.
+    min_change: float | None = None  # Minimum absolute change, in percentage points.
 
 
 class _ShareChange(NamedTuple):
@@ -115,7 +116,7 @@ class _Flows(NamedTuple):
 class _FlowTotals(NamedTuple):
     """Totals over the filings of one company, or of several."""
 
-    counts: list[Row]  # One for each company, kind of schedule, and whether the filings are conversions.
+    counts: list[Row]  # One row for each (company, schedule, is a conversion).
     share_changes: list[_ShareChange]
 
     @property
@@ -169,7 +170,7 @@ def _round_dollars(dollars: Decimal) -> int:
 def list_groups(
     tx: Transaction, filters: FlowFilters, grouped_by: str, limit: int, offset: int
 ) -> tuple[list[ScheduleGroup], int, ScheduleCoverage]:
-    """Return a page of groups, those with the most filings first, the number of all groups, and their coverage.
+    """Return a page of groups (most filings first), the total number of groups, and their coverage.
 
     ``grouped_by`` is "ticker", "sector" or "industry".
     """
@@ -194,7 +195,7 @@ def list_groups(
 
 
 def count_undated(tx: Transaction, filters: FlowFilters) -> int:
-    """Return the number of filings that the window leaves out because their day is not known."""
+    """Return the number of filings left out of the window because their filing day is unknown."""
     return int(tx.find_value("count_windowed_schedules", _build_parameters(filters._replace(window=UNDATED))))
 
 

@@ -6,7 +6,7 @@ the most shares is the *lead*, and its figures stand for the filing.
 
 All filings of one holder about one issuer, in the order of their days, are a *chain*. Each person's row has a link to
 the row before it in the chain (``prior_id``), from which changes are computed. A filing may arrive late, or its day may
-become known later, so the links after it are computed again.
+become known later, so the links after it are recomputed.
 
 The stored rows do not depend on the order in which filings arrive: a document replaces a header, and of two documents
 under one accession number the one with the greater hash is kept.
@@ -37,18 +37,18 @@ from finapi.market.documents.metadata import (
     accession_to_int,
     is_unfiled,
 )
-from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.ownership import holder_ids, purposes, schedule_filings, stored_documents
 from finapi.market.ownership.schedule_filings import MEMBER_OF_GROUP
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
 
-# Where a stored schedule is from. A greater number is the better source.
+# The sources of a stored schedule. A greater number is a better source.
 FROM_HEADER = 0
 FROM_DOCUMENT = 1
 
-# A greater percentage is a typing error: no one owns more than all of a class.
+# A greater percentage is a typing error, because no one can own more than the complete class.
 _MAX_PERCENT = Decimal(100)
 # A 13G must be filed by owners of more than five per cent.
 _REPORTABLE_PERCENT = Decimal(5)
@@ -59,7 +59,7 @@ _MAX_NAME_WORDS = 20
 def upsert(
     tx: Transaction, schedule: Schedule, metadata: FilingMetadata, now: datetime, source: int = FROM_DOCUMENT
 ) -> bool:
-    """Store a schedule under its filing. Return False if it is stored already and nothing new is known of it."""
+    """Store a schedule under its filing. Return False if it is already stored and nothing about it has changed."""
     text = stored_documents.encode(schedule)
     content_hash = hashlib.sha256(text).digest()
     if metadata.filed_at is None:
@@ -67,7 +67,8 @@ def upsert(
     is_news = True
     for row in tx.list_rows("stored_schedules", accession=metadata.accession, content=content_hash):
         is_same_filing = row["accession"] == metadata.accession
-        # The same content under two known accession numbers is two filings. If one number is not known yet, it is one.
+        # The same content under two known accession numbers is two filings. If one of the numbers is unknown, it is a
+        # single filing.
         if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
             continue
         if not _is_replaced_by(row, metadata, content_hash, source):
@@ -138,9 +139,10 @@ def _build_person_without_figures(cik: str, name: str) -> ReportingPerson:
 
 
 def complete_undated(tx: Transaction, now: datetime) -> int:
-    """Store schedules again whose filing or day has become known. Return the number of changed ones.
+    """Update the schedules whose accession number or filing day has become known. Return the number of changed
+    schedules.
 
-    If the process is to stop, the remaining ones stay undated until the next call.
+    If a stop is requested, the remaining schedules stay undated until the next call.
     """
     changed = 0
     for row in tx.list_rows("undated_schedules"):
@@ -160,7 +162,7 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
 def build_subject(schedule: Schedule) -> Subject:
     """Return the facts by which the filing of a schedule can be identified.
 
-    The day of the event takes the place of the period, which lists of filings do not state for schedules.
+    The event date is used as the period, which EDGAR's lists of filings do not state for schedules.
     """
     ciks = [schedule.issuer_cik, schedule.filer_cik, *(person.cik for person in schedule.persons)]
     return Subject(
@@ -182,7 +184,7 @@ def compute_filing_id(accession: str) -> int:
 
 
 def find_lead_index(persons: Sequence[ReportingPerson]) -> int:
-    """Return the index of the person who reports the most shares, the first of several; 0 if no one reports any."""
+    """Return the index of the person who reports the most shares (on a tie the first), or 0 if none reports any."""
     lead_index = 0
     most_shares: Decimal | None = None
     for index, person in enumerate(persons):
@@ -213,7 +215,7 @@ def _insert(
     tx: Transaction, schedule: Schedule, metadata: FilingMetadata, text: bytes, source: int, now: datetime
 ) -> None:
     filing_id = compute_filing_id(metadata.accession)
-    filed_day = filing_day_number(metadata.filed_at)
+    filed_day = compute_filing_day_number(metadata.filed_at)
     issuer_cik = int(schedule.issuer_cik)
     cusip = schedule.cusips[0] if schedule.cusips else ""
     companies.upsert_name(tx, issuer_cik, schedule.issuer_name, companies.FROM_FILING_LIST, metadata.filed_at or "")
@@ -240,7 +242,7 @@ def _insert(
         person_count=len(schedule.persons),
         is_group=_is_group(schedule),
         is_exit=_is_exit(schedule, lead),
-        # One character more than lists contain, so that they know whether to add an ellipsis.
+        # One character more than lists show, so that a list can tell if it must add an ellipsis.
         purpose=schedule.purpose and schedule.purpose[: purposes.PREVIEW_CHARS + 1],
         intents=purposes.find_intents(schedule.purpose),
         lead_seq=lead_index + 1,
@@ -306,8 +308,8 @@ def _list_parties(schedule: Schedule) -> list[Party]:
 def _find_person_cik(schedule: Schedule, person: ReportingPerson) -> int | None:
     """Return a person's CIK, or None.
 
-    If the only person states neither a CIK nor that it has none, it is the CIK whose credentials filed the schedule,
-    unless that is the issuer's.
+    If the schedule has a single person who states neither a CIK nor that it has none, return the CIK whose credentials
+    filed the schedule, unless it is the issuer's.
     """
     if person.cik is not None:
         return int(person.cik)
@@ -322,10 +324,8 @@ def _is_group(schedule: Schedule) -> bool:
 
 
 def _is_exit(schedule: Schedule, lead: ReportingPerson) -> bool:
-    """Return True if five per cent of the class or less are left.
-
-    Item 5 of a 13G says so, or the percentage of the lead in an amendment. The lead's percentage says nothing about a
-    group, because the group may own more than its lead.
+    """Return True if at most five per cent of the class are left, by Item 5 of a 13G or the lead's percentage in an
+    amendment. The lead's percentage says nothing about a group, because the group may own more than its lead.
     """
     if schedule.is_five_percent_or_less:
         return True
@@ -344,7 +344,7 @@ def _delete(tx: Transaction, filing_id: int) -> None:
 
 
 def _recompute_chain(tx: Transaction, issuer_cik: int, holder_id: str, from_day: int, from_filing_id: int) -> None:
-    """Recompute the links of a chain to previous filings, from one filing on, and which filings are the latest."""
+    """Recompute the links to previous filings and the latest-filing flags of a chain, starting at one filing."""
     chain = {"issuer_cik": issuer_cik, "holder": holder_id}
     rows = tx.list_rows("chain_rows", chain, filed_day=from_day, filing_id=from_filing_id, limit=_MAX_CHAIN_ROWS)
     for row in rows:

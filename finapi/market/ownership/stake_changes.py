@@ -1,4 +1,4 @@
-"""Changes of stakes that matter by law: conversions between 13D and 13G, and crossings of thresholds.
+"""Changes of stakes with legal significance: conversions between 13D and 13G, and crossings of thresholds.
 
 An owner of more than five per cent who does not want to influence the company files the shorter 13G. If it changes its
 mind, its next schedule is a 13D: a conversion. A crossing is a filing by which the lead's percentage of the class has
@@ -21,7 +21,7 @@ THRESHOLDS = ("5", "10", "15", "20", "25", "50")
 
 
 class ScheduleConversion(TypedDict):
-    """A filing of the other kind than the previous filing of its lead."""
+    """A 13D whose lead previously filed a 13G, or the reverse."""
 
     filerCik: str | None
     filerName: str
@@ -40,7 +40,7 @@ def list_conversions(
 ) -> tuple[list[ScheduleConversion], int]:
     """Return a page of conversions, the latest first, and the number of all.
 
-    The window has a first day only.
+    The window has no last day.
     """
     rows = tx.list_rows("schedule_conversions", since=window.since, limit=limit, offset=offset)
     conversions = [
@@ -51,15 +51,15 @@ def list_conversions(
 
 
 def count_undated_conversions(tx: Transaction, window: FilingWindow) -> int:
-    """Return the number of conversions that the window leaves out because their day is not known."""
+    """Return the number of conversions left out of the window because their filing day is unknown."""
     return int(tx.find_value("count_undated_conversions")) if window.leaves_out_undated else 0
 
 
 class ThresholdCrossing(TypedDict):
     """A filing by which its lead's percentage of a class passed a threshold since the lead's previous filing.
 
-    A first filing passes five per cent upwards, because a schedule is due from there on. An amendment whose previous
-    filing is not stored, or states no figure, passes no threshold.
+    A first filing crosses five per cent upwards, because a schedule is due above that. An amendment crosses no
+    threshold if its previous filing is not stored or states no figure.
     """
 
     accessionNumber: str
@@ -86,9 +86,8 @@ class CrossingFilters(NamedTuple):
 def list_crossings(
     tx: Transaction, filters: CrossingFilters, limit: int, offset: int
 ) -> tuple[list[ThresholdCrossing], int]:
-    """Return a page of crossings, and the number of all.
-
-    The latest come first, and of one filing the highest threshold. A filing may pass several thresholds.
+    """Return a page of crossings, and their total number. The latest filing comes first, and within a filing the
+    highest threshold. A filing may pass several thresholds.
     """
     thresholds = THRESHOLDS if filters.threshold is None else (filters.threshold,)
     parameters = {
@@ -107,7 +106,7 @@ def list_crossings(
 
 
 def count_undated_crossings(tx: Transaction, filters: CrossingFilters) -> int:
-    """Return the number of crossings that the window leaves out because their day is not known."""
+    """Return the number of crossings left out of the window because their filing day is unknown."""
     if not filters.window.leaves_out_undated:
         return 0
     _, total = list_crossings(tx, filters._replace(window=UNDATED), limit=1, offset=0)

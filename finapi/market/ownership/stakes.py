@@ -1,7 +1,7 @@
-"""Stakes above five per cent by the latest Schedules 13D and 13G, of an issuer or of a holder.
+"""Stakes above five per cent, as the latest Schedules 13D and 13G report them, by issuer or by holder.
 
 A person's stake is its row in its latest filing about the securities. The filing may say that five per cent or less are
-left (``isExit``); the person then need not report any more. If a later joint filing no longer names a person, its last
+left (``isExit``), after which the person need not report. If a later joint filing no longer names a person, its last
 row remains, with ``isNamedInLatest`` false.
 """
 
@@ -15,7 +15,7 @@ from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership.schedule_filings import Holes, format_cik, get_hole_reason, parse_decimal
 from finapi.store.db import Row, Transaction
 
-# More than any company has had owners of five per cent.
+# More owners of five per cent than any company has had.
 _MAX_OWNERS = 1_000
 
 
@@ -58,7 +58,7 @@ class StakeFigures(NamedTuple):
 
     percent: Decimal | None
     shares: Decimal | None
-    hole_reason: str  # Why a figure is None.
+    hole_reason: str  # The reason code for figures that are None.
 
 
 def parse_figures(row: Row) -> StakeFigures:

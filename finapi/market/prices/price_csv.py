@@ -19,7 +19,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 from finapi.market.reference import csv_rows
 
-# The headers of a column in the files of the usual sources, reduced to their letters.
+# The headers of each column in files of the usual vendors, in lower case and letters only.
 _HEADERS = {
     "date": ("date", "timestamp", "day", "tradedate", "datetime"),
     "open": ("open", "openprice"),
@@ -70,10 +70,10 @@ class PriceFile:
     rejected_lines: list[str]  # The first ones, each as "line N: reason".
     rejected_count: int
     is_synthetic: bool  # The file says that its prices are made up.
-    # If the file has no column of tickers, every row has the ticker "". These are the words of the file's name that may
-    # be its ticker. Each word is followed by its parts: ("BRK-B", "BRK", "B").
+    # The words of the file's name that may be its ticker, for a file without a column of tickers (whose rows have the
+    # ticker ""). Each word is followed by its parts: ("BRK-B", "BRK", "B").
     ticker_candidates: tuple[tuple[str, ...], ...] = ()
-    has_action_columns: bool = True  # The file would contain dividends or splits if there were any.
+    has_action_columns: bool = True  # The file has a column of dividends or of splits.
 
 
 def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
@@ -107,7 +107,7 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
             if len(rejected_lines) < _MAX_REPORTED_LINES:
                 rejected_lines.append(f"line {line_number}: {error}")
     if not rows:
-        raise ParseError(path, "", "; ".join(["holds no prices", *rejected_lines[:3]]))
+        raise ParseError(path, "", "; ".join(["contains no prices", *rejected_lines[:3]]))
     return PriceFile(
         rows=[row for rows_by_day in rows.values() for row in rows_by_day.values()],
         rejected_lines=rejected_lines,
@@ -119,7 +119,7 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
 
 
 class _DayOrderError(ValueError):
-    """A day such as 31/12/2024. Days such as 05/04/2024 in the same file would be read wrong without an error."""
+    """A date such as 31/12/2024. Dates such as 05/04/2024 in the same file would be misread without an error."""
 
 
 def _find_columns(header: Sequence[str], path: str) -> dict[str, int]:
@@ -254,7 +254,7 @@ def _parse_day(text: str) -> str:
         month, day, year = american[1], american[2], american[3]
         if int(month) > 12:
             quoted = repr(text[:_MAX_QUOTED_CHARS])
-            raise _DayOrderError(f"the day {quoted} is not written month/day/year, nor can the others be trusted")
+            raise _DayOrderError(f"the date {quoted} is not month/day/year, so no date of the file can be trusted")
     else:
         raise ValueError(not_a_day)
     try:

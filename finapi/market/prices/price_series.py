@@ -1,15 +1,15 @@
 """The daily prices of a ticker, adjusted for splits and dividends when they are read.
 
-Prices are stored as the files state them. Files differ: some contain closes as traded, others closes that the vendor
-has already divided by every later split. The closes around a split show which. With a split of four for one, closes as
-traded fall from 400 to 100; divided closes continue at 100.
+Prices are stored exactly as the files state them. Some files contain closes as traded, others contain closes that the
+vendor has already divided by every later split. The closes around a split show which kind a file has. With a split of
+four for one, closes as traded fall from 400 to 100; divided closes continue at 100.
 
 Every split and dividend becomes an :class:`Adjustment`: the factors by which all earlier prices are multiplied. For a
 dividend the factor is 1 - dividend / close of the day before, as CRSP computes it: a dividend of 2 on a share that
 closed at 100 multiplies all earlier closes by 0.98.
 
-If no file of a series has a column of splits or dividends, nothing is known to adjust by. The adjusted closes of the
-files are used instead, if they have them.
+If no file of a series has a column of splits or dividends, the adjusted closes of the files are used instead, if they
+have any.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from finapi.edgar import tickers
 from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
 
-# A close that is older is not the close of a day: a week and a long weekend, or a suspended stock.
+# An older close is stale and not used: the stock was suspended or the file ends. A week plus a long weekend is allowed.
 STALE_DAYS = 10
-ANY_AGE_DAYS = 10**6  # More days than there are prices.
+ANY_AGE_DAYS = 10**6  # Longer than any price history, so no close is too old.
 
 ONE = Decimal(1)
 _PRECISION = 28  # Digits of products of factors.
@@ -45,7 +45,7 @@ class Close(NamedTuple):
 
 
 class PriceSeries(NamedTuple):
-    """A ticker that has prices."""
+    """The metadata of a ticker's stored prices."""
 
     id: int
     ticker: str
@@ -70,18 +70,19 @@ class PriceDay(TypedDict):
 
 
 class Adjustment(NamedTuple):
-    """The factors of a split or dividend for all prices before its day."""
+    """The factors by which a split or dividend adjusts all earlier prices."""
 
     date: str
     price_factor: Decimal  # Turns a stored close into an adjusted one.
-    split_factor: Decimal  # Its part that is due to splits; 1 if the file has divided by the split.
-    as_traded_factor: Decimal  # Turns a stored close into one as traded; 1 unless the file has divided by the split.
+    split_factor: Decimal  # The part of price_factor due to a split; 1 if the file has already divided by it.
+    as_traded_factor: Decimal  # Turns a stored close into the traded one; 1 unless the file has divided it.
 
 
 def find_series(tx: Transaction, company_key: str) -> PriceSeries | None:
     """Return the prices of a ticker, in any spelling, or of the first ticker of a company given by its CIK.
 
-    Return None if the company has no prices. Raise ApiError (UNKNOWN_TICKER) if neither prices nor a company are known.
+    Return None if the company has no prices. Raise ApiError (UNKNOWN_TICKER) if the ticker has no prices and belongs to
+    no known company.
     """
     series = None if company_key.isdigit() else find_series_of_ticker(tx, company_key)
     if series is not None:
@@ -122,12 +123,12 @@ def list_days(
     """Return a page of days, the newest first.
 
     ``adj_close`` is always adjusted. With ``adjusted``, open, high, low, close and volume are adjusted too. Adjusted
-    figures are None if nothing is known to adjust by.
+    figures are None if the files state no splits, dividends or adjusted closes.
     """
     rows = tx.list_rows(
         "price_days", series_id=series.id, first=first or "", last=last or "9999", limit=limit, offset=offset
     )
-    # Oldest first: the last one is the next that the days, newest first, pass.
+    # The days are processed newest first, so the next adjustment to apply is the last one in this list (oldest first).
     adjustments = list_adjustments(tx, series)
     price_days = []
     with localcontext(prec=_PRECISION):
@@ -192,7 +193,7 @@ def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
 def find_close(tx: Transaction, ticker: str | None, day: str, *, max_age_days: int = STALE_DAYS) -> Close | None:
     """Return the last close on or before a day, as it was traded, or None if there is none within ``max_age_days``.
 
-    It is the price of a share of that day: if the file has divided it by later splits, it is multiplied by them.
+    If the file has divided the close by later splits, the division is undone.
     """
     series = find_series_of_ticker(tx, ticker)
     if series is None:
@@ -211,7 +212,7 @@ def find_close(tx: Transaction, ticker: str | None, day: str, *, max_age_days: i
 def list_adjustments(tx: Transaction, series: PriceSeries) -> list[Adjustment]:
     """Return the adjustments of a series, the oldest first.
 
-    A dividend without an earlier close, or not smaller than it, adjusts nothing.
+    A dividend is ignored if no close precedes it, or if it is not smaller than that close.
     """
     adjustments = []
     with localcontext(prec=_PRECISION):
@@ -234,7 +235,7 @@ def _build_split_adjustment(day: str, ratio: Decimal, before: Decimal | None, af
 
 
 def _is_as_traded(before: Decimal | None, after: Decimal | None, ratio: Decimal) -> bool:
-    """Return True if the closes around a split fall by about its ratio, False if they continue at about one level."""
+    """Return True if the closes around a split fall by about its ratio, False if they stay at about the same level."""
     if before is None or after is None:
         return False
     fall = before / after

@@ -1,8 +1,8 @@
 """Storing the daily prices, splits and dividends of CSV files.
 
-Several files may contain the same day. Of two files that differ on a day, the one that reaches further into the future
-is used: it is the later download. If both end on the same day, the hash of the file decides, so that the stored rows
-do not depend on the order in which files are read.
+Several files may contain the same day. If two files differ on a day, the one with the later last day is used, because
+it was downloaded later. If both end on the same day, the hash of the file decides, so that the stored rows do not
+depend on the order in which files are read.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MAX_NAMED_TICKERS = 5  # Tickers that a message lists.
 def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str | None, path: str) -> str:
     """Return the ticker of prices whose file has no column of tickers.
 
-    It is the operator's ticker, or else the only part of the file's name that is a known ticker. Raise ParseError if
-    the name contains no known ticker, or several.
+    It is the ticker that the operator gave, or else the only part of the file's name that is a known ticker. Raise
+    ParseError if the name contains no known ticker, or several.
     """
     if operator_ticker is not None:
         return operator_ticker
@@ -35,7 +35,7 @@ def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str |
         if not words:
             continue
         complete_word, *parts = words
-        # "BRK-B" counts as one ticker. Only if it is not known, "BRK" and "B" count.
+        # "BRK-B" is tried as one ticker first. "BRK" and "B" are tried only if it is not known.
         matches |= {complete_word} if complete_word in known else known.intersection(parts)
     if len(matches) == 1:
         return matches.pop()
@@ -43,7 +43,7 @@ def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str |
         reason = f"names several: {', '.join(sorted(matches)[:_MAX_NAMED_TICKERS])}"
     else:
         reason = "has no part that is a known ticker"
-    raise ParseError(path, "", f"has no column of tickers, and its name {reason}; --ticker says whose prices they are")
+    raise ParseError(path, "", f"has no column of tickers, and its name {reason}; use --ticker to name the ticker")
 
 
 def upsert(tx: Transaction, price_file: PriceFile, csv_bytes: bytes, ticker: str = "") -> tuple[int, str | None]:
@@ -101,10 +101,10 @@ Columns = tuple[object, ...]
 
 
 class _StoredRow(NamedTuple):
-    """A stored row without its key."""
+    """The columns of a stored row except its key."""
 
     columns: Columns
-    vintage: str  # Last day and hash of the file that the row is from.
+    vintage: str  # "last day:hash" of the file that the row is from. The greater vintage wins.
 
 
 def _upsert_days(

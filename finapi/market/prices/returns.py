@@ -19,10 +19,10 @@ from finapi.store.db import Transaction
 
 TRADING_DAYS_AFTER = (1, 5, 20, 60)
 
-# A close that is older is not the close of a quarter's end: a weekend and two holidays.
+# An older close is not used as the close at a quarter's end. A weekend plus two holidays is allowed.
 QUARTER_STALE_DAYS = 5
 
-_PRECISION = 28  # Digits of products of factors.
+_PRECISION = 28  # Significant digits kept when factors are multiplied.
 _RETURN_STEP = Decimal("0.000001")
 
 
@@ -61,7 +61,7 @@ class _Close(NamedTuple):
 
 
 def build_unknown(reason: str) -> Returns:
-    """Return a record without any return, for one reason."""
+    """Return a record in which every return is None for the given reason."""
     return Returns(
         date=None,
         close=None,
@@ -76,7 +76,7 @@ def compute_over_spans(
 ) -> dict[str, QuarterReturn]:
     """Return the returns of a ticker over spans of (first day, last day), by the last day.
 
-    Spans without a close near both ends are left out.
+    Spans that lack a close near either end are left out.
     """
     adjustments = price_series.list_adjustments(tx, series) if series.has_actions else []
     quarter_returns: dict[str, QuarterReturn] = {}
@@ -112,7 +112,7 @@ def _compute_return(first: _Close, last: _Close, adjustments: Sequence[Adjustmen
 
 
 def compute_after_days(tx: Transaction, ticker_days: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Returns]:
-    """Return the returns after days by (ticker, day)."""
+    """Return the returns after each (ticker, day)."""
     pairs = sorted(set(ticker_days))
     series_by_ticker: dict[str, PriceSeries] = {}
     adjustments_by_ticker: dict[str, list[Adjustment]] = {}
@@ -136,7 +136,7 @@ def compute_after_days(tx: Transaction, ticker_days: Iterable[tuple[str, str]]) 
 def _load_closes_after(
     tx: Transaction, series_days: Sequence[tuple[int, str]]
 ) -> dict[tuple[int, str], dict[int, _Close]]:
-    """Return by (series id, day) the close of the day (0) and those after, by the number of trading days."""
+    """Return the closes by (series id, day), then by the number of trading days after the day (0: the day itself)."""
     closes: dict[tuple[int, str], dict[int, _Close]] = {}
     for row in tx.list_rows("closes_after_days", series_days=json.dumps(series_days)):
         closes_after: dict[int, _Close] = {}
@@ -151,7 +151,7 @@ def _load_closes_after(
 def _build_returns(
     series: PriceSeries, day: str, closes_after: Mapping[int, _Close], adjustments: Sequence[Adjustment]
 ) -> Returns:
-    """Return the returns after a day from its close, which has the key 0, and the closes after it."""
+    """Return the returns after a day. ``closes_after`` is keyed by trading days after it; 0 is its own close."""
     first = closes_after.get(0)
     if first is None or days.number(day) - days.number(first.date) > STALE_DAYS:
         return build_unknown("no_close_near_the_day")

@@ -300,7 +300,7 @@ def _build_query(tx: Transaction, call: Call, requested: list[companies.Company]
         forms = filing_search.match_forms(tx, params["form_type"] or ())
     except ValueError as error:
         raise invalid_param(
-            "form_type", f"form_type: {error}", expected="forms that are held, * for any letters"
+            "form_type", f"form_type: {error}", expected="known forms, with * for any letters"
         ) from None
     items = tuple(params.get("items") or ())
     unknown_items = filing_search.list_unknown_items(tx, items)
@@ -325,7 +325,7 @@ def _match_words(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
     try:
         return filing_search.match_terms(tx, text)
     except ValueError as error:
-        raise invalid_param("q", f"q: {error}", expected="words that narrow it, or cik, ticker and form_type") from None
+        raise invalid_param("q", f"q: {error}", expected="more specific words, or cik, ticker and form_type") from None
 
 
 def _list_page(tx: Transaction, call: Call, query: FilingQuery) -> tuple[list[FilingRow], str | None]:

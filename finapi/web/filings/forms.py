@@ -89,7 +89,7 @@ def get_form(call: Call) -> Response:
     with call.app.db.read() as tx:
         form = filing_search.find_form(tx, call.params["form_type"].strip().upper())
     if form is None:
-        raise ApiError("NOT_FOUND", "finapi knows no form with this name.")
+        raise ApiError("NOT_FOUND", "finapi has no form with this name.")
     return call.success(form, {})
 
 
@@ -99,7 +99,7 @@ def list_entities(call: Call) -> Response:
     form = (call.params["form_type"] or "").strip().upper() or None
     with call.app.db.read() as tx:
         if form is not None and filing_search.find_form(tx, form) is None:
-            raise invalid_param("form_type", "finapi knows no form with this name.", expected="10-K")
+            raise invalid_param("form_type", "finapi has no form with this name.", expected="10-K")
         # One row more than the page shows whether there is a next page.
         entities = filing_search.list_entities(
             tx, form, limit=limit + 1, offset=call.params["offset"], after=int(call.params["cursor"] or 0)

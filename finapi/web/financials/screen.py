@@ -207,7 +207,7 @@ def _compute_year(tx: Transaction, cik: int) -> ComputedYear:
     except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
         raise  # The company is not the cause.
     except Exception as error:
-        log.exception("CIK %d is on no screen until its data change: its latest year cannot be made", cik)
+        log.exception("Cannot compute the latest year of CIK %d; it is left out of screens until its data change", cik)
         return latest_years.build_failure(error)
 
 

@@ -112,7 +112,7 @@ def list_securities_of_company(call: Call) -> Response:
     limit = call.params["limit"]
     with call.app.db.read() as tx:
         if not securities.list_by_company(tx, cik, 1, 0):
-            raise ApiError("NOT_FOUND", "finapi knows no CUSIP of this company.")
+            raise ApiError("NOT_FOUND", "finapi has no CUSIP of this company.")
         # One row more than the page has shows whether more follow.
         rows = securities.list_by_company(tx, cik, limit + 1, call.params["offset"])
         name = companies.get_by_cik(tx, cik).name

@@ -230,9 +230,10 @@ def build_trade_filters(call: Call, *, of_all_companies: bool = False) -> TradeF
         sector=parse_sector(call.params),
         industry=parse_industry(call.params),
         since=max(
-            first_filing_day(call.now, get("filed_at_days")), _day_number(get("filed_from"), first_day_of_open_window)
+            get_first_filing_day(call.now, get("filed_at_days")),
+            _get_day_number(get("filed_from"), first_day_of_open_window),
         ),
-        until=_day_number(get("filed_to"), trades.LAST_DAY),
+        until=_get_day_number(get("filed_to"), trades.LAST_DAY),
         date_from=traded.first,
         date_to=traded.last,
         codes=(get("transaction_code") or "").replace(",", "").upper() or None,
@@ -263,7 +264,7 @@ def _float_or_none(number: Any) -> float | None:
 def _find_transaction_dates(call: Call) -> _DateRange:
     """Return the range of transaction dates on which all windows of the call agree."""
     get = call.params.get
-    first_days = [get("from_date"), date_days_ago(call.now, get("transaction_days"))]
+    first_days = [get("from_date"), get_date_days_ago(call.now, get("transaction_days"))]
     last_days = [get("to_date")]
     quarter = get("quarter")
     if quarter:
@@ -282,7 +283,7 @@ def _check_scanned_days(call: Call, filters: TradeFilters) -> None:
     if name and count_days(call.now, filters) > MAX_SCANNED_DAYS:
         raise invalid_param(
             name,
-            f"{name} of all companies wants a window of at most {MAX_SCANNED_DAYS} days: "
+            f"{name} of all companies requires a window of at most {MAX_SCANNED_DAYS} days: "
             "from_date, filed_from or quarter.",
             expected=f"a window of at most {MAX_SCANNED_DAYS} days",
         )
@@ -297,7 +298,7 @@ def count_days(now: datetime, filters: TradeFilters) -> int:
     return min(filing_days, days.number(last_date) - days.number(first_date))
 
 
-def _day_number(day: str | None, default: int) -> int:
+def _get_day_number(day: str | None, default: int) -> int:
     """Return the day number of a date, at least 1, or ``default`` without a date."""
     return default if day is None else max(1, days.number(day))
 
@@ -320,14 +321,14 @@ def parse_industry(call_params: Mapping[str, Any]) -> int | None:
     return sectors.parse_group(call_params["industry"]) if call_params.get("industry") is not None else None
 
 
-def first_filing_day(now: datetime, window_days: int | None) -> int:
+def get_first_filing_day(now: datetime, window_days: int | None) -> int:
     """Return the day number with which a window of filing days begins; 0, which includes all days, without a window."""
     if window_days is None or window_days >= MAX_DAYS:
         return 0
     return max(1, days.number(now.date().isoformat()) - window_days)
 
 
-def date_days_ago(now: datetime, window_days: int | None) -> str | None:
+def get_date_days_ago(now: datetime, window_days: int | None) -> str | None:
     """Return the date with which a window of days begins, or None without a window."""
     if window_days is None or window_days >= MAX_DAYS:
         return None
@@ -343,22 +344,22 @@ def slice_page(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str
     ``next_cursor`` is left out if the route takes no cursor.
     """
     limit = call.params["limit"]
-    start = page_start(call)
+    start = get_page_start(call)
     has_more = len(rows) > start + limit
     paging: dict[str, Any] = {"limit": limit, "offset": call.params["offset"], "has_more": has_more}
     if "cursor" in call.params:
-        paging["next_cursor"] = next_cursor(call, has_more=has_more)
+        paging["next_cursor"] = build_next_cursor(call, has_more=has_more)
     return rows[start : start + limit], paging
 
 
-def page_start(call: Call) -> int:
+def get_page_start(call: Call) -> int:
     """Return how many rows precede the page of a list whose cursors are numbers of rows."""
     return int(call.params.get("cursor") or 0) + int(call.params["offset"])
 
 
-def next_cursor(call: Call, *, has_more: bool) -> str | None:
+def build_next_cursor(call: Call, *, has_more: bool) -> str | None:
     """Return the cursor of the next page of such a list, or None on the last page."""
-    return str(page_start(call) + call.params["limit"]) if has_more else None
+    return str(get_page_start(call) + call.params["limit"]) if has_more else None
 
 
 def build_paging(call: Call, page: IdPage) -> InsiderPaging:

@@ -8,7 +8,7 @@ from finapi.core.errors import ApiError
 from finapi.core.records import Date, Object
 from finapi.edgar.ownership_forms import FORM_TYPES
 from finapi.market.insiders import insider_forms
-from finapi.market.insiders.form_positions import filing_day_number
+from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.insiders.insider_forms import FormAsFiled, FormFilters, InsiderFiling
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -120,7 +120,7 @@ def _build_filters(call: Call, company: Company | None) -> FormFilters:
     last_day = params["to_date"]
     since = None
     if first_day:
-        since = filing_day_number(first_day)
+        since = compute_filing_day_number(first_day)
     elif last_day:
         since = 1  # A window with an end excludes forms without a filing day, whose day number is 0.
     return FormFilters(
@@ -131,7 +131,7 @@ def _build_filters(call: Call, company: Company | None) -> FormFilters:
         issuer=company.cik if company else None,
         insider=params.get("insider_cik"),
         since=since,
-        until=filing_day_number(last_day) if last_day else None,
+        until=compute_filing_day_number(last_day) if last_day else None,
         amendment=params.get("is_amendment"),
         sector=filters.parse_sector(params),
         industry=filters.parse_industry(params),

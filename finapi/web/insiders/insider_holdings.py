@@ -124,7 +124,7 @@ def list_snapshot(call: Call) -> Response:
     insider_cik = call.params["insider_cik"]
     ticker = call.params["ticker"]
     limit = call.params["limit"]
-    start = filters.page_start(call)
+    start = filters.get_page_start(call)
     total: int | None = None
     with call.app.db.read() as tx:
         issuer_cik = companies.resolve(tx, ticker).cik if ticker else None
@@ -147,7 +147,7 @@ def list_snapshot(call: Call) -> Response:
             "limit": limit,
             "offset": call.params["offset"],
             "has_more": has_more,
-            "next_cursor": filters.next_cursor(call, has_more=has_more),
+            "next_cursor": filters.build_next_cursor(call, has_more=has_more),
         },
     }
     return call.success_rows(records, meta)

@@ -335,15 +335,15 @@ def _build_bounded_filters(
         filed_days = min(transaction_days, MAX_SUMMED_DAYS)
         call = call._replace(params={**given_params, filed_days_param: filed_days})
     trade_filters = filters.build_trade_filters(call)
-    since = filters.first_filing_day(call.now, call.params[filed_days_param])
+    since = filters.get_first_filing_day(call.now, call.params[filed_days_param])
     trade_filters = trade_filters._replace(since=max(trade_filters.since, since))
     window_params = (*(param.name for param in filters.DATE_PARAMS), "transaction_days", filed_days_param)
     window = next((name for name in window_params if given_params[name] is not None), None)
     if of_all_companies and window is not None and filters.count_days(call.now, trade_filters) > MAX_SUMMED_DAYS:
         raise invalid_param(
             window,
-            f"Sums over all companies cover at most {MAX_SUMMED_DAYS} days of filing or of transactions: ask for one "
-            "window after the other, or for one company by ticker where the call takes one.",
+            f"Sums over all companies cover at most {MAX_SUMMED_DAYS} days of filing or of transactions: request "
+            "shorter windows one after the other, or one company by ticker if the call takes one.",
             expected=f"at most {MAX_SUMMED_DAYS} days",
         )
     return call, trade_filters
@@ -351,7 +351,7 @@ def _build_bounded_filters(
 
 def list_signals(call: Call) -> Response:
     """Return the clusters of the last thirty days, purchases and sales separately, the largest value first."""
-    since = filters.first_filing_day(call.now, SIGNAL_DAYS)
+    since = filters.get_first_filing_day(call.now, SIGNAL_DAYS)
     trade_filters = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
         clusters = totals.list_clusters(tx, trade_filters, MIN_SIGNAL_INSIDERS)
@@ -384,7 +384,7 @@ def _build_signals(clusters: Sequence[InsiderCluster], side: Literal["buy", "sel
 def get_market_stats(call: Call) -> Response:
     """Return the sums of the complete market over the last days."""
     window_days = call.params["days"]
-    since = filters.first_filing_day(call.now, window_days)
+    since = filters.get_first_filing_day(call.now, window_days)
     with call.app.db.read() as tx:
         market = totals.build_overview(tx, since, window_days)
         undated = trades.count_undated(tx, TradeFilters(since=since), directed=True)

@@ -284,7 +284,7 @@ def _find_queried_issuer(tx: Transaction, ticker: str | None) -> int | None:
     except ApiError as error:
         if error.status != 404:
             raise
-        raise invalid_param("ticker", error.message, expected="a ticker that finapi knows") from None
+        raise invalid_param("ticker", error.message, expected="a known ticker") from None
 
 
 def _build_queried_schedule(filing: ScheduleFiling) -> QueriedSchedule:

@@ -270,7 +270,7 @@ def test_capital_expenditures_on_several_lines_are_added(lines: dict[str, tuple[
     assert get_cell_text(build_company_book([K], facts, pages=pages), "capex", "2019 FY") == capex
 
 
-def test_an_incomplete_figure_names_the_lines_beside_it() -> None:
+def test_an_incomplete_figure_names_the_separate_lines_it() -> None:
     facts = [
         *BASE,
         year_fact("PaymentsToAcquirePropertyPlantAndEquipment", "846"),

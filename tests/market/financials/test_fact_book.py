@@ -6,7 +6,7 @@ import pytest
 
 from finapi.core import days
 from finapi.market.financials import fact_book, metric_mapping
-from finapi.market.financials.faces import LineBeside
+from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import FactBook, FactRow, NamedLine, SourceFiling
 
 TAG = "us-gaap:NetIncomeLoss"
@@ -90,8 +90,8 @@ def test_a_label_also_applies_to_filings_without_pages(concept: str, part: str, 
     )
 
 
-def build_line(text: str, concept: str, inside: str = "", but: str = "") -> LineBeside:
-    return LineBeside(concept, text, frozenset(inside.split()), frozenset(but.split()), frozenset({(END, 366)}))
+def build_line(text: str, concept: str, inside: str = "", but: str = "") -> SeparateLine:
+    return SeparateLine(concept, text, frozenset(inside.split()), frozenset(but.split()), frozenset({(END, 366)}))
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def build_line(text: str, concept: str, inside: str = "", but: str = "") -> Line
         (build_line("Without another", "c", but="b"), False),
     ],
 )
-def test_lines_beside_a_figure_do_not_contain_it(line_beside: LineBeside, is_listed: bool) -> None:
+def test_separate_lines_a_figure_do_not_contain_it(line_beside: SeparateLine, is_listed: bool) -> None:
     small_book = build_book([build_fact(END, 366, 0)])
-    small_book.lines_beside = {(0, "net_income"): [line_beside]}
-    assert small_book.list_lines_beside(0, "net_income", [((END, 366), "a")]) == (
+    small_book.separate_lines = {(0, "net_income"): [line_beside]}
+    assert small_book.list_separate_lines(0, "net_income", [((END, 366), "a")]) == (
         [line_beside.label] if is_listed else []
     )
-    assert small_book.list_lines_beside(0, "net_income", [((END - 1, 366), "a")]) == []
-    assert small_book.list_lines_beside(1, "net_income", [((END, 366), "a")]) == []
+    assert small_book.list_separate_lines(0, "net_income", [((END - 1, 366), "a")]) == []
+    assert small_book.list_separate_lines(1, "net_income", [((END, 366), "a")]) == []
 
 
 def test_cover_shares_ignore_other_filings_before_1970() -> None:

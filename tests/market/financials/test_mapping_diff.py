@@ -142,7 +142,7 @@ def test_only_companies_that_a_file_lists_are_compared(app: App, directory: Path
         ("version =", "is neither a mapping nor saved cells: "),
         (
             CURRENT_MAPPING.replace('statement = "balance_sheet"', 'statement = "nothing"'),
-            "stands on nothing, which is not a statement",
+            "is nothing, which does not exist",
         ),
         (CURRENT_MAPPING.replace("face = '", "face = '(", 1), "is neither a mapping nor saved cells: missing )"),
         (CURRENT_MAPPING.replace("face = '", "face = 'a{99999999999}", 1), "is neither a mapping nor saved cells: "),

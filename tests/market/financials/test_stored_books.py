@@ -14,7 +14,7 @@ from finapi.market.demo import demo_data
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import LineBeside
+from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import FactRow, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
@@ -77,8 +77,8 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
         {(1, "revenue"): -1},
         {("revenue", key): "Sales"},
     )
-    book.lines_beside = {
-        (1, "revenue"): [LineBeside("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
+    book.separate_lines = {
+        (1, "revenue"): [SeparateLine("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
     }
     assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
     assert are_equal(company_book, store_and_load(company_book))

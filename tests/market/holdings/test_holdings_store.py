@@ -72,7 +72,11 @@ def test_shared_documents_are_ingested_or_refused_with_a_reason(app: App) -> Non
             "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
             None,
         ),
-        "abacus_0001978011_primary_doc.xml": ("refused", "is a 13F-HR cover without its table of 92 entries", None),
+        "abacus_0001978011_primary_doc.xml": (
+            "refused",
+            "13F-HR cover whose table of 92 entries is missing",
+            None,
+        ),
     }
     assert {outcome.outcome for outcome in run(app, FOLDER).values()} == {"unchanged", "skipped", "refused"}
 
@@ -357,7 +361,7 @@ def test_covers_and_tables_are_matched_by_count_and_value(app: App, tmp_path: Pa
             BARE,
             "a 13F-NT says that other managers report, but has a table of its own",
         ),
-        (thirteenf_xml.cover(), None, "is a 13F-HR cover without its table"),
+        (thirteenf_xml.cover(), None, "13F-HR cover whose table is missing"),
         (thirteenf_xml.cover(cik="x"), BARE, "cik: 'x' is not a CIK"),
     ],
 )

@@ -213,15 +213,15 @@ def test_lateness_is_unknown_without_a_filing_date() -> None:
 
 
 def test_a_date_before_section_16_is_not_usable() -> None:
-    assert rules.usable_date("0015-11-23") is None
-    assert rules.usable_date("2015-11-23") == "2015-11-23"
+    assert rules.find_usable_date("0015-11-23") is None
+    assert rules.find_usable_date("2015-11-23") == "2015-11-23"
 
 
 # ---- Business days
 
 
 def test_holidays_are_observed_on_weekdays() -> None:
-    assert [day.isoformat() for day in sorted(business_days.holidays(2021))] == [
+    assert [day.isoformat() for day in sorted(business_days.get_holidays(2021))] == [
         "2021-01-01",
         "2021-01-18",
         "2021-02-15",
@@ -235,7 +235,7 @@ def test_holidays_are_observed_on_weekdays() -> None:
         "2021-12-24",
         "2021-12-31",
     ]
-    assert date(2020, 6, 19) not in business_days.holidays(2020)
+    assert date(2020, 6, 19) not in business_days.get_holidays(2020)
 
 
 def test_business_days_between_two_days_equal_a_count() -> None:
@@ -378,4 +378,4 @@ def test_a_derivative_holding_counts_underlying_shares() -> None:
     ("day", "number"), [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
 )
 def test_a_filing_day_number_counts_from_1970(day: str | None, number: int) -> None:
-    assert form_positions.filing_day_number(day) == number
+    assert form_positions.compute_filing_day_number(day) == number

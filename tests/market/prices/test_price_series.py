@@ -121,7 +121,7 @@ def test_known_ticker_in_the_file_name_is_the_ticker(ingest_prices: Any, app: Ap
 )
 def test_file_name_without_one_known_ticker_is_refused(ingest_prices: Any, app: App, name: str, why: str) -> None:
     refused = ingest_prices("date,close\n2024-01-02,1\n", name)
-    message = f"has no column of tickers, and its name {why}; --ticker says whose prices they are"
+    message = f"has no column of tickers, and its name {why}; use --ticker to name the ticker"
     assert (refused.outcome, refused.reason) == ("refused", message)
     with app.db.read() as tx:
         assert price_series.find_series_of_ticker(tx, name[:-4].upper()) is None
@@ -186,12 +186,12 @@ def test_bad_row_is_rejected_with_its_line_number(line: str, reason: str) -> Non
         ("", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
         ("date,volume\n", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
         ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
-        ("date,close\n", "A.csv", "file: holds no prices"),
-        ("date,close\nx,1\n", "A.csv", "file: holds no prices; line 2: 'x' is not a day"),
+        ("date,close\n", "A.csv", "file: contains no prices"),
+        ("date,close\nx,1\n", "A.csv", "file: contains no prices; line 2: 'x' is not a day"),
         (
             "date,close\n01/02/2024,1\n13/02/2024,1\n",
             "A.csv",
-            "file: line 3: the day '13/02/2024' is not written month/day/year, nor can the others be trusted",
+            "file: line 3: the date '13/02/2024' is not month/day/year, so no date of the file can be trusted",
         ),
         ("date,close\n2024-01-02,\0\n", "A.csv", "file: contains a NUL character"),
         ("date,close\n" + "9" * 200_000, "A.csv", "file: line 2: a line of more than 20000 characters"),
