@@ -5868,7 +5868,7 @@ class Calls(Generic[Day, Moment]):
     def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
     def get_account_limits(self) -> AccountLimits[Day, Moment]:
-        """What is left of every rate limit."""
+        """The caller's rate limits and remaining requests."""
     def post_account_billing_portal(self) -> PostAccountBillingPortal:
         """URL of the plans page."""
     def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
@@ -5890,7 +5890,7 @@ class Calls(Generic[Day, Moment]):
     def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
         """A fund's holdings in a quarter and their changes."""
     def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
-        """Quarters held of a fund."""
+        """Quarters for which a fund's holdings are available."""
     def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
         """A fund's position in one security by quarter."""
     def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
@@ -5906,7 +5906,7 @@ class Calls(Generic[Day, Moment]):
     def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
         """Newest 13F filings and their changes."""
     def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
-        """Number of 13F reports of a quarter."""
+        """Number of 13F reports for a quarter."""
     def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
         """Filing progress of a quarter."""
     def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
@@ -5952,29 +5952,29 @@ class Calls(Generic[Day, Moment]):
     def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
     def get_ownership_holders(self, **given: Unpack[GetOwnershipHoldersGiven]) -> OwnershipHolders[Day, Moment]:
-        """Holders over all forms: managers, insiders, owners of five per cent."""
+        """Holders across all forms: managers, insiders, owners of more than five per cent."""
     def get_ownership_holders_uuid(self, **given: Unpack[GetOwnershipHoldersUuidGiven]) -> OwnershipHoldersUuid[Day, Moment]:
         """One holder."""
     def get_ownership_holders_uuid_filing_history(self, **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> OwnershipHoldersUuidFilingHistory[Day, Moment]:
-        """What a holder filed."""
+        """Filings of a holder."""
     def get_ownership_cross_reference_holder_uuid(self, **given: Unpack[GetOwnershipCrossReferenceHolderUuidGiven]) -> OwnershipCrossReferenceHolderUuid[Day, Moment]:
-        """What a holder filed, each family of forms by itself."""
+        """Filings of a holder, grouped by family of forms."""
     def get_ownership_positions_holder_uuid_issuer_issuer_cik(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCik[Day, Moment]:
-        """What a holder has of a company, by every form."""
+        """A holder's position in a company, from all forms."""
     def get_ownership_positions_holder_uuid_issuer_issuer_cik_history(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCikHistory[Day, Moment]:
-        """How a position went on, by every form."""
+        """History of a holder's position, from all forms."""
     def get_ownership_positions_issuer_issuer_cik_holders(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> OwnershipPositionsIssuerIssuerCikHolders[Day, Moment]:
-        """Who has shares of a company, by every form."""
+        """Holders of a company, from all forms."""
     def get_ownership_positions_issuer_issuer_cik_timeline(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> OwnershipPositionsIssuerIssuerCikTimeline[Day, Moment]:
-        """What was told of a company's holders, day by day."""
+        """Reported events of a company's holders, newest first."""
     def get_ownership_analytics_ownership_concentration_cik(self, **given: Unpack[GetOwnershipAnalyticsOwnershipConcentrationCikGiven]) -> OwnershipAnalyticsOwnershipConcentrationCik[Day, Moment]:
-        """How the shares of a company are distributed."""
+        """Ownership concentration of a company."""
     def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by company."""
+        """Totals of Schedules 13D and 13G by company."""
     def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by sector."""
+        """Totals of Schedules 13D and 13G by sector."""
     def get_ownership_aggregation_by_industry(self, **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by industry."""
+        """Totals of Schedules 13D and 13G by industry."""
     def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Autocomplete tickers and names."""
     def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -6010,11 +6010,11 @@ class Calls(Generic[Day, Moment]):
     def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
     def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
-        """Bulk files made so far."""
+        """Available bulk files."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """A bulk file of a day, month or quarter, as CSV or NDJSON."""
     def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
-        """Bulk files of facts made so far."""
+        """Available bulk files of facts."""
     def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
         """A bulk file of facts."""
     def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
@@ -6110,7 +6110,7 @@ class Calls(Generic[Day, Moment]):
     def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
         """URL of a monthly bulk file."""
     def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
-        """Make a monthly bulk file."""
+        """Create a monthly bulk file."""
     def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
         """Market-wide insider activity."""
     def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:
@@ -6339,7 +6339,7 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
     async def get_account_limits(self) -> AccountLimits[Day, Moment]:
-        """What is left of every rate limit."""
+        """The caller's rate limits and remaining requests."""
     async def post_account_billing_portal(self) -> PostAccountBillingPortal:
         """URL of the plans page."""
     async def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
@@ -6361,7 +6361,7 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_form_13f_fund_cik(self, **given: Unpack[GetForm13fFundCikGiven]) -> Form13fFundCik[Day, Moment]:
         """A fund's holdings in a quarter and their changes."""
     async def get_form_13f_fund_cik_periods(self, **given: Unpack[GetForm13fFundCikPeriodsGiven]) -> Form13fFundCikPeriods[Day, Moment]:
-        """Quarters held of a fund."""
+        """Quarters for which a fund's holdings are available."""
     async def get_form_13f_fund_cik_cusip_cusip_history(self, **given: Unpack[GetForm13fFundCikCusipCusipHistoryGiven]) -> Form13fFundCikCusipCusipHistory[Day, Moment]:
         """A fund's position in one security by quarter."""
     async def get_form_13f_fund_cik_holdings_analytics(self, **given: Unpack[GetForm13fFundCikHoldingsAnalyticsGiven]) -> Form13fFundCikHoldingsAnalytics[Day, Moment]:
@@ -6377,7 +6377,7 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_form_13f_latest(self, **given: Unpack[GetForm13fLatestGiven]) -> Form13fLatest[Day, Moment]:
         """Newest 13F filings and their changes."""
     async def get_form_13f_filing_stats(self, **given: Unpack[GetForm13fFilingStatsGiven]) -> Form13fFilingStats[Day, Moment]:
-        """Number of 13F reports of a quarter."""
+        """Number of 13F reports for a quarter."""
     async def get_form_13f_filing_progress(self, **given: Unpack[GetForm13fFilingProgressGiven]) -> Form13fFilingProgress[Day, Moment]:
         """Filing progress of a quarter."""
     async def post_form_13f_holdings(self, **given: Unpack[PostForm13fHoldingsGiven]) -> PostForm13fHoldings[Day, Moment]:
@@ -6423,29 +6423,29 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_ownership_beneficial_ownership_groups(self, **given: Unpack[GetOwnershipBeneficialOwnershipGroupsGiven]) -> OwnershipBeneficialOwnershipGroups[Day, Moment]:
         """Ownership groups and their members."""
     async def get_ownership_holders(self, **given: Unpack[GetOwnershipHoldersGiven]) -> OwnershipHolders[Day, Moment]:
-        """Holders over all forms: managers, insiders, owners of five per cent."""
+        """Holders across all forms: managers, insiders, owners of more than five per cent."""
     async def get_ownership_holders_uuid(self, **given: Unpack[GetOwnershipHoldersUuidGiven]) -> OwnershipHoldersUuid[Day, Moment]:
         """One holder."""
     async def get_ownership_holders_uuid_filing_history(self, **given: Unpack[GetOwnershipHoldersUuidFilingHistoryGiven]) -> OwnershipHoldersUuidFilingHistory[Day, Moment]:
-        """What a holder filed."""
+        """Filings of a holder."""
     async def get_ownership_cross_reference_holder_uuid(self, **given: Unpack[GetOwnershipCrossReferenceHolderUuidGiven]) -> OwnershipCrossReferenceHolderUuid[Day, Moment]:
-        """What a holder filed, each family of forms by itself."""
+        """Filings of a holder, grouped by family of forms."""
     async def get_ownership_positions_holder_uuid_issuer_issuer_cik(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCik[Day, Moment]:
-        """What a holder has of a company, by every form."""
+        """A holder's position in a company, from all forms."""
     async def get_ownership_positions_holder_uuid_issuer_issuer_cik_history(self, **given: Unpack[GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven]) -> OwnershipPositionsHolderUuidIssuerIssuerCikHistory[Day, Moment]:
-        """How a position went on, by every form."""
+        """History of a holder's position, from all forms."""
     async def get_ownership_positions_issuer_issuer_cik_holders(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikHoldersGiven]) -> OwnershipPositionsIssuerIssuerCikHolders[Day, Moment]:
-        """Who has shares of a company, by every form."""
+        """Holders of a company, from all forms."""
     async def get_ownership_positions_issuer_issuer_cik_timeline(self, **given: Unpack[GetOwnershipPositionsIssuerIssuerCikTimelineGiven]) -> OwnershipPositionsIssuerIssuerCikTimeline[Day, Moment]:
-        """What was told of a company's holders, day by day."""
+        """Reported events of a company's holders, newest first."""
     async def get_ownership_analytics_ownership_concentration_cik(self, **given: Unpack[GetOwnershipAnalyticsOwnershipConcentrationCikGiven]) -> OwnershipAnalyticsOwnershipConcentrationCik[Day, Moment]:
-        """How the shares of a company are distributed."""
+        """Ownership concentration of a company."""
     async def get_ownership_aggregation_by_ticker(self, **given: Unpack[GetOwnershipAggregationByTickerGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by company."""
+        """Totals of Schedules 13D and 13G by company."""
     async def get_ownership_aggregation_by_sector(self, **given: Unpack[GetOwnershipAggregationBySectorGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by sector."""
+        """Totals of Schedules 13D and 13G by sector."""
     async def get_ownership_aggregation_by_industry(self, **given: Unpack[GetOwnershipAggregationByIndustryGiven]) -> OwnershipAggregationByTicker[Day, Moment]:
-        """Schedules 13D and 13G of a window by industry."""
+        """Totals of Schedules 13D and 13G by industry."""
     async def get_tickers_autocomplete(self, **given: Unpack[GetTickersAutocompleteGiven]) -> TickersAutocomplete[Day, Moment]:
         """Autocomplete tickers and names."""
     async def get_tickers_ticker_holders(self, **given: Unpack[GetTickersTickerHoldersGiven]) -> TickersTickerHolders[Day, Moment]:
@@ -6481,11 +6481,11 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
     async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
-        """Bulk files made so far."""
+        """Available bulk files."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """A bulk file of a day, month or quarter, as CSV or NDJSON."""
     async def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
-        """Bulk files of facts made so far."""
+        """Available bulk files of facts."""
     async def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
         """A bulk file of facts."""
     async def get_sec_forms(self, **given: Unpack[GetSecFormsGiven]) -> SecForms[Day, Moment]:
@@ -6581,7 +6581,7 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
         """URL of a monthly bulk file."""
     async def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
-        """Make a monthly bulk file."""
+        """Create a monthly bulk file."""
     async def get_insiders_stats_global(self, **given: Unpack[GetInsidersStatsGlobalGiven]) -> InsidersStatsGlobal[Day, Moment]:
         """Market-wide insider activity."""
     async def post_sql_proxy(self, **given: Unpack[PostSqlProxyGiven]) -> PostSqlProxy[Day, Moment]:

@@ -177,7 +177,7 @@ class CellResolver:
             if part is None:
                 is_reported = self.reported.find(metric, period_key) is not None
                 return Missing(reasons.TAG_CHANGED if is_reported else reasons.OPERAND_MISSING)
-            if not self._belong_together(minuend, part):
+            if not self._are_consistent(minuend, part):
                 return Missing(reasons.VINTAGE_CHANGED)
             value -= part.value
             filing_indexes.append(part.filing_index)
@@ -197,7 +197,7 @@ class CellResolver:
         filed_figures = self.reported.iter_filed(rule, period_key, figure.concepts)
         return min(filed_figures, key=lambda filed: self.reported.get_filing_order(filed.filing_index), default=None)
 
-    def _belong_together(self, minuend: Figure, part: Figure) -> bool:
+    def _are_consistent(self, minuend: Figure, part: Figure) -> bool:
         """Return True if two figures belong to one view of the past. They do not if one was restated and the other was
         never reported again after that, or if there was no day on which both were current.
         """

@@ -193,9 +193,9 @@ class Faces:
     def iter_labelled(
         self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
     ) -> Iterator[tuple[int, Metric, LabelledLines | list[FaceLine]]]:
-        """Yield, for each filing and metric, the lines that are the metric by their labels although they have none of
-        its tags. If the line is ambiguous, a list of the possible lines is yielded instead. ``unit_kinds`` are the
-        kinds of the units of the facts by (filing index, concept).
+        """Yield, for each filing and metric, lines without a tag of the metric whose labels show that they are the
+        metric. If that is ambiguous, a list of the possible lines is yielded instead. ``unit_kinds`` are the unit kinds
+        of facts, by (filing index, concept).
         """
         for (filing_index, statement), page in self._pages.items():
             inside: dict[str, list[FaceLine]] = {}
@@ -601,7 +601,7 @@ def _list_negative_outlays(
 
 
 def _is_sum_of_others(filing_index: int, candidate: str, concepts: Iterable[str], values: FiledValues) -> bool:
-    """Return True if a concept has values, each of which is the sum of the other concepts in its period."""
+    """Return True if each value of a concept is the sum of the other concepts for the same period."""
     candidate_values = values.get((filing_index, candidate), {})
     other_values = [values.get((filing_index, concept), {}) for concept in concepts if concept != candidate]
     if not candidate_values:

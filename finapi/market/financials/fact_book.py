@@ -356,7 +356,7 @@ def build_book(
     currency: str | None = None,
     faces: Faces | None = None,
 ) -> FactBook:
-    """Return a book of the facts that a mapping can use, with the findings of the ``faces`` of the filings.
+    """Return a book of the facts that a mapping can use, and of what the printed statements (``faces``) show.
 
     ``filings`` are in the order of :func:`sort_filings`, and ``rows`` in the order of their filings.
     """

@@ -1,12 +1,12 @@
 """Checks for figures that their filers tagged with a wrong scale or sign.
 
 A figure is never corrected: it is served as it is tagged, with the failed check next to it. It fails a check only if a
-single error explains what does not fit: with the opposite sign, or a thousand or a million times as large or as small,
-the figure would fit. There are four checks:
+single error explains the mismatch: with the opposite sign, or a thousand or a million times larger or smaller, the
+figure would fit. There are four checks:
 
-- ``sum``: a total of the statement template does not add up, and would if one of its figures were repaired.
+- ``sum``: a total of the statement template does not add up, but would if one of its figures were corrected.
 - ``eps_times_shares``: earnings per share times shares are not near any income that they may refer to.
-- the same check for the shares outstanding, which are compared with the average number of shares.
+- the shares outstanding are far from the average number of shares. This counts as the same check.
 - ``neighbours``: a figure that hardly changes from year to year is far from those of the periods before and after,
   which agree with each other.
 
@@ -26,21 +26,21 @@ from finapi.market.financials.cells import Figure, to_json_number
 from finapi.market.financials.series_rows import SHARE_COUNT_BY_EPS, RowView
 from finapi.market.financials.templates import FailedCheck, Total
 
-# The factors that undo an error: of the sign, or of the scale that amounts are printed in.
+# The factors that undo an error in the sign, or in the scale of the printed amounts.
 OPPOSITE_SIGN = Decimal(-1)
 SCALES = tuple(Decimal(10) ** power for power in (3, -3, 6, -6))
 # A sum is only checked if it is off by more than this many times what rounding allows.
 MIN_ERROR_TO_ROUNDING = 50
-# The factors within which two figures agree. Earnings per share times shares differ from the income because two classes
-# of shares have a part in it, or because preferred dividends are not reported; share counts differ by the way or the
-# time of counting.
+# The factors within which two figures agree. Earnings per share times shares differ from the income because there are
+# two classes of shares, or because preferred dividends are not reported. Share counts differ by their definition and
+# date.
 LOOSE, CLOSE, VERY_LOOSE = Decimal("1.4"), Decimal("1.1"), Decimal(10)
 # Smaller earnings per share may be a rounding of zero.
 MIN_EPS = Decimal("0.03")
-# Nearly all earnings per share are between these, in dollars.
+# Nearly all earnings per share are in this range, in dollars.
 MIN_LIKELY_EPS, MAX_LIKELY_EPS = Decimal("0.01"), Decimal(200)
 SHARE_COUNT_KEYS = (*SHARE_COUNT_BY_EPS.values(), "shares_outstanding")
-# Metrics that do not become a thousand times as large for one period.
+# Metrics that never grow a thousandfold for a single period.
 STABLE_KEYS = (*SHARE_COUNT_KEYS, *SHARE_COUNT_BY_EPS, "revenue", "total_assets", "total_liabilities")
 
 
@@ -72,7 +72,7 @@ def list_failed_checks(row: RowView) -> dict[str, FailedCheck]:
     return row.failed_checks
 
 
-FailedChecks = dict[str, FailedCheck]  # Of the checks before, by key.
+FailedChecks = dict[str, FailedCheck]  # The results of the earlier checks, by key.
 Failures = Iterator[tuple[str, FailedCheck]]
 
 
@@ -87,7 +87,7 @@ def _check_sums(row: RowView, failed_checks: FailedChecks) -> Failures:
 
 
 def _find_wrong_operand(row: RowView, total: Total) -> Failures:
-    """Yield the only figure of a total that does not add up whose repair makes it add up, if there is one."""
+    """Yield the figure that must be wrong if a total does not add up: the only one whose correction makes it add up."""
     for terms in total.sums:
         signed_keys = [(-1, total.target), *((term.sign, term.names[0]) for term in terms)]
         figures: list[tuple[int, str, Figure]] = []
@@ -150,18 +150,18 @@ def _check_earnings_per_share(row: RowView, failed_checks: FailedChecks) -> Fail
         if abs(implied_eps) < MIN_EPS:
             continue
         has_opposite_sign = _is_near_any(-pair.earnings, incomes, CLOSE)
-        # The other earnings per share fit, and these are far from the implied ones.
+        # The other kind of earnings per share (basic or diluted) fits, and this one is far from its implied value.
         is_odd_one_out = bool(fitting_earnings) and not _is_near_any(pair.eps, [implied_eps], VERY_LOOSE)
         if pair.eps == 0 or has_opposite_sign or is_odd_one_out:
             yield eps_key, _build_failed_check("eps_times_shares", (share_count_key, "net_income"), implied_eps)
 
 
 def _find_wrong_scale(row: RowView, eps_key: str, pair: EpsAndShares, scale: Decimal) -> tuple[str, Decimal]:
-    """Return the key of earnings per share, shares or income that is in another scale, and its implied value."""
+    """Return the key of the figure in the wrong scale (earnings per share, shares or income), and its implied value."""
     if not _is_likely_eps(pair.eps) and _is_likely_eps(pair.eps * scale):
         return eps_key, pair.eps * scale
-    # If there seem to be too many shares, but the shares outstanding are as many, the income is too small, unless it
-    # would then exceed the total assets.
+    # If the share count seems too large but the shares outstanding confirm it, the income is too small instead, unless
+    # the corrected income would exceed the total assets.
     income = row.find_value("net_income") or Decimal(0)
     shares_outstanding = row.find_value("shares_outstanding") or Decimal(0)
     is_share_count_confirmed = scale < 1 and _is_near_any(pair.shares, [shares_outstanding])
@@ -175,7 +175,7 @@ def _is_likely_eps(eps: Decimal) -> bool:
 
 
 def _list_incomes(row: RowView) -> list[Decimal]:
-    """Return the incomes that earnings per share may refer to, the likeliest first, without zeros."""
+    """Return the incomes that earnings per share may refer to, the most likely first. Zeros are left out."""
     common_income = row.find_value("net_income_to_common")
     incomes = [] if common_income is None else [common_income]
     income = row.find_value("net_income")
@@ -187,7 +187,7 @@ def _list_incomes(row: RowView) -> list[Decimal]:
 
 
 def _check_shares_outstanding(row: RowView, failed_checks: FailedChecks) -> Failures:
-    """Compare the shares outstanding with an average number of shares that earnings per share confirm."""
+    """Compare the shares outstanding with an average number of shares that passed the check of earnings per share."""
     outstanding = row.find_value("shares_outstanding")
     if not outstanding:
         return
@@ -211,7 +211,7 @@ def _check_shares_outstanding(row: RowView, failed_checks: FailedChecks) -> Fail
 
 
 def _check_neighbours(row: RowView, failed_checks: FailedChecks) -> Failures:
-    """Compare stable figures with those of the next newer and the next older row, which must agree."""
+    """Compare stable figures with those of the next newer and next older row, if these two agree with each other."""
     series = row.series
     index = series.periods.index(row.period)
     if not 0 < index < len(series.periods) - 1:

@@ -24,8 +24,9 @@ from finapi.market.reference.companies import Company
 from finapi.market.reference.share_splits import FiledSplit
 from finapi.store.db import Transaction
 
-# The keys of the derived figures and ratios, as existing clients write them. Every start builds route parameters
-# from them, so only the headings of the catalogues are read: reading everything takes a hundred times as long.
+# The keys of the derived figures and ratios, as existing clients write them. Route parameters are built from them at
+# every start, so only the headings of the catalogues are read. Parsing the complete catalogues takes a hundred times as
+# long.
 KEYS = (
     *metric_mapping.list_keys("metrics.toml", "derived"),
     *metric_mapping.list_keys("ratios.toml", "ratio"),
@@ -33,7 +34,7 @@ KEYS = (
 PRIMITIVES = tuple(metric_mapping.list_keys("metrics.toml", "metric"))
 
 NO_YEAR = "null"  # The stored text of a company without a fiscal year.
-FAILED = "failed: "  # The beginning of the stored text of a company whose facts raise an error.
+FAILED = "failed: "  # The prefix of the text stored for a company whose facts raise an error.
 
 _KEY_INDEXES = {key: index for index, key in enumerate(KEYS)}
 
@@ -78,7 +79,7 @@ class LatestYear(NamedTuple):
     """The latest fiscal year of a company."""
 
     period_end: str
-    # For each of the ``KEYS``, in their order, the value, or the fields of a :class:`Missing` as a JSON list.
+    # One text for each of the ``KEYS``, in order: the value, or the fields of a :class:`Missing` as a JSON list.
     cells: Sequence[str]
 
     def get_value(self, key: str) -> Decimal | Missing:
@@ -90,7 +91,7 @@ class LatestYear(NamedTuple):
         return Missing(reason, line_label)
 
     def passes(self, bounds: Mapping[str, Bound]) -> bool:
-        """Return True if all bounds hold. None holds for a missing figure."""
+        """Return True if all bounds hold. No bound holds for a missing figure."""
         for key, bound in bounds.items():
             cell = self.cells[_KEY_INDEXES[key]]
             if cell.startswith("[") or not bound.holds(Decimal(cell)):
@@ -99,7 +100,7 @@ class LatestYear(NamedTuple):
 
 
 class StoredYear(NamedTuple):
-    """The stored latest year of a company; ``text`` is None if it is to be computed."""
+    """The stored latest year of a company; ``text`` is None if it must be computed."""
 
     cik: int
     stamp: int
@@ -117,13 +118,13 @@ def iter_known(tx: Transaction, ciks: Iterable[int] | None = None) -> Iterator[S
 
 
 def list_due(tx: Transaction, limit: int) -> list[StoredYear]:
-    """Return at most ``limit`` companies whose latest year is to be computed."""
+    """Return at most ``limit`` companies whose latest year must be computed."""
     rows = tx.list_rows("latest_years_due", rules=get_fingerprint(), limit=limit)
     return [StoredYear(cik, stamp, text) for cik, stamp, text in rows]
 
 
 def count_due(tx: Transaction, ciks: Iterable[int] | None = None) -> int:
-    """Return the number of companies whose latest year is to be computed, among all or among ``ciks``."""
+    """Return the number of companies whose latest year must be computed, among all companies or ``ciks``."""
     ciks_json = None if ciks is None else json.dumps(list(ciks))
     return tx.find_value(  # type: ignore[no-any-return]
         "count_latest_years_due", rules=get_fingerprint(), ciks=ciks_json
@@ -139,7 +140,7 @@ class ComputedYear(NamedTuple):
 
 
 def store(tx: Transaction, computed_years: Iterable[tuple[StoredYear, ComputedYear]]) -> bool:
-    """Store computed years, unless the company's facts changed meanwhile. Return True if the splits of one changed."""
+    """Store computed years unless the company's facts changed meanwhile. Return True if any splits changed."""
     has_changed_splits = False
     for company, year in computed_years:
         is_stored = tx.run(
@@ -157,7 +158,7 @@ def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> Comp
     # The cache of books is not used: computing all companies would evict everything else from it.
     company_book = company_books.load(tx, company.cik)
     year = None if company_book.is_empty else find_latest(company_book, price)
-    # Before the book is written, because this adds the restatement factors to it.
+    # This must precede serialisation, because it adds the restatement factors to the book.
     filed_splits = splits.list_filed_splits(company_book.book, metric_mapping.get_mapping())
     book = stored_books.serialise(company_book.book, company_book.calendar, company_book.industry)
     text = NO_YEAR if year is None else "\n".join((year.period_end, *year.cells))
@@ -165,26 +166,27 @@ def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> Comp
 
 
 def build_failure(error: Exception) -> ComputedYear:
-    """Return a company whose facts raise ``error``: it has no year until its facts or the rules change."""
+    """Return the record of a company whose facts raise ``error``: no year until its facts or the rules change."""
     return ComputedYear(f"{FAILED}{error!r:.200}".replace("\n", " "), None, [])
 
 
 def deserialise(text: str) -> LatestYear | None:
     """Return the year of a stored text, or None for a company without one."""
-    # Lines, because parsing JSON takes eight times as long, for thousands of companies in each screen.
+    # The text has one cell per line. Parsing JSON would take eight times as long, and a screen parses thousands of
+    # years.
     period_end, *cells = text.split("\n")
     return LatestYear(period_end, cells) if cells else None
 
 
 class AppliedBound(TypedDict):
-    """A filter as it is repeated in the response."""
+    """A filter as the response repeats it."""
 
     gt: NotRequired[Decimal]
     lt: NotRequired[Decimal]
 
 
 class Bound(NamedTuple):
-    """A filter of a key; None for a side without a limit."""
+    """The limits of a key in a screen; None for no limit."""
 
     gt: Decimal | None
     lt: Decimal | None

@@ -28,7 +28,7 @@ class ComparedCell(TypedDict):
 Cells = Mapping[str, ComparedCell]
 
 
-# The cell of a metric that a version does not have.
+# Stands for the cell of a metric that does not exist in one version.
 _NO_SUCH_METRIC: ComparedCell = {
     "value": None,
     "reason": "no such metric",
@@ -57,7 +57,7 @@ CHANGE_KINDS = ("other", "filled", "emptied", "reason", "row")
 
 @dataclass(slots=True)
 class ChangeCount:
-    """The number of compared cells, of those that are equal but from other lines, and of changes by metric and kind."""
+    """The number of compared cells, of equal values from different lines, and of changes by metric and kind."""
 
     cells: int = 0
     moved: int = 0
@@ -69,13 +69,13 @@ def build_cells(company_book: CompanyBook) -> dict[str, ComparedCell]:
     mapping = company_book.resolvers["latest"].mapping
     cells: dict[str, ComparedCell] = {}
     for kind in ("A", "Q", "YTD"):
-        # Balances are the same in quarters as in years to date.
+        # Balances are the same in quarters and in years to date.
         keys = [key for key, metric in mapping.metrics.items() if kind != "YTD" or metric.aggregation != "instant"]
         keys += mapping.derived
         series = FigureSeries(company_book, kind, "latest")
         for row in map(series.get_row, series.periods):
             if kind == "YTD" and row.period.quarter_number in (1, 4):
-                # These are the first quarters and the years.
+                # First quarters and full years are already among the other kinds.
                 continue
             row_name = f"{kind} {row.period.fiscal_year} {row.period.fiscal_period} {days.iso(row.period.end)}"
             for key in keys:
@@ -131,7 +131,7 @@ def iter_changes(company: str, before: Cells, after: Cells, count: ChangeCount) 
 
 
 def _add_unknown_metrics(cells: Cells, other: Cells) -> Cells:
-    """Return the cells of a version with those of metrics that only the other version has, in its own rows."""
+    """Return the cells of a version, extended by empty cells for the metrics that only the other version has."""
     row_names = {name.rpartition(" ")[0] for name in cells}
     unknown = {name: _NO_SUCH_METRIC for name in other if name.rpartition(" ")[0] in row_names}
     return {**unknown, **cells}

@@ -1,4 +1,4 @@
-"""The dictionary: every key that answers may contain, with its meaning and how it is found."""
+"""The dictionary: every key that responses may contain, with its meaning and the rules by which it is computed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DictionaryEntry(TypedDict):
 def list_entries(
     kind: str | None = None, statement: str | None = None, key: str | None = None
 ) -> list[DictionaryEntry]:
-    """Return the entries of a kind, a statement and a key, in the order of their kinds and files; None matches any."""
+    """Return the entries of a kind, statement and key (None matches any), by kind and position in the catalogue."""
     return [
         entry
         for entry in list_all_entries()

@@ -26,16 +26,16 @@ from finapi.edgar.xbrl.qnames import is_extension
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
 
-# A custom concept with a longer name is not a line of a statement, and is not compared with patterns.
+# Custom concepts with longer names are never statement lines, so they are not matched against patterns.
 MAX_CONCEPT_CHARS = 256
 
 # The prefix of the concepts of lines that are found by their labels.
 FACE_PREFIX = "face:"
-# The most lines that are added to make a metric.
+# The maximum number of lines that add up to a metric.
 MAX_PARTS = 4
-# The priority of a concept that is not a metric by itself.
+# The priority of a concept that no rule uses as the metric itself.
 NO_PRIORITY = 10_000
-# The derivation of a figure that is the sum of such lines.
+# The derivation that is reported for a sum of printed lines.
 SUM_OF_LINES = "the lines of the statement that make it"
 LABEL_RULE = "the line of the statement whose label means it, where none stands under a tag"
 
@@ -63,17 +63,17 @@ class Rule(NamedTuple):
     priority: int  # 1 is the best.
     tags: tuple[str, ...]
     custom_patterns: tuple[re.Pattern[str], ...]
-    terms: tuple[Term, ...]  # Of a formula; empty for other rules.
+    terms: tuple[Term, ...]  # The terms of a formula; empty for other rules.
     text: str
     # The formula is not used for a filing that also reports one of these.
     unless_reported: TagsAndPatterns
-    # Custom concepts are amounts paid or spent, with either sign.
+    # True if custom concepts are amounts paid or spent, whose sign is ignored.
     ignores_sign: bool
 
 
 @dataclass(frozen=True)
 class LabelPattern:
-    """A pattern of labels. It is compiled when it is first used, which is never for companies without pages."""
+    """A pattern of labels, which is compiled when it is first used."""
 
     text: str
 
@@ -95,12 +95,12 @@ class Metric:
     units: str  # "currency", "per_share" or "shares".
     # "instant", "opening" (a balance at the start of the period), "sum" (quarters add up to years), or "none".
     aggregation: str
-    # Industries whose statements do not have the line, and the only ones that have it (empty: all).
+    # The industries without this line, and the only industries with it (empty: all).
     not_for: frozenset[str]
     only_for: frozenset[str]
-    # A fallback tag is only used if it means the same line as the preferred one.
+    # True if a fallback tag is only used if it means the same line as the preferred tag.
     is_steady: bool
-    # A payment or expense, which is positive unless the filer made an error.
+    # True for a payment or expense, which is only negative by an error of the filer.
     is_outlay: bool
     # Industries in which a figure from a note is as good as one from the printed statement.
     note_industries: frozenset[str]
@@ -108,26 +108,27 @@ class Metric:
     single_tag_industries: frozenset[str]
     # The part of the balance sheet that a line must be in to be found by its label, or "".
     balance_sheet_part: str
-    # A metric that formulas only use if no line stands next to its line on the statement, or "".
+    # A metric that sums only use if no separate line of the statement belongs to it, or "".
     complete_metric: str
     # Labels of the line of this metric.
     face_labels: LabelPattern | None
-    # Those of ``face_labels`` that are trusted even if another line has a tag of the metric.
+    # The subset of ``face_labels`` that is trusted even if another line has a tag of the metric.
     certain_labels: LabelPattern | None
-    # Labels of lines that add up to it.
+    # Labels of lines that add up to the metric.
     part_labels: LabelPattern | None
     # Labels of lines that are added to the line of this metric.
     added_labels: LabelPattern | None
-    # Labels of lines that may be it, which is not certain.
+    # Labels of lines that may be the metric, but not certainly.
     possible_labels: LabelPattern | None
-    # Labels of lines that belong to it, but stand next to its line and are not included.
+    # Labels of lines that belong to the metric, but are separate from its line and not included in it.
     separate_labels: LabelPattern | None
-    # Those of ``separate_labels`` next to which a line that only its tag identifies is not used.
+    # The subset of ``separate_labels`` for lines of the same kind. Next to one of these, a line that is only identified
+    # by its tag is just a part of the metric, so it is not used.
     sibling_labels: LabelPattern | None
-    # Of two tags on one statement, the one that contains the other is used.
+    # True if, of two tags on one statement, the one that includes the other is used.
     prefers_containing_tag: bool
     rules: dict[str, tuple[Rule, ...]]  # By industry, the best first.
-    # The tags of all rules with their position, and the patterns for custom tags.
+    # The priority of each tag of all rules, and the patterns for custom tags.
     tag_priorities: dict[str, int]
     custom_patterns: tuple[re.Pattern[str], ...]
 
@@ -136,7 +137,7 @@ class Metric:
         return industry not in self.not_for and (not self.only_for or industry in self.only_for)
 
     def list_tags(self, industry: str) -> list[str]:
-        """Return the tags that mean the metric by themselves in an industry, the best first."""
+        """Return the tags that mean the metric without a formula in an industry, the best first."""
         return [tag for rule in self.rules[industry] for tag in rule.tags]
 
     def is_meant_by(self, label: str) -> bool:
@@ -149,9 +150,8 @@ class Metric:
         return any(pattern is not None and pattern.fullmatch(label) is not None for pattern in patterns)
 
     def get_priority(self, concept: str) -> int:
-        """Return the rank of a concept among those that are the metric by themselves: 0 is the best.
-
-        Return NO_PRIORITY if it is not one of them.
+        """Return the priority of a concept that is the metric without a formula; 0 is the best. Return NO_PRIORITY for
+        any other concept.
         """
         if concept in self.tag_priorities:
             return self.tag_priorities[concept]
@@ -181,15 +181,15 @@ class MetricMapping:
     derived: dict[str, DerivedMetric]
     # The kind of unit that facts of each mapped concept must have.
     unit_kinds: dict[str, str]
-    # The mapped us-gaap concepts by local name, for custom concepts that are spelt like them.
+    # The mapped us-gaap concepts by local name, to recognise custom concepts with the same name.
     local_names: dict[str, str]
-    # The patterns for custom concepts, with their kind of unit.
+    # Patterns for custom concepts, each with the unit kind of their facts.
     custom_patterns: tuple[tuple[re.Pattern[str], str], ...]
-    # The concepts of payments and expenses. Formulas use none that is tagged negative.
+    # The concepts of payments and expenses, which formulas do not use if they are tagged negative.
     outlays: frozenset[str]
 
     def find_concept(self, name: str) -> str | None:
-        """Return the mapped concept that a reported one counts as, or None if no metric uses it."""
+        """Return the mapped concept that a reported concept is treated as, or None if no metric uses it."""
         if name in self.unit_kinds:
             return name
         local_name = name.partition(":")[2]
@@ -200,7 +200,7 @@ class MetricMapping:
         return name if any(pattern.fullmatch(local_name) for pattern, _ in self.custom_patterns) else None
 
     def get_unit_kind(self, concept: str) -> str:
-        """Return the kind of unit that facts of a concept must have; the concept is one of ``find_concept``."""
+        """Return the unit kind that facts of a mapped concept (see ``find_concept``) must have."""
         unit_kind = self.unit_kinds.get(concept)
         if unit_kind is not None:
             return unit_kind
@@ -208,7 +208,7 @@ class MetricMapping:
         return next(unit_kind for pattern, unit_kind in self.custom_patterns if pattern.fullmatch(local_name))
 
     def is_negative_outlay(self, key: str, value: Decimal) -> bool:
-        """Return True for a payment or expense that is tagged negative: nothing is computed from it."""
+        """Return True for a payment or expense that is tagged negative. Nothing is computed from it."""
         metric = self.metrics.get(key)
         return metric is not None and metric.is_outlay and value < 0
 
@@ -249,7 +249,7 @@ def parse(text: str) -> MetricMapping:
                 outlays.update(names)
             for pattern in (*rule.custom_patterns, *other_patterns):
                 patterns_by_text[pattern.pattern] = (pattern, metric.units)
-    # Of tags with the same local name the first counts.
+    # If tags have the same local name, the first one is used.
     local_names = {name.partition(":")[2]: name for name in reversed(list(unit_kinds)) if name.startswith("us-gaap:")}
     return MetricMapping(
         version=raw["version"],
@@ -277,7 +277,7 @@ def parse_untrusted(text: str) -> MetricMapping:
 
 
 def parse_formula(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
-    """Return the terms of a formula such as ``a + b|c - [d]``. With ``tags`` its names are concepts.
+    """Return the terms of a formula such as ``a + b|c - [d]``. With ``tags``, its names are concepts and not keys.
 
     Raise ValueError if it has no terms.
     """
@@ -311,7 +311,7 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
     not_for = frozenset(entry.get("not_for", ()))
     only_for = frozenset(entry.get("only_for", ()))
     if not (not_for | only_for) <= set(INDUSTRIES):
-        raise ValueError(f"{key} names an unknown industry")
+        raise ValueError(f"not_for or only_for of {key} contains an unknown industry")
     rules = {industry: _parse_rules(key, entry, industry) for industry in INDUSTRIES}
     all_rules = _list_all_rules(rules)
     tags = dict.fromkeys(tag for rule in all_rules for tag in rule.tags)
@@ -347,7 +347,7 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
 
 
 def _parse_labels(text: str | None, label_words: dict[str, str]) -> LabelPattern | None:
-    """Return a pattern of labels in which <word> is replaced by that entry of the table of labels."""
+    """Return a pattern of labels. Each <word> in it is replaced by the entry ``word`` of the table [labels]."""
 
     def expand(text: str) -> str:
         return re.sub(r"<([a-z]+)>", lambda match: expand(label_words[match[1]]), text)
@@ -378,7 +378,7 @@ def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, 
     if "face" in entry:
         add_rule(LABEL_RULE, names=((FACE_PREFIX + key,), ()))
     if "parts" in entry:
-        # At least two lines make a sum.
+        # A sum has at least two parts, so the others are optional.
         part_terms = [Term(1, (f"{FACE_PREFIX}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
         add_rule(SUM_OF_LINES, terms=tuple(part_terms))
     return tuple(rules)

@@ -1,10 +1,11 @@
-"""Series of standardised figures as they are served: rows of cells, with their provenance or the reasons of holes.
+"""Series of standardised figures for responses: rows of cells, with their provenance or the reasons for missing
+figures.
 
-``build_series`` takes the book of a company and a query. A row contains more than its cells where it matters:
+``build_series`` takes the book of a company and a query. A row may contain more than its cells:
 
 - ``split_factors`` and similar members, if shares were split after its figures were filed (:mod:`splits`).
-- ``tag_breaks``, if the figures of a metric continue in newer rows under tags that may mean another line.
-- its place on the calendar and its filled template, if the query requests them.
+- ``tag_breaks``, if the next newer row reports a metric under tags that may mean another line.
+- its calendar period and its filled template, if the query requests them.
 
 An answer may be large. ``bound_bytes`` and ``estimate_bytes`` predict its size before any row is built.
 """
@@ -37,15 +38,15 @@ from finapi.market.financials.templates import FilledTemplate
 
 TYPICAL_QUARTER_DAYS = 90
 
-# Upper bounds of the average bytes of a cell by provenance, and of the template of a row (measured: 785 at most for a
-# cell, and 15,000).
+# Upper bounds of the average bytes of a cell by provenance, and of the template of a row (the measured maxima are 785
+# for a cell and 15,000 for a template).
 MAX_CELL_BYTES = {"none": 150, "summary": 500, "full": 2_000}
 MAX_TEMPLATE_BYTES = 30_000
 SAMPLE_ROWS = 8
 
 
 class TagBreak(TypedDict):
-    """The tags of a figure, and those of the next newer figure of its series, which may mean another line."""
+    """A change of tags between a figure and the next newer one of its series, which may mean another line."""
 
     tags: list[str]
     later_tags: list[str]
@@ -54,11 +55,11 @@ class TagBreak(TypedDict):
 class SeriesRow(RowPeriod):
     """A row of a series.
 
-    ``metrics`` are bare values, with ``holes`` for the missing ones, or cells with their provenance.
-    ``split_factors`` are of figures in shares from before later splits: the number of today's shares
-    that one of their shares became. ``mixed_shares``: the row has figures from before and from after a split.
-    ``split_break``: the number of shares of the next newer row that one share of this row became. ``estimated``: the
-    keys that ``q4=estimated`` added. ``tag_breaks`` are of figures whose series continues under other tags.
+    ``metrics`` are bare values, with ``holes`` for the missing ones, or cells with their provenance. ``split_factors``:
+    for figures in shares from before later splits, the number of today's shares that one of their shares became.
+    ``mixed_shares``: the row has figures from before and from after a split. ``split_break``: the number of shares of
+    the next newer row that one share of this row became. ``estimated``: the keys that ``q4=estimated`` added.
+    ``tag_breaks``: the figures that the next newer row reports under other tags.
     """
 
     calendar_year: NotRequired[int]
@@ -74,7 +75,7 @@ class SeriesRow(RowPeriod):
 
 
 class SeriesPage(TypedDict):
-    """The rows of a series that an answer contains."""
+    """The page of a series."""
 
     limit: int
     has_more: bool
@@ -107,8 +108,8 @@ def build_series(
 ) -> tuple[dict[str, Any], SeriesMeta]:
     """Return the ``data`` (except the names of the company) and the ``meta`` of a series.
 
-    With ``collect_rows=iter`` each row is built when it is read. ``price_splits`` are the days and factors of the
-    splits in price files. Raise INVALID_PARAM if the query has an unknown key or a malformed cursor.
+    With ``collect_rows=iter``, rows are built lazily. ``price_splits`` are the days and factors of the splits in price
+    files. Raise INVALID_PARAM if the query has an unknown key or a malformed cursor.
     """
     series = FigureSeries(
         company_book, query.period, query.basis, price_on_day=price_on_day, estimated=query.has_estimates
@@ -152,17 +153,17 @@ def build_series(
     return data, meta
 
 
-# ---- the size of an answer
+# ---- the size of a response
 
 
 def bound_bytes(query: SeriesQuery, row_count: int, metric_count: int) -> int:
-    """Return an upper bound of the bytes of ``row_count`` rows, from the counts alone."""
+    """Return an upper bound for the bytes of ``row_count`` rows, computed from counts only."""
     template_bytes = MAX_TEMPLATE_BYTES if query.template else 0
     return row_count * (metric_count * MAX_CELL_BYTES[query.provenance] + template_bytes)
 
 
 def estimate_bytes(company_book: CompanyBook, query: SeriesQuery, price_on_day: PriceOnDay | None = None) -> int:
-    """Return about how many bytes the rows of an answer have, from a sample of them.
+    """Return an estimate of the bytes of a response's rows, from a sample of them.
 
     Rows of one company are alike, except for the four quarters of a year and a slow change over the years. So the
     sample takes every n-th row, with an odd n. For 71 rows it was within 3.3 % (2026-11-27, Apple, all kinds of
@@ -189,7 +190,7 @@ def _iter_rows(
     keys: Sequence[str],
     share_splits: Sequence[ShareSplit],
 ) -> Iterator[SeriesRow]:
-    """Yield the rows of a page, newest first. Splits between and within rows are marked, or adjusted for."""
+    """Yield the rows of a page, newest first. Figures are marked if a split affects them, or adjusted for it."""
     share_keys = [key for key in keys if splits.counts_shares(key)] if share_splits else []
     newer_factor = None
     if page and not query.adjusted:
@@ -216,7 +217,7 @@ def _iter_rows(
 def _find_newer_figures(
     series: FigureSeries, first_period: Sequence[Period], keys: Iterable[str]
 ) -> dict[str, Figure | None]:
-    """Return the next figure after a page, by the keys of steady metrics; ``first_period`` is the page's newest."""
+    """Return the next newer figure after a page for each steady metric; ``first_period`` is the page's newest."""
     mapping = series.resolver.mapping
     steady_keys = [key for key in keys if key in mapping.metrics and mapping.metrics[key].is_steady]
     newer_periods = series.periods[: series.periods.index(first_period[0])] if first_period else []
@@ -228,7 +229,7 @@ def _find_newer_figures(
 
 
 def _find_tag_breaks(row: RowView, newer_figures: dict[str, Figure | None]) -> dict[str, TagBreak]:
-    """Return the tag breaks between a row and the newer figures, and replace these by the row's own figures."""
+    """Return the tag breaks between a row and ``newer_figures``, and update these with the row's own figures."""
     tag_breaks: dict[str, TagBreak] = {}
     for key, newer_figure in newer_figures.items():
         cell = row.get_cell(key)
@@ -240,7 +241,7 @@ def _find_tag_breaks(row: RowView, newer_figures: dict[str, Figure | None]) -> d
 
 
 def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustments: Mapping[str, Decimal]) -> SeriesRow:
-    """Return a row as it is served; the figures of ``adjustments`` are converted by these split factors."""
+    """Return the record of a row. ``adjustments`` are the split factors of the figures to convert."""
     industry = row.series.company_book.industry
     record: Any = {**row.build_period()}
     if query.calendar:
@@ -268,7 +269,7 @@ def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustment
 def _build_calendar_period(period: Period, kind: str) -> dict[str, Any]:
     """Return the calendar year and quarter (or "FY") that contain the middle of a period.
 
-    A year to date is placed where its last quarter is, after which it is named.
+    A year to date gets the calendar period of its last quarter.
     """
     length = period.end - period.start if period.start is not None else TYPICAL_QUARTER_DAYS
     if kind == "YTD":
@@ -279,6 +280,6 @@ def _build_calendar_period(period: Period, kind: str) -> dict[str, Any]:
     elif length + 1 in YEAR_DAYS:
         name = "FY"
     else:
-        # A transition period is neither a quarter nor a year on the calendar either.
+        # A transition period has no calendar period, so its fiscal period is returned.
         name = period.fiscal_period
     return {"calendar_year": middle.year, "calendar_period": name}

@@ -4,8 +4,9 @@ The fields ``fy`` and ``fp`` of a fact are not used: they describe the filing th
 fiscal years are taken from the filings' own words (DECISIONS 7). Days are numbers, as in ``core/days.py``. The
 algorithm:
 
-1. Facts of metrics that are on every income or cash flow statement prove a period; *evidence* counts them. Periods that
-   differ by a few days are one period reported in several ways: a *cluster* of period keys, the best proved key first.
+1. Facts of metrics that are on every income or cash flow statement prove that a period was reported; *evidence* is
+   their weighted count. Periods that differ by a few days are one period reported in several ways: a *cluster* of
+   period keys, the best proved key first.
 2. Fiscal years are the clusters of about a year in annual reports. Of two that overlap, the better proved one counts.
    If no year is reported, one is assumed from a year to date, the cover page, or the calendar year.
 3. The gaps between years become transition periods (a company that moves its year end from December to June has one of
@@ -47,9 +48,9 @@ class Period(NamedTuple):
     fiscal_period: str  # "FY", "Q1" to "Q4"; in a transition period "TP", "TQ1" and so on.
     start: int | None
     end: int
-    keys: tuple[PeriodKey, ...]  # As it is reported, the usual key first; empty if it can only be derived.
+    keys: tuple[PeriodKey, ...]  # Under which it is reported, the usual one first; empty if it is derived.
     span_index: int
-    quarter_number: int  # Of the quarter within its span, from 1.
+    quarter_number: int  # The number of the quarter (or last quarter) within its span, from 1.
 
 
 class FiscalSpan(NamedTuple):
@@ -62,9 +63,9 @@ class FiscalSpan(NamedTuple):
     fiscal_year: int = 0
 
 
-# The index of a span and the number of a quarter in it, from 1.
+# (index of a span, number of a quarter within it, from 1)
 QuarterKey = tuple[int, int]
-# The same period as reported in several ways, the best proved key first.
+# The keys under which one period is reported, the best proved one first.
 PeriodKeys = tuple[PeriodKey, ...]
 # The durations from the start of a span that end with a quarter, the best proved first.
 YearsToDate = dict[QuarterKey, list[PeriodKeys]]
@@ -100,7 +101,7 @@ class Calendar:
             end, length = keys[0]
             quarter = self.quarters.get((span_index, number))
             if quarter is None or abs(quarter.end - end) > SAME_DAYS:
-                # A stub, as before a merger: named after the quarter in which it ends.
+                # A short period, as before a merger, is named after the quarter in which it ends.
                 ending_quarter = (length - STUB_SLACK_DAYS) * 4 // COMMON_YEAR_DAYS + 1
                 name = build_quarter_name(span, min(4, ending_quarter))
             else:
@@ -119,20 +120,21 @@ QUARTER_DAYS = range(70, 121)
 HALF_YEAR_DAYS = range(140, 230)
 NINE_MONTHS_DAYS = range(230, 330)
 YEAR_DAYS = range(330, 421)
-# A year of an annual report with another length is a transition period of 11 or 13 months, unless it is the first.
+# A period of an annual report with another length is a transition period of 11 or 13 months, unless it is the first
+# one.
 FULL_YEAR_DAYS = range(350, 386)
-# A transition period of four months is longer than this and is not a quarter.
+# Longer periods, such as a transition period of four months, are not quarters.
 MAX_QUARTER_DAYS = 100
 # A derived quarter may be longer than a reported one by this many days.
 DERIVED_QUARTER_SLACK = 7
 
-# A year or year to date may start this many days before or after the end of the year before (52/53 weeks, errors).
+# A year or year to date may start this many days before or after the end of the previous year (52/53 weeks, errors).
 SLACK_DAYS = 10
-# The number of the latest annual reports that decide how a company names its years.
+# The number of latest annual reports that determine how a company names its years.
 LAST_REPORTS = 3
-# More years than any company has reported in XBRL. A filing that claims more is damaged.
+# More years than any company has reported in XBRL. Facts that imply more are corrupt.
 MAX_YEARS = 80
-# More periods of one length than there are quarters in these years, each reported in several ways.
+# More periods of one length than the quarters of these years, even if each is reported in several ways.
 MAX_PERIODS = 1_000
 
 # The metrics whose facts prove a period: they are on every income or cash flow statement.
@@ -155,12 +157,12 @@ PROOF_METRICS = (
 
 # The weights of a fact as evidence: in a periodic report, in one without a filing date, and elsewhere, such as an 8-K.
 PERIODIC_WEIGHT, UNFILED_WEIGHT, OTHER_WEIGHT = 100, 99, 1
-# The weight of a period that is proved by more than a single weak fact.
+# The minimum weight of a proved period. A single weak fact does not reach it.
 MIN_WEIGHT = 2
 
 
 class _Evidence:
-    """The weights of the facts that prove each duration: all of them, and the number of concepts in annual reports."""
+    """The evidence for each duration: the weight of its facts, and the number of concepts in annual reports."""
 
     def __init__(self, book: FactBook, mapping: MetricMapping) -> None:
         self.annual: Counter[PeriodKey] = Counter()
@@ -227,7 +229,7 @@ def _find_years(evidence: _Evidence) -> list[FiscalSpan]:
     annual_clusters = _build_clusters(
         {period_key: count for period_key, count in evidence.annual.items() if period_key[1] in YEAR_DAYS}
     )
-    # Years that only an 8-K or a registration statement reports.
+    # Years that are only reported in 8-Ks or registration statements.
     other_clusters = _build_clusters(
         {
             period_key: weight
@@ -260,7 +262,7 @@ def _overlaps_any(span: FiscalSpan, years: Iterable[FiscalSpan]) -> bool:
 
 
 def _is_in_step(span: FiscalSpan, years: Iterable[FiscalSpan]) -> bool:
-    """Return True if a span ends about a number of full years before or after one of ``years``."""
+    """Return True if a span ends about n full years before or after one of ``years``."""
     for year in years:
         distance = span.end - year.end
         full_years = round(distance / AVERAGE_YEAR_DAYS)
@@ -270,12 +272,12 @@ def _is_in_step(span: FiscalSpan, years: Iterable[FiscalSpan]) -> bool:
 
 
 def _assume_year(evidence: _Evidence, durations: Sequence[PeriodKey], year_end: str | None) -> list[FiscalSpan]:
-    """Return one year to start from if no year is reported: from a year to date, else from ``year_end``."""
+    """Return the year to start from if no year is reported: by a year to date, or else by ``year_end``."""
     years_to_date = {
         period_key: evidence.all[period_key] for period_key in durations if period_key[1] not in QUARTER_DAYS
     }
     if years_to_date:
-        # The latest of the best proved ones, because the year end may have changed before.
+        # The latest of the best proved years to date is used, because the year end may have changed earlier.
         keys, _ = min(
             _build_clusters(years_to_date), key=lambda cluster: (-cluster[1], -cluster[0][0][0], cluster[0][0][1])
         )
@@ -286,14 +288,14 @@ def _assume_year(evidence: _Evidence, durations: Sequence[PeriodKey], year_end: 
         return []
     latest_end, _ = max(durations)
     if year_end is None or not re.fullmatch(r"(0[1-9]|1[0-2])([0-2][0-9]|3[01])", year_end):
-        year_end = "1231"  # Most companies use the calendar year.
+        year_end = "1231"  # The default: most companies use the calendar year.
     month, day = int(year_end[:2]), int(year_end[2:])
     latest_year = _to_date(latest_end).year
     year_ends = []
     for year in range(latest_year - 1, latest_year + 2):
         first_of_month = EPOCH.replace(year=year, month=month, day=1)
         year_ends.append((first_of_month - EPOCH).days + day - 1)
-    # A year of 52/53 weeks may end some days after the stated day.
+    # A 52/53-week year may end some days after the stated day.
     end = min(candidate for candidate in year_ends if candidate >= latest_end - SLACK_DAYS)
     return [FiscalSpan(end - COMMON_YEAR_DAYS + 1, end, "open")]
 
@@ -372,8 +374,8 @@ def _name_years(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) 
 
 
 def _iter_reported_years(spans: Sequence[FiscalSpan], book: FactBook) -> Iterable[tuple[int, int]]:
-    """Yield the fiscal year that each annual report calls its own, and the end of the year that it reports on."""
-    last_ends: dict[int, int] = {}  # Of the years with facts, by filing index.
+    """Yield the fiscal year that each annual report states as its own, and the end of the year that it covers."""
+    last_ends: dict[int, int] = {}  # The last year end with facts, by filing index.
     for by_period in book.vintages.values():
         for period_key, vintages in by_period.items():
             if period_key[1] in YEAR_DAYS:
@@ -399,7 +401,7 @@ def _find_years_to_date(spans: Sequence[FiscalSpan], evidence: _Evidence) -> Yea
                 span_index = _find_starting_span(spans, end - length + 1)
                 if span_index is not None and end <= spans[span_index].end + SLACK_DAYS:
                     weights.setdefault((span_index, number), {})[period_key] = weight
-    # The fourth is the year itself, with its own keys.
+    # The fourth year to date is the year itself, with its own keys.
     for span_index, span in enumerate(spans):
         weights.pop((span_index, 4), None)
         if span.keys and span.kind == "year":
@@ -425,7 +427,7 @@ def _find_starting_span(spans: Sequence[FiscalSpan], start: int) -> int | None:
 def _find_quarters(
     spans: Sequence[FiscalSpan], evidence: _Evidence, years_to_date: YearsToDate
 ) -> dict[QuarterKey, Period]:
-    """Return the reported quarters, and those between two years to date."""
+    """Return the reported quarters, and the quarters that follow from two years to date."""
     quarters = _find_reported_quarters(spans, evidence)
     for span_index, span in enumerate(spans):
         for number in range(2, 5):
@@ -477,7 +479,7 @@ def _find_reported_quarters(spans: Sequence[FiscalSpan], evidence: _Evidence) ->
 def _select_years_to_date(
     years_to_date: YearsToDate, quarters: dict[QuarterKey, Period]
 ) -> dict[QuarterKey, PeriodKeys]:
-    """Return for each quarter the best proved year to date that ends with it, or if there is none, of all."""
+    """Return, for each quarter, the best proved of the years to date that end with it."""
     selected = {}
     for quarter_key, candidates in years_to_date.items():
         quarter = quarters.get(quarter_key)
@@ -487,7 +489,7 @@ def _select_years_to_date(
 
 
 def _compute_quarter_number(span: FiscalSpan, end: int) -> int:
-    """Return the number of the quarter of a span that ends on a day, also for quarters of 12, 12, 12 and 16 weeks."""
+    """Return the number of the span's quarter that ends on a day. Quarters of 12, 12, 12 and 16 weeks are supported."""
     length = span.end - span.start + 1 if span.kind != "transition" else COMMON_YEAR_DAYS
     return min(4, max(1, round((end - span.start + 1) * 4 / length)))
 
@@ -496,7 +498,7 @@ def _compute_quarter_number(span: FiscalSpan, end: int) -> int:
 
 
 def _build_clusters(weights: dict[PeriodKey, int]) -> list[tuple[PeriodKeys, int]]:
-    """Return the clusters of some periods, each with the weight of its first key; the best proved first."""
+    """Return the clusters of some periods with the weights of their first keys, the best proved cluster first."""
     period_keys = sorted(weights, key=lambda period_key: (-weights[period_key], -period_key[0], -period_key[1]))
     clusters: list[tuple[list[PeriodKey], int]] = []
     for period_key in period_keys[:MAX_PERIODS]:

@@ -3,7 +3,7 @@
 The confidence of a figure is a number from 0 to 100. It is 100 for a figure that is reported under the first tag of its
 metric. It is less for a later rule, a note instead of the printed statement, a statement with further lines that belong
 to the figure, a derived figure, an estimate, and a figure that fails a check (:mod:`figure_doubts`). A derived figure
-or ratio never has more confidence than the least of its inputs.
+or ratio has at most the lowest confidence of its inputs.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from finapi.market.financials.templates import Check, FailedCheck
 from finapi.market.statements.filed_facts import Decimals, parse_decimals
 
 CONFIDENCE_BY_METHOD: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
-MIN_REPORTED_CONFIDENCE = 50  # Of a figure that is neither estimated nor fails a check.
+MIN_REPORTED_CONFIDENCE = 50  # The minimum for figures that are not estimated and fail no check.
 ESTIMATED_CONFIDENCE = 40
 DOUBTED_CONFIDENCE = 20
-# Deducted for each rule before the one that found the figure, for a note, and for lines that belong to the figure but
-# are not included.
+# Deductions: for each better rule that found nothing, for a figure from a note, and for lines that belong to the figure
+# but are not included.
 RULE_DEDUCTION = 5
 NOTE_DEDUCTION = 10
 INCOMPLETE_DEDUCTION = 20
 
 
 class FactRecord(TypedDict):
-    """A fact and the filing that it is from."""
+    """A fact and its filing."""
 
     value: Decimal
     concept: str
@@ -57,7 +57,7 @@ class OperandRecord(Sign, FactRecord):
 
 
 class Provenance(TypedDict):
-    """A cell and the filing that it is from (the provenance "summary")."""
+    """A cell with its filing (the provenance "summary")."""
 
     value: Decimal | None
     status: Status
@@ -132,7 +132,7 @@ def build_provenance(row: RowView, key: str, cell: Cell, total_checks: dict[str,
 def build_full_provenance(row: RowView, key: str, cell: Cell, total_checks: dict[str, Check]) -> FullProvenance:
     """Return a cell with its provenance, decimals, filing date and operands.
 
-    A figure that is served as reported has no operands: it would be its own.
+    A figure that is served as reported has no operands, because it would be its only one.
     """
     figure = cell if isinstance(cell, Figure) else None
     only_operand = figure.operands[0] if figure and len(figure.operands) == 1 else None
@@ -153,7 +153,7 @@ def get_concept(figure: Figure) -> str:
 
 
 def list_separate_lines(row: RowView, key: str, figure: Figure) -> list[str]:
-    """Return the labels of the statement's lines that belong to a metric but are not included in its figure."""
+    """Return the labels of statement lines that belong to a metric but are not included in its figure."""
     metric = metric_mapping.get_mapping().metrics.get(key)
     if metric is None:
         return []
@@ -191,7 +191,7 @@ def list_operand_records(row: RowView, key: str, cell: Cell) -> list[OperandReco
 
 
 def build_fact_record(row: RowView, period_key: PeriodKey, vintage: Vintage) -> FactRecord:
-    """Return a fact of the row's company with its filing, as it is served."""
+    """Return the record of a fact of the row's company, with its filing."""
     end, length = period_key
     filing = row.series.company_book.book.filings[vintage.filing_index]
     return {

@@ -1,9 +1,9 @@
 """The catalogue of ratios (``ratios.toml``) and its formulas.
 
-A formula is written in the syntax of Python expressions: ``net_income / avg(total_equity)``, with
-``[minority_interest]`` for a part that counts as zero if the company has no such line. It is parsed once and compiled
-into nested functions of a row; it is never executed as Python. A formula has a value, or raises NoValue with a reason
-code.
+A formula is written in the syntax of Python expressions: ``net_income / avg(total_equity)``, where
+``[minority_interest]`` is a term that counts as zero if the company has no such line. It is parsed once and compiled
+into nested functions of a row. It is never executed as Python code. Evaluating a formula returns a value or raises
+NoValue with a reason code.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from typing import Any
 from finapi.core.files import get_package_folder
 from finapi.market.financials import reasons
 
-# The significant digits of a quotient, and the decimal places of an amount: a market value of billions keeps its cents.
+# The significant digits of a quotient, and the decimal places of an amount (a market value of billions keeps its
+# cents).
 SIGNIFICANT_DIGITS, CENT_PLACES = 12, 2
 
-# The functions of formulas, which are methods of ``series_rows.RowView``, with the keys that they read in addition to
-# their argument.
+# The functions that formulas may call, and the keys that each reads in addition to its argument. They are methods of
+# ``series_rows.RowView``.
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "year": (),
     "avg": (),
@@ -109,7 +110,7 @@ def _iter_inputs(node: ast.AST) -> Iterator[str]:
 
 
 def _compile(node: ast.expr) -> Compute:
-    """Return a formula as a function of a row. Raise ValueError if it contains anything but formulas may."""
+    """Return a formula as a function of a row. Raise ValueError for any syntax that formulas must not contain."""
     match node:
         case ast.Constant(value=int(number)):
             constant = Decimal(number)
@@ -148,5 +149,5 @@ _OPERATORS: dict[type[ast.operator], Callable[[Decimal, Decimal], Decimal]] = {
 
 
 def round_ratio(value: Decimal) -> Decimal:
-    """Return a quotient with 12 significant digits, and a larger amount with all digits down to its cents."""
+    """Return a number rounded to 12 significant digits, or to cents if that keeps more digits."""
     return Context(prec=max(SIGNIFICANT_DIGITS, value.adjusted() + 1 + CENT_PLACES)).plus(value)

@@ -116,5 +116,5 @@ NOT_IN_13F = _add_hole(
     "13F reports do not contain it, and the sums over funds are computed from nothing else.",
 )
 
-# The company has no such line. In a formula that may do without it, it counts as zero.
+# The reasons that mean that the company has no such line. An optional term of a formula then counts as zero.
 NO_SUCH_LINE = (NOT_REPORTED, NOT_APPLICABLE)

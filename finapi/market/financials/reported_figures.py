@@ -1,16 +1,16 @@
 """The figures that filings themselves report, chosen for a metric and a period.
 
-A company reports one number many times: in the annual report, again as the comparative of the next one, sometimes
-restated, under several tags, on the printed statement or only in a note. Each fact of one filing is a *vintage*. The
-mapping gives a metric *rules* in order of preference: a rule is a list of tags that mean the same line, or a formula
-over tags. Every vintage that a rule accepts is a :class:`Candidate`.
+A company reports the same number many times: in an annual report, as a comparative in the next one, sometimes restated,
+under several tags, on a printed statement or only in a note. Each fact of one filing is a *vintage*. The mapping gives
+a metric *rules* in order of preference: a rule is a list of tags that mean the same line, or a formula over tags. Every
+vintage that a rule accepts is a :class:`Candidate`.
 
 The basis "latest" serves the newest figure:
 
 1. Within a rule, a figure on the statement is preferred to one from a note, then the last filing, then the first tag.
-2. Among the best candidates of the rules, a periodic report (10-K, 10-Q) is preferred to an unfiled or other document
-   and that to a proxy statement, then the statement to a note, then the first rule. So a fallback tag of a later filing
-   never displaces the line of the statement.
+2. Among the best candidates of the rules, the order of preference is by kind of filing (periodic reports such as 10-K
+   and 10-Q, then documents without a filing date, other forms and last proxy statements), then the statement before a
+   note, then the first rule. So a fallback tag of a later filing never displaces the line of the statement.
 
 The basis "original" serves what was known first: the best kind of filing, then the first filing, then the statement,
 the rule and the tag.
@@ -36,11 +36,11 @@ from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, M
 
 
 class Candidate(NamedTuple):
-    """A figure that one filing reports under one tag, or the formula, of one rule."""
+    """A figure that one filing reports under a tag or formula of a rule."""
 
     figure: Figure
-    source_rank: int  # Of its filing: 0 for periodic reports, more for weaker sources.
-    tag_index: int  # The place of its tag in the rule.
+    source_rank: int  # The rank of its filing: 0 for periodic reports, more for weaker sources.
+    tag_index: int  # The index of its tag in the rule.
 
     @property
     def order_within_rule(self) -> tuple[bool, int, int]:
@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
 
 
 class UsableRule(NamedTuple):
-    """A rule and those of its concepts that the book contains, in order of preference."""
+    """A rule, and the concepts of the rule that the book contains, in order of preference."""
 
     rule: Rule
     concepts: tuple[str, ...]
@@ -82,7 +82,7 @@ class FormulaOperands(NamedTuple):
 
 
 class ReportHistory(NamedTuple):
-    """The filings that report a figure and those that report it with its present value, by index."""
+    """The indexes of the filings between which a figure was reported, and had its present value."""
 
     first: int  # The first filing that reports the figure.
     since: int  # The first filing that reports the present value.
@@ -96,7 +96,7 @@ class ReportHistory(NamedTuple):
 
 
 class ReportedFigures:
-    """The reported figures of one company under one basis, each chosen once."""
+    """Chooses and caches the reported figures of one company for one basis."""
 
     def __init__(self, book: FactBook, mapping: MetricMapping, industry: str, *, is_original: bool) -> None:
         self.book = book
@@ -106,11 +106,11 @@ class ReportedFigures:
         self._figures: dict[tuple[str, PeriodKey], Figure | None] = {}
         self._custom_concepts = {concept for concept in book.vintages if concept not in mapping.unit_kinds}
         self._usable_rules: dict[str, list[UsableRule]] = {}
-        # Without the pages of statements no fact is known to be in a note or in parentheses.
+        # Only with stored pages is it known which facts are in notes or in parentheses.
         self._has_pages = bool(book.face_concepts or book.containing_concepts or book.bracketed_concepts)
-        # The periods that only a tag of another definition reports, by metric.
+        # The periods reported only under a tag with another definition, by metric.
         self.other_definition_periods: dict[str, set[PeriodKey]] = {}
-        # The label of the line next to which the reported one is only a part, by metric and period.
+        # The label of a sibling line that makes the reported line only a part of the metric, by (metric, period).
         self.sibling_lines: dict[tuple[str, PeriodKey], str] = {}
 
     # ---- the choice
@@ -133,7 +133,7 @@ class ReportedFigures:
         return self._figures[cache_key]
 
     def find_first(self, metric: Metric, period_keys: Iterable[PeriodKey]) -> Figure | None:
-        """Return the figure of the first of several periods that has one, or None."""
+        """Return the figure of the first of some periods that has one, or None."""
         for period_key in period_keys:
             figure = self.find(metric, period_key)
             if figure is not None:
@@ -226,7 +226,7 @@ class ReportedFigures:
         )
 
     def _get_sign(self, rule: Rule, concept: str, vintage: Vintage) -> int:
-        """Return the sign of a fact in its figure; a payment under a custom tag counts as its amount."""
+        """Return the sign with which a fact enters its figure. Payments under custom tags count as positive."""
         if rule.ignores_sign and concept in self._custom_concepts:
             return -1 if Decimal(vintage.value) < 0 else 1
         if concept.startswith(FACE_PREFIX):
@@ -254,9 +254,8 @@ class ReportedFigures:
         return usable_rules
 
     def _drop_disagreeing(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
-        """Drop fallback tags that disagree with a preferred tag in most of their common periods.
-
-        Example: cash including restricted cash is not a continuation of cash.
+        """Drop fallback tags whose values differ from those of a preferred tag in most common periods. Example: cash
+        including restricted cash is not a continuation of cash.
         """
         agreeing: list[UsableRule] = []
         known_values: dict[PeriodKey, Decimal] = {}
@@ -269,7 +268,7 @@ class ReportedFigures:
                 for period_key, newest in self.book.iter_newest(concept):
                     value = self._get_sign(rule, concept, newest) * Decimal(newest.value)
                     values.setdefault(period_key, value)
-                    # The values of a note must not decide which tags the statement may use.
+                    # Values from notes must not decide which tags of the statement are used.
                     if not self._is_from_note(metric, concept, period_key, newest):
                         statement_values.setdefault(period_key, value)
             common_periods = values.keys() & known_values.keys()
@@ -280,7 +279,7 @@ class ReportedFigures:
         return agreeing
 
     def _limit_to_one_definition(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
-        """Keep the tag of the newest balance, and the tags that agree with it in all common periods, at least one."""
+        """Keep the tag of the newest balance, and tags with the same values in all shared periods (at least one)."""
         values_by_concept = {
             concept: {period_key: Decimal(newest.value) for period_key, newest in self.book.iter_newest(concept)}
             for usable in usable_rules
@@ -307,7 +306,7 @@ class ReportedFigures:
         return limited
 
     def _list_rule_concepts(self, rule: Rule) -> tuple[str, ...]:
-        """Return the concepts of a rule that the book contains; none if a required term of its formula is absent."""
+        """Return a rule's concepts that the book contains, or none if a required term of its formula is missing."""
         concepts = self._list_known(rule.tags, rule.custom_patterns)
         for term in rule.terms:
             term_concepts = self._list_known(term.names)
@@ -317,7 +316,7 @@ class ReportedFigures:
         return tuple(concepts)
 
     def _list_known(self, tags: Iterable[str], custom_patterns: Iterable[Pattern[str]] = ()) -> list[str]:
-        """Return the tags that the book contains, then the custom tags that match a pattern."""
+        """Return the tags that the book contains, followed by its custom tags that match a pattern."""
         contained_tags = [tag for tag in tags if tag in self.book.vintages]
         for pattern in custom_patterns:
             contained_tags += sorted(tag for tag in self._custom_concepts if pattern.fullmatch(tag.partition(":")[2]))
@@ -330,8 +329,8 @@ class ReportedFigures:
     ) -> Iterator[Figure]:
         """Yield the result of a formula in each filing that reports its terms, in order of filing.
 
-        With ``metric``, facts on its statement are preferred to those of notes. Nothing is computed from a payment that
-        is tagged negative.
+        With ``metric``, facts on its statement are preferred to facts in notes. A payment that is tagged negative is
+        never used.
         """
         for filing_index, operands, is_from_note in self._iter_formula_operands(rule, period_key, metric):
             if self._has_negative_outlay(operands):
@@ -350,7 +349,7 @@ class ReportedFigures:
             )
 
     def _sign_line(self, operand: Operand) -> Operand:
-        """Return a line of a sum with the sign -1 if its filer reports payments as negative throughout the filing."""
+        """Return an operand of a sum with the sign -1 if the filing reports all of these payments as negative."""
         vintage = operand.vintage
         is_negated = (vintage.filing_index, vintage.concept) in self.book.negated_concepts
         return operand._replace(sign=-1 if is_negated else 1)
@@ -365,7 +364,7 @@ class ReportedFigures:
         return False
 
     def _has_negative_outlay(self, operands: Sequence[Operand]) -> bool:
-        """Return True if a sum has such an operand; a single operand is not a sum and is served as tagged."""
+        """Return True if a sum of several operands contains a negative payment."""
         outlays = self.mapping.outlays
         return len(operands) > 1 and any(
             Decimal(vintage.value) < 0 and self._get_mapped_concept(vintage.concept) in outlays
@@ -377,8 +376,8 @@ class ReportedFigures:
     ) -> Iterator[FormulaOperands]:
         """Yield the operands of a formula for each filing that reports all required terms, in order of filing.
 
-        Filings are left out that report a concept of ``rule.unless_reported``, or a line that belongs to the sum and is
-        not in it. Optional terms are not taken from notes, unless all terms are.
+        Filings that report a concept of ``rule.unless_reported``, or a line that belongs to the sum but is not in it,
+        are left out. Optional terms are only taken from notes if all terms are.
         """
         facts_by_term = [self._find_term_facts(term, period_key, metric) for term in rule.terms]
         filing_indexes = _list_common_filings(rule.terms, facts_by_term)
@@ -418,11 +417,11 @@ class ReportedFigures:
     # ---- other reports of a figure
 
     def list_separate_lines(self, metric: Metric, figure: Figure) -> list[str]:
-        """Return the labels of the statement's lines that belong to the metric and are not in its figure."""
+        """Return the labels of statement lines that belong to the metric but are not included in its figure."""
         return self.book.list_separate_lines(figure.filing_index, metric.key, _list_facts(figure))
 
     def iter_under_other_tags(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
-        """Yield the same value of the same period as filings of the same rank report it under other tags."""
+        """Yield figures with the same value and period that filings of the same rank report under other tags."""
         period_key = figure.operands[0].period_key
         source_rank = self.book.source_ranks[figure.filing_index]
         for rule, concepts in self._list_usable_rules(metric):
@@ -436,9 +435,8 @@ class ReportedFigures:
                     yield equal_figures[0] if self.is_original else equal_figures[-1]
 
     def find_pair(self, metric: Metric, figure: Figure, other: Figure) -> tuple[Figure, Figure] | None:
-        """Return two figures of one line as a single filing reports both, so that both or neither are restated.
-
-        It is the last such filing, or the first by the basis "original". Return None if there is none, or one of the
+        """Return two figures of one line from a filing that reports both, so that both or neither are restated. The
+        last such filing is used, or the first for the basis "original". Return None if there is none, or one of the
         figures is derived.
         """
         if "derived" in (figure.method, other.method) or figure.concepts != other.concepts or not figure.priority:
@@ -459,7 +457,7 @@ class ReportedFigures:
         return self.book.source_ranks[filing_index], filing_index if self.is_original else -filing_index
 
     def get_rule(self, metric: Metric, figure: Figure) -> Rule:
-        """Return the rule that a figure of a metric was found by."""
+        """Return the rule by which a metric's figure was found."""
         return metric.rules[self.industry][figure.priority - 1]
 
     def iter_filed(self, rule: Rule, period_key: PeriodKey, concepts: tuple[str, ...]) -> Iterator[Figure]:
@@ -481,7 +479,7 @@ class ReportedFigures:
         )
 
     def build_history(self, figure: Figure) -> ReportHistory:
-        """Return the filings between which all operands of a figure had their present values."""
+        """Return the history of a figure: the filings between which all of its operands had their present values."""
         histories = [self._build_operand_history(operand) for operand in figure.operands]
         return ReportHistory(
             first=min(history.first for history in histories),
@@ -494,7 +492,7 @@ class ReportedFigures:
         vintage = operand.vintage
         value = Decimal(vintage.value)
         source_rank = self.book.source_ranks[vintage.filing_index]
-        # The filings of the same rank, each with True if it reports the present value.
+        # The filings of the same rank, each with a flag: True if it reports the present value.
         reports = [
             (report.filing_index, Decimal(report.value) == value)
             for report in self._list_line_vintages(operand)
@@ -515,7 +513,7 @@ class ReportedFigures:
         )
 
     def _list_line_vintages(self, operand: Operand) -> Sequence[Vintage]:
-        """Return the vintages of the line and period that an operand is one of."""
+        """Return all vintages of the operand's line and period."""
         _, period_key, vintage = operand
         all_vintages = self.book.vintages
         vintages = all_vintages.get(self._get_mapped_concept(vintage.concept), {}).get(period_key, [])
@@ -525,7 +523,7 @@ class ReportedFigures:
             vintages = by_period.get(period_key, []) if concept.startswith(FACE_PREFIX) else []
             if vintage in vintages:
                 return vintages
-        raise LookupError(f"{vintage.concept} is not in the book")
+        raise LookupError(f"the book has no line with the concept {vintage.concept}")
 
     def _get_mapped_concept(self, concept: str) -> str:
         return self.mapping.find_concept(concept) or concept
@@ -536,7 +534,7 @@ def _list_facts(figure: Figure) -> list[tuple[PeriodKey, str]]:
 
 
 def _list_common_filings(terms: Sequence[Term], facts_by_term: Sequence[dict[int, TermFact]]) -> set[int]:
-    """Return the filings that have every required term; without required terms, those that have any."""
+    """Return the filings that report every required term, or any term if none is required."""
     required = [facts.keys() for term, facts in zip(terms, facts_by_term, strict=True) if not term.optional]
     if required:
         return set.intersection(*map(set, required))
@@ -548,8 +546,8 @@ def _build_operands(
 ) -> tuple[Operand, ...]:
     """Return the operands of a formula.
 
-    Unless ``count_duplicates``, an optional term with the value and sign of an earlier term is left out: it is one line
-    reported under two tags, such as short-term debt that consists of current maturities.
+    Unless ``count_duplicates``, an optional term with the same value and sign as an earlier term is left out, because
+    it is the same line under two tags. Example: short-term debt that consists of current maturities only.
     """
     operands: list[Operand] = []
     seen: set[tuple[int, Decimal]] = set()

@@ -21,12 +21,12 @@ _TAXONOMY_SUFFIXES = {"us-gaap": "", "ifrs-full": " (IFRS)", "dei": " (cover pag
 
 
 def describe_rules(metric: Metric) -> list[str]:
-    """Return a sentence for every rule of a metric, those of one industry first, then what applies to all rules."""
+    """Return a sentence for every rule of a metric, rules of one industry first, and then the general sentences."""
     first_industry, *other_industries = INDUSTRIES
     common_rules = metric.rules[first_industry]
     sentences = []
     for industry in other_industries:
-        # The rules of an industry are followed by the common ones.
+        # The list of an industry ends with the common rules, which are left out here.
         industry_rules = metric.rules[industry][: len(metric.rules[industry]) - len(common_rules)]
         sentences += [_INDUSTRY_PREFIXES[industry] + describe_rule(rule, metric) for rule in industry_rules]
     sentences += [describe_rule(rule, metric) for rule in common_rules]
@@ -82,7 +82,7 @@ def _describe_sum(terms: Sequence[Term]) -> str:
 
 
 def _find_unless_reported(metric: Metric) -> TagsAndPatterns:
-    """Return the tags next to which a metric's formulas are not used; all its formulas have the same ones."""
+    """Return the tags that exclude a metric's formulas if they are reported. They are the same for all its formulas."""
     for rules in metric.rules.values():
         for rule in rules:
             if any(rule.unless_reported):

@@ -1,8 +1,8 @@
 """Figures by segment, product, region or share class: facts with exactly one dimension, by period and vintage.
 
 A dimension is an axis with a member, such as ``srt:ProductOrServiceAxis`` with ``aapl:IPhoneMember``. The figures of an
-axis are chosen as those of the company are: for each period and member the best kind of source counts, then the last
-filing (or the first, by the basis "original"), then the preferred tag.
+axis are chosen like those of the company. For each period and member, the best kind of source is used, then the last
+filing (or the first, for the basis "original"), then the preferred tag.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from finapi.store.db import Row, Transaction
 
 CLASS_AXIS = "us-gaap:StatementClassOfStockAxis"
 TRADING_SYMBOL = "dei:TradingSymbol"
-# The member of the only class on a cover page without classes.
+# The member for the single class of a cover page without classes.
 ONLY_CLASS = "common"
 
 
@@ -64,7 +64,7 @@ class ShareClass(TypedDict):
 
 
 class Segments(NamedTuple):
-    """The figures of an axis: its members with their points, all axes of the concepts, and the concepts used."""
+    """The figures of an axis by member, the other axes of the concepts, and the concepts."""
 
     axis: str | None
     axes: list[str]
@@ -73,9 +73,9 @@ class Segments(NamedTuple):
 
 
 def list_concepts(concept: str | None, metric_key: str | None, industry: str) -> list[str]:
-    """Return the concepts of a query, the preferred first; empty for an unknown metric.
+    """Return the concepts of a query, the preferred one first, or none for an unknown metric.
 
-    A concept without a taxonomy is us-gaap. Without a concept they are the tags of the metric.
+    A concept without a taxonomy is us-gaap. If no concept is requested, the tags of the metric are returned.
     """
     if concept is not None:
         return [concept if ":" in concept else f"us-gaap:{concept}"]
@@ -176,7 +176,8 @@ def _build_point(fact: Row, period: Period, filings: Sequence[SourceFiling]) -> 
 def list_share_classes(
     tx: Transaction, cik: int, as_of: str | None, basis: str
 ) -> tuple[SourceFiling | None, list[ShareClass]]:
-    """Return the last (or first) report whose cover page counts shares, and its classes of shares, by member.
+    """Return the last (or first) report whose cover page states share counts, and its classes of shares sorted by
+    member.
 
     Return None and an empty list if there is no such report.
     """
@@ -203,7 +204,7 @@ def list_share_classes(
         member = _find_class(row)
         if row["filing_index"] != filing_index or member is None:
             continue
-        # If a class is counted on several days, the last day counts.
+        # If a class is counted on several days, the last day is used.
         known_count = counts_by_class.get(member)
         if known_count is None or row["end_day"] >= known_count["end_day"]:
             counts_by_class[member] = row

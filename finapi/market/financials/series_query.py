@@ -1,9 +1,9 @@
-"""A query for a company's series: its checks, its cells and its periods.
+"""A query for a company's series: its validation, keys, periods and pages.
 
 A series has one row for each period, newest first, and one cell in each row for each key: a metric, a derived figure or
-a ratio. ``years`` and ``period_offset`` narrow the periods; ``limit`` with ``offset`` or ``cursor`` page through those
-that are left. A cursor is the last day and the quarter number of the last row of a page, base64-encoded, so that the
-next page continues there even if newer periods have been added meanwhile.
+a ratio. ``years`` and ``period_offset`` select the periods; ``limit`` with ``offset`` or ``cursor`` pages through them.
+A cursor is the last day and the quarter number of the last row of a page, base64-encoded, so that the next page
+continues there even if newer periods have been added meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAST_QUARTERS = ("reported", "estimated")
 
 @dataclass(frozen=True, slots=True)
 class SeriesQuery:
-    """The parameters of a query for a series. Empty ``metrics`` mean all that the company's industry can have."""
+    """The parameters of a query for a series. Empty ``metrics`` stands for all metrics of the company's industry."""
 
     period: str = "A"
     metrics: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class SeriesQuery:
 def check_query(query: SeriesQuery) -> None:
     """Raise INVALID_PARAM if the metrics, the years or the cursor are invalid for every company.
 
-    This needs no data of a company, so that none are loaded for an invalid query.
+    This needs no company data, so an invalid query is refused before any data is loaded.
     """
     _check_metrics(query.metrics)
     if query.years is not None:

@@ -5,7 +5,7 @@ and derives others from them. A *derived figure* is a sum of metrics of the row,
 of ``ratios.toml`` over the row, which may read other rows as well: an average of a balance needs the row of a year ago,
 and the yearly figure of a quarter is in the row of trailing twelve months that ends with it.
 
-A row notes the inputs of each ratio while it computes it, so that a ratio can be proved down to the filed facts.
+While a row computes a ratio, it records the inputs, so that the ratio can be traced back to the filed facts.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from finapi.market.financials.periods import SLACK_DAYS, Period
 from finapi.market.financials.ratios import Compute, NoValue, Ratio
 from finapi.market.financials.templates import FailedCheck
 
-# Returns the price of a share at the close of the last trading day up to a day, as traded, or a reason code.
+# A function of a day that returns the last unadjusted close on or before it, or a reason code.
 PriceOnDay = Callable[[int], "Decimal | str"]
-# The origin of prices; synthetic ones are invented, as in the demo.
+# The origin of prices: CSV files, or synthetic (invented, as in the demo).
 PriceSource = Annotated[str, OneOf(("csv", "synthetic"))]
 
-# Share counts of two periods that differ by a larger factor were counted before and after a split.
+# If share counts of two periods differ by a larger factor, there was probably a split between them.
 MAX_SHARE_COUNT_CHANGE = Decimal("1.4")
 
-# The average number of shares that earnings per share refer to.
+# The average share count that belongs to each earnings per share.
 SHARE_COUNT_BY_EPS = {"eps_basic": "weighted_average_shares_basic", "eps_diluted": "weighted_average_shares_diluted"}
 
-# Tags for total equity that exclude noncontrolling interests by their definition.
+# Tags for total equity that, by definition, exclude noncontrolling interests.
 OWNERS_EQUITY_TAGS = frozenset(
     [
         "us-gaap:StockholdersEquity",
@@ -86,7 +86,7 @@ def list_concepts(figure: Figure) -> list[str]:
 class FigureSeries:
     """The rows of one company for one kind of period ("A", "Q", "TTM", "YTD") and one basis, newest first.
 
-    With ``estimated``, last quarters also have the average numbers of shares and earnings per share that no filing
+    With ``estimated``, fourth quarters also have estimated average share counts and earnings per share, which no filing
     reports.
     """
 
@@ -111,7 +111,7 @@ class FigureSeries:
         self._trailing: FigureSeries | None = self if kind == "TTM" else None
 
     def get_row(self, period: Period) -> RowView:
-        """Return the row of a period of this series, always the same object."""
+        """Return the row of a period of this series. Rows are cached."""
         row_key = (period.span_index, period.quarter_number)
         row = self._rows.get(row_key)
         if row is None:
@@ -160,7 +160,7 @@ class FigureSeries:
     def find_earlier(self, period: Period, length: int) -> Period | None:
         """Return the period that ends about ``length`` days before another, or None.
 
-        Of years to date it is one with the same number of quarters.
+        For a year to date, it must have the same number of quarters.
         """
         for earlier in self.periods:
             is_near = abs(period.end - length - earlier.end) <= SLACK_DAYS
@@ -172,8 +172,8 @@ class FigureSeries:
 class FormulaInput(NamedTuple):
     """A cell that a figure is computed from, and its row.
 
-    The row is of another period for an average or a growth rate, and of trailing twelve months for the year of a
-    quarter. The cells of a growth rate are those of the one filing that reports both periods, if there is one.
+    The row is that of another period for an average or a growth rate, and of trailing twelve months for a quarter's
+    yearly figure. The cells of a growth rate are from a single filing if one reports both periods.
     """
 
     row: RowView
@@ -195,14 +195,14 @@ class RowView:
         self._mapping = series.resolver.mapping
         self._cells: dict[str, Cell] = {}
         self._inputs_by_ratio: dict[str, list[FormulaInput]] = {}
-        # The inputs that the ratio which is being computed has read so far.
+        # The inputs that the current ratio has read so far.
         self._current_inputs: list[FormulaInput] = []
-        self._rows_before: dict[int, RowView | None] = {}  # By the number of days before.
-        # The figures that fail a check, by key. None until ``figure_doubts`` has checked them.
+        self._rows_before: dict[int, RowView | None] = {}  # By distance in days.
+        # The failed checks by key; None until ``figure_doubts`` has checked the row.
         self.failed_checks: dict[str, FailedCheck] | None = None
 
     def build_period(self) -> RowPeriod:
-        """Return the period of the row as it is served."""
+        """Return the record of the row's period."""
         start = None if self.series.kind == "TTM" else self.period.start
         return {
             "fiscal_year": self.period.fiscal_year,
@@ -233,10 +233,10 @@ class RowView:
         return cell.value if isinstance(cell, Figure) else None
 
     def _estimate(self, metric: Metric) -> Figure | None:
-        """Return an estimate for a last quarter, or None if its inputs are not all known.
+        """Return an estimate for a fourth quarter, or None if one of its inputs is unknown.
 
-        An average number of shares is estimated from the averages of the year and of the quarters before, weighted by
-        their days; earnings per share are the income of the quarter divided by such an average.
+        An average share count is estimated from the averages of the year and of the earlier quarters, weighted by their
+        days. Earnings per share are the quarter's income divided by such an average.
         """
         if metric.units == "shares":
             return self._resolver.estimate_last_average(metric, self.period)
@@ -286,7 +286,7 @@ class RowView:
         return Figure(value, (derived.key,), 1, filing_index, "derived", (), derived.formula)
 
     def _compute_ratio(self, ratio: Ratio) -> Cell:
-        # A ratio may read other ratios, whose inputs are not its own.
+        # The inputs of a ratio that another ratio reads are recorded separately.
         outer_inputs = self._current_inputs
         inputs: list[FormulaInput] = []
         self._current_inputs = inputs
@@ -312,7 +312,7 @@ class RowView:
     def list_inputs(self, key: str) -> list[FormulaInput]:
         """Return the cells that a derived figure or ratio was computed from.
 
-        If it is missing, the inputs that the computation did not reach are included.
+        If it is missing, inputs that were not read because the computation stopped are included.
         """
         self.get_cell(key)
         if key in self._mapping.derived:
@@ -326,8 +326,8 @@ class RowView:
     def list_operands(self, key: str, cell: Cell) -> tuple[Operand, ...]:
         """Return the filed facts that a cell of a key in this row was computed from.
 
-        Those of a metric or derived figure have the signs with which they add up to it; those of a ratio are the
-        operands of its inputs.
+        The operands of a metric or derived figure have the signs with which they add up to it. The operands of a ratio
+        are those of its inputs.
         """
         if not isinstance(cell, Figure):
             return ()
@@ -351,7 +351,7 @@ class RowView:
         return self._read(self, key)
 
     def _read(self, row: RowView, key: str) -> Decimal:
-        """Return the value of a cell and note it as an input of the current ratio. Raise NoValue if it is missing."""
+        """Return the value of a cell and record it as an input of the current ratio. Raise NoValue if it is missing."""
         cell = row.get_cell(key)
         self._current_inputs.append(FormulaInput(row, key, cell))
         if isinstance(cell, Missing):
@@ -361,9 +361,8 @@ class RowView:
         return cell.value
 
     def value_or_zero(self, compute: Compute) -> Decimal:
-        """Return the value of a part of a formula, or 0 if the company has no such line.
-
-        Raise NoValue if it has the line but the value is not known.
+        """Return the value of a term, or 0 if the company has no such line. Raise NoValue if it has the line but its
+        value is unknown.
         """
         try:
             return compute(self)
@@ -418,13 +417,13 @@ class RowView:
     def shares(self) -> Decimal:
         """Return the shares outstanding as first reported for the row.
 
-        They are of the day of its price, before any later split.
+        They must match the row's price, which is not adjusted for later splits.
         """
         original_series = FigureSeries(self.series.company_book, self.series.kind, "original")
         return self._read(original_series.get_row(self.period), "shares_outstanding")
 
     def burn(self) -> Decimal:
-        """Return the cash that is used in an average month of the year."""
+        """Return the cash used per month, averaged over the year."""
         free_cashflow = self.year("free_cashflow")
         if free_cashflow >= 0:
             raise NoValue(reasons.NO_BURN)
@@ -441,7 +440,7 @@ class RowView:
     def _get_row_before(self, length: int) -> RowView:
         """Return the row that ends ``length`` days before and is as long. Raise NoValue if there is none.
 
-        So a year is not compared with a transition period.
+        A year is therefore never compared with a transition period.
         """
         if length not in self._rows_before:
             earlier = self.series.find_earlier(self.period, length)
@@ -472,7 +471,7 @@ class RowView:
         pair = self._resolver.reported.find_pair(metric, figure, base)
         if pair is not None:
             return pair
-        # A loss is a loss before a split as after it. The base alone then says that the growth is meaningless.
+        # If the base is a loss, growth is meaningless with or without a split, so no split check is needed.
         if metric.units == "per_share" and base.value > 0:
             share_counts = []
             for row in (self, row_before):

@@ -8,7 +8,7 @@ from typing import Any
 Table = tuple[list[str], list[dict[str, Any]]]
 
 LONG_COLUMNS = ("value", "unit", "status", "reason_code", "concept", "method", "accession", "filed_at")
-# The columns that a wide table has for each figure in addition to its value, by the level of provenance.
+# The additional columns for each figure of a wide table, by level of provenance.
 _SUMMARY_COLUMNS = ("unit", "concept", "method", "accession")
 _COLUMNS_BY_PROVENANCE = {
     "none": (),
@@ -18,7 +18,7 @@ _COLUMNS_BY_PROVENANCE = {
 
 
 def build_long_table(data: Mapping[str, Any]) -> Table:
-    """Return the columns and the rows of a table with one row for each figure of a series and its provenance."""
+    """Return the columns and rows of a table with one row for each figure of a series, with its provenance."""
     rows = []
     columns: dict[str, None] = {}
     for series_row in data["rows"]:

@@ -3,14 +3,16 @@
 Three kinds of evidence show a split; each split states which of them it has:
 
 - ``prices``: a price file states the day and the factor.
-- ``tag``: a filing tags the ratio of a split. Companies tag 1-for-10 as 10 as well, and some tag the ratio of a split
-  that never took place, so counts of shares in the filings before and after must confirm the factor or its inverse.
+- ``tag``: a filing tags the ratio of a split. Companies also tag a 1-for-10 split as 10, and some tag a split that
+  never took place. The share counts in the filings before and after it must therefore confirm the factor or its
+  inverse.
 - ``restated``: later filings restate the share counts and per-share figures of a period by one factor. Example:
-  earnings per share of 2019 are 11.90 in one filing and 2.97 in the next; with the rounding of cents only the factor 4
+  earnings per share of 2019 are 11.90 in one filing and 2.97 in the next; given rounding to cents, only the factor 4
   explains that. A single restated figure may be an error, so two are required.
 
-The figures of a series remain as filed, in the shares of their filing date. ``compute_factors`` returns for each figure
-the number of today's shares that one of its shares became, and ``adjust_cell`` converts a figure into today's shares.
+By default, the figures of a series are served as filed, in shares of their filing date. ``compute_factors`` returns for
+each figure the number of today's shares that one of its shares became, and ``adjust_cell`` converts a figure into
+today's shares.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from finapi.market.financials.series_rows import RowView, get_unit_kind
 from finapi.market.reference import share_splits
 from finapi.market.reference.share_splits import FiledSplit
 
-# The usual factors of splits, and how far a restated share count may be from one.
+# The usual factors of splits, and the tolerance for restated share counts.
 FACTORS = [Decimal(text) for text in ("1.5", "2.5")]
 FACTORS += [Decimal(number) for number in (*range(2, 9), 10, 12, 15, 20, 25, 30, 40, 50)]
 FACTORS_AND_INVERSES = (*FACTORS, *(1 / factor for factor in FACTORS))
 FACTOR_TOLERANCE = Decimal("0.002")
-# Per-share figures are rounded to cents. Smaller ones say nothing about a factor.
+# Per-share figures are rounded to cents. Figures below the minimum are too imprecise to show a factor.
 HALF_A_CENT, MIN_PER_SHARE = Decimal("0.005"), Decimal("0.1")
 MIN_RESTATED_FIGURES = 2
-# The tag of a longer period does not date its split. Two dates of one split differ by no more than this.
+# Two dates of the same split differ by at most this many days. A tag of a longer period does not date its split.
 MAX_DATE_DIFFERENCE = 45
-# More ratios than a company tags in twenty years. A company with more has damaged data.
+# More ratios than a company tags in twenty years. A company with more has corrupt data.
 MAX_TAGGED = 100
-# The factor by which a change of share counts may differ from that of a split.
+# The ratio of share counts may differ from the factor of a split by this factor.
 SHARE_COUNT_TOLERANCE = Decimal("1.3")
 ADJUSTED_PLACES = 6  # The decimal places of an adjusted per-share figure.
 
@@ -57,11 +59,11 @@ class ShareSplit(NamedTuple):
     before: str | None  # The last day on which figures are still in old shares.
     since: str  # The first day from which filings report new shares.
     date: str | None  # The day of the split, if it is known.
-    filing: SourceFiling | None  # The first that restates by the factor or tags it.
+    filing: SourceFiling | None  # The first filing that restates by the factor or tags it.
     evidence: tuple[Evidence, ...]
 
     def may_be_same_as(self, other: ShareSplit) -> bool:
-        """Return True if two splits may be one, by their dates or by the filings between which they took place."""
+        """Return True if two records may be of the same split, by their dates or by the filings around them."""
         first, last = self._get_day_range()
         other_first, other_last = other._get_day_range()
         return first <= other_last + MAX_DATE_DIFFERENCE and other_first <= last + MAX_DATE_DIFFERENCE
@@ -74,7 +76,7 @@ class ShareSplit(NamedTuple):
 
 
 class SplitRecord(TypedDict):
-    """A split as it is served."""
+    """A split in a response."""
 
     factor: Decimal
     date: Date | None
@@ -85,7 +87,7 @@ class SplitRecord(TypedDict):
 
 
 def build_record(split: ShareSplit) -> SplitRecord:
-    """Return a split with its date, or with the filing dates between which it took place."""
+    """Return the record of a split, with its date or the filing dates between which it took place."""
     return {
         "factor": split.factor.normalize() + 0,
         "date": split.date,
@@ -99,7 +101,7 @@ def build_record(split: ShareSplit) -> SplitRecord:
 def list_splits(
     book: FactBook, mapping: MetricMapping, price_splits: Iterable[tuple[str, Decimal]] = ()
 ) -> list[ShareSplit]:
-    """Return the splits that the filings of a book show or tag and price files state, the earliest first.
+    """Return the splits for which restated figures, tags or price files are evidence, the earliest first.
 
     ``price_splits`` are the days and factors in price files.
     """
@@ -109,16 +111,16 @@ def list_splits(
         if not _merge_split(splits, price_split, (factor,)):
             splits.append(price_split)
     for tagged_split in _iter_tagged_splits(book):
-        # A reverse split of ten shares into one is tagged as 10 too.
+        # A reverse split of ten shares into one is also tagged as 10.
         if not _merge_split(splits, tagged_split, (tagged_split.factor, 1 / tagged_split.factor)):
             splits += _list_confirmed_splits(book, mapping, tagged_split)
-    # A split before the first filing is included in every figure.
+    # Every figure already reflects a split before the first filing.
     first_filed = min((filing.filed for filing in book.filings if filing.filed), default="")
     return sorted((split for split in splits if split.since > first_filed), key=lambda split: split.since)
 
 
 def _merge_split(splits: list[ShareSplit], split: ShareSplit, factors: Sequence[Decimal]) -> bool:
-    """Add the evidence of a split to the same split in ``splits``. Return False if it is not there."""
+    """Merge the evidence of a split into the same split in ``splits``. Return False if it is not there."""
     for index, known_split in enumerate(splits):
         if known_split.factor in factors and known_split.may_be_same_as(split):
             new_evidence = [kind for kind in split.evidence if kind not in known_split.evidence]
@@ -132,7 +134,7 @@ def _merge_split(splits: list[ShareSplit], split: ShareSplit, factors: Sequence[
 
 
 def list_filed_splits(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
-    """Return the splits that filings of a book show or tag, as they are stored to compare holdings with."""
+    """Return the splits that filings show, in the form stored for adjusting 13F holdings."""
     filed_splits = []
     for split in list_splits(book, mapping):
         filed_split = _build_filed_split(split)
@@ -146,7 +148,7 @@ def _build_filed_split(split: ShareSplit) -> FiledSplit | None:
     assert split.filing is not None
     after, until = split.before, split.since
     if after is None:
-        # It is only tagged. Some companies tag the day on which the split was decided.
+        # The split is only tagged. Some companies tag the day on which it was decided.
         day = days.number(split.date or split.since)
         after = days.iso(day - 1)
         until = days.iso(day + MAX_DATE_DIFFERENCE)
@@ -159,7 +161,7 @@ def _build_filed_split(split: ShareSplit) -> FiledSplit | None:
 
 
 class Restatement(NamedTuple):
-    """A restatement by the factor of a split, and the indexes of the filings before and after it."""
+    """A restatement by a split's factor, and the indexes of the last filing before it and the first one after it."""
 
     factor: Decimal
     before: int
@@ -171,7 +173,7 @@ def _iter_restated_splits(book: FactBook, mapping: MetricMapping) -> Iterator[Sh
         common_restatements = _iter_common_restatements(sorted(_iter_restatements(book, mapping)))
         book.restatement_factors = [(common.factor, common.before, common.since) for common in common_restatements]
     for factor, before, since in book.restatement_factors:
-        # Restated figures are of filings whose dates are known.
+        # Restatements are only found in filings with known dates.
         filing = book.filings[since]
         yield ShareSplit(
             factor=factor,
@@ -184,7 +186,7 @@ def _iter_restated_splits(book: FactBook, mapping: MetricMapping) -> Iterator[Sh
 
 
 def _iter_common_restatements(restatements: Sequence[Restatement]) -> Iterator[Restatement]:
-    """Yield the restatements that enough figures agree on, with the filings between which all of them took place."""
+    """Yield the restatements that enough figures agree on, each with the filings between which they all happened."""
     for factor in dict.fromkeys(restatement.factor for restatement in restatements):
         common: Restatement | None = None
         figure_count = 0
@@ -223,7 +225,7 @@ def _iter_restatements(book: FactBook, mapping: MetricMapping) -> Iterator[Resta
 
 
 def _drop_amended(book: FactBook, unit_kind: str, vintages: Iterable[Vintage]) -> list[Vintage]:
-    """Return the vintages of a figure without restated ones that an amendment of their filing corrects."""
+    """Return the vintages of a figure without restated ones that an amendment of the same filing corrects."""
     remaining: list[Vintage] = []
     for vintage in vintages:
         if len(remaining) > 1:
@@ -268,9 +270,9 @@ def _find_factor(unit_kind: str, vintage: Vintage, later: Vintage) -> Decimal | 
 
 
 def _iter_tagged_splits(book: FactBook) -> Iterator[ShareSplit]:
-    """Yield the splits whose ratios filings tag, by the filing that was the first to tag the ratio.
+    """Yield the splits whose ratios are tagged, each with the first filing that tagged it.
 
-    If several filings tag the ratio of a period, the last one counts.
+    If several filings tag the ratio of a period, the value of the last one is used.
     """
     tagged_ratios = sorted(book.split_ratios, key=lambda tagged_ratio: tagged_ratio[2])
     last_factors = {period_key: factor for factor, period_key, _ in tagged_ratios}
@@ -301,10 +303,9 @@ class ShareCount(NamedTuple):
 
 
 def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
-    """Return a tagged split with the factor, or its inverse, that share counts confirm.
-
-    The counts are the newest of the filings before it and after it. Return no split if they do not change, and the
-    split as it is tagged if there are no counts before or after it.
+    """Return a tagged split with its factor, or the inverse, whichever the share counts confirm. The counts are the
+    newest ones before and after it. The list is empty if the counts do not change. The split is returned unchanged if
+    there are no counts before or after it.
     """
     changes = []
     for unit_kind, by_period in _iter_share_figures(book, mapping):
@@ -330,7 +331,7 @@ def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareS
 
 
 def _prefer_first_filing(count: ShareCount) -> tuple[int, PeriodKey]:
-    """Return a sort key whose maximum is the newest count of the filing that was filed first."""
+    """Return a sort key. Its maximum is the newest count in the earliest filing."""
     return -days.number(count.filed), count.period_key
 
 
@@ -343,9 +344,9 @@ def counts_shares(key: str) -> bool:
 
 
 def compute_factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
-    """Return the filing date of each figure, and the number of today's shares that one of its shares became.
-
-    A ratio has those of the share figure among its inputs. Figures of a filing without a filing date are left out.
+    """Return the filing date and the factor of each figure. The factor is the number of today's shares that one share
+    at the filing date became. A ratio has the date and factor of the share figure among its inputs. Figures of a filing
+    without a filing date are left out.
     """
     factors = {}
     catalogue = ratios.get_catalogue().ratios
@@ -371,15 +372,15 @@ def _find_share_input(row: RowView, ratio_key: str) -> Figure | None:
 
 
 def find_last_factor(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | None:
-    """Return the factor of the figure of a row that was filed last, or None."""
+    """Return the factor of a row's last filed figure, or None."""
     return max(factors.values())[1] if factors else None
 
 
 def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer_factor: Decimal | None) -> dict[str, Any]:
     """Return the members of a row that say how splits affect it.
 
-    They are ``split_factors`` of figures from before a split, ``mixed_shares`` if others are from after it, and
-    ``split_break`` if there is a split between the row and the next newer one, whose factor is ``newer_factor``.
+    ``split_factors`` is for figures from before a split. ``mixed_shares`` is added if other figures are from after it,
+    and ``split_break`` if there is a split between the row and the next newer one, whose factor is ``newer_factor``.
     """
     marks: dict[str, Any] = {}
     split_factors = {key: factor for key, (_, factor) in factors.items() if factor != 1}
@@ -394,7 +395,7 @@ def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer_factor: Decima
 
 
 def adjust_cell(cell: Cell, key: str, factor: Decimal) -> Cell:
-    """Return a number of shares or a per-share figure in today's shares."""
+    """Return the cell of a share count or per-share figure, converted to today's shares."""
     if not isinstance(cell, Figure) or factor == 1:
         return cell
     if get_unit_kind(key) == "shares":

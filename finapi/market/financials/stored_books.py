@@ -1,4 +1,4 @@
-"""Books of companies as bytes, for the table ``kept_books``, and back.
+"""Serialises the books of companies for the table ``kept_books``.
 
 A stored book is zlib-compressed text. Its first line is JSON: the filings, the calendar, the findings of the pages, the
 periods of all facts, and the *kinds* of vintages. Each further line has the vintages of one concept::
@@ -6,11 +6,11 @@ periods of all facts, and the *kinds* of vintages. Each further line has the vin
     0 1<TAB>3,0,391035|5;2,0,383285
 
 These are the periods 0 and 1 of the book. For the first, filing 3 reports a fact of kind 0 with the value 391035, and
-filing 5 the same. For the second, filing 2 reports 383285. Filings repeat each other, so of a vintage that is equal to
-the one before it only the filing index is written. The same as JSON would take twice the time to read.
+filing 5 the same. For the second, filing 2 reports 383285. Filings repeat each other, so for a vintage that is equal to
+the previous one only the filing index is written. JSON would take twice as long to read.
 
 A request needs few of a book's thousands of facts, so the line of a concept is only parsed when the concept is used,
-and a vintage when its period is.
+and a vintage only when its period is used.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
-COMPRESSION_LEVEL = 3  # The next levels take twice the time and save a tenth of the bytes.
+COMPRESSION_LEVEL = 3  # Higher levels take twice as long and save a tenth of the bytes.
 
 # The concept of a vintage ("" if it is the concept of its line), its unit and its decimals.
 VintageKind = tuple[str, str, str | None]
 
-# Builds a vintage from a tuple in half the time that the class takes; there are thousands.
+# Builds a vintage from a tuple, in half the time of the constructor. A book has thousands of vintages.
 _build_vintage: Callable[[tuple[int, str, str, str, str | None]], Vintage] = partial(tuple.__new__, Vintage)
 
 
@@ -43,7 +43,7 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
     ) -> None:
         self._concept = concept
         self._line = line
-        self._period_numbers = period_numbers  # Of every period of the book, in order.
+        self._period_numbers = period_numbers  # The numbers of the book's periods, in order.
         self._kinds = kinds
         self._parsed: dict[PeriodKey, list[Vintage]] = {}
 
@@ -51,7 +51,7 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
     def _texts(self) -> dict[str, str]:
         """The vintages of each period as text, by the number of the period."""
         numbers, _, texts = self._line.partition("\t")
-        # A concept without vintages has no periods.
+        # The list of texts is empty for a concept without vintages.
         return dict(zip(numbers.split(), texts.split(";") if texts else (), strict=True))
 
     def _parse(self, text: str) -> list[Vintage]:
@@ -61,7 +61,7 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
             if kind_and_value:
                 kind, _, number = kind_and_value.partition(",")
                 concept, unit, decimals = self._kinds[int(kind)]
-            # Otherwise the vintage is equal to the one before it.
+            # Without further fields, the vintage is equal to the previous one.
             vintages.append(_build_vintage((int(filing_index), concept or self._concept, unit, number, decimals)))
         return vintages
 
@@ -86,7 +86,7 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
         text = self._texts.get(self._period_numbers.get(period_key, ""))
         if text is None:
             return None
-        # The last vintage that is written in full, followed by the filings that repeat it.
+        # The text ends with the last vintage that is written in full and the filings that repeat it.
         head, kind, number_and_repeats = text.rsplit(",", 2)
         number, *repeating_filings = number_and_repeats.split("|")
         concept, unit, decimals = self._kinds[int(kind)]
@@ -105,7 +105,7 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
 
 
 class StoredBook(FactBook):
-    """A book that was stored. Its vintages are parsed when they are read."""
+    """A book read from the database. Its vintages are parsed lazily."""
 
     __slots__ = ()
     vintages: Mapping[str, LazyVintages]
@@ -171,7 +171,7 @@ def _format_line(
     period_numbers: dict[PeriodKey, int],
     kind_numbers: dict[VintageKind, int],
 ) -> str:
-    """Return the line of a concept. New periods and kinds are added to the numbers."""
+    """Return the line of a concept. Periods and kinds that are not numbered yet get the next numbers."""
     numbers = " ".join(str(period_numbers.setdefault(period_key, len(period_numbers))) for period_key in by_period)
     texts = ["|".join(_iter_vintage_texts(concept, vintages, kind_numbers)) for vintages in by_period.values()]
     return numbers + "\t" + ";".join(texts)

@@ -1,11 +1,11 @@
 """The standardised statements (``templates.toml``) and the proof that their totals add up.
 
 A template lists the lines of a statement for each industry, and for each total one or more sums that may prove it:
-gross profit is revenue less cost of revenue. Filled with the cells of a row, each total gets a *receipt*. It compares
-the reported total with the recomputed sum; the two may differ by the rounding of the figures. A total that the mapping
-itself computed from others proves nothing, so its receipt is "unchecked".
+gross profit is revenue less cost of revenue. When a template is filled with the cells of a row, each total gets a
+*receipt*, which compares the reported total with the recomputed sum. The two may differ by rounding. A total that the
+mapping itself computed from other figures proves nothing, so its receipt is "unchecked".
 
-Lines never add up to a total exactly, because companies have more lines than a template. A *bucket* ("other ...") holds
+The lines of a template rarely add up to a total, because companies report more lines. A *bucket* ("other ...") holds
 the rest: the total less its lines.
 """
 
@@ -24,12 +24,14 @@ from finapi.market.financials import metric_mapping, reasons
 from finapi.market.financials.cells import Cell, Figure, Missing, Status, find_value, to_json_number
 from finapi.market.financials.metric_mapping import Term
 
-# If a source does not state the precision of a figure (companyfacts), its trailing zeros do, up to millions.
+# If a source (such as companyfacts) does not state the precision of a figure, it is inferred from trailing zeros, up to
+# millions.
 MAX_TRAILING_ZEROS = 6
-# Bounds of the decimal places of a figure. Exact figures ("INF") have the largest.
+# Bounds of the decimal places of a figure. Exact figures ("INF") have the maximum.
 MIN_DECIMALS, MAX_DECIMALS = -30, 400
 
-# A line of a total that is missing for one of these reasons counts as zero. Other lines exist and are not known.
+# A line of a total that is missing for one of these reasons counts as zero. For other reasons, the line exists but its
+# value is unknown.
 _ZERO_REASONS = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
 
 HALF = Decimal("0.5")
@@ -53,7 +55,7 @@ class Total(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """The rest of a total that is not in any of its lines."""
+    """The part of a total that is in none of its lines."""
 
     key: str
     total: str
@@ -131,9 +133,8 @@ Check = Literal["consistent", "inconsistent", "unchecked"]
 
 
 class FailedCheck(TypedDict):
-    """A check that a figure fails, the other keys of the check, and the figure without its probable error.
-
-    ``input``: a figure that it was computed from fails a check.
+    """A check that a figure fails, the other keys of the check, and the figure after undoing its probable error. The
+    check ``input`` fails if a figure from which this one was computed fails a check.
     """
 
     rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
@@ -173,7 +174,7 @@ class Receipt(TypedDict):
 
 
 class FilledBucket(TypedDict):
-    """The rest of a total that is not in its lines, in one row."""
+    """The value of a bucket in one row."""
 
     bucket: str
     section_total_key: str
@@ -200,7 +201,7 @@ class FilledTemplate(TypedDict):
     comprehensive_income: FilledStatement
 
 
-# Returns the cell of a key in a row.
+# A function that returns the cell of a key in a row.
 GetCell = Callable[[str], Cell]
 
 
@@ -212,7 +213,7 @@ def fill_template(industry: str, get_cell: GetCell) -> FilledTemplate:
 
 
 def check_totals(industry: str, get_cell: GetCell) -> dict[str, Check]:
-    """Return for each total of a row, by key, if it adds up."""
+    """Return the result of the check of each total of a row, by key."""
     return {
         total.target: build_receipt(total, get_cell)["status"]
         for statement in get_templates().by_industry[industry].values()
@@ -260,9 +261,9 @@ def _fill_statement(statement: Statement, get_cell: GetCell) -> FilledStatement:
 
 
 def _find_moved_lines(statement: Statement, receipts: Sequence[Receipt], get_cell: GetCell) -> dict[str, str]:
-    """Return the lines that a total adds up without, with the total further up that includes them instead.
+    """Return the lines without which a total adds up, each with the higher total that includes it instead.
 
-    Example: income of affiliates is reported either before taxes or after them, and must count once.
+    Example: income of affiliates is reported either before or after taxes, and must only count once.
     """
     left_out: set[str] = set()
     for total, receipt in zip(statement.totals, receipts, strict=True):
@@ -279,16 +280,16 @@ def _find_moved_lines(statement: Statement, receipts: Sequence[Receipt], get_cel
 
 
 def find_worst_status(statuses: Collection[Check]) -> Check:
-    """Return the status of a statement from those of its totals: the worst of those that were checked."""
+    """Return the status of a statement: the worst status of its checked totals."""
     if "inconsistent" in statuses:
         return "inconsistent"
     return "consistent" if "consistent" in statuses else "unchecked"
 
 
 def build_receipt(total: Total, get_cell: GetCell) -> Receipt:
-    """Return the receipt of a total by the first of its sums that adds up, else by the first that can be computed.
+    """Return the receipt of a total for its first sum that adds up, else for the first that can be computed.
 
-    A total or a term that the mapping computed from others proves nothing; one that is the sum of printed lines does.
+    Totals and terms that the mapping computed from other figures prove nothing, except for sums of printed lines.
     """
     cell = get_cell(total.target)
     receipt: Receipt = {
@@ -321,7 +322,7 @@ def build_receipt(total: Total, get_cell: GetCell) -> Receipt:
 
 
 class OperandsSum(NamedTuple):
-    """A sum, its terms that the row has, and how far it may be off by their rounding."""
+    """A sum, the terms that the row has, and the tolerance for their rounding."""
 
     operands: list[SignedKey]
     value: Decimal
@@ -329,7 +330,7 @@ class OperandsSum(NamedTuple):
 
 
 def _compute_sum(terms: Sequence[Term], get_cell: GetCell) -> OperandsSum | None:
-    """Return the sum of the terms that the row has, or None if one of them exists but is not known."""
+    """Return the sum of the terms that the row has, or None if the value of an existing line is unknown."""
     operands: list[SignedKey] = []
     value = rounding = Decimal(0)
     for term in terms:
@@ -344,7 +345,7 @@ def _compute_sum(terms: Sequence[Term], get_cell: GetCell) -> OperandsSum | None
 
 
 def compute_rounding(figure: Figure) -> Decimal:
-    """Return how far a figure may be off by rounding: half a unit of the last decimal place of each operand."""
+    """Return the maximum rounding error of a figure: half a unit of the last decimal place of each operand."""
     rounding = Decimal(0)
     for operand in figure.operands:
         vintage = operand.vintage
@@ -353,9 +354,9 @@ def compute_rounding(figure: Figure) -> Decimal:
 
 
 def count_decimals(value: str, decimals: str | None) -> int:
-    """Return the decimal place to which a figure is exact: as the filing states, else by its trailing zeros.
+    """Return the number of exact decimal places of a figure, as the filing states or else by its trailing zeros.
 
-    2 means cents and -6 millions. A filing may also state "INF" for an exact figure.
+    2 means cents and -6 means millions. A filing may state "INF" for an exact figure.
     """
     if decimals == "INF":
         return MAX_DECIMALS
@@ -371,7 +372,7 @@ def count_decimals(value: str, decimals: str | None) -> int:
 
 
 def _compute_bucket(bucket: Bucket, get_cell: GetCell, parents: Mapping[str, str | None]) -> Cell:
-    """Return the total of a bucket less its lines, or a missing cell if one of them is not known."""
+    """Return the total of a bucket less its lines, or a missing cell if one of the values is unknown."""
     value = Decimal(0)
     filing_indexes = [0]
     mapping = metric_mapping.get_mapping()

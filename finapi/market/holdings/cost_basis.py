@@ -4,13 +4,13 @@ A 13F does not state the price that was paid. Shares that were bought in a quart
 its end, which the position's own value implies. Sold shares take their part of the cost with them (average cost).
 
 For example, a fund holds 10 shares for $2,500 in June as a new position: the cost is $2,500. In September it holds 15
-for $4,500, so that five were bought at $300: the cost is $4,000. In December it holds 6: the cost is $1,600.
+for $4,500, so five were bought at $300 and the cost is $4,000. In December it holds 6, and the cost is $1,600.
 
-Shares that a fund held when its reports begin, or begin again after a gap, have no known cost, and neither have the
-shares of the same position that it bought later.
+The cost is unknown for positions that a fund held in its first report, or in its first report after a gap. It stays
+unknown if the fund buys more of them.
 
-The costs are stored with the positions and recomputed in portions after an ingest. Funds that are due are noted
-in a table, so that the next ingest continues after a kill.
+The costs are stored with the positions and recomputed in portions after an ingest. Funds to recompute are recorded in a
+table, so that the work continues if the process is killed.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ SORTS = (
 # Reasons for a missing cost.
 OPENED_BEFORE = "opened_before_the_reports_held"
 NOT_COUNTED = "counted_with_the_next_ingest"
-INCOMPLETE = "quarter_incomplete"  # The same code as for unknown changes.
+INCOMPLETE = "quarter_incomplete"  # The same reason code as for unknown changes.
 
-# Positions that are recomputed in one write transaction, which takes a tenth of a second.
+# Number of positions recomputed in one write transaction, which takes a tenth of a second.
 POSITIONS_PER_PORTION = 5_000
 AFTER_EVERY_DAY = "a"  # Sorts after every ISO date.
 DAYS_PER_QUARTER = 91.3
@@ -71,9 +71,8 @@ UNKNOWN_COST = PositionCost()
 
 
 def recompute_all(db: Database) -> None:
-    """Recompute costs and returns where reports, splits or prices came in, until nothing is due.
-
-    Each portion is a transaction of its own, so that no other writer waits for long.
+    """Recompute costs and returns after new reports, splits or prices, until nothing is due. Each portion is a separate
+    transaction, so that other writers never wait for long.
     """
     write_in_portions(db, recompute_portion)
 
@@ -103,7 +102,7 @@ def _recompute_funds(tx: Transaction, limit: int) -> int:
 
 
 def _recompute_first_quarter(tx: Transaction, cik: int, since: str) -> int:
-    """Recompute a fund's first quarter from ``since`` on, and note the quarter to continue with.
+    """Recompute a fund's first quarter from ``since`` on, and record the quarter with which to continue.
 
     Return the number of its positions.
     """
@@ -116,7 +115,7 @@ def _recompute_first_quarter(tx: Transaction, cik: int, since: str) -> int:
     has_later_quarter = len(rows) > 1
     period = quarter["period"]
     next_period = quarters.get_next_end(period)
-    # Returns over quarters that began without holdings, because a report was moved or replaced.
+    # Delete returns of quarters that no longer begin with holdings, because a report was moved or replaced.
     tx.run("delete_fund_returns", cik=cik, since=since, until=period)
     count = _recompute_costs(tx, cik, period)
     fund_returns.recompute_fund_return(tx, cik, next_period, is_complete=quarter["complete"])
@@ -197,7 +196,7 @@ class HoldingAnalytics(TypedDict):
 
 
 class HoldingsSummary(TypedDict):
-    """The sums of a fund's positions in shares; cost, gain and holding period are of those whose cost is known."""
+    """The totals of a fund's share positions; cost, gain and holding period are for positions with a known cost."""
 
     total_cost_basis: int | None
     total_market_value: int
@@ -236,7 +235,7 @@ class ValuedPosition(NamedTuple):
 def build_fund_analytics(
     tx: Transaction, quarter: FundQuarter, sort: str, *, descending: bool, limit: int, offset: int
 ) -> tuple[HoldingsSummary, list[HoldingAnalytics], int]:
-    """Return the sums of a fund's share positions, a page of them by one of :data:`SORTS`, and their number.
+    """Return the totals of a fund's share positions, a page of them sorted by one of :data:`SORTS`, and their number.
 
     All positions are valued and sorted. Only the records of the page are built.
     """
@@ -262,7 +261,7 @@ def build_fund_analytics(
 
 
 def _get_missing_reason(tx: Transaction, quarter: FundQuarter) -> str:
-    """Return the reason why positions of a fund's quarter may have no cost."""
+    """Return the reason code for positions of a fund's quarter without a cost."""
     if tx.find_row("uncounted_fund", cik=quarter.cik):
         return NOT_COUNTED
     return INCOMPLETE if quarter.reason == INCOMPLETE else OPENED_BEFORE
@@ -303,7 +302,7 @@ def _value_position(row: Row, period: str, split_rows: Sequence[Row]) -> ValuedP
 def _list_splits_until(
     split_rows: Sequence[Row], period: str, close_date: str, before: HoldingValue, after: HoldingValue
 ) -> list[LikelySplit]:
-    """Return the splits between the quarter's end and the day of the close that explain the change of the price."""
+    """Return the splits between the quarter's end and the close that explain the change of the price."""
     likely_splits = (
         share_splits.build_likely_split(row, period, close_date) for row in split_rows if row["after"] < close_date
     )
@@ -313,7 +312,7 @@ def _list_splits_until(
 def _sort_positions(
     positions: Iterable[ValuedPosition], sort: str, period: str, *, descending: bool
 ) -> list[ValuedPosition]:
-    """Return the positions in order. Unknown keys come last, and of equal keys the greater value comes first."""
+    """Return the sorted positions. Unknown keys come last. On equal keys, the greatest value comes first."""
     key_by_sort: dict[str, Callable[[ValuedPosition], Any]] = {
         "market_value": attrgetter("value"),
         "cost_basis": attrgetter("cost"),
@@ -325,16 +324,16 @@ def _sort_positions(
     get_key = key_by_sort.get(sort, attrgetter("sort_text"))
     in_order = sorted(positions, key=attrgetter("cusip"))
     in_order.sort(key=attrgetter("value"), reverse=True)
-    known = []
+    sortable = []
     unknown = []
     for position in in_order:
         key = get_key(position)
         if key is None:
             unknown.append(position)
         else:
-            known.append((key, position))
-    known.sort(key=lambda pair: pair[0], reverse=descending)
-    return [position for _, position in known] + unknown
+            sortable.append((key, position))
+    sortable.sort(key=lambda pair: pair[0], reverse=descending)
+    return [position for _, position in sortable] + unknown
 
 
 @cache

@@ -24,11 +24,12 @@ from finapi.market.reference import share_splits
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 from finapi.store.db import Row, Transaction
 
-# Holdings of several funds that one call adds up, and as many of the earlier quarter: the call is free.
+# Maximum number of holdings that one call adds up, and as many of the earlier quarter. It is bounded because the call
+# is free of charge.
 MAX_BASKET_HOLDINGS = 6_000
-# Positions in an answer.
+# Maximum number of positions in a response.
 MAX_BASKET_POSITIONS = 500
-# Funds that are named with a position. ``funds_holding`` counts all of them.
+# Maximum number of funds listed for a position. ``funds_holding`` counts all of them.
 MAX_FUNDS_PER_POSITION = 50
 
 BASKET_SORTS = {"value": "value_usd", "funds": "funds_holding", "shares": "shares", "change": "share_change"}
@@ -66,7 +67,7 @@ class BasketPosition(TypedDict):
 
 
 class BasketDoubts(TypedDict):
-    """The members of a basket's totals that state how much of them is doubtful."""
+    """The doubtful part of a basket's totals."""
 
     doubted_count: int
     doubted_value_usd: int
@@ -80,9 +81,9 @@ class Basket:
     pending: list[BasketFund]  # Funds that have not.
     has_common_funds: bool
     sums: list[Row]  # One row for each security (query sums_of_basket).
-    query_values: Mapping[str, str]  # The values that the basket's queries take.
-    doubts: Mapping[int, DoubtSum]  # Of the quarter, by security.
-    previous_doubts: Mapping[int, DoubtSum]  # Of the earlier quarter, by security.
+    query_values: Mapping[str, str]  # The parameters of the basket's queries.
+    doubts: Mapping[int, DoubtSum]  # The doubtful part of each security's sums in the quarter.
+    previous_doubts: Mapping[int, DoubtSum]  # The same for the earlier quarter.
     splits: Mapping[int, Sequence[LikelySplit]]  # Between the two quarters, by security.
 
     @property
@@ -125,7 +126,7 @@ class Basket:
     def _compute_change(self, row: Row) -> tuple[int, Decimal | None]:
         """Return the change in a security's shares without the effect of splits, and the factor of the splits."""
         likely_splits = self.splits.get(row["security_id"], ())
-        # The quarter to compare with may be the later one.
+        # The quarter to compare with may be later than the quarter itself.
         is_backwards = self.query_values["period"] < self.query_values["earlier"]
         return _compute_change_across_splits(row, likely_splits, is_backwards=is_backwards)
 
@@ -165,7 +166,7 @@ class Basket:
 def build_basket(tx: Transaction, ciks: Sequence[int], period: str, previous_period: str) -> Basket:
     """Return the share positions of several funds added up, compared with those of ``previous_period``.
 
-    Raise INVALID_PARAM if the funds have more holdings than one call adds up.
+    Raise INVALID_PARAM if the funds have more than MAX_BASKET_HOLDINGS holdings.
     """
     ciks_json = json.dumps(ciks)
     name_by_cik: dict[int, str] = {row["cik"]: row["name"] for row in tx.list_rows("names_of_funds", ciks=ciks_json)}
@@ -196,7 +197,7 @@ def build_basket(tx: Transaction, ciks: Sequence[int], period: str, previous_per
 
 
 def _sum_doubts(tx: Transaction, ciks: Iterable[int], period: str) -> Mapping[int, DoubtSum]:
-    """Return the sums of the doubtful positions of some funds' quarter, by security."""
+    """Return the sums of the funds' doubtful positions in a quarter, by security."""
     positions = [position for cik in ciks for position in value_doubts.get_doubts_of_fund(tx, cik, period).values()]
     return value_doubts.sum_doubts_by(positions, lambda position: position.security_id)
 
@@ -215,14 +216,14 @@ def _compute_change_across_splits(
     if is_backwards:
         factor = 1 / factor
     change = current.shares - int((previous.shares * factor).to_integral_value())
-    # The fraction of a share that a split leaves to each fund is paid out.
+    # Fractional shares that a split would leave to a fund are paid out in cash.
     if factors and row["is_common"] and row["was_common"] and abs(change) <= row["funds_holding"]:
         change = 0
     return change, factor.normalize() if factors else None
 
 
 def _find_change_type(is_held: bool, was_held: bool, share_change: int) -> str | None:
-    """Return the name of a change, or None if no common fund holds or held the security."""
+    """Return the name of the change, or None if no common fund holds or held the security."""
     if is_held and not was_held:
         return "new"
     if was_held and not is_held:

@@ -24,7 +24,7 @@ _AFTER_EVERY_DAY = "9999-12-31"
 
 
 class FundMove(TypedDict):
-    """A position in shares that a fund opened, changed or closed; the largest change in dollars comes first."""
+    """A share position that a fund opened, changed or closed."""
 
     cik: str
     fund: str
@@ -60,7 +60,7 @@ def list_largest_moves(
 ) -> list[FundMove]:
     """Return the largest moves of one kind in a quarter, of one fund or of all funds.
 
-    Up to ``limit`` + 1 moves are returned, so that the caller sees if there are more.
+    Up to ``limit`` + 1 moves are returned, so that the caller knows if there are more.
     """
     previous_period = quarters.get_previous_end(period)
     rows = tx.list_rows(
@@ -122,7 +122,7 @@ class SharedPosition(TypedDict):
 class Overlap(NamedTuple):
     """The positions that two funds share, the largest overlap first."""
 
-    overlap_pct: Decimal | None  # The part of their portfolios that is the same.
+    overlap_pct: Decimal | None  # The percentage of the portfolios that is equal.
     value: int  # Dollars that the first fund holds in them.
     other_value: int  # Dollars that the other fund holds in them.
     positions: list[SharedPosition]
@@ -167,7 +167,7 @@ def _build_shared_position(
     overlap_pct = None
     if percentage is not None and other_percentage is not None:
         overlap_pct = min(percentage, other_percentage)
-    # If both values are doubtful, the price is that of the second doubt.
+    # If both values are doubtful, the price of the second doubt is used.
     any_doubt = other_doubt or doubt
     return build_record(
         SharedPosition,

@@ -9,7 +9,7 @@ before a 2-for-1 split and 250 after it are an increase of 50 shares.
 The flow of a change is its shares times the price that the position's own value implies: those 50 shares at a value of
 $5,000 for 250 are a flow of $1,000. It is the value of a new position, and the negative former value of a closed one.
 
-Everything here is pure: ``holdings_store`` reads and writes the rows.
+Every function here is pure: ``holdings_store`` reads and writes the rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from finapi.market.holdings.holdings_report import PRINCIPAL, SHARES
 from finapi.market.reference.share_splits import HoldingValue, LikelySplit
 
 UNKNOWN, NEW, INCREASED, DECREASED, UNCHANGED, CLOSED = range(6)
-# The names of the statuses from NEW on, as answers have them. In answers, an unknown change is null.
+# The names of the statuses from NEW on in responses, where an unknown change is null.
 CHANGES = ("new", "increased", "decreased", "unchanged", "closed")
 Change = Annotated[str, OneOf(CHANGES)]
 SplitSource = Annotated[str | None, "Source of the splits: prices, or the accession numbers of the issuer's filings."]
@@ -44,10 +44,10 @@ def find_change_status(name: str) -> int | None:
 
 
 class StandingReport(NamedTuple):
-    """The part of a report that decides which reports of a quarter count.
+    """The fields of a report that determine which reports of a quarter count.
 
-    The first fields are the order in which reports were filed. An unknown filing day is an empty text, which sorts
-    before all others.
+    Sorting these records gives the order in which reports were filed. An unknown filing day is an empty text, which
+    sorts first.
     """
 
     filed_at: str
@@ -84,7 +84,7 @@ class FundPosition(NamedTuple):
     """A position of the quarter and its change since the quarter before. None means unknown.
 
     ``previous_shares`` are adjusted for the splits since. ``split_factor`` is the product of these splits, and
-    ``split_source`` names where they are known from. ``flow`` is in dollars, as the module's docstring defines it.
+    ``split_source`` names their source. ``flow`` is in dollars, as the module's docstring defines it.
     """
 
     row: ReportedRow
@@ -108,8 +108,8 @@ def choose_effective_reports(reports: Iterable[StandingReport]) -> tuple[list[St
     The latest original or RESTATEMENT replaces the reports before it. NEW HOLDINGS are added to it unless a
     RESTATEMENT was filed after them. An amendment without a type counts as a RESTATEMENT.
     """
-    # Several sets of documents may claim one accession number. The set whose table is complete wins, then the one with
-    # more rows.
+    # Several sets of documents may claim the same accession number. The one with a complete table wins, then the one
+    # with more rows.
     report_by_accession: dict[str, StandingReport] = {}
     for report in sorted(reports, key=lambda report: (report.is_complete, report.row_count, report.sha256)):
         report_by_accession[report.accession] = report
@@ -121,7 +121,7 @@ def choose_effective_reports(reports: Iterable[StandingReport]) -> tuple[list[St
             additions.append(report)
             continue
         base = report
-        # An original that was filed after an addition does not withdraw it: only an amendment restates.
+        # An original that was filed after an addition does not replace it. Only an amendment restates.
         if report.is_amendment:
             additions.clear()
     if base is None:
@@ -171,7 +171,7 @@ def compare_quarters(
 ) -> list[FundPosition]:
     """Return the positions of a quarter with their changes, including the positions that were closed.
 
-    ``previous`` are the positions of the quarter before. With None, no change is known.
+    ``previous`` are the positions of the previous quarter. If it is None, all changes are unknown.
     """
     if previous is None:
         return [
@@ -196,7 +196,7 @@ def compare_quarters(
 def compare_rows(row: ReportedRow, previous_row: ReportedRow, likely_splits: Sequence[LikelySplit]) -> FundPosition:
     """Return a position with its change since ``previous_row``.
 
-    Those of the ``likely_splits`` are applied to the previous shares that explain the change of the implied price.
+    Of the ``likely_splits``, those that explain the change of the implied price are applied to the previous shares.
     """
     before = HoldingValue(previous_row.value, previous_row.shares)
     after = HoldingValue(row.value, row.shares)
@@ -216,7 +216,7 @@ def compare_rows(row: ReportedRow, previous_row: ReportedRow, likely_splits: Seq
         flow = -previous_row.value
     else:
         if splits and abs(row.shares - previous_shares) <= 1:
-            previous_shares = row.shares  # The fraction of a share that a split leaves is paid out.
+            previous_shares = row.shares  # The difference is a fraction that the split paid out in cash.
         share_change = row.shares - previous_shares
         status = _get_status(share_change)
         flow = _value_shares(share_change, row)
@@ -240,7 +240,7 @@ def _get_status(share_change: int) -> int:
 
 
 def _value_shares(shares: int, row: ReportedRow) -> int:
-    """Return the dollars of some shares at the price that the row implies, halves rounded away from zero."""
+    """Return the value of shares at the row's implied price, in whole dollars (halves away from zero)."""
     if not row.shares:
         return 0
     dollars = (2 * abs(shares) * row.value + row.shares) // (2 * row.shares)
@@ -248,10 +248,8 @@ def _value_shares(shares: int, row: ReportedRow) -> int:
 
 
 def compute_contribution(position: FundPosition) -> tuple[int, ...] | None:
-    """Return the numbers that a position adds to the sums of its security's quarter over all funds.
-
-    They are in the order of the columns of ``security_quarters``, from ``funds`` on. Return None for options and
-    principal, which are not added up.
+    """Return the amounts that a position adds to its security's sums over all funds, in the order of the columns of
+    ``security_quarters`` from ``funds`` on. Return None for options and principal, which are not added up.
     """
     row = position.row
     if row.kind != SHARES:
@@ -273,6 +271,6 @@ def compute_contribution(position: FundPosition) -> tuple[int, ...] | None:
 
 
 def count_changes(positions: Sequence[FundPosition]) -> dict[str, int]:
-    """Return the number of positions with each kind of change, by its name."""
+    """Return the number of positions with each kind of change, by the name of the change."""
     counts = Counter(position.status for position in positions)
     return {name: counts[status] for status, name in enumerate(CHANGES, NEW)}

@@ -1,12 +1,13 @@
 """Returns of funds: the gain of the shares that a fund held when a quarter began, by stored prices.
 
-Each share counts with its value at the beginning. For example, $300 in a share that earned 10 % and $100 in a share
-that earned 2 % are a gain of $32 on $400, a return of 8 %. A position without prices at both ends of the quarter adds
-nothing, and the answer states the part of the value that has prices. Below ``MIN_COVERAGE_PCT`` no return is served.
+Each share is weighted by its value at the beginning. For example, $300 in a share that returned 10 % and $100 in one
+that returned 2 % gain $32 on $400, which is a return of 8 %. A position without prices at both ends of the quarter is
+ignored. The response states the percentage of the value that has prices; below ``MIN_COVERAGE_PCT`` no return is
+served.
 
 No call computes a return. The returns of shares (``quarter_returns``) and of funds (``fund_returns``) are stored, and
-recomputed in portions after reports or prices came in. A quarter here is the one over which the return is earned: its
-positions are those at the end of the quarter before.
+recomputed in portions after new reports or prices. A quarter here is the one in which the return is earned. Its
+positions are those at the end of the previous quarter.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from finapi.store.db import Row, Transaction
 
 # No return is served if prices are known for less than this percentage of the value.
 MIN_COVERAGE_PCT = 80
-# Shares whose returns are recomputed in one write transaction.
+# Number of shares whose returns are recomputed in one write transaction.
 SERIES_PER_PORTION = 50
-# Funds that are read for one portion of returns.
+# Number of funds read for one portion of returns.
 FUNDS_PER_READ = 200
-# Positions that are listed of those that gained most, and of those that lost most.
+# Maximum number of listed positions among those that gained most, and among those that lost most.
 MAX_CONTRIBUTORS = 5
 
 SORTS = ("portfolio_return_pct", "portfolio_value", "holdings_count", "price_coverage_pct")
@@ -47,7 +48,7 @@ LITTLE_PRICED = "price_coverage_low"
 def recompute_series_returns(tx: Transaction) -> int:
     """Recompute the returns of some shares whose prices changed. Return the number of these shares.
 
-    When the first fund has holdings at the end of a quarter, all shares become due for the quarter after it.
+    When a first fund has holdings at the end of a quarter, all shares become due for the following quarter.
     """
     starts = [row["period"] for row in tx.list_rows("quarters_with_funds")]
     start_by_period = {quarters.get_next_end(start): start for start in starts}
@@ -67,7 +68,7 @@ def recompute_series_returns(tx: Transaction) -> int:
 def _recompute_series(tx: Transaction, series: PriceSeries, spans: list[tuple[str, str]]) -> None:
     """Update the stored returns of a share over the quarters of ``spans``."""
     new_returns: dict[str, tuple[str, int]] = {}
-    # Invented prices say nothing about a fund's return.
+    # Synthetic prices are not used for the returns of funds.
     if series.source != "synthetic":
         for period, quarter_return in returns.compute_over_spans(tx, series, spans).items():
             new_returns[period] = (str(quarter_return.fraction), int(quarter_return.is_adjusted))
@@ -84,7 +85,7 @@ def _recompute_series(tx: Transaction, series: PriceSeries, spans: list[tuple[st
 def recompute_due_quarters(tx: Transaction, limit: int) -> int:
     """Recompute the returns of funds over the quarters in which a share's return changed.
 
-    ``limit`` is about the largest number of positions. Return the number of quarters, funds and positions.
+    About ``limit`` positions are recomputed at most. Return the number of quarters, funds and positions.
     """
     count = 0
     while count < limit:
@@ -96,9 +97,8 @@ def recompute_due_quarters(tx: Transaction, limit: int) -> int:
 
 
 def _recompute_quarter(tx: Transaction, period: str, first_cik: int, limit: int) -> int:
-    """Recompute the returns of funds over a quarter from ``first_cik`` on, and note the fund to continue with.
-
-    Return the number of funds and their positions. It exceeds ``limit`` by less than the positions of one fund.
+    """Recompute the returns of funds over a quarter from ``first_cik`` on, and record the fund with which to continue.
+    Return the number of funds and of their positions. The positions exceed ``limit`` by less than those of one fund.
     """
     start = quarters.get_previous_end(period)
     count = 0
@@ -118,8 +118,8 @@ def _recompute_quarter(tx: Transaction, period: str, first_cik: int, limit: int)
 def recompute_fund_return(tx: Transaction, cik: int, period: str, *, is_complete: bool) -> None:
     """Recompute a fund's return over the quarter that ends on ``period``.
 
-    ``is_complete`` is True if the fund's table at the beginning is complete; without it there is no return. If the
-    fund's turn comes later with all others of the quarter, nothing is done.
+    ``is_complete`` is True if the fund's table at the beginning is complete; otherwise there is no return. Nothing is
+    done if all funds of the quarter are due anyway and this one will be reached later.
     """
     if not is_complete:
         tx.run("delete_fund_return", cik=cik, period=period)
@@ -132,7 +132,7 @@ def build_return_row(tx: Transaction, cik: int, period: str) -> tuple[Any, ...]:
     start = quarters.get_previous_end(period)
     totals = tx.find_row("share_position_totals", cik=cik, period=start)
     assert totals is not None
-    # Several securities may have one ticker: their gains are added up.
+    # Several securities may have the same ticker. Their gains are added up.
     earned_by_ticker: dict[str, Decimal] = {}
     gain_by_ticker: dict[str, Decimal] = {}
     priced_value = 0
@@ -175,7 +175,7 @@ def _round_dollars(amount: Decimal) -> int:
 
 
 class Contributor(TypedDict):
-    """A position that moved a fund's return."""
+    """A position with a large effect on a fund's return."""
 
     ticker: str
     return_pct: Decimal
@@ -183,7 +183,7 @@ class Contributor(TypedDict):
 
 
 class FundPerformance(TypedDict):
-    """A fund's return over a quarter, of the shares that it held when the quarter began."""
+    """A fund's return over a quarter, from the shares that it held at the beginning."""
 
     rank: Annotated[int | None, "By return among the eligible funds; null without a return."]
     cik: str
@@ -212,9 +212,8 @@ class Leaderboard(NamedTuple):
 
 
 def find_latest_quarter(tx: Transaction) -> str | None:
-    """Return the last quarter over which a fund's return is known.
-
-    If no return is known, return the last quarter that could have one, or None without reports.
+    """Return the last quarter with a known return of any fund. If there is none, return the last quarter that could
+    have returns, or None without reports.
     """
     period: str | None = tx.find_value("latest_priced_quarter") or tx.find_value("latest_quarter_of_returns")
     return period
@@ -226,7 +225,7 @@ def has_returns_of_quarter(tx: Transaction, period: str) -> bool:
 
 
 def build_leaderboard(tx: Transaction, period: str, params: Mapping[str, Any]) -> Leaderboard:
-    """Return a page of a quarter's funds. ``params`` has filters, sort and page by the names of the endpoint."""
+    """Return a page of a quarter's funds. ``params`` are the endpoint's parameters for filters, sort and page."""
     ranks_all = params["include_all"]
     query_values = {
         **params,

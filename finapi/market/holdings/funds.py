@@ -1,4 +1,4 @@
-"""Managers that file Form 13F: the holdings of a fund in a quarter, their changes, and lists of funds and filings."""
+"""Managers that file Form 13F ("funds"): their holdings in a quarter, changes, and lists of funds and filings."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ NO_OPTIONS = "none"
 WITH_OPTIONS = "all"
 OPTIONS_ONLY = "only"
 
-# The number of positions that are listed of each kind of change, those with the largest flows.
+# Maximum number of listed positions for each kind of change, those with the largest flows.
 MAX_CHANGES = 100
 
 # Sorts after every word of a name and every date.
 _AFTER_EVERY_TEXT = "\uffff"
 
-# A quarter counts as complete when this many tenths of the previous quarter's filers have filed.
+# A quarter counts as complete once this many tenths of the previous quarter's filers have filed.
 COMPLETE_TENTHS = 9
 
 _FOUR_PLACES = Decimal("0.0001")
@@ -62,7 +62,7 @@ def compute_price(value: int, shares: int) -> Decimal | None:
 
 
 def check_total_holdings(counts: Sequence[int], limit: int) -> None:
-    """Raise INVALID_PARAM if several funds have more than ``limit`` holdings together; one may have any number."""
+    """Raise INVALID_PARAM if several funds have a total of more than ``limit`` holdings."""
     if len(counts) > 1 and sum(counts) > limit:
         raise invalid_param(
             "ciks",
@@ -84,7 +84,7 @@ class Fund(TypedDict):
 
 
 class QuarterFiling(TypedDict):
-    """The latest filing that counts for a fund's quarter; the sums of its cover and its table are in dollars."""
+    """The latest effective filing of a fund's quarter. The totals of its cover and of its table are in dollars."""
 
     accession_no: str
     form_type: str
@@ -252,9 +252,9 @@ def list_holdings(
 ) -> tuple[list[FundHolding], int]:
     """Return a page of a quarter's positions, and the number of all that match.
 
-    ``status`` "all" selects the positions that are still held, "closed" those that no longer are. ``choices`` are the
-    conditions of a query (:func:`holdings_query.get_matching_quarter`). ``doubts`` are the doubtful positions of the
-    quarter, if the caller has loaded them.
+    ``status`` "all" selects the positions that are still held, and "closed" those that were closed in the quarter.
+    ``choices`` are the conditions of a query (:func:`holdings_query.get_matching_quarter`). ``doubts`` are the doubtful
+    positions of the quarter, if the caller has loaded them.
     """
     query_values: dict[str, Any] = {
         "cik": quarter.cik,
@@ -272,8 +272,8 @@ def list_holdings(
         "most": None,
     }
     if sort == "value" and descending and search is None and choices is None:
-        # Sorting the values alone finds the values of the page. The query then joins the names of these positions only,
-        # and of positions with the same values.
+        # Sorting only the values shows which values are on the page. The query then joins the names of positions with
+        # these values only.
         values = sorted(json.loads(tx.find_value("values_of_positions", query_values)), reverse=True)
         page_values = values[offset : offset + limit]
         if not page_values:
@@ -318,7 +318,7 @@ def _build_holding(
 
 
 def _list_manager_names(row: Row, manager_names: Mapping[tuple[int, int], str]) -> list[str | None]:
-    """Return the names of a row's other managers. A number that the report does not list has None."""
+    """Return the names of a row's other managers, with None for a number that the report does not list."""
     names: list[str | None] = []
     for number in (row["other_managers"] or "").split(","):
         number = number.strip()
@@ -351,7 +351,7 @@ class PositionChange(TypedDict):
 
 
 class QuarterChanges(TypedDict):
-    """The positions that changed in a quarter, those with the most money moved first."""
+    """The positions that changed in a quarter, the largest flows first."""
 
     new_buys: list[PositionChange]
     closed: list[PositionChange]
@@ -436,7 +436,7 @@ def list_sector_allocations(
 
 
 class Split(TypedDict):
-    """A split of a security's shares; its day is null if only the quarter is known."""
+    """A split of a security's shares. Its date is null if only the quarter is known."""
 
     date: Date | None
     ratio: float
@@ -446,8 +446,8 @@ class Split(TypedDict):
 class HistoryQuarter(TypedDict):
     """A fund's position in a security at the end of a quarter.
 
-    ``shares`` are adjusted for all later splits, ``shares_raw`` as reported, and ``shares_delta`` in the shares of the
-    quarter.
+    ``shares`` is adjusted for all later splits, and ``shares_raw`` is as reported. ``shares_delta`` is in shares at the
+    quarter's end.
     """
 
     quarter_date: Date
@@ -468,8 +468,8 @@ class HistoryQuarter(TypedDict):
 def get_position_history(tx: Transaction, cik: int, number: str) -> tuple[Row, list[Split], list[HistoryQuarter]]:
     """Return a security, its splits since the first quarter, and a fund's positions in it, the newest first.
 
-    The list has the quarters in which the fund held the security, and the quarters right after in which it no longer
-    did. Raise NOT_FOUND if the fund never held it. ``number`` is the CUSIP.
+    The list has the quarters in which the fund held the security, and the quarters in which it closed the position.
+    Raise NOT_FOUND if the fund never held it. ``number`` is the CUSIP.
     """
     security = tx.find_row("security", cusip=number)
     rows: list[Row] = []
@@ -503,10 +503,9 @@ def get_position_history(tx: Transaction, cik: int, number: str) -> tuple[Row, l
 
 
 def _find_first_day_after(split: Row, rows: Sequence[Row]) -> str:
-    """Return the first day that is certainly after a split.
-
-    It is the day of the split if prices show it. Of a split in a filing, it is the quarter whose change was adjusted
-    for it, else the day of the split, else the last day on which it may have happened.
+    """Return the first day that is certainly after a split. For a split in prices, it is the day of the split. For a
+    split in a filing, it is the end of the quarter whose change was adjusted for it, else the day of the split, else
+    the last day on which it may have happened.
     """
     day: str = split["date"] or split["until"]
     if split["source"] == share_splits.FROM_PRICES:
@@ -550,7 +549,7 @@ def search_funds(tx: Transaction, q: str | None, limit: int, offset: int) -> tup
         if not words:
             return [], 0
         longest_word = words[0]
-        # The other words as a GLOB pattern over the sorted words of the name. They contain no wildcards.
+        # A GLOB pattern of the other words, for the sorted words of a name. The words contain no wildcards.
         other_words = "".join(f"* {word}" for word in sorted(words[1:])) + "*"
         query_values = {"word": longest_word, "end": longest_word + _AFTER_EVERY_TEXT, "rest": other_words, **page}
         rows, total = tx.list_page("funds_by_word", query_values)
@@ -567,7 +566,7 @@ def list_funds_by_cik(tx: Transaction, limit: int, after: int, offset: int = 0) 
 
 
 class QuarterFilingStatistics(TypedDict):
-    """The changes of a quarter by the names of an older API."""
+    """The changes of a quarter, with the field names of an older API."""
 
     new_positions: int | None
     increased: int | None
@@ -611,7 +610,7 @@ def list_latest_filings(
 
 
 def count_undated_filings(tx: Transaction, cik: int | None, since: str | None) -> int:
-    """Return the number of 13F filings that ``since`` leaves out because their day is unknown."""
+    """Return the number of 13F filings left out by ``since`` because their filing day is unknown."""
     if since is None:
         return 0
     return int(tx.find_value("undated_holdings_report_count", cik=cik))
@@ -693,7 +692,7 @@ class FilingProgress(TypedDict):
 
 
 def compute_filing_progress(tx: Transaction, period: str, today: date) -> FilingProgress:
-    """Return how many reports of a quarter have come in, compared with the quarter before and its deadline."""
+    """Return the number of reports filed for a quarter, compared with the quarter before, and the deadline."""
     previous_period = quarters.get_previous_end(period)
     next_period = quarters.get_next_end(period)
     counts = tx.find_row("report_counts_of_quarter", period=period)
@@ -725,7 +724,7 @@ def _is_complete(filers: int, previous_filers: int, deadline: date, today: date)
 
 
 class QuarterMetadata(TypedDict):
-    """The deadline of a quarter's reports, and whether most have come in."""
+    """The deadline of a quarter's reports, and a flag that most have been filed."""
 
     quarter: Date
     filing_deadline: Date
@@ -734,7 +733,7 @@ class QuarterMetadata(TypedDict):
 
 
 def build_quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
-    """Return the deadline of a quarter, and whether most of its reports have come in."""
+    """Return the deadline of a quarter, and a flag that most of its reports have been filed."""
     deadline = quarters.get_filing_deadline(period)
     filers = tx.find_value("filer_count_of_quarter", period=period)
     previous_filers = tx.find_value("filer_count_of_quarter", period=quarters.get_previous_end(period))
@@ -757,7 +756,7 @@ def get_latest_quarter(tx: Transaction) -> str:
 def list_quarters(tx: Transaction) -> list[str]:
     """Return the quarters for which finapi has holdings, the newest first."""
     periods: list[str] = []
-    # One look-up in the index for each quarter. A DISTINCT query would read every row.
+    # Each quarter takes a single index look-up. A DISTINCT query would read every row.
     period = tx.find_value("latest_quarter_before", period=_AFTER_EVERY_TEXT)
     while period is not None:
         periods.append(period)

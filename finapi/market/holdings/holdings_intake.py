@@ -1,7 +1,5 @@
-"""13F documents on their way into the store.
-
-A 13F filing has two documents: a cover page and an information table. :func:`group_filings` finds the two among the
-documents of a folder, :func:`read_report` parses them, and ``holdings_store`` stores the report.
+"""Reads 13F documents. A 13F filing has two documents: a cover page and an information table. :func:`group_filings`
+pairs them among the documents of a folder, :func:`read_report` parses them, and ``holdings_store`` stores the report.
 """
 
 from __future__ import annotations
@@ -32,9 +30,9 @@ _NOT_XML = "its holdings are not in XML, as before 2013, and are not read"
 def group_filings(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
     """Yield the documents of each filing. Every document is in exactly one of them.
 
-    A single cover and a single table belong together, because a filing's folder on EDGAR contains just these two. Among
-    several, those belong together that have the same accession number in their names. The others are matched by their
-    numbers of rows and sums of values.
+    A single cover and a single table belong together, because a filing's folder on EDGAR contains just these two. If
+    there are several, they are paired by the accession number in their names, or else by their numbers of rows and sums
+    of values.
     """
     covers = [document for document in documents if document.kind == COVER]
     tables = [document for document in documents if document.kind == TABLE]
@@ -54,7 +52,7 @@ def group_filings(documents: Sequence[Document]) -> Iterator[Sequence[Document]]
 
 
 def _match_by_sums(covers: list[Document], tables: list[Document]) -> Iterator[Sequence[Document]]:
-    """Yield filings of which the table has the number of rows and the sum that only this cover states.
+    """Yield the filings whose cover is the only one to state the number of rows and the sum of the table.
 
     A document that cannot be parsed, or that has no unique match, is yielded alone.
     """
@@ -88,8 +86,8 @@ def read_report(documents: Sequence[Document]) -> HoldingsReport:
     rows = None
     digests = []
     for document in documents:
-        # Blank lines around a document belong to its envelope: a separate file and the same document in a full
-        # submission have the same content.
+        # Blank lines around a document are not part of it. Stripping them makes a separate file equal to the same
+        # document in a full submission.
         content = document.read().strip()
         digests.append(hashlib.sha256(content).digest())
         if document.kind == COVER:

@@ -19,11 +19,11 @@ from finapi.market.holdings import funds
 from finapi.market.holdings.funds import FundCoverPage, FundQuarter
 from finapi.store.db import Row, Transaction
 
-# Cover pages that are searched if no fund and no accession number limits the query.
+# Maximum number of cover pages searched if neither a fund nor an accession number limits the query.
 MAX_SEARCHED_PAGES = 100_000
-# Tests of conditions on all of these cover pages together.
+# Maximum number of conditions tested, over all cover pages together.
 MAX_CONDITION_TESTS = 1_000_000
-# Funds that are searched if a query names them by words.
+# Maximum number of funds searched if a query contains words of their names.
 MAX_FUNDS_BY_NAME = 200
 _OTHER_ENDPOINTS = "GET /tickers/{ticker}/holders and /form-13f/holdings/search list the funds that hold a security"
 
@@ -68,7 +68,7 @@ def find_cover_pages(tx: Transaction, text: str, limit: int, offset: int) -> Cov
 
 
 def _find_limiting_condition(alternative: list[Condition]) -> Condition | None:
-    """Return the first condition that limits an alternative to some funds or filings, or None."""
+    """Return the first condition that limits an alternative to certain funds or filings, or None."""
     for condition in alternative:
         if condition["field"] in ("cik", "accession") and not condition["not"]:
             return condition
@@ -121,7 +121,7 @@ def _list_position_conditions(alternative: list[Condition]) -> list[Condition]:
 
 
 def _matches_report_conditions(alternative: list[Condition], row: Row) -> bool:
-    """Return True if all conditions on a report hold for the report of a quarter."""
+    """Return True if all conditions on reports hold for the report of a quarter."""
     return all(_matches(condition, row) for condition in alternative if condition["field"] in _REPORT_FIELD_NAMES)
 
 
@@ -132,7 +132,7 @@ def _matches(condition: Condition, row: Row) -> bool:
     else:
         low = condition["low"]
         high = condition["high"]
-        # A report without a day is in no range of days.
+        # A report without a filing day matches no range of days.
         is_match = bool(column) and (low is None or column >= low) and (high is None or column <= high)
     return is_match is not condition["not"]
 

@@ -9,7 +9,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import thirteenf
 from finapi.market.holdings import quarters
 
-# The kinds of a position. Options are positions of their own: a put on a share is not a share.
+# The kinds of a position. Options are separate positions: a put on a share is not a share.
 SHARES = 0
 PRINCIPAL = 1
 CALLS = 2
@@ -24,7 +24,7 @@ class HoldingsReport:
 
     cover: thirteenf.CoverPage
     rows: tuple[thirteenf.Holding, ...]
-    sha256: bytes  # Of the digests of the documents; it does not depend on their order.
+    sha256: bytes  # Hash of the documents' hashes, independent of their order.
     documents: int  # The number of documents that the report was parsed from.
 
     @property
@@ -34,7 +34,7 @@ class HoldingsReport:
 
     @property
     def row_value(self) -> int:
-        """Return the sum of the rows in their own unit."""
+        """Return the sum of the rows' values, in the unit of the table (dollars or thousands)."""
         return sum(row.value for row in self.rows)
 
     @property
@@ -55,7 +55,7 @@ def build_report(
     if not quarters.is_quarter_end(period):
         raise ParseError(file, "periodOfReport", f"{cover.period} is not the end of a calendar quarter")
     if rows and cover.is_notice:
-        raise ParseError(file, "", f"a {cover.form} says that other managers report, but has a table of its own")
+        raise ParseError(file, "", f"a {cover.form} must not have a table, because other managers report")
     if rows is None and not cover.is_notice and cover.entry_total != 0:
         entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
         raise ParseError(file, "", f"{cover.form} cover whose table{entries} is missing")

@@ -1,9 +1,9 @@
-"""13F reports as rows: the one way in, for an ingest and for an embedded pack alike.
+"""Stores 13F reports, from an ingest and from an embedded pack alike.
 
 The rows of a report never change. The positions of a fund's quarter follow from all its reports for the quarter, and
-are recomputed whenever a report is added or a filing day becomes known. Each computation also updates the rows that
-depend on it: the changes of the next quarter, and the sums of each security over all funds. So the same documents lead
-to the same rows, in any order.
+are recomputed whenever a report is added or a filing day becomes known. Each recomputation also updates the rows that
+depend on it: the changes of the next quarter, and the sums of each security over all funds. The same documents
+therefore lead to the same rows, whatever their order.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from finapi.market.holdings.holdings_report import CALLS, PUTS, SHARES, Holdings
 from finapi.market.reference import companies, issuer_names, securities, share_splits
 from finapi.store.db import Row, Transaction
 
-# The largest share positions of a table whose prices are compared with those of other managers.
+# Maximum number of a table's largest share positions whose prices are compared with those of other managers.
 MAX_COMPARED_POSITIONS = 10
-# Other funds whose units are decided again because of one new report.
+# Maximum number of other funds whose units are decided again because of a new report.
 MAX_RECHECKED_FUNDS = 3
 
 
 def store_report(tx: Transaction, report: HoldingsReport, metadata: FilingMetadata, now: datetime) -> bool:
-    """Store a report under its filing. Return False if it is stored already and nothing new is known of the filing.
+    """Store a report under its filing. Return False if it is already stored and nothing about the filing has changed.
 
     The caller's transaction contains all of it, so that a filing is stored completely or not at all.
     """
@@ -55,7 +55,7 @@ def store_report(tx: Transaction, report: HoldingsReport, metadata: FilingMetada
 
 
 def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
-    """Move the reports of an unknown filing to the filing that became known as theirs."""
+    """Move reports from a placeholder filing to their actual filing, once that is known."""
     rows = tx.list_rows("holdings_reports_of_filing", filing_id=unfiled_id)
     for row in rows:
         tx.run("update_filing_of_report", id=row["id"], filing_id=filing_id)
@@ -68,7 +68,7 @@ def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: st
 def update_filing_days(tx: Transaction, now: datetime) -> int:
     """Update the reports whose filing day became known or more exact. Return their number.
 
-    A trigger notes these reports, as soon as a document contains the day.
+    A database trigger records these reports when a document contains their day.
     """
     rows = tx.list_rows("redated_holdings_reports")
     for row in rows:
@@ -92,11 +92,10 @@ def recompute_quarters(tx: Transaction, cik: int, period: str) -> None:
 
 
 def recompute_splits(tx: Transaction, now: datetime, limit: int = -1) -> int:
-    """Recompute the changes of securities of which a split, or their ticker, became known.
-
-    Return the number of funds' quarters that changed. Triggers note the securities and quarters as soon as a
-    document contains the split. ``limit`` is the largest number of them to recompute, -1 for all. A requested stop
-    ends the work after a security, and the rest stays noted.
+    """Recompute the changes in securities for which a split or ticker became known. Return the number of changed fund
+    quarters. Database triggers record the securities and quarters when a document contains the split. At most ``limit``
+    of them are recomputed, or all if it is -1. A requested stop ends the work after a security; the rest stays
+    recorded.
     """
     due_rows = tx.list_rows("resplit_securities", limit=limit)
     splits_by_period = {
@@ -159,7 +158,7 @@ def _update_stored_report(
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
-    """Send a filing and its table to the feeds, once: when its accession number is known."""
+    """Send the event of a filing and its table to the feeds, once its accession number is known."""
     if is_unfiled(accession):
         return
     announcements.announce_filing(tx, now, accession=accession)
@@ -189,8 +188,8 @@ class _ShareRow(NamedTuple):
 class _ReportRows(NamedTuple):
     """The rows of a report that are in shares, and one name for each CUSIP.
 
-    The names are (CUSIP, issuer, title of class). If a table has several names for a CUSIP, it is the first of them in
-    alphabetical order.
+    The names are (CUSIP, issuer, title of class). If a table has several names for a CUSIP, the first one in
+    alphabetical order is used.
     """
 
     share_rows: list[_ShareRow]
@@ -207,7 +206,7 @@ def _load_rows(tx: Transaction, report_id: int) -> _ReportRows:
 
 
 def _update_unit(tx: Transaction, report_id: int, rows: _ReportRows | None = None) -> None:
-    """Copy the filing's number and day to a report, and decide the unit of its values by the day and the ``rows``."""
+    """Copy the filing's accession number and day to a report, and decide the unit of its values again."""
     tx.run("update_report_from_filing", id=report_id)
     report = tx.find_row("holdings_report", id=report_id)
     assert report is not None
@@ -220,13 +219,13 @@ def _update_unit(tx: Transaction, report_id: int, rows: _ReportRows | None = Non
         value_total=report["value_total"],
         rows=[(row.value, row.amount) for row in rows.share_rows],
         row_value=report["row_value"],
-        others=[(price, list(price_by_fund.values())) for price, price_by_fund in prices],
+        implied_prices=[(price, list(price_by_fund.values())) for price, price_by_fund in prices],
     )
     tx.run(
         "update_value_unit",
         id=report_id,
-        value_unit=unit.rows,
-        total_unit=unit.total,
+        value_unit=unit.value_unit,
+        total_unit=unit.total_unit,
         rule=unit.rule,
         corrected=unit.corrected,
     )
@@ -254,7 +253,7 @@ def _list_prices(
 def _recheck_other_units(
     tx: Transaction, report_id: int, cik: int, period: str, share_rows: Sequence[_ShareRow]
 ) -> None:
-    """Decide the units of other funds again whose prices are a thousand times off since this report is stored."""
+    """Decide again the units of other funds whose prices are a thousand times off compared with a new report."""
     report = tx.find_row("holdings_report", id=report_id)
     assert report is not None
     doubtful_funds: set[int] = set()
@@ -315,13 +314,13 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
 
 
 def _insert_rows(tx: Transaction, report: HoldingsReport, report_id: int) -> _ReportRows:
-    """Insert the rows of a report's table, and the names and CUSIPs that are new."""
+    """Insert the rows of a report's table, and any new names and CUSIPs."""
     names = sorted({(row.issuer, row.title) for row in report.rows})
     name_ids = _get_name_ids(tx, names)
     if len(name_ids) < len(names):
         tx.insert_rows("insert_holding_names", [name for name in names if name not in name_ids])
         name_ids = _get_name_ids(tx, names)
-    # Independent of the order of the rows.
+    # The chosen names do not depend on the order of the rows.
     name_by_cusip: dict[str, tuple[str, str]] = {}
     for row in report.rows:
         name = (row.issuer, row.title)
@@ -390,7 +389,7 @@ def _recompute_quarter(tx: Transaction, cik: int, period: str) -> None:
     open_positions = [position for position in positions if position.status != fund_positions.CLOSED]
     total_value = sum(position.row.value for position in open_positions)
     if has_full_report and not is_complete:
-        # Rows are missing, so that their sum is less than the fund holds. The cover states the total.
+        # Rows are missing, so their sum is too small. The total on the cover is used.
         total_value = max(total_value, report_by_id[reports[0].report_id]["stated"] or 0)
     counts: dict[str, int] | dict[str, None] = dict.fromkeys(fund_positions.CHANGES)
     if previous is not None:

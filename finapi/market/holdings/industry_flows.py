@@ -2,7 +2,7 @@
 
 An industry is a major group of SIC codes, and a sector is a division of them. For each quarter the flows, values and
 counts of all securities are added up by major group. The sums are stored as JSON and recomputed by the ingest that
-changed the quarter. Until then they are computed for each call.
+changed the quarter. Until the stored sums are recomputed, they are computed for each call.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ STRONG_FLOW_PCT = 5
 # The directions of a flow, the strongest outflow first.
 MOMENTUM_LABELS = ("strong_outflow", "outflow", "neutral", "inflow", "strong_inflow")
 Momentum = Annotated[str, OneOf(MOMENTUM_LABELS)]
-# Sums of fewer funds than this say little about the market.
+# Sums over fewer funds say little about the market.
 MIN_CONFIDENT_FUNDS = 3
-# Securities that are listed of an industry, in each direction.
+# Maximum number of securities listed for an industry, in each direction.
 MOVERS_PER_GROUP = 5
-# The two digits with which SIC codes begin.
+# The numbers of the SIC major groups: the first two digits of a SIC code.
 MAJOR_GROUPS = range(100)
 NO_DOUBTS = DoubtSum()
 
@@ -49,7 +49,7 @@ class FlowMover(TypedDict):
 
 
 class MoverKey(NamedTuple):
-    """An industry and the direction of the flow: 1 into it, -1 out of it."""
+    """An industry and a direction of flows: 1 for inflows, -1 for outflows."""
 
     sector: str
     industry: str
@@ -58,9 +58,9 @@ class MoverKey(NamedTuple):
 
 Movers = Mapping[MoverKey, list[FlowMover]]
 
-# The counts that are null in answers while no fund's changes are known.
+# The counts that are null in responses if no fund's changes are known.
 _CHANGE_COUNTS = ("new_buys_count", "closed_count", "increased_count", "decreased_count")
-# The columns that are added up over major groups.
+# The columns to add up over major groups.
 _SUMMED_COLUMNS = (
     "flow",
     "compared",
@@ -98,7 +98,7 @@ class GroupSum:
         return f"strong_{direction}" if abs(flow_pct) >= STRONG_FLOW_PCT else direction
 
     def build_members(self) -> dict[str, Any]:
-        """Return the sums by each of the names that answers have for them."""
+        """Return the sums as response fields. Some sums have several field names, for compatibility with older APIs."""
         has_changes = self.sums["compared"] > 0
         fund_count = self.sums["fund_count"]
         has_low_confidence = fund_count < MIN_CONFIDENT_FUNDS or not has_changes
@@ -128,7 +128,7 @@ class QuarterSums:
 
     period: str
     groups: Mapping[tuple[str, str], GroupSum]  # By sector and industry; the industry of a sector's sums is empty.
-    total_value: int  # Of all securities, including those without a sector.
+    total_value: int  # Dollars of all securities, including those without a sector.
     mover_rows: list[dict[str, int]]  # The securities with the largest flows, without their names.
     doubted: list[DoubtedPosition]
 
@@ -144,7 +144,7 @@ class QuarterSums:
 
     @property
     def coverage_pct(self) -> Decimal | None:
-        """Return the part of the value that has a sector, in per cent."""
+        """Return the percentage of the value that belongs to a known sector."""
         return compute_percent(sum(group.sums["total_value"] for group in self.sectors), self.total_value)
 
 
@@ -153,12 +153,12 @@ class QuarterSums:
 
 class _StoredSums(TypedDict):
     groups: list[dict[str, Any]]
-    funds: dict[str, int]  # By label: the sector and the industry as JSON.
+    funds: dict[str, int]  # The number of funds by label, which is [sector, industry] as JSON.
     moved: list[dict[str, int]]
 
 
 def recompute_all(db: Database) -> None:
-    """Recompute the sums of quarters that changed, one in each write transaction."""
+    """Recompute the sums of quarters that changed, each in its own write transaction."""
     write_in_portions(db, recompute_portion)
 
 
@@ -172,7 +172,7 @@ def recompute_portion(tx: Transaction) -> bool:
 
 
 def list_errors(db: Database) -> list[str]:
-    """Return a message for each quarter whose stored sums are not those of its positions."""
+    """Return a message for each quarter whose stored sums differ from those of its positions."""
     errors = []
 
     def check_portion(tx: Transaction, after: str) -> str | None:
@@ -281,7 +281,7 @@ Shift = Literal["strengthened", "weakened", "unchanged"]
 
 
 class FlowComparison(TypedDict):
-    """How a sector's or an industry's quarter differs from another quarter."""
+    """The differences of a sector's or industry's sums from those of another quarter."""
 
     prev_quarter: Date
     flow_change: int | None
@@ -292,7 +292,7 @@ class FlowComparison(TypedDict):
 
 
 def _compare(group: GroupSum, earlier: QuarterSums | None) -> FlowComparison | None:
-    """Return how the sums of a group differ from those of the earlier quarter, or None without one."""
+    """Return the differences of a group's sums from those of the earlier quarter, or None if there is none."""
     if earlier is None:
         return None
     earlier_group = earlier.groups.get((group.sector, group.industry)) or GroupSum(group.sector, group.industry)
@@ -335,14 +335,14 @@ class IndustryFlow(TypedDict):
 
 
 class IndustryFlows(TypedDict):
-    """The industries of a sector with money flowing in, and those with money flowing out."""
+    """The industries of a sector with inflows, and those with outflows."""
 
     inflows: list[IndustryFlow]
     outflows: list[IndustryFlow]
 
 
 class SectorFlow(TypedDict):
-    """A sector's quarter over all funds."""
+    """A sector's sums over all funds in a quarter."""
 
     sector: str
     fund_flow: int | None
@@ -379,7 +379,7 @@ def build_sector_flow(
 
 
 class SectorTotals(TypedDict):
-    """The sector of an industry."""
+    """The sums of an industry's sector."""
 
     name: str
     fund_flow: int | None
@@ -394,7 +394,7 @@ class SectorTotals(TypedDict):
 
 
 class IndustryTotals(TypedDict):
-    """An industry's quarter over all funds."""
+    """An industry's sums over all funds in a quarter."""
 
     industry: str
     sector: SectorTotals

@@ -10,13 +10,14 @@ from datetime import date, timedelta
 
 _LAST_DAY_BY_MONTH = {3: 31, 6: 30, 9: 30, 12: 31}
 
-# The last days of quarters. Outside of these years, the previous or the next quarter could not be written.
+# A regular expression for the last days of quarters. The years are limited so that previous and next quarters are valid
+# too.
 PATTERN = "(?:(?:19|20|21)[0-9]{2}|2200)-(?:03-31|06-30|09-30|12-31)"
 
 # Rule 13f-1: a report is due within 45 days after the end of the quarter.
 DUE_DAYS = 45
 
-# From the end of a quarter, this many days lead into the quarter after the next end.
+# This many days after the end of a quarter, the next quarter is over and the one after it is not.
 _DAYS_PAST_NEXT_END = 95
 
 
@@ -55,10 +56,10 @@ def get_latest_end(day: date) -> date:
 
 
 def get_filing_deadline(period: str) -> date:
-    """Return the last day on which a 13F report of this quarter is in time.
+    """Return the last day on which a 13F report for this quarter is on time.
 
-    It is the 45th day, or the next business day if that falls on a weekend or a holiday (Rule 0-3). Of the federal
-    holidays, only Presidents' Day, the third Monday of February, is near one of the four days.
+    It is the 45th day, or the next business day if that falls on a weekend or a holiday (Rule 0-3). The only federal
+    holiday that can coincide is Presidents' Day, the third Monday of February.
     """
     due = date.fromisoformat(period) + timedelta(days=DUE_DAYS)
     while due.weekday() >= 5 or _is_presidents_day(due):

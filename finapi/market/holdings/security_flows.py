@@ -1,4 +1,4 @@
-"""Securities over all funds: the flows of a quarter, the holders of a security, and its trend.
+"""Securities, summed over all funds: the flows of a quarter, the holders of a security, and its trend.
 
 The sums of a security over all funds are stored for each quarter (``security_quarters``). Changes and flows count only
 funds whose tables of the quarter and of the quarter before are complete. Without such a fund they are null. A flow is
@@ -25,7 +25,7 @@ from finapi.store.db import Row, Transaction
 
 SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name")
 
-# Members of a security's record that 13F reports do not have: always null, with the reason in the answer's meta.
+# Fields of a security's record that 13F reports do not contain. They are always null, with the reason in ``meta``.
 NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct")
 
 # The two digits with which SIC codes begin.
@@ -36,7 +36,7 @@ _MAJOR_GROUPS = range(100)
 
 
 class SecurityFlow(TypedDict):
-    """A security's quarter over all funds."""
+    """A security's sums over all funds in a quarter."""
 
     cusip: str
     ticker: str | None
@@ -76,8 +76,8 @@ def list_security_flows(
 ) -> tuple[list[SecurityFlow], int]:
     """Return a page of the securities of a quarter, and the number of all that match.
 
-    ``params`` has filters, bounds, sort and page by the names of the endpoint's parameters. ``doubts`` are the doubtful
-    positions of the quarter.
+    ``params`` are the endpoint's parameters for filters, bounds, sort and page. ``doubts`` are the doubtful positions
+    of the quarter.
     """
     search = params["search"] or ""
     words = issuer_names.list_words(search)
@@ -133,7 +133,7 @@ class Range(TypedDict):
 
 
 class FilterRanges(TypedDict):
-    """The ranges of the securities of a quarter, by filter."""
+    """The range of the values of each filter over the securities of a quarter."""
 
     market_cap: Range
     total_value: Range
@@ -153,7 +153,7 @@ class Volume(TypedDict):
 def get_ranges_and_volume(
     tx: Transaction, period: str, doubts: Sequence[DoubtedPosition]
 ) -> tuple[FilterRanges, Volume]:
-    """Return the ranges of a quarter's filters, and the dollars that funds bought and sold.
+    """Return the range of values of each filter in a quarter, and the dollars that funds bought and sold.
 
     ``doubts`` are the doubtful positions of the quarter.
     """
@@ -177,7 +177,7 @@ class SecuritySelection:
     """The securities that a ticker or a CUSIP names.
 
     A ticker may have several CUSIPs, because a security gets a new one with each reorganisation of its issuer. The last
-    three members are of the CUSIP that was reported last.
+    three fields are those of the most recently reported CUSIP.
     """
 
     ids: str  # A JSON list.
@@ -196,7 +196,7 @@ def get_securities_of_ticker(tx: Transaction, ticker: str) -> SecuritySelection:
 
 
 def build_no_cusip_error(tx: Transaction, ticker: str) -> ApiError:
-    """Return NOT_COVERED for the ticker of a company without a CUSIP. Raise UNKNOWN_TICKER if no company has it."""
+    """Return the error NOT_COVERED for a known ticker without a CUSIP. Raise UNKNOWN_TICKER for an unknown one."""
     company = companies.resolve(tx, ticker)
     details = {"ticker": ticker, "cik": company.padded_cik}
     return ApiError("NOT_COVERED", f"No CUSIP of {company.name} is known.", details=details)
@@ -282,8 +282,9 @@ def list_holders(
 ) -> tuple[list[Holder], int]:
     """Return a page of the funds that hold a security, the largest first, and the number of all that match.
 
-    ``status`` "all" selects all funds that hold it, "closed" those that no longer do. With a ``quarter_count`` above 1,
-    each holder has a history of that many quarters, without those for which finapi has no report of the fund.
+    ``status`` "all" selects all funds that hold it, "closed" those that closed the position in the quarter. With a
+    ``quarter_count`` above 1, each holder has a history of that many quarters. Quarters for which finapi has no report
+    of the fund are left out.
     """
     query_values = {"ids": selection.ids, "period": period, "status": fund_positions.find_change_status(status)}
     rows = tx.list_rows("holders", query_values, limit=limit, offset=offset)
@@ -332,7 +333,7 @@ def _load_histories(
 
 
 class TrendQuarter(TypedDict):
-    """A security's quarter over all funds, in its trend."""
+    """A security's sums over all funds in one quarter of its trend."""
 
     date: Date
     total_shares: int
@@ -361,7 +362,7 @@ def list_trend_quarters(tx: Transaction, selection: SecuritySelection, limit: in
 
 
 class DoubtTotals(TypedDict):
-    """The members of sums over all funds that state how much of them is doubtful."""
+    """The doubtful part of sums over all funds."""
 
     doubted_count: int
     doubted_value: int

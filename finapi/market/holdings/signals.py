@@ -22,8 +22,8 @@ from finapi.market.holdings.value_doubts import DoubtedCount, DoubtedFlow, Doubt
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
-# The major groups of SIC codes of each kind. The assignment is finapi's own convention. A group that is usually
-# assigned to neither kind of a pair is left out.
+# The SIC major groups of each kind of industry. The assignment is finapi's own. Groups that usually count as neither
+# kind of a pair are left out.
 BUCKETS: dict[str, frozenset[int]] = {
     # Mining, oil, food, tobacco, paper, metals, pipelines, telephones, utilities, banks, insurers, real estate.
     "value": frozenset((10, 12, 13, 14, 20, 21, 26, 29, 33, 46, 48, 49, 60, 61, 62, 63, 64, 65, 67)),
@@ -57,7 +57,7 @@ class BucketSector(TypedDict):
 
 
 class IndustryBucket(TypedDict):
-    """What funds bought and sold of the industries of one kind, in dollars."""
+    """The dollars that funds bought and sold in the industries of one kind."""
 
     total_flow: int | None
     total_value: int
@@ -149,7 +149,7 @@ def _compute_ratio(first: IndustryBucket, second: IndustryBucket) -> Decimal | N
 
 
 def _find_signal(ratio: Decimal | None, first: Any, second: Any) -> Any:
-    """Return the name of the kind that funds move to, "neutral", or None without a ratio."""
+    """Return the kind of industries that funds move to, "neutral", or None without a ratio."""
     if ratio is None:
         return None
     if ratio >= MIN_SIGNAL_RATIO:
@@ -211,7 +211,7 @@ class Signals(NamedTuple):
 
     rows: list[CrossSignal]
     bought_count: int  # Securities that funds bought on balance.
-    known_issuer_count: int  # Those of them whose issuer is known, so that its insiders can be looked up.
+    known_issuer_count: int  # The bought securities with a known issuer, whose insiders can be looked up.
     last_purchase_day: str | None  # The latest day of an insider's purchase in the database.
 
 
@@ -271,7 +271,7 @@ def _build_signal(row: Row, components: list[ScorePart], doubt_sum: DoubtSum) ->
 
 
 def _rank(numbers: Sequence[int]) -> list[Decimal]:
-    """Return, for each number, the percentage of all numbers that it equals or exceeds."""
+    """Return, for each number, the percentage of all numbers that are less than or equal to it."""
     count_by_number = {number: count for count, number in enumerate(sorted(numbers), 1)}
     total = len(numbers)
     return [

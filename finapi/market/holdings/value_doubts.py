@@ -1,16 +1,16 @@
 """Doubtful values: positions whose implied price is about a thousand times that of other managers, or a thousandth.
 
-If a complete table is in the wrong unit, it is read in the other one (``value_units``). But of a single position it is
-unknown what its manager meant. Its value is served as filed, also in sums. The position states the doubt and the price
-of the others, and each sum states how much of it is doubtful. For example, a fund reports 10 shares for $2,500,000
-where most managers imply a price of $250: the doubt is ``thousand_times_other_managers``.
+If a complete table is in the wrong unit, it is converted (``value_units``). For a single position, it is unknown which
+of its figures is wrong. Its value is therefore served as filed, also in sums. The position states the doubt and the
+other managers' price, and each sum states its doubtful part. For example, a fund reports 10 shares for $2,500,000 where
+most managers imply a price of $250: the doubt is ``thousand_times_other_managers``.
 
 A difference is not a doubt if a split near the quarter's end explains it, because one report may have the shares before
 it and another the shares after it. It is not a doubt either if a stored closing price confirms the position.
 
 Two derived tables make this fast. ``security_quarters`` has the price on which the managers of a security agree, and
 ``positions_far_off`` the positions that are far from it. Both are recomputed whenever a position may have changed, so
-that they do not depend on the order in which reports came.
+they do not depend on the order in which reports arrive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from finapi.store.portions import read_in_portions, write_in_portions
 Key = TypeVar("Key", bound=Hashable)
 
 ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
-# Types of members that several records have.
+# The types of fields that several records share.
 MarkedDoubt = Annotated[ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."]
 OthersPrice = Annotated[Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."]
 DoubtedCount = Annotated[int, "Positions in the sums whose value is doubted (value_doubt); they are included as filed."]
@@ -40,13 +40,13 @@ DoubtedFlow = Annotated[
     int, "Part of fund_flow from positions that are doubted, or were when last held; dollars as filed."
 ]
 
-# Securities whose agreed prices are recomputed in one write transaction.
+# Number of securities whose agreed prices are recomputed in one write transaction.
 SECURITIES_PER_PORTION = 1_000
-# Fund quarters that are compared in one write transaction. The largest funds have 10,000 positions.
+# Number of fund quarters that are compared in one write transaction. The largest funds have 10,000 positions.
 FUND_QUARTERS_PER_PORTION = 20
 # A price that differs from the agreed one by more than this factor is far off.
 FAR_OFF_RATIO = THOUSANDS / MAX_PRICE_RATIO
-# Reports are written within 45 days after the quarter's end. A split during these days may be in some of them only.
+# Reports are filed within 45 days after the quarter's end. Only some of them may reflect a split in these days.
 SPLIT_DAYS = 60
 
 
@@ -54,14 +54,13 @@ SPLIT_DAYS = 60
 
 
 def recompute_all(db: Database) -> None:
-    """Recompute agreed prices and far-off positions where positions changed, a portion in each transaction."""
+    """Recompute agreed prices and far-off positions after changes of positions, one portion in each transaction."""
     write_in_portions(db, recompute_portion)
 
 
 def recompute_portion(tx: Transaction, limit: int = SECURITIES_PER_PORTION) -> bool:
     """Recompute the agreed prices of some securities, or compare some funds with them. Return False if nothing was due.
-
-    The price of the doubtful manager counts, too.
+    An agreed price is computed over all managers, including doubtful ones.
     """
     due_rows = tx.list_rows("unpriced_securities", limit=limit, least=MIN_MANAGERS)
     if not due_rows:
@@ -97,9 +96,8 @@ def _compare_funds(tx: Transaction, limit: int) -> bool:
 
 
 def list_errors(db: Database) -> list[str]:
-    """Return a message for each fund quarter whose far-off positions are not those of a new comparison.
-
-    Fund quarters that still have to be compared are left out.
+    """Return a message for each fund quarter whose stored far-off positions differ from those of a new comparison. Fund
+    quarters that are yet to be compared are left out.
     """
     errors = []
 
@@ -125,7 +123,8 @@ def list_errors(db: Database) -> list[str]:
 class DoubtedPosition(NamedTuple):
     """A position in shares whose value is doubtful.
 
-    A position that was closed in the quarter has no value. It is doubtful if it was at the end of the quarter before.
+    A position that was closed in the quarter has no value. It is doubtful if it was doubtful at the end of the previous
+    quarter.
     """
 
     cik: int
@@ -166,7 +165,7 @@ def list_doubts_of_quarter(tx: Transaction, period: str) -> list[DoubtedPosition
 
 
 def _build_days(period: str) -> dict[str, str]:
-    """Return the days that the queries of a quarter take. Splits count from ``after`` to ``before``."""
+    """Return the dates that are parameters of a quarter's queries. Splits from ``after`` to ``before`` count."""
     split_end = date.fromisoformat(period) + timedelta(days=SPLIT_DAYS)
     return {
         "period": period,
@@ -177,7 +176,7 @@ def _build_days(period: str) -> dict[str, str]:
 
 
 def _judge(tx: Transaction, rows: Iterable[Row], period: str, *, are_closed: bool = False) -> list[DoubtedPosition]:
-    """Return the positions of far-off rows that neither a split nor a closing price explains."""
+    """Return the doubtful positions: far-off rows that neither a split nor a closing price explains."""
     positions = []
     for row in rows:
         implied_price = row["value"] / row["shares"]
@@ -218,7 +217,7 @@ def _are_similar(first: float, second: float) -> bool:
 
 
 def build_doubt_members(position: DoubtedPosition | None) -> dict[str, ValueDoubt | Decimal | None]:
-    """Return the members of a position's record that state the doubt of its value, both None without a doubt."""
+    """Return the fields of a position's record that state the doubt, both None if there is none."""
     if position is None:
         return {"value_doubt": None, "others_price": None}
     return {"value_doubt": position.reason, "others_price": position.price}
@@ -228,7 +227,7 @@ def build_doubt_members(position: DoubtedPosition | None) -> dict[str, ValueDoub
 
 
 class DoubtMembers(TypedDict):
-    """The members of sums that state how much of them is doubtful."""
+    """The doubtful part of sums, as response fields."""
 
     doubted_count: DoubtedCount
     doubted_value: DoubtedValue
@@ -257,7 +256,7 @@ class DoubtSum:
         return self.bought - self.sold
 
     def build_members(self) -> DoubtMembers:
-        """Return the members of an answer."""
+        """Return the sums as response fields."""
         return {"doubted_count": self.count, "doubted_value": self.value, "doubted_flow": self.flow}
 
 

@@ -1,8 +1,8 @@
 """The unit of a 13F's values: dollars or thousands of dollars.
 
 Form 13F required thousands until 2023-01-02 and requires dollars since, but the document does not state its unit. Some
-managers reported thousands after that day, and a few reported dollars before it. Three pieces of evidence decide, and
-each overrules the one before:
+managers reported thousands after that day, and a few reported dollars before it. Three kinds of evidence decide, and
+each overrules the previous one:
 
 1. The filing day (else the day of the signature, else the quarter) gives the unit that the form required.
 2. The implied price of a share, value divided by shares, may be impossible. A table filed in 2025 with most prices
@@ -11,8 +11,8 @@ each overrules the one before:
 3. Other managers' reports of the same quarter imply prices, too. If most of the large positions are about a thousand
    times off the price on which the others agree, the table is in the other unit.
 
-The total on the cover page may be in another unit than the table. It is if it differs from the table's sum by exactly
-a thousand times.
+The total on the cover page may be in another unit than the table. It is in another unit if it differs from the table's
+sum by a factor of exactly one thousand.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from dataclasses import dataclass
 
 # SEC Release 34-95148: the amended form is in force for reports filed from this day on.
 DOLLARS_SINCE = "2023-01-03"
-# The first quarter whose reports could not be filed before that day: it ended only days before.
+# The first quarter whose reports are all in dollars: it ended only days before that date.
 FIRST_DOLLAR_PERIOD = "2022-12-31"
 
-# Value divided by shares. In thousands, a share that costs less than $1,000 comes out below 1. In dollars, hardly a
-# holding of a manager of more than $100 million does.
+# The quotient of value and shares. In thousands, it is below 1 for any share that costs less than $1,000. In dollars,
+# it is hardly ever below 1.
 MIN_PRICE_IN_DOLLARS = 1
-# In thousands, a price of 5 is a share of $5,000, which hardly exists.
+# In thousands, a quotient of 5 would be a price of $5,000, which is very rare.
 MAX_PRICE_IN_THOUSANDS = 5
-# The tenths of the rows, and of their value, that must contradict the filing day before it is overruled.
+# The filing day is overruled if at least this many tenths of the rows, and of their value, contradict it.
 MIN_EVIDENCE_TENTHS = 6
-# The least number of managers who must imply one price.
+# The minimum number of managers for an agreed price.
 MIN_MANAGERS = 2
 # Prices that differ by no more than this factor count as equal, because prices change during a quarter.
 MAX_PRICE_RATIO = 3
-# The least number of positions that must be a thousand times off; of two positions or one, one is enough.
+# The minimum number of positions that must be a thousand times off. If there are only one or two positions, one is
+# enough.
 MIN_CONTRADICTIONS = 2
 
 THOUSANDS = 1_000
@@ -47,8 +48,8 @@ THOUSANDS = 1_000
 class Unit:
     """The unit of a report's values and the evidence for it."""
 
-    rows: int  # Dollars in one unit of the table's values: 1 or 1,000.
-    total: int  # Dollars in one unit of the cover's total: 1 or 1,000.
+    value_unit: int  # The unit of the table's values in dollars: 1 or 1,000.
+    total_unit: int  # The unit of the cover's total in dollars: 1 or 1,000.
     rule: str  # The unit and the evidence that decided, such as "dollars:filing_date".
     corrected: bool  # True if the table is in a unit that the form did not require.
 
@@ -61,13 +62,13 @@ def decide_unit(
     value_total: int | None,
     rows: Sequence[tuple[int, int]],
     row_value: int,
-    others: Sequence[tuple[float, Sequence[float]]] = (),
+    implied_prices: Sequence[tuple[float, Sequence[float]]] = (),
 ) -> Unit:
     """Return the unit of a table, decided as the module's docstring explains.
 
     ``rows`` are (value, shares) of the share positions, ``row_value`` is the sum of all rows, and ``value_total`` the
-    total on the cover. ``others`` has, for some positions, the price that the table implies in its own unit, and the
-    prices in dollars that other managers' reports of the quarter imply.
+    total on the cover. ``implied_prices`` has a pair for some positions: the price that the table implies, in its own
+    unit, and the prices in dollars that other managers' reports for the quarter imply.
     """
     requires_dollars, source = _get_required_unit(filed_at, signed, period)
     too_cheap, too_dear = _check_prices(rows)
@@ -75,17 +76,17 @@ def decide_unit(
     unit = 1 if requires_dollars != corrected else THOUSANDS
     if corrected:
         source = "implied_price"
-    if _is_contradicted(unit, others):
+    if _is_contradicted(unit, implied_prices):
         unit = THOUSANDS // unit
         source = "other_managers"
         corrected = not corrected
     total = _get_total_unit(unit, value_total, row_value, len(rows))
     unit_name = "dollars" if unit == 1 else "thousands"
-    return Unit(rows=unit, total=total, rule=f"{unit_name}:{source}", corrected=corrected)
+    return Unit(value_unit=unit, total_unit=total, rule=f"{unit_name}:{source}", corrected=corrected)
 
 
 def _get_required_unit(filed_at: str | None, signed: str | None, period: str) -> tuple[bool, str]:
-    """Return whether the form required dollars, and the name of the evidence."""
+    """Return True if the form required dollars, and the name of the evidence."""
     if filed_at is not None:
         return filed_at >= DOLLARS_SINCE, "filing_date"
     # A signature before the end of the quarter is a mistake.
@@ -95,7 +96,7 @@ def _get_required_unit(filed_at: str | None, signed: str | None, period: str) ->
 
 
 def _check_prices(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
-    """Return whether most rows, and most of the value, are too cheap for dollars, and too dear for thousands."""
+    """Return two flags: most prices are too low for dollars, and most prices are too high for thousands."""
     priced_rows = [(value, shares) for value, shares in rows if value and shares]
     if not priced_rows:
         return False, False
@@ -113,7 +114,7 @@ def _check_prices(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
 def find_agreed_price(prices: Sequence[float]) -> float | None:
     """Return the price that more than half of at least two managers imply, or None if they do not agree.
 
-    It is the median, and the prices up to three times it or a third of it agree with it.
+    It is the median. Prices from a third of it to three times it agree with it.
     """
     if len(prices) < MIN_MANAGERS:
         return None
@@ -133,21 +134,21 @@ def get_thousandfold_sign(price: float, reference: float) -> int:
     return 0
 
 
-def _is_contradicted(unit: int, others: Sequence[tuple[float, Sequence[float]]]) -> bool:
-    """Return True if the prices of other managers say that the table is in the other unit."""
+def _is_contradicted(unit: int, implied_prices: Sequence[tuple[float, Sequence[float]]]) -> bool:
+    """Return True if the prices of other managers show that the table is in the other unit."""
     signs = []
-    for price, other_prices in others:
+    for price, other_prices in implied_prices:
         agreed_price = find_agreed_price(other_prices)
         if agreed_price is not None:
             signs.append(get_thousandfold_sign(price * unit, agreed_price))
     contradictions = signs.count(1 if unit == THOUSANDS else -1)
-    # A single one of several positions may be wrong by itself: ``value_doubts`` marks it.
-    needed = min(MIN_CONTRADICTIONS, len(others) - 1 or 1)
+    # A single wrong position does not prove that the table is in the other unit; ``value_doubts`` marks it instead.
+    needed = min(MIN_CONTRADICTIONS, len(implied_prices) - 1 or 1)
     return contradictions >= needed > 0 and 10 * contradictions >= MIN_EVIDENCE_TENTHS * len(signs)
 
 
 def _get_total_unit(unit: int, value_total: int | None, row_value: int, row_count: int) -> int:
-    """Return the dollars in one unit of the cover's total."""
+    """Return the unit of the cover's total in dollars: 1 or 1,000."""
     if value_total is None:
         return unit
     # Each row in thousands was rounded by up to half a thousand.

@@ -29,7 +29,7 @@ class Position(NamedTuple):
     title: str | None
     is_derivative: bool
     ownership: str | None  # D (direct) or I (indirect).
-    nature: str | None  # Of an indirect ownership, such as "By trust".
+    nature: str | None  # The nature of an indirect ownership, such as "By trust".
     vehicle: str  # A key of the security and the vehicle, equal for rows about the same position.
     amount: str | None  # Decimal as text; None if the form states none.
     footnote_ids: tuple[str, ...]  # Footnotes of a missing amount.

@@ -1,4 +1,4 @@
-"""Ownership forms in answers: lists of filings, and single forms with all of their elements.
+"""Ownership forms in responses: lists of filings, and single forms with all of their elements.
 
 A form is returned in one of two views, which both follow the structure of the SEC's XML:
 
@@ -173,9 +173,9 @@ _OWNER: Elements = {
 class RowElements(NamedTuple):
     """The elements of the rows of a form."""
 
-    common: Elements  # Of every row.
-    transaction: Elements  # Of transactions in addition.
-    derivative: Elements  # Of derivatives in addition.
+    common: Elements  # The elements of every row.
+    transaction: Elements  # Additional elements of transactions.
+    derivative: Elements  # Additional elements of derivatives.
 
     def select(self, *, derivative: bool, transaction: bool) -> Elements:
         """Return the elements of a row of this kind."""

@@ -22,7 +22,7 @@ from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
-TABLE_PREFIX = "insider-set-"  # Of the document kinds of a data set's tables.
+TABLE_PREFIX = "insider-set-"  # The prefix of the document kinds for a data set's tables.
 
 # The filings of a data set stored per database transaction. A commit for each would be slow, and a single transaction
 # for all would keep other writers waiting.

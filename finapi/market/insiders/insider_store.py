@@ -288,7 +288,7 @@ def _insert_form(
 ) -> None:
     lateness = rules.compute_lateness(form, filed.filed_at)
     owners = titles.list_owners(form)
-    # Of each row: is_derivative, is_transaction.
+    # The table of each row, as (is_derivative, is_transaction).
     tables = [(row.is_derivative, row.is_transaction) for row in form.rows]
     tx.run(
         "insert_insider_form",

@@ -24,9 +24,9 @@ DIRECTOR, OFFICER, TEN_PERCENT, OTHER, C_SUITE = 1, 2, 4, 8, 16
 class Title(NamedTuple):
     """An officer's title."""
 
-    name: str  # In the standard spelling.
+    name: str  # The title in the standard spelling.
     category: str
-    rank: int  # From 1 (chief executive) to 9.
+    rank: int  # The rank, from 1 (chief executive) to 9.
     is_c_suite: bool
     # True for the chief executive and the chief financial officer, whom Item 402(a)(3) of Regulation S-K makes named
     # executive officers. None for all others, because a form does not say.

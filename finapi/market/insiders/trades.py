@@ -80,7 +80,7 @@ class TradeFilters(NamedTuple):
     max_value: int | None = None
     min_shares: float | None = None
     max_shares: float | None = None
-    min_percent: float | None = None  # Of the shares owned before the transaction.
+    min_percent: float | None = None  # Percentage of the shares owned before the transaction.
     max_percent: float | None = None
     earnings_within: int | None = None  # Maximum days until the company filed an item 2.02 (results).
     with_roles: int = 0  # Bits of the roles that an owner must have (with_) or must not have (without_).
@@ -461,7 +461,7 @@ _NOTE_NAMES = {
 
 
 def _build_marks(row: Row) -> dict[str, FigureMark]:
-    # For each figure a list of footnotes, or the reason why an impossible value was removed.
+    # Each figure has a list of footnotes, or the reason why an impossible value was removed.
     notes: dict[str, list[str] | str] = json.loads(row["figure_notes"]) if row["figure_notes"] else {}
     marks: dict[str, FigureMark] = {}
     for figure, note_name in _NOTE_NAMES.items():

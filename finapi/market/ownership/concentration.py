@@ -151,8 +151,8 @@ def _find_joint_holders(tx: Transaction, issuer: int) -> dict[str, str]:
         return holder
 
     for _, rows in groupby(tx.list_rows("joint_filers", issuer=issuer), key=lambda row: row["id"]):
-        first, *others = [row["holder"] for row in rows]
-        for other in others:
+        first, *other_holders = [row["holder"] for row in rows]
+        for other in other_holders:
             parents[find_root(other)] = find_root(first)
     return {holder: find_root(holder) for holder in list(parents)}
 
@@ -163,18 +163,18 @@ def _find_commonest(reasons: Counter[str]) -> str | None:
 
 
 def _build_coverage(percents: Sequence[Decimal], reasons: Counter[str], gap: str) -> ConcentrationCoverage:
-    held = _sum_rounded(percents)
-    unknown = None if held is None or held > 100 else 100 - held
+    held_percent = _sum_rounded(percents)
+    unknown = None if held_percent is None or held_percent > 100 else 100 - held_percent
     gaps = {}
-    if held is None:
+    if held_percent is None:
         gaps["heldPercent"] = gap
     if unknown is None:
-        gaps["unknownPercent"] = "forms_overlap" if held else gap
+        gaps["unknownPercent"] = "forms_overlap" if held_percent else gap
     return {
         "holders": len(percents),
         "withoutPercent": reasons.total(),
         "withoutPercentReasons": dict(sorted(reasons.items())),
-        "heldPercent": held,
+        "heldPercent": held_percent,
         "unknownPercent": unknown,
         "gaps": gaps,
     }

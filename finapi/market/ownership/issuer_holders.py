@@ -77,9 +77,9 @@ def list_holders(
     """
     figures_by_holder = reported_figures.load_figures_of_issuer(tx, issuer)
     current_figures = [reported_figures.choose_current(figures) for figures in figures_by_holder.values()]
-    owning = [current for current in current_figures if current.shares != 0]
-    owning.sort(key=_get_sort_key)
-    page = owning[offset : offset + limit]
+    nonzero_figures = [current for current in current_figures if current.shares != 0]
+    nonzero_figures.sort(key=_get_sort_key)
+    page = nonzero_figures[offset : offset + limit]
     holders = {row["id"]: row for row in holder_profiles.list_holders(tx, [row.figure.holder for row in page])}
     page_figures = [figure for current in page for figure in figures_by_holder[current.figure.holder]]
     figures_with_filings = _list_by_holder(tx, page_figures)
@@ -88,8 +88,8 @@ def list_holders(
         holder_id = current.figure.holder
         figures = figures_with_filings[holder_id]
         rows.append(_build_issuer_holder(holders[holder_id], current, figures, calculator))
-    latest_day = max((current.figure.day for current in owning), default=None)
-    return rows, len(owning), latest_day
+    latest_day = max((current.figure.day for current in nonzero_figures), default=None)
+    return rows, len(nonzero_figures), latest_day
 
 
 def _get_sort_key(current: CurrentFigure) -> tuple[bool, Decimal, str]:
@@ -153,12 +153,11 @@ def _get_key_within_day(figure: HolderFigure) -> tuple[int, str, str]:
 
 
 def get_position(tx: Transaction, holder: Row, issuer: Company, until: str) -> HolderPosition:
-    """Return the position of a holder from the figures up to ``until``. Raise ApiError (NOT_FOUND) if no form reports
-    one.
-    """
+    """Return a holder's position by the figures up to ``until``. Raise ApiError (NOT_FOUND) if there are none."""
     figures = reported_figures.load_figures_of_holder(tx, holder, issuer.cik, until)
     if not figures:
-        raise ApiError("NOT_FOUND", f"finapi has no form on {holder['name']}'s shares of {issuer.name} by then.")
+        when = "" if until == LAST_DATE else f" up to {until}"
+        raise ApiError("NOT_FOUND", f"finapi has no form on {holder['name']}'s shares of {issuer.name}{when}.")
     current = reported_figures.choose_current(figures)
     calculator = PercentCalculator(tx, issuer.cik, issuer.ticker, None if until == LAST_DATE else until)
     percentage = _find_percentage(current, calculator)

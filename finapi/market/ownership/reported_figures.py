@@ -90,7 +90,7 @@ class HolderFigure(NamedTuple):
 
     source: str
     day: str  # "" if it is not known.
-    filing_id: int  # In the table of the source.
+    filing_id: int  # The filing's id in the table of the source.
     holder: str  # UUID
     shares: Decimal | None
     percent: Decimal | None = None

@@ -130,7 +130,7 @@ def _find_columns(header: Sequence[str], path: str) -> dict[str, int]:
         if column is None:
             continue
         if column in columns:
-            raise ParseError(path, "line 1", f"two columns are the {column}")
+            raise ParseError(path, "line 1", f"two columns have the header of {column}")
         columns[column] = index
     if "date" not in columns or not columns.keys() & {"close", "dividend", "split"}:
         raise ParseError(path, "line 1", "needs a column of dates and one of closes, dividends or splits")

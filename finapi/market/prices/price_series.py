@@ -28,7 +28,7 @@ STALE_DAYS = 10
 ANY_AGE_DAYS = 10**6  # Longer than any price history, so no close is too old.
 
 ONE = Decimal(1)
-_PRECISION = 28  # Digits of products of factors.
+_PRECISION = 28  # Significant digits kept when factors are multiplied.
 _PRICE_STEP = Decimal("0.000001")
 
 
@@ -218,25 +218,27 @@ def list_adjustments(tx: Transaction, series: PriceSeries) -> list[Adjustment]:
     with localcontext(prec=_PRECISION):
         for row in tx.list_rows("actions_with_closes", series_id=series.id):
             amount = Decimal(row["value"])
-            before = None if row["before"] is None else Decimal(row["before"])
-            after = None if row["after"] is None else Decimal(row["after"])
+            close_before = None if row["before"] is None else Decimal(row["before"])
+            close_after = None if row["after"] is None else Decimal(row["after"])
             if row["kind"] == "split":
-                adjustments.append(_build_split_adjustment(row["date"], amount, before, after))
-            elif before is not None and amount < before:
-                price_factor = ONE - amount / before
+                adjustments.append(_build_split_adjustment(row["date"], amount, close_before, close_after))
+            elif close_before is not None and amount < close_before:
+                price_factor = ONE - amount / close_before
                 adjustments.append(Adjustment(row["date"], price_factor, split_factor=ONE, as_traded_factor=ONE))
     return adjustments
 
 
-def _build_split_adjustment(day: str, ratio: Decimal, before: Decimal | None, after: Decimal | None) -> Adjustment:
-    if _is_as_traded(before, after, ratio):
+def _build_split_adjustment(
+    day: str, ratio: Decimal, close_before: Decimal | None, close_after: Decimal | None
+) -> Adjustment:
+    if _is_as_traded(close_before, close_after, ratio):
         return Adjustment(day, price_factor=ONE / ratio, split_factor=ONE / ratio, as_traded_factor=ONE)
     return Adjustment(day, price_factor=ONE, split_factor=ONE, as_traded_factor=ratio)
 
 
-def _is_as_traded(before: Decimal | None, after: Decimal | None, ratio: Decimal) -> bool:
+def _is_as_traded(close_before: Decimal | None, close_after: Decimal | None, ratio: Decimal) -> bool:
     """Return True if the closes around a split fall by about its ratio, False if they stay at about the same level."""
-    if before is None or after is None:
+    if close_before is None or close_after is None:
         return False
-    fall = before / after
+    fall = close_before / close_after
     return abs((fall / ratio).ln()) < abs(fall.ln())

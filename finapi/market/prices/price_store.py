@@ -29,14 +29,14 @@ def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str |
     if operator_ticker is not None:
         return operator_ticker
     candidates = [word for words in price_file.ticker_candidates for word in words]
-    known = {row["ticker"] for row in tx.list_rows("known_tickers", words=json.dumps(candidates))}
+    known_tickers = {row["ticker"] for row in tx.list_rows("known_tickers", words=json.dumps(candidates))}
     matches: set[str] = set()
     for words in price_file.ticker_candidates:
         if not words:
             continue
         complete_word, *parts = words
         # "BRK-B" is tried as one ticker first. "BRK" and "B" are tried only if it is not known.
-        matches |= {complete_word} if complete_word in known else known.intersection(parts)
+        matches |= {complete_word} if complete_word in known_tickers else known_tickers.intersection(parts)
     if len(matches) == 1:
         return matches.pop()
     if matches:
@@ -125,9 +125,9 @@ def _upsert_days(
     for stored_row in tx.list_rows("stored_prices", series_id=series_id, first=first, last=last):
         day, *columns, stored_vintage = stored_row
         stored[day] = _StoredRow(tuple(columns), stored_vintage)
-    newer = _select_newer(columns_by_day, stored, vintage)
-    tx.insert_rows("upsert_prices", [(series_id, day, *columns, vintage) for day, columns in newer.items()])
-    return _count_changed(newer, stored)
+    newer_columns = _select_newer(columns_by_day, stored, vintage)
+    tx.insert_rows("upsert_prices", [(series_id, day, *columns, vintage) for day, columns in newer_columns.items()])
+    return _count_changed(newer_columns, stored)
 
 
 def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> int:
@@ -141,9 +141,11 @@ def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], v
     stored: dict[tuple[str, str], _StoredRow] = {}
     for stored_row in tx.list_rows("stored_actions", series_id=series_id):
         stored[stored_row["date"], stored_row["kind"]] = _StoredRow((stored_row["value"],), stored_row["vintage"])
-    newer = _select_newer(columns_by_key, stored, vintage)
-    tx.insert_rows("upsert_price_actions", [(series_id, *key, *columns, vintage) for key, columns in newer.items()])
-    return _count_changed(newer, stored)
+    newer_columns = _select_newer(columns_by_key, stored, vintage)
+    tx.insert_rows(
+        "upsert_price_actions", [(series_id, *key, *columns, vintage) for key, columns in newer_columns.items()]
+    )
+    return _count_changed(newer_columns, stored)
 
 
 def _select_newer(

@@ -1,4 +1,4 @@
-"""Handlers of coverage: the amount of stored data, the sections of a filing, a company's coverage, company search."""
+"""Handlers for coverage: the amount of stored data, sections of a filing, a company's coverage, company search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IndexMeta(TypedDict):
 
 
 class CompanyCovered(TypedDict):
-    """The requested company; all members are None for all companies."""
+    """The requested company. All fields are None if all companies were requested."""
 
     ticker: str | None
     company_name: str | None
@@ -75,7 +75,7 @@ class StoredData(TypedDict):
 
 
 class NoMeta(TypedDict):
-    """No metadata."""
+    """Empty metadata."""
 
 
 INDEX = Envelope[ReportIndex, IndexMeta]
@@ -113,7 +113,7 @@ def get_stored_counts(call: Call) -> Response:
 
 
 def get_filing_sections(call: Call) -> Response:
-    """Return the sections of a filing's XBRL, and those that are statements which can be requested.
+    """Return the sections of a filing's XBRL, and the statements among them that can be requested.
 
     Raise ApiError NOT_FOUND if no XBRL of the filing is stored.
     """
@@ -128,7 +128,7 @@ def get_filing_sections(call: Call) -> Response:
 
 
 def get_coverage(call: Call) -> Response:
-    """Return the filings with figures that are stored of a company or of all, and their first and last days."""
+    """Return the number and the first and last days of stored filings with figures, of a company or of all."""
     limit = call.params["limit"]
     offset = call.params["offset"]
     company_meta: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}

@@ -1,4 +1,4 @@
-"""Handlers of filings: the list, one filing and its text, the filings of a day (DECISIONS 8)."""
+"""Handlers for filings: the list, one filing and its text, and the filings of a day (DECISIONS 8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FilingsPage(TypedDict):
 
 
 class CompanyOfFilings(TypedDict):
-    """The company whose filings were requested; for several companies, only the missing pages of their lists."""
+    """The company whose filings were requested. If several were requested, only ``not_ingested`` is set."""
 
     requested_ticker: str | None
     primary_ticker: str | None
@@ -44,7 +44,7 @@ class CompanyOfFilings(TypedDict):
 
 
 class FilingsPaging(TypedDict):
-    """The position of a page, also in the members that tables and older clients read."""
+    """The position of a page, also in the field names of tables and older clients."""
 
     pagination: FilingsPage
     has_more: bool
@@ -105,7 +105,12 @@ DETAIL = Envelope[FilingDetail, Object]
 COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
     Param("cik", "words", word_kind="cik", help="CIKs, with or without leading zeros.", example="0000320193"),
-    Param("form_type", "words", help="Forms, exactly: 10-K is not 10-K/A; 10-K* is both.", example="10-K,10-Q"),
+    Param(
+        "form_type",
+        "words",
+        help="Exact forms: 10-K does not match 10-K/A, but 10-K* matches both.",
+        example="10-K,10-Q",
+    ),
 )
 DAYS = (
     Param("from_date", "date", is_window=True, help="Filed on this day or later.", example="2025-01-01"),
@@ -123,7 +128,7 @@ LIST_PARAMS = (
     *COMPANY_AND_FORM,
     _Q,
     Param("items", "words", pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]", help="Items of an 8-K.", example="2.02,9.01"),
-    Param("exhibits", "words", help="Exhibit types, of filings whose documents are known.", example="EX-99.1"),
+    Param("exhibits", "words", help="Exhibit types; only finds filings whose documents are known.", example="EX-99.1"),
     *DAYS,
     Param(
         "sort",
@@ -148,8 +153,14 @@ DETAIL_PARAMS = (ACCESSION_NUMBER,)
 TEXT_PARAMS = (
     ACCESSION_NUMBER,
     offset_param(noun="Characters"),
-    Param("length", "integer", minimum=1, help="Characters at most.", example="10000"),
-    Param("max_bytes", "integer", minimum=1, help="Bytes of UTF-8 at most; no character is cut.", example="65536"),
+    Param("length", "integer", minimum=1, help="Maximum number of characters.", example="10000"),
+    Param(
+        "max_bytes",
+        "integer",
+        minimum=1,
+        help="Maximum number of bytes in UTF-8; no character is split.",
+        example="65536",
+    ),
     Param(
         "plain",
         "boolean",
@@ -265,7 +276,7 @@ def list_filings_of_day(call: Call) -> Response:
     limit = call.params["limit"]
     after = int(call.params["cursor"] or 0)
     with call.app.db.read() as tx:
-        # One row more than the page shows whether there is a next page.
+        # Read one row more than the page has, to know if there is a next page.
         filings = filing_search.list_filings_of_day(tx, day, limit=limit + 1, offset=call.params["offset"], after=after)
         count = filing_search.count_filings_of_day(tx, day)
     page = filings[:limit]
@@ -282,7 +293,7 @@ def build_query(tx: Transaction, call: Call) -> FilingQuery:
 
 
 def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
-    """Return the companies that ``ticker`` and ``cik`` both contain, or None if neither is given."""
+    """Return the companies that ``ticker`` and ``cik`` select together, or None if neither is given."""
     requested: list[dict[int, companies.Company]] = []
     for words in (call.params["ticker"], call.params["cik"]):
         if words is not None:
@@ -376,6 +387,6 @@ def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.C
     if words and not words[0].isdigit():
         holders = companies.list_ticker_holders(tx, words[0])
         if len(holders) > 1:
-            # Other companies have or had this ticker.
+            # The ticker also belongs, or belonged, to other companies.
             meta["ticker_history"] = holders
     return meta

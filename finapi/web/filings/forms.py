@@ -1,4 +1,4 @@
-"""Handlers of forms, the companies that file them, and totals (DECISIONS 8)."""
+"""Handlers for forms, the companies that file them, and totals (DECISIONS 8)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EntitiesMeta(FormsMeta):
 
 
 class FilingStatistics(TypedDict):
-    """The number of filings, and of those on the most frequent forms."""
+    """The number of filings in total and by form, for the most frequent forms."""
 
     total_entries: int
     top_form_types: list[FormCount]
@@ -41,7 +41,7 @@ class FilingStatistics(TypedDict):
 
 
 class Totals(TypedDict):
-    """The numbers of all stored data."""
+    """The total numbers of stored filings, companies and other data."""
 
     total_filings: int
     total_insiders: int
@@ -60,13 +60,13 @@ ENTITIES = Envelope[list[Entity], EntitiesMeta]
 STATISTICS = Envelope[FilingStatistics, Object]
 
 FORMS_PARAMS = (
-    Param("q", help="Must occur in the form's name or description.", example="annual"),
+    Param("q", help="Only forms with this text in their name or description.", example="annual"),
     limit_param(500, 1_000),
     OFFSET,
 )
 FORM_PARAMS = (path_param("form_type", help="The form; a slash in it is %2F.", example="10-K"),)
 ENTITIES_PARAMS = (
-    Param("form_type", help="Only who is part of a filing on this form.", example="10-K"),
+    Param("form_type", help="Only companies and people that are part of a filing on this form.", example="10-K"),
     limit_param(500, 5_000),
     OFFSET,
     cursor_param("0000320193", "[0-9]{1,10}"),
@@ -100,7 +100,7 @@ def list_entities(call: Call) -> Response:
     with call.app.db.read() as tx:
         if form is not None and filing_search.find_form(tx, form) is None:
             raise invalid_param("form_type", "finapi has no form with this name.", expected="10-K")
-        # One row more than the page shows whether there is a next page.
+        # Read one row more than the page has, to know if there is a next page.
         entities = filing_search.list_entities(
             tx, form, limit=limit + 1, offset=call.params["offset"], after=int(call.params["cursor"] or 0)
         )
@@ -116,14 +116,14 @@ def list_entities(call: Call) -> Response:
 
 
 def get_statistics(call: Call) -> Response:
-    """Return the number of filings, and of those on the most frequent forms."""
+    """Return the number of filings in total and by form, for the most frequent forms."""
     with call.app.db.read() as tx:
         statistics = filing_search.compute_statistics(tx)
     return call.success({**statistics, "timestamp": iso(call.now)}, {})
 
 
 def get_totals(call: Call) -> Response:
-    """Return the numbers of all stored data, without an envelope."""
+    """Return the total numbers of stored data, without an envelope."""
     with call.app.db.read() as tx:
         row_counts = heartbeats.get_stored_counts(tx)
         counts = filing_search.get_total_counts(tx)
@@ -136,5 +136,6 @@ def get_totals(call: Call) -> Response:
             "last_filing_at": counts["last_filing_at"],
             "last_13f_quarter": counts["last_13f_quarter"],
         }
-    # The suffix replaces the closing brace: it adds request_id and timestamp, and is not part of the cached body.
+    # The closing brace is cut off, because the suffix ends the object: it adds request_id and timestamp, which are not
+    # part of the cached body.
     return Response(200, dumps(totals)[:-1], suffix=call.envelope_suffix)

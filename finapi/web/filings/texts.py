@@ -1,4 +1,4 @@
-"""The handler of full text search in the stored documents."""
+"""The handler for full text search in stored documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from finapi.web.http.schema import Envelope, WindowMeta
 
 
 class TextDays(WindowMeta):
-    """The days that a search is limited to."""
+    """The window of filing days of a search."""
 
     from_date: Date | None
     to_date: Date | None

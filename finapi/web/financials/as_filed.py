@@ -1,4 +1,4 @@
-"""Statements as filed, over HTTP (DECISIONS 6)."""
+"""Handlers for statements as filed (DECISIONS 6)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SELECTION_PARAMS = (
         "consolidated_only",
         "boolean",
         default=True,
-        help="true: columns and rows without dimensions. false: the dimensioned columns follow.",
+        help="true: only columns and rows without dimensions. false: columns with dimensions follow.",
         example="true",
     ),
 )
@@ -50,7 +50,7 @@ COMPANY_PARAMS = (
     Param("form_type", help="Only this form.", example="10-Q"),
     Param("year", "integer", minimum=1900, maximum=2200, help="Fiscal year as the company names it.", example="2025"),
     AS_OF,
-    replace(BASIS, help="If several filings report a period: the last one filed or the first."),
+    replace(BASIS, help="If several filings report a period: latest is the last filing, original the first."),
     *_SELECTION_PARAMS,
 )
 FILING_PARAMS = (ACCESSION, *_SELECTION_PARAMS)

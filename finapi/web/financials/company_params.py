@@ -1,6 +1,6 @@
-"""Parameters and members that all calls for a company's figures share.
+"""Parameters and response fields that all endpoints for a company's figures share.
 
-They are separate from the series, so that a call for statements as filed does not load the modules of series.
+They are in a separate module, so that statements as filed do not import the modules of series.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ BASIS = Param(
     "basis",
     default="latest",
     allowed=BASES,
-    help="Of a figure reported several times: as last reported, or first.",
+    help="If a figure is reported several times: latest is the last value, original the first.",
     example="latest",
 )
 
 
 class CompanyNames(TypedDict):
-    """The company of an answer."""
+    """The company that a response is about."""
 
     ticker: str | None
     cik: str
@@ -30,5 +30,5 @@ class CompanyNames(TypedDict):
 
 
 def build_company_names(company: Company) -> CompanyNames:
-    """Return the members that name the company of an answer."""
+    """Return the response fields that name the company."""
     return {"ticker": company.ticker, "cik": company.padded_cik, "company_name": company.name}

@@ -1,4 +1,4 @@
-"""The dictionary of keys, and the proof of a cell, over HTTP."""
+"""Handlers for the dictionary of keys and for the proof of a cell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ PROOF_PARAMS = (
     timeseries.PERIOD,
     Param("fiscal_year", "integer", minimum=1900, maximum=2200, help="The row's fiscal year.", example="2024"),
     Param("fiscal_period", help="The row's fiscal period: FY, Q1 to Q4; needed for quarters.", example="FY"),
-    Param("period_end", "date", help="The row's last day, instead.", example="2024-09-28"),
+    Param(
+        "period_end", "date", help="The row's last day, instead of the fiscal year and period.", example="2024-09-28"
+    ),
     BASIS,
     AS_OF,
     timeseries.CURRENCY,
@@ -47,7 +49,7 @@ PROOF_PARAMS = (
 
 
 class DictionaryMeta(TypedDict):
-    """The number of keys that match and of all keys, and the values that the parameters accept."""
+    """The number of matching keys and of all keys, and the values that the parameters accept."""
 
     count: int
     total: int
@@ -87,7 +89,7 @@ def list_keys(call: Call) -> Response:
     """Return the entries of the dictionary that match the parameters."""
     params = call.params
     entries = metric_dictionary.list_entries(params["kind"], params["statement"], params["metric"])
-    # The metadata of a table state the number of its rows, not of the complete dictionary.
+    # A table's metadata contains the number of its rows, not that of the complete dictionary.
     table = call.render_requested_table(entries, {"total": len(entries)})
     if table is not None:
         return table

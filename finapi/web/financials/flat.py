@@ -1,4 +1,4 @@
-"""Answers about figures as flat tables: one row for each figure, with its company, its unit and its filing."""
+"""Figures as flat tables for CSV and NDJSON: one row for each figure, with its company, unit and filing."""
 
 from __future__ import annotations
 

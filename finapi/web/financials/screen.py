@@ -1,8 +1,8 @@
-"""Companies by their ratios (a screen), and the valuation of one company, over HTTP.
+"""Handlers for screens (companies filtered by their ratios) and for the valuation of a company.
 
-A screen reads the stored latest year of each company. A worker computes and stores the years that are due because facts
-or rules changed (:func:`compute_latest_years`). A screen computes those of a few companies itself; if more are due, as
-after an upgrade, it is refused, because its work would delay the worker's.
+A screen reads the stored latest year of each company. If facts or rules change, a worker computes and stores the
+affected years again (:func:`compute_latest_years`). If only a few years are due, a screen computes them itself. If more
+are due, as after an upgrade, the screen is refused, because it would delay the worker.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from finapi.web.http.schema import Envelope
 
 log = logging.getLogger("finapi.screen")
 
-BATCH_COMPANIES = 20  # The most companies whose latest years are computed before they are stored.
-STEP_SECONDS = 0.5  # The time for which a worker computes latest years before it looks for a stop.
-MAX_YEARS_DUE = 100  # The most years that a screen may have to compute, which takes a second or two.
+BATCH_COMPANIES = 20  # Number of computed latest years that are stored together.
+STEP_SECONDS = 0.5  # A worker computes latest years for this long between checks for a stop.
+MAX_YEARS_DUE = 100  # Maximum number of years that a screen computes itself, which takes a second or two.
 
 PARAMS = (
     *(
@@ -54,7 +54,7 @@ PARAMS = (
         for key in latest_years.KEYS
         for side, words in (("gt", "greater than"), ("lt", "less than"))
     ),
-    Param("metrics", "words", help="Keys to answer beside those filtered by.", example="roe,net_margin"),
+    Param("metrics", "words", help="Keys to return in addition to those in the filters.", example="roe,net_margin"),
     Param("cik", "words", help="Only these companies.", example="320193"),
     Param("ticker", "words", help="Only these companies.", example="AAPL,MSFT"),
     limit_param(100, 1000),
@@ -70,7 +70,7 @@ VALUATION_PARAMS = (
 
 
 class ScreenPage(TypedDict):
-    """The rows of a screen that an answer contains."""
+    """The page of a screen."""
 
     limit: int
     offset: int
@@ -81,7 +81,7 @@ class AppliedScreen(TypedDict):
     """The filters of a screen.
 
     ``list_filtered``: only selected companies were compared. ``left_out``: the number of companies up to the last row
-    whose facts make no year; they are on no screen until their facts change.
+    whose latest year cannot be computed; they are left out of screens until their facts change.
     """
 
     grain: str
@@ -100,7 +100,7 @@ class ScreenMeta(TypedDict):
 
 
 class ValuationMeta(TypedDict):
-    """The company of a valuation, and the last of its prices. ``mode`` and ``covered`` are always the same."""
+    """The company of a valuation and its last price. ``mode`` and ``covered`` are constants."""
 
     ticker: str | None
     cik: str
@@ -134,7 +134,7 @@ def screen_companies(call: Call) -> Response:
     with call.app.db.read() as tx:
         left_out: list[int] = []
         passing = _iter_passing(call.app, tx, _find_selected_ciks(tx, params), bounds, left_out)
-        # One more than the page, to know if there are more.
+        # Read one more than the page has, to know if there are more.
         passed = list(islice(passing, offset, offset + limit + 1))
         rows = []
         for cik, year in passed[:limit]:
@@ -156,10 +156,8 @@ def screen_companies(call: Call) -> Response:
 def _iter_passing(
     app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
 ) -> Iterator[tuple[int, LatestYear]]:
-    """Yield the companies that pass every bound, by CIK, with their years. They are read while they are taken.
-
-    The companies among them whose facts make no year are added to ``left_out``. Raise UNAVAILABLE if too many years
-    are due.
+    """Yield the companies that pass every bound, by CIK, with their years. The years are read lazily. Companies whose
+    year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if too many years are due.
     """
     is_due_count_checked = False
     for stored in latest_years.iter_known(tx, ciks):
@@ -200,12 +198,12 @@ def _compute_year_text(tx: Transaction, cik: int) -> str:
 
 
 def _compute_year(tx: Transaction, cik: int) -> ComputedYear:
-    """Return the latest year of a company to store; if its facts raise an error, that it has none and why."""
+    """Return the latest year of a company for storage, or a failure record if its facts raise an error."""
     company = companies.get_by_cik(tx, cik)
     try:
         return latest_years.compute(tx, company, timeseries.build_price_lookup(tx, company))
     except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
-        raise  # The company is not the cause.
+        raise  # The error is not caused by the company's facts.
     except Exception as error:
         log.exception("Cannot compute the latest year of CIK %d; it is left out of screens until its data change", cik)
         return latest_years.build_failure(error)
@@ -228,7 +226,7 @@ def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYea
             if stopping.is_requested() or (computed and time.monotonic() > deadline):
                 break
             computed.append((stored, _compute_year(tx, stored.cik)))
-    # Cached answers do not depend on these rows, except for holdings, which are recomputed afterwards.
+    # Cached responses do not depend on these rows, except for those about holdings, which are recomputed afterwards.
     splits_changed = bool(computed) and app.db.write_batched(lambda tx: latest_years.store(tx, computed))
     return ComputedYears(len(due) > 0, splits_changed)
 
@@ -236,7 +234,7 @@ def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYea
 def compute_all_latest_years(app: App) -> None:
     """Compute every latest year that is due, and recompute the holdings of companies whose splits changed.
 
-    A requested stop ends it after a company. A server's workers complete the rest.
+    A requested stop takes effect after the current company; the workers of a server compute the rest.
     """
     splits_changed = False
     while not stopping.is_requested():
@@ -252,7 +250,7 @@ def compute_all_latest_years(app: App) -> None:
 
 
 def list_valuations(call: Call) -> Response:
-    """Return the valuation ratios of a company by period. Without prices each is null, with the reason."""
+    """Return the valuation ratios of a company by period. Without prices, each is null with the reason."""
     params = call.params
     query = SeriesQuery(params["period"], years=params["years"])
     check_query(query)

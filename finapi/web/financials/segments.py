@@ -1,4 +1,4 @@
-"""Figures by segment, and classes of shares, over HTTP."""
+"""Handlers for figures by segment and for classes of shares."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from finapi.web.http.schema import Envelope
 
 PARAMS = (
     *timeseries.COMPANY_PARAMS,
-    Param("axis", help="The axis; without one the axis with most figures.", example="srt:ProductOrServiceAxis"),
-    Param("concept", help="A concept; a bare name is us-gaap.", example="us-gaap:Revenues"),
-    Param("metric", help="A metric instead of a concept; revenue without either.", example="revenue"),
+    Param("axis", help="The axis; by default the axis with the most figures.", example="srt:ProductOrServiceAxis"),
+    Param("concept", help="A concept; without a prefix, of us-gaap.", example="us-gaap:Revenues"),
+    Param("metric", help="A metric instead of a concept; revenue if neither is given.", example="revenue"),
     Param("period", default="A", allowed=("A", "Q"), help="A: fiscal years. Q: quarters.", example="A"),
     timeseries.YEARS,
     AS_OF,
@@ -33,7 +33,7 @@ CLASSES_PARAMS = (*timeseries.COMPANY_PARAMS, AS_OF, BASIS)
 
 
 class CoveredCompany(CompanyNames):
-    """The company of figures, and if there are any; ``phase`` is always "ready"."""
+    """The company, and a flag that it has any figures. ``phase`` is always "ready"."""
 
     covered: bool
     phase: str
@@ -49,7 +49,7 @@ class SegmentData(CoveredCompany):
 
 
 class SegmentMeta(TypedDict):
-    """The other axes of the concepts, and the years with figures."""
+    """The available axes of the concepts, and the years with figures."""
 
     member_count: int
     concepts_resolved: list[str]
@@ -59,7 +59,7 @@ class SegmentMeta(TypedDict):
 
 
 class CoverFiling(TypedDict):
-    """The report of a cover page."""
+    """The report whose cover page states the share counts."""
 
     accession_no: str
     form_type: str
@@ -128,7 +128,7 @@ def _build_unknown_metric_error(metric: str) -> ApiError:
 
 
 def get_share_classes(call: Call) -> Response:
-    """Return the classes of shares as the cover page of a report counts them."""
+    """Return the classes of shares with the share counts on a report's cover page."""
     params = call.params
     with call.app.db.read() as tx:
         company = timeseries.get_selected_company(tx, params)

@@ -1,4 +1,4 @@
-"""The overview of a company over HTTP: ``/tickers/{ticker}/overview``."""
+"""The handler for the overview of a company: ``/tickers/{ticker}/overview``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARAMS = (TICKER,)
 
 
 class OverviewMeta(TypedDict):
-    """The period of an overview's figures, and the last price up to its end; the holes say if that is stale."""
+    """The period of an overview's figures, and the last price in it. ``holes`` has a reason if the price is stale."""
 
     period: Literal["A", "TTM"]
     fiscal_year: int
@@ -35,7 +35,7 @@ SHAPE = Envelope[CompanyOverview, OverviewMeta]
 
 
 def get_overview(call: Call) -> Response:
-    """Return the figures of a company's newest twelve months, each with its filing, or null with the reason."""
+    """Return the figures of a company's newest twelve months. A missing figure is null, with the reason."""
     with call.app.db.read() as tx:
         company = companies.resolve(tx, call.params["ticker"])
         company_book = timeseries.get_book(call, tx, company)

@@ -1,8 +1,8 @@
-"""Time series of standardised figures over HTTP, for one company or several (DECISIONS 7).
+"""Handlers for time series of standardised figures, of one company or several (DECISIONS 7).
 
-Each answer is bounded twice: by its number of cells (the setting ``series_cells``) and by its bytes. The bytes are
-estimated before any row is built, so that a query that is far too large costs little; the exact count is checked while
-the rows are written.
+A response is limited in its number of cells (the setting ``series_cells``) and in its bytes. The bytes are estimated
+before any row is built, so that far too large queries are refused cheaply. The exact number is checked while the rows
+are written.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ SELECTION = (
     Param(
         "metrics",
         "words",
-        help="Keys of metrics, derived figures and ratios, comma-separated; none: all.",
+        help="Keys of metrics, derived figures and ratios, comma-separated; by default all metrics.",
         example="revenue,net_income",
     ),
-    Param("ratios", "boolean", default=False, help="All ratios beside the metrics.", example="false"),
+    Param("ratios", "boolean", default=False, help="Add all ratios to the metrics.", example="false"),
     PERIOD,
     YEARS,
     Param(
         "provenance",
         default="none",
         allowed=PROVENANCE_LEVELS,
-        help="none: bare values. summary: what each is from. full: with its operands.",
+        help="none: bare values. summary: with the filing and concept of each value. full: also with its operands.",
         example="none",
     ),
     BASIS,
@@ -71,7 +71,7 @@ CURRENCY = Param(
     "currency",
     pattern="[A-Za-z]{3}",
     example="USD",
-    help="The currency of the series instead of the one mostly reported in.",
+    help="The currency of the series; by default the one in which most figures are reported.",
 )
 Q4 = Param(
     "q4",
@@ -88,22 +88,35 @@ PARAMS = (
         "adjusted",
         "boolean",
         default=False,
-        help="Figures of a share and counts of shares in today's shares, by the splits that filings or prices show.",
+        help="Convert per-share figures and share counts to today's shares, by the splits that filings or prices show.",
         example="false",
     ),
     Q4,
-    Param("calendar", "boolean", default=False, help="Also where rows lie on the calendar.", example="false"),
-    Param("template", "boolean", default=False, help="Rows as statements with footing.", example="false"),
+    Param("calendar", "boolean", default=False, help="Add the calendar year and quarter of each row.", example="false"),
+    Param(
+        "template",
+        "boolean",
+        default=False,
+        help="Add to each row its statements, with checks of their totals.",
+        example="false",
+    ),
     Param(
         "period_offset",
         "integer",
         minimum=-1000,
         maximum=1000,
-        help="Only one row: 0 the newest, 1 (or -1) the one before it.",
+        help="Only one row: 0 is the newest, 1 (or -1) the one before it.",
         example="0",
     ),
     Param(
-        "limit", "integer", default=5000, minimum=1, maximum=5000, clamp=True, help="Rows, at most 5,000.", example="40"
+        "limit",
+        "integer",
+        default=5000,
+        minimum=1,
+        maximum=5000,
+        clamp=True,
+        help="Maximum number of rows, up to 5,000.",
+        example="40",
     ),
     OFFSET,
     cursor_param("MTk2MjI6NA", "[0-9A-Za-z_-]{4,12}"),
@@ -135,13 +148,13 @@ SHAPE = Envelope[SeriesData, SeriesMeta]
 
 
 def get_series(call: Call) -> Response:
-    """Return the series of one company; as CSV or NDJSON one row for each period or each figure."""
+    """Return the series of one company. In CSV and NDJSON, there is one row for each period or each figure."""
     query = build_query(call.params)
     table_type = call.requested_table_type
     if table_type is not None:
         if call.params["template"]:
             raise invalid_param("template", "template is only available as JSON.", allowed=["false"])
-        # Every table states the filings of its figures.
+        # Tables always state the filings of their figures.
         query = replace(query, provenance="full")
     with call.app.db.read() as tx:
         company = get_selected_company(tx, call.params)
@@ -159,14 +172,14 @@ def get_series(call: Call) -> Response:
     return call.render_table(table_type, columns, rows, {"pagination": meta["pagination"]})
 
 
-# ---- the size of an answer
+# ---- the size of a response
 
-# An estimate that exceeds the bound by no more than this factor is not refused: the exact count decides.
+# An estimate may exceed the limit by this factor. The exact count then decides.
 ESTIMATE_MARGIN = 1.05
 
 
 def compute_cells_left(meta: SeriesMeta, cells_left: int, max_cells: int, param: str) -> int:
-    """Return how many cells an answer may still have after a series. Raise INVALID_PARAM if it has too many."""
+    """Return the cells left for a response after adding a series. Raise INVALID_PARAM if there are too many."""
     cells_left -= meta["row_count"] * meta["metric_count"]
     if cells_left < 0:
         raise build_size_error(param, f"{max_cells:,} cells")
@@ -182,7 +195,7 @@ def _check_bytes(
     max_rows: int,
     param: str,
 ) -> None:
-    """Raise INVALID_PARAM if the series of companies would have too many bytes, before their rows are built.
+    """Raise INVALID_PARAM if the estimated bytes of the series are too many. No rows are built for this.
 
     ``max_rows`` is an upper bound of the number of their rows. The exact bytes are counted while the answer is written
     (:meth:`Call.success_bounded`).
@@ -199,7 +212,7 @@ def _check_bytes(
 
 
 def build_size_error(param: str, bound: str) -> ApiError:
-    """Return the error 400 for a query whose answer would exceed a bound; reducing ``param`` helps most."""
+    """Return the error 400 for a query whose response would exceed a limit. ``param`` is the parameter to reduce."""
     rows = "limit, with next_cursor for the rest" if param == "limit" else "years, limit"
     fewer_companies = "" if param == "limit" else "fewer companies, "
     advice = f"Ask for {fewer_companies}fewer rows ({rows}), fewer metrics or less provenance."
@@ -223,7 +236,7 @@ def get_selected_company(tx: Transaction, params: Mapping[str, Any]) -> Company:
 
 
 def build_query(params: Mapping[str, Any]) -> SeriesQuery:
-    """Return the query of a call; parameters that it does not have get the defaults of :class:`SeriesQuery`.
+    """Return the query of a call. Parameters that the endpoint lacks have the defaults of :class:`SeriesQuery`.
 
     Raise INVALID_PARAM if the query is invalid for every company.
     """
@@ -246,13 +259,13 @@ def get_book(
 ) -> CompanyBook:
     """Return the book of a company, from the cache or the database. Raise NOT_COVERED (404) if it has no figures.
 
-    It remains in the cache with every cell that was computed, until the facts of the company change.
+    The book is cached, together with all cells computed from it, until the facts of the company change.
     """
     cache_key = (company.cik, as_of, currency, company_books.find_stamp(tx, company.cik))
     company_book = call.app.fact_book_cache.get(
         None, cache_key, lambda: company_books.load_cached(tx, company.cik, as_of, currency)
     )
-    # A book in a currency without figures still contains counts of shares.
+    # In a currency without figures, a book still contains share counts.
     if company_book.is_empty or (currency is not None and not company_book.has_currency(currency)):
         filed_by = f" filed by {as_of}" if as_of else ""
         in_currency = f" in {currency}" if currency is not None else ""
@@ -283,7 +296,7 @@ def find_price_source(tx: Transaction, company: Company) -> str | None:
 def _build_series(
     call: Call, tx: Transaction, company: Company, query: SeriesQuery
 ) -> tuple[dict[str, Any], SeriesMeta]:
-    """Return the data, whose rows are built when they are read, and the metadata of a series."""
+    """Return the data of a series, whose rows are built lazily, and its metadata."""
     company_book = get_book(call, tx, company, query.as_of, query.currency)
     price_splits = [
         (split["date"], Decimal(split["value"]))
@@ -304,10 +317,17 @@ def _build_series(
 # ---- several companies
 
 BATCH_MAX = 20
-MAX_COMPANY_ROWS = 200  # More than the quarters for which a company has filed figures.
+MAX_COMPANY_ROWS = 200  # More quarters than any company has filed figures for.
 BATCH_BODY = (
     Field("tickers", "words", maximum=BATCH_MAX, help="Tickers.", example="AAPL"),
-    Field("ciks", "words", maximum=BATCH_MAX, alternative="tickers", help="CIKs, instead or beside.", example="320193"),
+    Field(
+        "ciks",
+        "words",
+        maximum=BATCH_MAX,
+        alternative="tickers",
+        help="CIKs, instead of tickers or in addition to them.",
+        example="320193",
+    ),
     Field("metrics", "words", help="As in /xbrl/timeseries.", example="revenue"),
     Field("period", "text", allowed=SERIES_KINDS, help="As in /xbrl/timeseries.", example="A"),
     Field("years", "word", help="As in /xbrl/timeseries.", example="5"),
@@ -319,9 +339,9 @@ BATCH_BODY = (
     Field("q4", "text", allowed=LAST_QUARTERS, help="As in /xbrl/timeseries."),
     Field("calendar", "boolean", help="As in /xbrl/timeseries."),
     Field("template", "boolean", help="As in /xbrl/timeseries."),
-    Field("limit", "integer", minimum=1, maximum=5000, help="Rows of each company."),
+    Field("limit", "integer", minimum=1, maximum=5000, help="Maximum number of rows of each company."),
     Field("offset", "integer", minimum=0, help="Rows of each company to skip."),
-    Field("cursor", "text", help="next_cursor of a company: only the rows behind it, of every company."),
+    Field("cursor", "text", help="next_cursor of a company; the pages of all companies begin after it."),
 )
 
 
@@ -416,7 +436,7 @@ def _build_result(call: Call, tx: Transaction, selector: str, query: SeriesQuery
         result["data"], result["meta"] = _build_series(call, tx, companies.resolve(tx, selector), query)
     except ApiError as error:
         if error.code == "INVALID_PARAM" and (error.details or {}).get("param") != "ticker":
-            # The query itself is invalid, for every company.
+            # The query is invalid for every company.
             raise
         result["status"] = "error"
         result["error"] = {"code": error.code, "message": error.message}

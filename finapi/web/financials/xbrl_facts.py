@@ -1,4 +1,4 @@
-"""Facts as filed, over HTTP: of a filing or a company, of one concept, and added up over companies."""
+"""Handlers for facts as filed: of a filing or a company, of one concept, and summed over companies."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ XBRL_PARAMS = (
     Param("cik", "cik", help="The company, by CIK.", example="320193"),
     Param("as_of", "date", help="Use only what was filed up to this date.", example="2025-12-31"),
     Param("tag", "words", help="Concepts, with or without taxonomy.", example="us-gaap:Assets,Revenues"),
-    Param("dims", "words", help="Axes, or axes with a member.", example="ProductOrServiceAxis=ServiceMember"),
+    Param(
+        "dims", "words", help="Axes, or axes with a member (axis=member).", example="ProductOrServiceAxis=ServiceMember"
+    ),
     Param("consolidated_only", "boolean", default=False, help="Only facts without dimensions.", example="true"),
     Param(
         "amendments",
         default="current",
         allowed=("current", "all"),
-        help="current: without reports that a later one for the same period replaces.",
+        help="current: leave out reports that a later report for the same period replaces.",
         example="all",
     ),
     _LIMIT,
@@ -82,7 +84,7 @@ AGGREGATE_BODY = (
 
 
 class FactPage(TypedDict):
-    """The rows of a list of facts that an answer contains."""
+    """The position of a page in a list of facts."""
 
     limit: int
     offset: int
@@ -97,7 +99,7 @@ class XbrlMeta(TypedDict):
 
 
 class ListMeta(WindowMeta):
-    """The page of a list of facts, their total number, and the window of days in which their periods end."""
+    """The page of a list of facts, their total number, and the days between which their periods end."""
 
     date_from: Date | None
     date_to: Date | None
@@ -117,7 +119,7 @@ class ConceptAnswer(TypedDict):
 
 
 class AggregateMeta(TypedDict):
-    """The companies, the period and the unit of a sum."""
+    """The companies, the period and the unit of an aggregate."""
 
     sector: str | None
     tickers: list[str]
@@ -127,7 +129,7 @@ class AggregateMeta(TypedDict):
 
 
 class AggregateAnswer(TypedDict):
-    """One concept added up over companies."""
+    """The sum of one concept over companies."""
 
     concept: str
     period: str
@@ -142,7 +144,7 @@ AGGREGATE_SHAPE = Answer[AggregateAnswer]
 
 
 def list_xbrl_facts(call: Call) -> Response:
-    """Return the facts of a filing or a company including those with dimensions, the last filed first."""
+    """Return the facts of a filing or company, including those with dimensions, newest filing first."""
     params = call.params
     accession, cik = params["accession"], params["cik"]
     if accession is None and cik is None:
@@ -168,7 +170,7 @@ def list_xbrl_facts(call: Call) -> Response:
 
 
 def list_facts(call: Call) -> Response:
-    """Return the facts of a company or a filing without dimensions, the last filed first."""
+    """Return the facts without dimensions of a company or filing, newest filing first."""
     params = call.params
     limit, offset = params["limit"], params["offset"]
     accession = params["accession_number"]
@@ -191,7 +193,7 @@ def list_facts(call: Call) -> Response:
 
 
 def list_concept_facts(call: Call) -> Response:
-    """Return the facts of one concept, of a company or of all companies, the latest period first."""
+    """Return the facts of one concept, for a company or all companies, latest period first."""
     params = call.params
     first, last = params["date_from"], params["date_to"]
     limit, offset = params["limit"], params["offset"]
@@ -244,7 +246,7 @@ def aggregate_concept(call: Call) -> Response:
 
 
 def _resolve_ticker(tx: Transaction, ticker: str) -> int:
-    """Return the CIK of a ticker in a body. Raise INVALID_PARAM for an unknown one, not NOT_FOUND (DECISIONS 2)."""
+    """Return the CIK of a ticker in a request body. Raise INVALID_PARAM if it is unknown (DECISIONS 2)."""
     try:
         return companies.resolve(tx, ticker).cik
     except ApiError as error:

@@ -19,7 +19,7 @@ from finapi.web.http.params import CIK, CUSIP, OFFSET, TICKER, Field, Param, lim
 from finapi.web.http.schema import Answer
 
 MAX_BATCH = 200
-# Securities of one company or issuer on a page.
+# Maximum number of securities of a company or issuer on a page.
 MAX_SECURITIES = 500
 
 CUSIP_PARAMS = (CUSIP,)
@@ -62,14 +62,14 @@ def get_security(call: Call) -> Response:
 
 
 def _get_security(security: Security | None) -> Security:
-    """Return the security. Raise NOT_FOUND for None."""
+    """Return ``security``. Raise NOT_FOUND if it is None."""
     if security is None:
         raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists this CUSIP.")
     return security
 
 
 def get_security_of_ticker(call: Call) -> Response:
-    """Return the security of a ticker. Of several CUSIPs, it is the one that was reported last."""
+    """Return the security of a ticker. If it has several CUSIPs, the last reported one is returned."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
         rows = securities.list_by_ticker(tx, ticker)
@@ -113,7 +113,7 @@ def list_securities_of_company(call: Call) -> Response:
     with call.app.db.read() as tx:
         if not securities.list_by_company(tx, cik, 1, 0):
             raise ApiError("NOT_FOUND", "finapi has no CUSIP of this company.")
-        # One row more than the page has shows whether more follow.
+        # Read one row more than the page has, to know if there are more.
         rows = securities.list_by_company(tx, cik, limit + 1, call.params["offset"])
         name = companies.get_by_cik(tx, cik).name
     meta: SecuritiesMeta = {"has_more": len(rows) > limit}
@@ -176,7 +176,7 @@ BATCH = Answer[CusipBatch]
 
 
 def get_securities_in_batch(call: Call) -> Response:
-    """Return the securities of several CUSIPs, each without a ticker with the reason."""
+    """Return the securities of several CUSIPs. A security without a ticker has the reason."""
     texts = call.body["cusips"]
     numbers = [_parse_cusip(text) for text in texts]
     with call.app.db.read() as tx:
@@ -217,7 +217,7 @@ def _build_result(text: str, number: str | None, security: Security | None) -> C
 
 
 class CusipChain(TypedDict):
-    """The CUSIPs that replaced each other, the oldest first, and the ticker of the last one."""
+    """A chain of CUSIPs in which each replaced the one before, oldest first, and the ticker of the last one."""
 
     cusip: str
     chain: list[ChainLink]
@@ -228,7 +228,7 @@ CHAIN = Answer[CusipChain]
 
 
 def get_chain(call: Call) -> Response:
-    """Return the CUSIPs that replaced each other, according to a loaded mapping."""
+    """Return the chain of CUSIPs that replaced each other, according to a loaded mapping."""
     number = call.params["cusip"]
     with call.app.db.read() as tx:
         _get_security(securities.find_by_cusip(tx, number))
@@ -322,7 +322,7 @@ AUTOCOMPLETE = Answer[TickerCompletion]
 
 
 def complete_ticker(call: Call) -> Response:
-    """Return tickers that begin with a text, then tickers of companies whose names do. A CIK returns its tickers."""
+    """Return tickers that begin with a text, then tickers of companies whose names do. A CIK matches its tickers."""
     query = call.params["q"]
     limit = call.params["limit"]
     offset = call.params["offset"]

@@ -105,7 +105,7 @@ def get_holdings_analytics(call: Call) -> Response:
 
 PERFORMANCE_PARAMS = (
     Param("quarter", "quarter", help="End of a quarter; the last one with returns by default.", example="2026-03-31"),
-    Param("cik", "cik", help="Only this manager; its rank is that among all.", example="1067983"),
+    Param("cik", "cik", help="Only this manager; its rank is still the one among all.", example="1067983"),
     Param("q", help="Beginnings of words of the manager's name.", example="berkshire"),
     Param("has_returns", "boolean", default=False, help="Only funds with a return.", example="true"),
     Param(
@@ -244,7 +244,7 @@ ROTATION = Answer[RotationAnswer]
 
 
 def get_market_rotation(call: Call) -> Response:
-    """Return whether funds moved to value or growth, and to cyclical or defensive industries."""
+    """Return the industries that funds moved to: value or growth, and cyclical or defensive."""
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
         rotation, buckets, coverage_pct = signals.compute_rotation(tx, period)
@@ -282,7 +282,15 @@ SIGNALS_PARAMS = (
         help="Days before the quarter's end in which insiders' purchases count.",
         example="60",
     ),
-    Param("window_after", "integer", default=45, minimum=0, maximum=180, help="Days after it.", example="45"),
+    Param(
+        "window_after",
+        "integer",
+        default=45,
+        minimum=0,
+        maximum=180,
+        help="Days after the quarter's end.",
+        example="45",
+    ),
     limit_param(50, 500),
     OFFSET,
     Param(
@@ -295,7 +303,11 @@ SIGNALS_PARAMS = (
         example="2",
     ),
     Param(
-        "min_fund_flow", "number", default=0, help="Only above this inflow from funds, in dollars.", example="1000000"
+        "min_fund_flow",
+        "number",
+        default=0,
+        help="Only securities with a larger inflow from funds, in dollars.",
+        example="1000000",
     ),
 )
 
@@ -368,7 +380,7 @@ def list_cross_signals(call: Call) -> Response:
 
 
 def _describe_coverage(found_signals: signals.Signals) -> str:
-    """Return a sentence for readers of the answer about the data that the signals were searched in."""
+    """Return a sentence that describes the data in which signals were searched for."""
     last_day = found_signals.last_purchase_day
     days = f"up to {last_day}" if last_day else "of no day"
     return (

@@ -25,13 +25,13 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param
 from finapi.web.http.schema import Answer
 
-# Funds in a basket.
+# Maximum number of funds in a basket.
 MAX_BASKET_FUNDS = 50
 
 # ---- the largest moves
 
 MOVES_PARAMS = (
-    Param("period", "quarter", help="End of a quarter; the latest one held by default.", example="2026-03-31"),
+    Param("period", "quarter", help="End of a quarter; by default the latest one with holdings.", example="2026-03-31"),
     Param("status", default="new", allowed=fund_moves.MOVE_STATUSES, help="Kind of change.", example="closed"),
     Param("cik", "cik", help="Only this manager.", example="0001067983"),
     limit_param(50, 500),
@@ -50,7 +50,7 @@ class MovesPage(TypedDict):
 class MovesMeta(MovesPage):
     """The meta of the largest moves."""
 
-    compared_funds: Annotated[int, "Funds whose changes of the quarter are known; moves are theirs alone."]
+    compared_funds: Annotated[int, "Funds whose changes in the quarter are known; only their moves are listed."]
     changes: KnownChanges | None
 
 
@@ -66,7 +66,7 @@ MOVES = Answer[LargestMoves]
 
 
 def list_largest_moves(call: Call) -> Response:
-    """Return the positions that funds opened, changed or closed in a quarter, the most dollars first."""
+    """Return the positions that funds opened, changed or closed in a quarter, the largest changes in dollars first."""
     params = call.params
     limit = params["limit"]
     offset = params["offset"]
@@ -122,7 +122,7 @@ OVERLAP_PARAMS = (
 
 
 class OverlappingFund(TypedDict):
-    """One of two funds, and the part of its portfolio that both hold."""
+    """One of two funds, and the part of its portfolio that the other one also holds."""
 
     cik: str
     name: str
@@ -216,7 +216,7 @@ BASKET_PARAMS = (
         default="all",
         pattern="0{0,8}[1-9][0-9]{0,8}",
         example="100",
-        help=f"Positions at most, or all, up to {fund_baskets.MAX_BASKET_POSITIONS}.",
+        help=f"Maximum number of positions, or all, up to {fund_baskets.MAX_BASKET_POSITIONS}.",
     ),
     OFFSET,
 )

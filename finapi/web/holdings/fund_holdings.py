@@ -23,9 +23,9 @@ MAX_HOLDINGS = 1_000
 MAX_FREE_HOLDINGS = 500
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
-# Holdings of all funds of a bulk call together. They take about 50 ms.
+# Maximum number of holdings in a bulk response, over all funds. They take about 50 ms.
 MAX_HOLDINGS_OF_ALL = 500
-# Holdings that several funds of a bulk call may have together: all of them are sorted for a page.
+# Maximum total number of holdings of several funds in a bulk call, all of which are sorted for a page.
 MAX_SORTED_HOLDINGS = 20_000
 MAX_FUNDS = 5_000
 
@@ -50,7 +50,7 @@ PERIOD = Param("period", "quarter", help="End of a quarter; the latest by defaul
 STATUS = Param(
     "status", default="all", allowed=funds.STATUSES, help="Only positions with this kind of change.", example="new"
 )
-# Names of columns by which clients sort positions, each with the sort that it means.
+# Column names that clients use to sort positions, each with the corresponding sort.
 POSITION_COLUMNS = (
     ("value_usd", "value"),
     ("market_value", "value"),
@@ -80,7 +80,7 @@ FUND_PARAMS = (
 
 
 class KnownChanges(TypedDict):
-    """Whether the changes of a fund's quarter are known, the quarter compared with, and why they are unknown."""
+    """True if a fund's changes in a quarter are known, the previous quarter, and the reason if they are not."""
 
     available: bool
     previous_period: Date
@@ -88,7 +88,7 @@ class KnownChanges(TypedDict):
 
 
 def build_known_changes(quarter: FundQuarter) -> KnownChanges:
-    """Return whether the changes of a quarter are known."""
+    """Return the fields that state if the changes of a quarter are known."""
     return {
         "available": quarter.has_known_changes,
         "previous_period": quarter.previous_period,
@@ -102,8 +102,8 @@ class FundMeta(TypedDict):
     pagination: OffsetPage
     total_value_usd: int
     doubted_count: DoubtedCount
-    doubted_value_usd: Annotated[int, "The part of total_value_usd in positions with a value_doubt."]
-    doubted_flow: Annotated[int, "What changes of those positions moved, in dollars as filed."]
+    doubted_value_usd: Annotated[int, "The part of total_value_usd that is in positions with a value_doubt."]
+    doubted_flow: Annotated[int, "The flow of those positions, in dollars as filed."]
     changes: KnownChanges
     counts: ChangeCounts
 
@@ -303,7 +303,7 @@ class BulkFund(TypedDict):
 
 
 class BulkFundsMeta(TypedDict):
-    """The meta of several funds: the number of funds with each status."""
+    """The number of funds with each status."""
 
     requested_count: int
     ok_count: int
@@ -328,8 +328,8 @@ BULK = Answer[BulkFunds]
 def get_funds_in_bulk(call: Call) -> Response:
     """Return several funds, each with its own status. An unknown CIK does not fail the others.
 
-    The body is joined from chunks and bounded, because the answer may become large. So the meta is written after the
-    funds, when their statuses are known.
+    The body is written in chunks and limited, because it may become large. The meta follows the funds, because their
+    statuses are only known then.
     """
     ciks = dict.fromkeys(call.body["ciks"])
     detail = call.params["detail"]
@@ -340,7 +340,8 @@ def get_funds_in_bulk(call: Call) -> Response:
         for cik in ciks:
             fund = _build_bulk_fund(call, tx, cik, size)
             count_by_status[fund["status"]] += 1
-            # Iterators are written element by element: the names of other managers can make a position long.
+            # An iterator is written element by element, so the limit also applies within a fund: the names of other
+            # managers can make a position long.
             yield {**fund, "holdings": fund["holdings"] and iter(fund["holdings"])}
 
     with call.app.db.read() as tx:
@@ -407,7 +408,7 @@ QUERY = Field(
 )
 PAGE_FIELDS = (
     Field("from", "integer", minimum=0, help="Rows to skip.", example=0),
-    Field("size", "integer", minimum=1, maximum=MAX_HOLDINGS, help="Rows, at most.", example=50),
+    Field("size", "integer", minimum=1, maximum=MAX_HOLDINGS, help="Maximum number of rows.", example=50),
 )
 HOLDINGS_BODY = (
     QUERY,
@@ -418,7 +419,7 @@ HOLDINGS_BODY = (
         allowed=funds.SORTS,
         aliases=POSITION_COLUMNS,
         example="value",
-        help="Sort column, descending unless it says asc.",
+        help="Sort column, descending unless followed by asc.",
     ),
     Field("includeChanges", "boolean", help="Include the changes since the quarter before.", example="true"),
 )
@@ -430,14 +431,14 @@ COVERS_BODY = (
         "sort",
         allowed=("filed_date",),
         aliases=(("filedAt", "filed_date"), ("filed_at", "filed_date")),
-        help="The newest first, as always.",
+        help="Always the newest first.",
         example="filed_date",
     ),
 )
 
 
 class QueriedHolding(TypedDict):
-    """A position by the names of the query endpoint."""
+    """A position, with the field names of the query endpoint."""
 
     cusip: str
     ticker: str | None
@@ -642,7 +643,7 @@ LATEST = Answer[LatestFilings]
 
 
 def list_all_funds(call: Call) -> Response:
-    """Return managers in the order of their CIKs, so that a cursor never skips or repeats one."""
+    """Return managers ordered by CIK, so that paging by cursor never skips or repeats one."""
     limit = call.params["limit"]
     after = call.params["cursor"] or 0
     with call.app.db.read() as tx:
@@ -667,7 +668,7 @@ def search_funds(call: Call) -> Response:
 
 
 def search_filers(call: Call) -> Response:
-    """Return managers whose names match a search, with the position of the page."""
+    """Return a page of the managers whose names match a search, with totals."""
     limit = call.params["limit"]
     with call.app.db.read() as tx:
         rows, total = funds.search_funds(tx, **call.params)
@@ -704,7 +705,7 @@ PROGRESS_PARAMS = (Param("quarter", "quarter", help=_QUARTER_HELP, example="2026
 
 
 class QuarterStatistics(TypedDict):
-    """The progress of a quarter by the names of an older API."""
+    """The progress of a quarter, with the field names of an older API."""
 
     period: Date
     deadline: Date
@@ -731,7 +732,7 @@ class QuarterStatisticsAnswer(TypedDict):
 
 
 class ProgressData(funds.FilingProgress):
-    """The progress of a quarter, and its metadata as other answers have them."""
+    """The progress of a quarter, and the same metadata as in other responses."""
 
     quarter_metadata: funds.QuarterMetadata
 
@@ -778,7 +779,7 @@ def get_quarter_statistics(call: Call) -> Response:
 
 
 def get_filing_progress(call: Call) -> Response:
-    """Return how many reports of a quarter have come in."""
+    """Return the number of reports filed for a quarter."""
     today = call.now.date()
     period = call.params["quarter"] or quarters.get_latest_end(today).isoformat()
     with call.app.db.read() as tx:

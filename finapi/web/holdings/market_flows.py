@@ -1,4 +1,4 @@
-"""Handlers for all funds together: securities, sectors and industries of a quarter, and the holders of a security."""
+"""Handlers for sums over all funds: securities, sectors and industries of a quarter, and the holders of a security."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, TICKER, Param, limit_param, round_bound
 from finapi.web.http.schema import Answer
 
-# Industries of a sector in an answer, in each direction.
+# Maximum number of industries listed for a sector, in each direction.
 MAX_INDUSTRIES = 50
 
 QUARTER = Param("quarter", "quarter", default="latest", help="End of a quarter, or latest.", example="2026-03-31")
@@ -44,7 +44,7 @@ def get_covered_quarter(tx: Transaction, period: str) -> str:
 
 # ---- securities
 
-# Names of columns by which clients sort, each with the sort that it means.
+# Column names that clients use to sort, each with the corresponding sort.
 _COLUMNS = (
     ("flow", "fund_flow"),
     ("value", "total_value"),
@@ -87,7 +87,7 @@ BY_TICKER_PARAMS = (
     limit_param(100, 500),
     OFFSET,
     Param("security_group", allowed=issuer_names.GROUPS, help="Only this group.", example="Stocks"),
-    Param("is_etf", "boolean", help="Only ETFs, or only others.", example="false"),
+    Param("is_etf", "boolean", help="Only ETFs (true), or only other securities (false).", example="false"),
     Param("sector", help="Only companies of this sector.", example="Manufacturing"),
     Param("industry", help="Only companies of this industry.", example="35"),
     Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
@@ -102,7 +102,7 @@ _FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
 
 
 class NotIn13F(TypedDict):
-    """A marker for a member that 13F reports do not have."""
+    """A marker for a field that 13F reports do not contain."""
 
     status: Annotated[str, OneOf(("hole",))]
     reason_code: str
@@ -123,7 +123,7 @@ class SecurityFlows(TypedDict):
 
 
 class SortApplied(TypedDict):
-    """The sort of a list."""
+    """The sort column and direction of a list."""
 
     column: str
     order: str
@@ -190,7 +190,7 @@ COMPARE = Param(
     "compare",
     pattern=f"prev(?:ious)?|{quarters.PATTERN}",
     example="2025-12-31",
-    help="End of a quarter to compare with, or prev: the one before.",
+    help="End of the quarter to compare with, or prev for the previous quarter.",
 )
 _SECTOR_SORTS = ("fund_flow", "total_value", "fund_count")
 BY_SECTOR_PARAMS = (
@@ -203,7 +203,7 @@ BY_SECTOR_PARAMS = (
         minimum=0,
         maximum=MAX_INDUSTRIES,
         clamp=True,
-        help="Industries of a sector, each way.",
+        help="Maximum number of industries per sector, in each direction.",
         example="5",
     ),
     Param(
@@ -307,7 +307,7 @@ def _load_sums(call: Call) -> _ComparedSums:
 
 
 def list_sector_flows(call: Call) -> Response:
-    """Return the sectors of a quarter, each with its industries with inflows and with outflows."""
+    """Return the sectors of a quarter, each with its industries, separated by inflows and outflows."""
     sums, movers, earlier, metadata = _load_sums(call)
     limit = call.params["industry_limit"]
     industries = sums.industries
@@ -376,7 +376,7 @@ HOLDERS_PARAMS = (
         maximum=40,
         clamp=True,
         example="4",
-        help="Quarters of each holder's history, at most 40; 1: none.",
+        help="Number of quarters in each holder's history, at most 40; 1 means no history.",
     ),
 )
 TRENDS_PARAMS = (TICKER, limit_param(20, 100), OFFSET)
@@ -401,7 +401,7 @@ class TickerHolders(TypedDict):
     total_value: int
     total_holders: int
     doubted_count: DoubtedCount
-    doubted_value: Annotated[int, "The part of total_value in those positions."]
+    doubted_value: Annotated[int, "The part of total_value that is in those positions."]
     total_count: int
     offset: int
     limit: int
@@ -486,7 +486,7 @@ def list_trend(call: Call) -> Response:
 
 
 class FoundHolder(TypedDict):
-    """A fund that holds the security of a search."""
+    """A fund that holds the security that was searched for."""
 
     cik: str
     name: str
@@ -502,7 +502,7 @@ class FoundHolder(TypedDict):
 
 
 class ResolvedSecurity(TypedDict):
-    """The security that a search names."""
+    """The security that a search matches."""
 
     ticker: str | None
     cusip: str
@@ -526,7 +526,7 @@ class HolderSearchMeta(HolderSearchPage):
 
 
 class HolderSearch(TypedDict):
-    """The funds that hold the security of a search."""
+    """The funds that hold the security that was searched for."""
 
     query: str
     resolved: ResolvedSecurity

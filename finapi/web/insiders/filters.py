@@ -3,9 +3,9 @@
 A list of transactions has two kinds of windows: days of filing (``filed_at_days``, ``filed_from``, ``filed_to``) and
 days of transactions (``transaction_days``, ``from_date``, ``to_date``, ``quarter``). All of them apply together.
 
-Lists have one of two kinds of cursors. If the order of a list is a sort key, the cursor is the key of the last row
+Lists have one of two kinds of cursors. If a list is ordered by a sort key, the cursor is the key of the last row
 (:func:`parse_cursor`). Other lists are read completely, and their cursor is the number of rows before the next page
-(:func:`page_start`).
+(:func:`get_page_start`).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from finapi.web.http.params import Param
 
 Row = TypeVar("Row")
 
-MAX_DAYS = 36_500  # A century. A window of this length contains everything.
+MAX_DAYS = 36_500  # A century, which is longer than the history of filings.
 
 
 def flag_param(name: str, help: str, default: bool | None = False) -> Param:
-    """Return a parameter that is true or false."""
+    """Return a boolean parameter."""
     return Param(name, "boolean", default=default, help=help, example="true")
 
 
 def window_param(
     name: str, default: int | None, help: str, *, minimum: int = 0, maximum: int = MAX_DAYS, example: str = "30"
 ) -> Param:
-    """Return a parameter that is a number of days up to today."""
+    """Return the parameter for a window of the last N days."""
     return Param(
         name,
         "integer",
@@ -56,7 +56,7 @@ def window_param(
 
 
 def filing_window_param(default: int) -> Param:
-    """Return the parameter ``filed_at_days``, a window of filing days."""
+    """Return the parameter ``filed_at_days``: a window of the last N filing days."""
     help = (
         f"Only filings of the last N days; {default} unless another window is given. "
         "Filings without a date appear only with 36500."
@@ -156,7 +156,7 @@ TRADE_PARAMS = (
 
 
 class DateWindows(TypedDict):
-    """The windows between two days, in ``meta``."""
+    """The windows given as first and last dates, in ``meta``."""
 
     from_date: Date | None
     to_date: Date | None
@@ -166,7 +166,7 @@ class DateWindows(TypedDict):
 
 
 class _DayCountWindows(TypedDict):
-    """The windows of the last days, in ``meta``."""
+    """The windows given as a number of days, in ``meta``."""
 
     filed_at_days: int | None
     transaction_days: int | None
@@ -177,7 +177,7 @@ class TradeWindows(_DayCountWindows, DateWindows):
 
 
 class InsiderPaging(TypedDict):
-    """The page of a list; ``total`` is null if the rows are not counted."""
+    """The paging fields of a list. ``total`` is null if the rows are not counted."""
 
     total: int | None
     limit: int
@@ -200,8 +200,8 @@ class ListedCompany(TypedDict):
     cik: str
 
 
-# No index serves these filters. They are applied to all transactions of a window, so over all companies the window must
-# not be longer than MAX_SCANNED_DAYS.
+# Filters without an index. They are tested on each transaction of a window, so without a company the window must not be
+# longer than MAX_SCANNED_DAYS.
 _SCANNING_PARAMS = ("min_shares", "max_shares", "min_percent", "max_percent", "earnings_within")
 MAX_SCANNED_DAYS = 366
 
@@ -216,11 +216,12 @@ class _DateRange(NamedTuple):
 def build_trade_filters(call: Call, *, of_all_companies: bool = False) -> TradeFilters:
     """Return the filters in the parameters of a call.
 
-    Raise INVALID_PARAM if ``of_all_companies`` and the filters would take too long over the window.
+    With ``of_all_companies``, raise INVALID_PARAM if the window is too long for the filters.
     """
     get = call.params.get
     traded = _find_transaction_dates(call)
-    # A window with an end excludes filings without a day, whose day number is 0.
+    # Filings without a filing day have the day number 0. If the window only has an end, it begins at 1 to exclude
+    # these.
     first_day_of_open_window = 1 if get("filed_to") else 0
     filters = TradeFilters(
         limit=get("limit", 0),
@@ -262,7 +263,7 @@ def _float_or_none(number: Any) -> float | None:
 
 
 def _find_transaction_dates(call: Call) -> _DateRange:
-    """Return the range of transaction dates on which all windows of the call agree."""
+    """Return the intersection of all windows of transaction dates in the call."""
     get = call.params.get
     first_days = [get("from_date"), get_date_days_ago(call.now, get("transaction_days"))]
     last_days = [get("to_date")]
@@ -290,7 +291,7 @@ def _check_scanned_days(call: Call, filters: TradeFilters) -> None:
 
 
 def count_days(now: datetime, filters: TradeFilters) -> int:
-    """Return the length of the window of filing days or of transaction dates in days, whichever is shorter."""
+    """Return the days in the window of filing days or of transaction dates, whichever is shorter."""
     today = now.date().isoformat()
     filing_days = min(filters.until, days.number(today)) - filters.since
     first_date = filters.date_from or "1970-01-01"
@@ -299,7 +300,7 @@ def count_days(now: datetime, filters: TradeFilters) -> int:
 
 
 def _get_day_number(day: str | None, default: int) -> int:
-    """Return the day number of a date, at least 1, or ``default`` without a date."""
+    """Return the day number of a date, at least 1, or ``default`` if there is no date."""
     return default if day is None else max(1, days.number(day))
 
 
@@ -322,14 +323,14 @@ def parse_industry(call_params: Mapping[str, Any]) -> int | None:
 
 
 def get_first_filing_day(now: datetime, window_days: int | None) -> int:
-    """Return the day number with which a window of filing days begins; 0, which includes all days, without a window."""
+    """Return the first day number of a window of filing days, or 0 (no limit) if there is no window."""
     if window_days is None or window_days >= MAX_DAYS:
         return 0
     return max(1, days.number(now.date().isoformat()) - window_days)
 
 
 def get_date_days_ago(now: datetime, window_days: int | None) -> str | None:
-    """Return the date with which a window of days begins, or None without a window."""
+    """Return the first date of a window of the last N days, or None if there is no window."""
     if window_days is None or window_days >= MAX_DAYS:
         return None
     return (now.date() - timedelta(window_days)).isoformat()
@@ -339,7 +340,7 @@ def get_date_days_ago(now: datetime, window_days: int | None) -> str | None:
 
 
 def slice_page(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str, Any]]:
-    """Return the page of a complete list, and its paging members: limit, offset, has_more and next_cursor.
+    """Return the page of a complete list, and its paging fields: limit, offset, has_more and next_cursor.
 
     ``next_cursor`` is left out if the route takes no cursor.
     """
@@ -353,17 +354,17 @@ def slice_page(call: Call, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[str
 
 
 def get_page_start(call: Call) -> int:
-    """Return how many rows precede the page of a list whose cursors are numbers of rows."""
+    """Return the number of rows before the page, for a list whose cursors are row numbers."""
     return int(call.params.get("cursor") or 0) + int(call.params["offset"])
 
 
 def build_next_cursor(call: Call, *, has_more: bool) -> str | None:
-    """Return the cursor of the next page of such a list, or None on the last page."""
+    """Return the cursor of the next page of a list whose cursors are row numbers, or None on the last page."""
     return str(get_page_start(call) + call.params["limit"]) if has_more else None
 
 
 def build_paging(call: Call, page: IdPage) -> InsiderPaging:
-    """Return the paging members of a page of ids."""
+    """Return the paging fields for a page of ids."""
     return {
         "total": page.total,
         "limit": call.params["limit"],

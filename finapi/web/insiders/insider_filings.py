@@ -122,7 +122,7 @@ def _build_filters(call: Call, company: Company | None) -> FormFilters:
     if first_day:
         since = compute_filing_day_number(first_day)
     elif last_day:
-        since = 1  # A window with an end excludes forms without a filing day, whose day number is 0.
+        since = 1  # A window with only an end begins at 1, to exclude forms without a filing day (number 0).
     return FormFilters(
         limit=params["limit"],
         offset=params["offset"],

@@ -57,7 +57,7 @@ class IssuerHoldingsMeta(InsiderListMeta):
 
 
 class InsiderHoldingsMeta(InsiderListMeta):
-    """The page and the sums by company, by ten-digit CIK, of a list of an insider's holdings."""
+    """The page and the totals by company (ten-digit CIK) of a list of an insider's holdings."""
 
     insider: InsiderWithCompanies
     ownership_summary: dict[str, HoldingsOfCompany]
@@ -162,7 +162,7 @@ def get_profile(call: Call) -> Response:
 
 
 def search_insiders(call: Call) -> Response:
-    """Return insiders by name. Headers state their number, and whether more names match than are read."""
+    """Return insiders by name. Headers contain their number, and a flag that more names match than are read."""
     limit = call.params["limit"]
     offset = call.params["offset"]
     with call.app.db.read() as tx:

@@ -35,9 +35,10 @@ from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import INDUSTRY, NO_CASHLESS, NO_COVER, NO_PLAN, SECTOR, TRADE_DAYS, TradeWindows
 
-MAX_SUMMED_DAYS = 366  # The sums of a longer window would take longer than an answer may.
+MAX_SUMMED_DAYS = 366  # Summing a longer window would exceed the time limit of a response.
 MAX_CLUSTERS = 100
-# Signals are clusters of at least two insiders in the last thirty days; up to ten of each side are listed.
+# Signals are clusters of at least two insiders in the last thirty days. Up to ten clusters of purchases and ten of
+# sales are listed.
 SIGNAL_DAYS = 30
 MIN_SIGNAL_INSIDERS = 2
 MAX_SIGNALS = 10
@@ -61,7 +62,7 @@ def _minimum_param(name: str, default: int, help: str) -> Param:
     )
 
 
-# Only purchases and sales in the market are summed, so there are no filters of codes and kinds.
+# Only purchases and sales in the market are summed, so the filters by code and kind are left out.
 _MARKET_TRADE_PARAMS = (
     *filters.DATE_PARAMS,
     *filters.THRESHOLDS,
@@ -98,7 +99,7 @@ SCREEN_PARAMS = (
 
 
 def _build_cluster_param(param: Param) -> Param:
-    """Return a filter as clusters have it: without plans by default, and with values that are totals."""
+    """Return a filter adapted to clusters: plan trades are excluded by default, and values are totals of a cluster."""
     if param in (NO_CASHLESS, NO_PLAN, NO_COVER):
         return replace(param, default=True)
     if param is filters.MIN_VALUE:
@@ -144,7 +145,7 @@ class ScreenedIssuer(IssuerInSector, TradeSums):
 
 
 class ClusterSignal(TypedDict):
-    """A cluster as a signal."""
+    """A signal: a cluster of purchases or of sales."""
 
     ticker: str | None
     company_name: str
@@ -156,7 +157,7 @@ class ClusterSignal(TypedDict):
 
 
 class WindowOverview(MarketOverview, WindowMeta):
-    """The sums of the complete market, with the window."""
+    """The totals of the complete market, with their window."""
 
     days: int | None
 
@@ -204,7 +205,7 @@ class InsiderScreen(TypedDict):
 
 
 class SignalsMeta(TypedDict):
-    """The rule of the signals, and the number of trades without a filing day."""
+    """The thresholds for signals, and the number of trades left out for lack of a filing day."""
 
     strategy: str
     period: str
@@ -213,7 +214,7 @@ class SignalsMeta(TypedDict):
 
 
 class ClusterSignals(TypedDict):
-    """Signals to buy and to sell."""
+    """The clusters of purchases and of sales."""
 
     buy: list[ClusterSignal]
     sell: list[ClusterSignal]
@@ -289,7 +290,7 @@ def list_clusters(call: Call) -> Response:
     """Return companies in which several insiders bought, or several sold."""
     ticker = call.params["ticker"]
     call, trade_filters = _build_bounded_filters(call, "days", of_all_companies=ticker is None)
-    # ``min_value`` is the minimum of a cluster's total and not of each trade.
+    # ``min_value`` is the minimum for a cluster's total, not for each trade.
     min_total_value = trade_filters.min_value
     trade_filters = trade_filters._replace(min_value=None)
     with call.app.db.read() as tx:
@@ -325,9 +326,9 @@ def _build_bounded_filters(
 ) -> tuple[Call, TradeFilters]:
     """Return the call and its filters. Raise INVALID_PARAM for sums of all companies over too long a window.
 
-    If only ``transaction_days`` is set, the returned call has the same window of filing days: trades of the last N days
-    were filed in the last N days. If no window is set, because the server has no default windows
-    (:meth:`Route.without_default_windows`), all of its few transactions are summed.
+    If only ``transaction_days`` is set, the returned call has the same window of filing days, because trades of the
+    last N days were filed in the last N days. If no window is set, which is only possible on a server without default
+    windows (:meth:`Route.without_default_windows`), all of its few transactions are summed.
     """
     given_params = call.params
     transaction_days = given_params["transaction_days"]
@@ -350,7 +351,7 @@ def _build_bounded_filters(
 
 
 def list_signals(call: Call) -> Response:
-    """Return the clusters of the last thirty days, purchases and sales separately, the largest value first."""
+    """Return the clusters of the last thirty days, separately for purchases and sales, largest value first."""
     since = filters.get_first_filing_day(call.now, SIGNAL_DAYS)
     trade_filters = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
@@ -373,7 +374,7 @@ def list_signals(call: Call) -> Response:
 
 
 def _build_signals(clusters: Sequence[InsiderCluster], side: Literal["buy", "sell"]) -> list[ClusterSignal]:
-    """Return the first signals of one side."""
+    """Return the first signals for purchases or for sales."""
     clusters_of_side = [cluster for cluster in clusters if cluster["cluster_type"] == side]
     return [
         build_record(ClusterSignal, cluster, signal=f"cluster_{side}", latest_date=cluster["last_date"])
@@ -398,7 +399,7 @@ def get_market_stats(call: Call) -> Response:
 def _is_within_bounds(issuer: SummedIssuer, bounds: Mapping[str, Any]) -> bool:
     """Return True if a company's sums are within the bounds in the call's parameters.
 
-    A company without a score is not within any bounds of the score.
+    A company without a score does not pass any bound on the score.
     """
     row = issuer.row
     if row["total_transactions"] < bounds["min_transactions"] or row["unique_insiders"] < bounds["min_insiders"]:

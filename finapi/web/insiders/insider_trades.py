@@ -34,9 +34,10 @@ from finapi.web.insiders.filters import (
     TradeWindows,
 )
 
-_MAX_MATCHES = 25  # Insiders, and as many issuers, that match a search and whose transactions are listed.
+_MAX_MATCHES = 25  # Maximum number of matching insiders, and of matching issuers, in a search.
 
-# Without the windows of the last days: lists that are cached until the data change have no window that ends today.
+# Windows of the last N days are left out: these lists are cached until the data change, so they must not depend on
+# today's date.
 _LIST = (LIMIT, OFFSET, CURSOR, *filters.TRADE_PARAMS, *OWNER_PARAMS, INCLUDE_OUTCOME)
 _DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY")
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
@@ -62,7 +63,7 @@ QUERY_BODY = (
         "sort",
         allowed=("filedAt",),
         aliases=(("filed_at", "filedAt"),),
-        help="The newest first, as always.",
+        help="Always the newest first.",
         example="filedAt",
     ),
 )
@@ -71,16 +72,18 @@ QUERY_BODY = (
 class TradeOutcome(TypedDict):
     """The share's returns after a transaction: 0.01 is one per cent."""
 
-    close: Annotated[Decimal | None, "Of the day of the transaction, or the last day of trading before it."]
+    close: Annotated[Decimal | None, "The close of the transaction's date, or of the last trading day before it."]
     close_date: Date | None
-    return_1d: Annotated[Decimal | None, "To the close one day of trading later."]
+    return_1d: Annotated[Decimal | None, "The return until the close one trading day later."]
     return_5d: Decimal | None
     return_20d: Decimal | None
     return_60d: Decimal | None
-    is_adjusted: Annotated[bool | None, "Whether splits and dividends in between are counted."]
-    next_earnings: Annotated[Date | None, "When the company next filed an item 2.02 (results), within a year."]
+    is_adjusted: Annotated[bool | None, "True if the returns are adjusted for splits and dividends."]
+    next_earnings: Annotated[
+        Date | None, "The next day within a year on which the company filed an item 2.02 (results)."
+    ]
     days_to_earnings: int | None
-    reasons: Annotated[dict[str, str], "Why a figure is null, by its name."]
+    reasons: Annotated[dict[str, str], "The reason for each null figure, by its name."]
 
 
 class TransactionInList(InsiderTransaction):
@@ -250,7 +253,7 @@ def query_forms(call: Call) -> Response:
 
 
 def _build_rows(tx: Transaction, call: Call, page: IdPage, insider: int | None = None) -> Sequence[InsiderTransaction]:
-    """Return the rows of a page, with outcomes if the call includes them."""
+    """Return the rows of a page, with outcomes if the call requests them."""
     rows = trades.build_transactions(tx, page.ids, insider=insider, collapse=call.params["collapse_joint_filers"])
     if not call.params["include_outcome"]:
         return rows

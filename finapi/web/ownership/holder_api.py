@@ -1,4 +1,4 @@
-"""Endpoints for holders over all forms, and their filings."""
+"""Endpoints for holders (across all forms) and their filings."""
 
 from __future__ import annotations
 
@@ -32,16 +32,18 @@ def holder_param(name: str) -> Param:
         location="path",
         required=True,
         pattern=_UUID_OR_CIK,
-        help="UUID of the holder, as /ownership/holders has it, or its CIK.",
+        help="UUID of the holder, from /ownership/holders, or its CIK.",
         example=_EXAMPLE_UUID,
     )
 
 
 SOURCE_HELP = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G, or Form 144."
 HOLDER_LIST_PARAMS = (
-    Param("q", help="Only holders whose names have words that begin so, or with this CIK.", example="berkshire"),
+    Param(
+        "q", help="Only holders with this CIK, or whose names have words that begin with these.", example="berkshire"
+    ),
     Param("cik", "cik", help="Only this CIK.", example="0001067983"),
-    Param("type", allowed=KINDS, help="Only those that are this, whatever else they are.", example="insider"),
+    Param("type", allowed=KINDS, help="Only holders with this role; they may have others as well.", example="insider"),
     PAGE,
     SIZE,
 )
@@ -157,7 +159,7 @@ class CrossReferencePage(TypedDict):
 
 
 class CrossReferenceAnswer(CrossReference):
-    """The filings of a holder by family, a page of each."""
+    """A page of a holder's filings for each family of forms."""
 
     meta: CrossReferencePage
 

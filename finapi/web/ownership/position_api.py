@@ -1,4 +1,4 @@
-"""Endpoints for positions in an issuer by all forms: of one holder, of all holders, their events and concentration."""
+"""Endpoints for positions in an issuer, from all forms: of a holder, of all holders, events and concentration."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ from finapi.web.ownership.holder_api import SOURCE_HELP, holder_param
 
 _ISSUER = path_param("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
 _EVENT_DAYS = (
-    Param("startDate", "date", help="First day of which a form tells.", example="2025-01-01"),
-    Param("endDate", "date", help="Last day of which a form tells.", example="2025-12-31"),
+    Param("startDate", "date", help="First day to which a form's report refers.", example="2025-01-01"),
+    Param("endDate", "date", help="Last day to which a form's report refers.", example="2025-12-31"),
 )
-# The events before a page are read, so their number is bounded.
+# The offset is bounded, because all events before a page are read.
 _EVENT_OFFSET = offset_param(20_000)
 POSITION_PARAMS = (
     holder_param("holder_uuid"),
     _ISSUER,
     Param(
-        "asOfDate", "date", help="By figures of days up to this one, whenever they were filed.", example="2025-12-31"
+        "asOfDate",
+        "date",
+        help="Use figures for dates up to this one, even if they were filed later.",
+        example="2025-12-31",
     ),
 )
 POSITION_EVENT_PARAMS = (
@@ -187,7 +190,7 @@ def list_issuer_events(call: Call) -> Response:
 
 
 def _build_event_filters(call: Call, source: str | None) -> EventFilters:
-    """Return the filters of a request. If it limits the days, events of unknown days are left out."""
+    """Return the filters of a request. If it limits the days, events without a known day are left out."""
     params = call.params
     is_limited = params["startDate"] is not None or params["endDate"] is not None
     return EventFilters(

@@ -51,7 +51,7 @@ FILING_LIST_PARAMS = (
     Param(
         "isConversion",
         "boolean",
-        help="Only filings whose filer used the other schedule before, or others.",
+        help="Only filings whose filer used the other schedule before (true), or only others (false).",
         example="true",
     ),
     Param("sort", default="filedAt", allowed=schedule_filings.SORTS, help="Sort column.", example="percentOfClass"),
@@ -107,7 +107,7 @@ def list_filings(call: Call) -> Response:
         if call.params["include"]:
             filings = schedule_details.add_positions(tx, rows)
         else:
-            filings = cast("list[ListedSchedule]", rows)  # Without the positions, which are optional.
+            filings = cast("list[ListedSchedule]", rows)  # The key ``positions`` is optional.
         undated = schedule_filings.count_undated(tx, filters)
     meta = build_list_meta(call, total, undated)
     members: FilingList = {"filings": filings, "meta": meta}
@@ -125,7 +125,7 @@ ACTIVIST_SHAPE = Answer[ActivistFilingList]
 
 
 def list_activist_filings(call: Call) -> Response:
-    """Return a page of Schedules 13D, newest first. Their filers may want to influence the company."""
+    """Return a page of Schedules 13D (filed by owners who may want to influence the company), newest first."""
     intent = call.params["purposeCategory"]
     with call.app.db.read() as tx:
         filters = build_filters(call, tx)._replace(
@@ -159,7 +159,7 @@ QUERY_BODY = (
     Field(
         "query",
         "object",
-        help="Text to search for; everything if left out.",
+        help="Text to search for; by default everything matches.",
         example={"formType": "13D"},
         members=(
             Field("ticker", "ticker", help="Only about this company.", example="AAPL"),
@@ -175,19 +175,19 @@ QUERY_BODY = (
                 "object",
                 help="Filing days.",
                 members=(
-                    Field("from", "date", help="The first.", example="2025-01-01"),
-                    Field("to", "date", help="The last.", example="2025-12-31"),
+                    Field("from", "date", help="First filing day.", example="2025-01-01"),
+                    Field("to", "date", help="Last filing day.", example="2025-12-31"),
                 ),
             ),
         ),
     ),
     Field("from", "integer", minimum=0, help="Rows to skip.", example=0),
-    Field("size", "integer", minimum=1, maximum=500, help="Rows, at most.", example=50),
+    Field("size", "integer", minimum=1, maximum=500, help="Maximum number of rows.", example=50),
     Field(
         "sort",
         "sort",
         allowed=schedule_filings.SORTS,
-        help="Sort column, descending unless it says asc.",
+        help="Sort column, descending unless followed by asc.",
         example="filedAt",
     ),
 )
@@ -209,7 +209,7 @@ class QueriedFiler(TypedDict):
 
 
 class QueriedOwnership(TypedDict):
-    """The figures of the person."""
+    """The person's shares and percentage."""
 
     percentOfClass: Decimal | None
     sharesOwned: Decimal | None
@@ -218,7 +218,7 @@ class QueriedOwnership(TypedDict):
 
 
 class QueriedSchedule(TypedDict):
-    """A row of the query endpoint."""
+    """A schedule, with the field names of the query endpoint."""
 
     accessionNo: str
     formType: Annotated[str, OneOf(ALL_FORM_TYPES)]

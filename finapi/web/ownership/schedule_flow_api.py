@@ -29,14 +29,14 @@ PARAMS = (
         "dateFrom",
         "date",
         is_window=True,
-        help="First filing day, by default as many days before the last as days.",
+        help="First filing day; by default dateTo minus days.",
         example="2025-01-01",
     ),
     Param(
         "dateTo",
         "date",
         is_window=True,
-        help=f"Last filing day, by default today; {MAX_DAYS} days at most.",
+        help=f"Last filing day, by default today. The window has at most {MAX_DAYS} days.",
         example="2025-12-31",
     ),
     Param(
@@ -46,7 +46,7 @@ PARAMS = (
         minimum=1,
         maximum=MAX_DAYS,
         is_window=True,
-        help="Days before dateTo, where dateFrom is not given.",
+        help="Length of the window in days, if dateFrom is not given.",
         example="90",
     ),
     Param(
@@ -150,7 +150,7 @@ class _DateWindow(NamedTuple):
 
     first: str
     last: str
-    days: int | None  # The days before the last one, if they determine the first.
+    days: int | None  # The parameter ``days``, if it determines the first day.
 
 
 def _find_window(call: Call) -> _DateWindow:
@@ -160,14 +160,14 @@ def _find_window(call: Call) -> _DateWindow:
     day_count = call.params["days"]
     today = call.now.date().isoformat()
     if first is None and last is None and day_count is None:
-        # The route has no default window (``Route.without_default_windows``): all dated filings.
+        # Without default windows (``Route.without_default_windows``), all filings with a filing day are included.
         return _DateWindow(days.iso(1), today, None)
     if last is None:
         last = max(today, first or "")
     last_number = days.number(last)
     if first is None:
         day_count = day_count or DEFAULT_DAYS
-        # Filings are not older than day 1. A window that ends before it is the last day alone.
+        # No filing is older than day 1. A window that ends before that consists of its last day only.
         first_number = max(last_number - day_count, min(last_number, 1))
         return _DateWindow(days.iso(first_number), last, day_count)
     if last_number - days.number(first) > MAX_DAYS:

@@ -15,14 +15,14 @@ from finapi.web.http.call import Call
 from finapi.web.http.params import Param
 from finapi.web.http.schema import WindowMeta
 
-# The rows before a page are read, so the number of pages is bounded.
+# The page number is bounded, because all rows before a page are read.
 _MAX_PAGE = 10_000
 
 PAGE = Param("page", "integer", default=1, minimum=1, maximum=_MAX_PAGE, help="Page, from 1.", example="1")
 SIZE = Param(
     "size", "integer", default=50, minimum=1, maximum=500, clamp=True, help="Rows of a page, at most 500.", example="50"
 )
-ISSUER_CIK = Param("issuerCik", "cik", help="Only about this company.", example="0000320193")
+ISSUER_CIK = Param("issuerCik", "cik", help="Only filings about this company.", example="0000320193")
 ISSUER_TICKER = Param(
     "issuerTicker", "ticker", help="Only about this company: ticker (any spelling) or CIK.", example="AAPL"
 )
@@ -81,7 +81,7 @@ def build_page(call: Call, total: int) -> SizedPage:
 
 
 def build_list_meta(call: Call, total: int, undated: int) -> ScheduleListMeta:
-    """Return the meta of a list with ``total`` rows whose window leaves out ``undated`` rows."""
+    """Return the meta of a list with ``total`` rows; its window leaves out ``undated`` rows."""
     windows = call.build_window_meta(undated)
     return {
         **build_page(call, total),
@@ -99,7 +99,7 @@ def find_issuer(call: Call, tx: Transaction) -> int | None:
 
 
 def build_filters(call: Call, tx: Transaction) -> ScheduleFilters:
-    """Return the filters of a request. A parameter that the endpoint lacks does not filter."""
+    """Return the filters of a request. Parameters that the endpoint lacks are ignored."""
     params = call.params
     filters = build_query_filters(tx, params, find_issuer(call, tx))
     return filters._replace(
@@ -111,7 +111,7 @@ def build_filters(call: Call, tx: Transaction) -> ScheduleFilters:
 
 
 def build_query_filters(tx: Transaction, params: Mapping[str, Any], issuer: int | None) -> ScheduleFilters:
-    """Return the filters of parameters, or of the members of a query. ``issuer`` is the company of the ticker."""
+    """Return the filters in parameters or a query's body. ``issuer`` is the CIK for the ticker, if one is given."""
     form_type = params.get("formType")
     min_ownership = params.get("minOwnership")
     return ScheduleFilters(
@@ -124,7 +124,7 @@ def build_query_filters(tx: Transaction, params: Mapping[str, Any], issuer: int 
 
 
 def _find_common_issuer(issuer_cik: int | None, ticker_cik: int | None) -> int | None:
-    """Return the company that ``issuerCik`` and ``issuerTicker`` both mean, or None if neither is given."""
+    """Return the CIK on which ``issuerCik`` and ``issuerTicker`` agree, or None if neither is given."""
     if issuer_cik is not None and ticker_cik is not None and issuer_cik != ticker_cik:
         return _NO_COMPANY
     return ticker_cik if issuer_cik is None else issuer_cik

@@ -359,7 +359,7 @@ def test_covers_and_tables_are_matched_by_count_and_value(app: App, tmp_path: Pa
         (
             thirteenf_xml.cover(form="13F-NT"),
             BARE,
-            "a 13F-NT says that other managers report, but has a table of its own",
+            "a 13F-NT must not have a table, because other managers report",
         ),
         (thirteenf_xml.cover(), None, "13F-HR cover whose table is missing"),
         (thirteenf_xml.cover(cik="x"), BARE, "cik: 'x' is not a CIK"),

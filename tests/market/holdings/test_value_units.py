@@ -77,16 +77,16 @@ def test_other_managers_prices_overrule_in_both_directions() -> None:
     rows = [(700, 1), (50_000, 1)]
     assert unit(rows=rows).rule == "dollars:filing_date"
     other_prices = [(700.0, [690_000.0, 710_000.0]), (50_000.0, [49e6, 51e6, 50_000.0])]
-    assert unit(rows=rows, others=other_prices) == Unit(1000, 1000, "thousands:other_managers", True)
-    old = unit(filed_at="2021-02-12", rows=[(2, 1)], others=[(2.0, [1.9, 2.1])])
+    assert unit(rows=rows, implied_prices=other_prices) == Unit(1000, 1000, "thousands:other_managers", True)
+    old = unit(filed_at="2021-02-12", rows=[(2, 1)], implied_prices=[(2.0, [1.9, 2.1])])
     assert old == Unit(1, 1, "dollars:other_managers", True)
 
 
 def test_too_few_or_divided_managers_do_not_overrule() -> None:
     for other_prices in ([(700.0, [700_000.0])], [(700.0, [7e5, 700.0])], [(700.0, [7e6, 7e6])], [(700.0, [])]):
-        assert unit(rows=[(700, 1)], others=other_prices).rule == "dollars:filing_date"
+        assert unit(rows=[(700, 1)], implied_prices=other_prices).rule == "dollars:filing_date"
     # One of two rows is not most of them.
-    assert unit(rows=[(700, 1)], others=[(700.0, [7e5, 7e5]), (4.0, [4.0, 4.0])]).rule == "dollars:filing_date"
+    assert unit(rows=[(700, 1)], implied_prices=[(700.0, [7e5, 7e5]), (4.0, [4.0, 4.0])]).rule == "dollars:filing_date"
 
 
 def test_a_price_of_5_000_dollars_is_too_high_for_thousands() -> None:
@@ -122,6 +122,6 @@ def test_the_cover_total_may_be_in_another_unit() -> None:
     rows = [(250, 1_000), (125, 1_000)]
     assert unit(filed_at="2021-02-12", rows=rows, value_total=375_321) == Unit(1000, 1, "thousands:filing_date", False)
     assert unit(value_total=250) == Unit(1, 1000, "dollars:filing_date", False)
-    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_000).total == 1
-    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_001).total == 1000
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_000).total_unit == 1
+    assert unit(filed_at="2021-02-12", rows=rows, value_total=376_001).total_unit == 1000
     assert unit(value_total=252) == Unit(1, 1, "dollars:filing_date", False)

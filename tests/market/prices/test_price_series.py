@@ -185,7 +185,7 @@ def test_bad_row_is_rejected_with_its_line_number(line: str, reason: str) -> Non
     [
         ("", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
         ("date,volume\n", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
-        ("date,close,Close\n", "A.csv", "file: line 1: two columns are the close"),
+        ("date,close,Close\n", "A.csv", "file: line 1: two columns have the header of close"),
         ("date,close\n", "A.csv", "file: contains no prices"),
         ("date,close\nx,1\n", "A.csv", "file: contains no prices; line 2: 'x' is not a day"),
         (
