@@ -108,7 +108,7 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     app.db.close()
 
 
-def test_the_copy_has_rows_of_every_kind(theft: Theft) -> None:
+def test_the_stolen_copy_has_rows_of_every_kind(theft: Theft) -> None:
     kinds = ("users", "api_keys", "sessions", "invites", "verifications", "resets", "mails", "userplans", "ledger")
     assert {kind for kind in kinds if not theft.rows[kind]} == set()
     queued = {row["template"] for row in theft.rows["mails"] if row["state"] == "queued"}
@@ -157,7 +157,7 @@ def test_no_file_of_the_database_holds_a_live_credential(theft: Theft) -> None:
     assert theft.app.secrets[0].hex().encode() not in data
 
 
-def test_the_files_are_the_owners_alone(theft: Theft) -> None:
+def test_database_files_are_readable_only_by_their_owner(theft: Theft) -> None:
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in theft.directory.iterdir() if path.is_file()}
     assert set(modes.values()) == {"0o600"}
 
@@ -280,7 +280,7 @@ def test_a_stored_password_is_salted_argon2id(theft: Theft) -> None:
     assert len(set(stored)) == 2  # Both hashes are of the same password.
 
 
-def test_a_stored_hash_is_no_password(theft: Theft) -> None:
+def test_a_stored_hash_is_not_accepted_as_a_password(theft: Theft) -> None:
     for row in theft.rows["users"]:
         assert login(theft.client, row["email"], row["password"]).status in (400, 401)
     assert session_of(theft.client)

@@ -116,7 +116,7 @@ def start(app: App) -> Iterator[Start]:
     """Yield a function that starts servers of ``app``; stop them at the end of the test."""
     started: list[RunningListener] = []
 
-    def starting(*args: Any, **settings: Any) -> RunningListener:
+    def start_server(*args: Any, **settings: Any) -> RunningListener:
         wsgi = WsgiApp(app, [EXPORT, BULK, *(route for route in ROUTES if route.path == "/openapi.json")])
         hooks = {
             "answer_from_memory": wsgi.answer_from_memory,
@@ -126,7 +126,7 @@ def start(app: App) -> Iterator[Start]:
         started.append(RunningListener(wsgi, *args, **hooks, **settings))  # type: ignore[arg-type]
         return started[-1]
 
-    yield starting
+    yield start_server
     for running in started:
         for client in running.clients:
             client.close()
@@ -142,7 +142,7 @@ def request(running: RunningListener, path: str, key: str = "", source: str = "1
     return running.connect(source, buffer=4096).send(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
 
-def table_of(client: RawClient) -> list[bytes]:
+def read_table(client: RawClient) -> list[bytes]:
     """Read a chunked answer, which must be complete. Return its lines."""
     assert client.stream.readline() == b"HTTP/1.1 200 OK\r\n"
     while client.stream.readline() != b"\r\n":
@@ -176,7 +176,7 @@ def is_settled(app: App) -> bool:
     return not billing.list_open_debits(app)
 
 
-def changes(app: App) -> list[tuple[int, str]]:
+def list_ledger_changes(app: App) -> list[tuple[int, str]]:
     """Wait until each charge was settled or refunded; return the delta and reason of each ledger row."""
     assert is_settled(app)
     return [(row[0], row[1]) for row in list_ledger_rows(app)]
@@ -189,7 +189,7 @@ REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
 # ---- shares of one address
 
 
-def test_unread_documents_of_one_address_take_no_room(start: Start, app: App, key: str) -> None:
+def test_unread_documents_of_one_address_use_no_export_space(start: Start, app: App, key: str) -> None:
     app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # Random text stays large when it is compressed.
     running = start(spool_limit=1_000_000, held_limit=500_000)
     kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
@@ -207,11 +207,11 @@ def test_unread_documents_of_one_address_take_no_room(start: Start, app: App, ke
     assert len(app.static_bodies) == 2
     document = request(running, "/openapi.json?b=1", source="127.0.0.3")
     assert document.read_answer().body == app.static_bodies[OPENAPI]
-    assert len(table_of(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
+    assert len(read_table(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
     del hoard
 
 
-def test_four_slow_readers_of_exports_get_every_row(start: Start, app: App) -> None:
+def test_four_slow_readers_of_exports_receive_every_row(start: Start, app: App) -> None:
     running = start(spool_limit=12_000_000, held_limit=0, threads=8)
     keys = [users.create(app, f"user{number}@example.com", "pro", NOW).api_key for number in range(4)]
     clients = []
@@ -225,25 +225,25 @@ def test_four_slow_readers_of_exports_get_every_row(start: Start, app: App) -> N
         eventually(lambda: is_stored_or_paused(running))
     assert len(running.listener.context.paused_threads) >= 2
     for client in clients:
-        lines = table_of(client)
+        lines = read_table(client)
         assert (len(lines), lines[-1]) == (ROWS + 1, f"{ROWS - 1},{TEXT}".encode())
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID * 4
+    assert list_ledger_changes(app) == PAID * 4
 
 
-def test_an_export_that_waits_for_its_reader_lets_others_be_made(start: Start, app: App, key: str) -> None:
+def test_an_export_that_waits_for_its_reader_blocks_no_others(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0, threads=8)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
     waiting = [request(running, PATH, key, "127.0.0.2"), request(running, PATH, other_key, "127.0.0.3")]
     eventually(lambda: len(running.listener.context.paused_threads) == 2)
     third_key = users.create(app, "eve@example.com", "pro", NOW).api_key
-    assert len(table_of(request(running, PATH, third_key, "127.0.0.4"))) == ROWS + 1
-    assert [len(table_of(client)) for client in waiting] == [ROWS + 1] * 2
+    assert len(read_table(request(running, PATH, third_key, "127.0.0.4"))) == ROWS + 1
+    assert [len(read_table(client)) for client in waiting] == [ROWS + 1] * 2
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID * 3
+    assert list_ledger_changes(app) == PAID * 3
 
 
-def test_no_account_and_no_address_makes_all_large_answers(app: App) -> None:
+def test_no_account_or_address_uses_all_large_answer_slots(app: App) -> None:
     app.large_answer_queue._wait_seconds = 0.0
     app.large_answer_queue.acquire(("user", 1), ("address", "192.0.2.1"))
     for owners in ((("user", 1), ("address", "192.0.2.2")), (("user", 2), ("address", "192.0.2.1"))):
@@ -264,7 +264,7 @@ def test_a_client_that_stops_reading_pays(start: Start, app: App, key: str, cloc
     eventually(lambda: len(running.listener.context.paused_threads) == 1 or is_settled(app))
     running.advance(61)
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID
+    assert list_ledger_changes(app) == PAID
 
 
 def test_a_client_that_disconnects_pays(start: Start, app: App, key: str) -> None:
@@ -273,18 +273,18 @@ def test_a_client_that_disconnects_pays(start: Start, app: App, key: str) -> Non
     eventually(lambda: len(running.listener.context.paused_threads) == 1)
     client.close()
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID
+    assert list_ledger_changes(app) == PAID
 
 
-def test_a_slow_reader_that_has_to_make_room_pays(start: Start, app: App, key: str) -> None:
+def test_a_slow_reader_that_is_disconnected_for_space_pays(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=0, held_limit=0, paused_limit=1, paused_per_owner=1, threads=8)
     slow = request(running, PATH, key, "127.0.0.2")
     eventually(lambda: len(running.listener.context.paused_threads) == 1)
     other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
-    assert len(table_of(request(running, PATH, other_key, "127.0.0.3"))) == ROWS + 1
+    assert len(read_table(request(running, PATH, other_key, "127.0.0.3"))) == ROWS + 1
     assert read_all(slow) < ROWS * len(TEXT)
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID * 2
+    assert list_ledger_changes(app) == PAID * 2
 
 
 def test_an_export_that_fails_after_a_pause_is_refunded(start: Start, app: App, key: str) -> None:
@@ -294,11 +294,11 @@ def test_an_export_that_fails_after_a_pause_is_refunded(start: Start, app: App, 
     eventually(lambda: len(running.listener.context.paused_threads) == 1)
     assert read_all(client) < ROWS * len(TEXT)
     eventually(lambda: is_settled(app))
-    assert changes(app) == REFUNDED
+    assert list_ledger_changes(app) == REFUNDED
 
 
 @pytest.mark.parametrize("spool_limit", [0, 20_000_000])
-def test_an_export_that_a_stop_cuts_off_is_refunded(start: Start, app: App, key: str, spool_limit: int) -> None:
+def test_an_export_that_a_server_stop_cuts_off_is_refunded(start: Start, app: App, key: str, spool_limit: int) -> None:
     running = start(spool_limit=spool_limit, held_limit=0)
     client = request(running, PATH, key)
     if spool_limit:
@@ -313,23 +313,23 @@ def test_an_export_that_a_stop_cuts_off_is_refunded(start: Start, app: App, key:
     running.listener.stop(0)
     running.thread.join(10)
     eventually(lambda: is_settled(app))
-    assert changes(app) == REFUNDED
+    assert list_ledger_changes(app) == REFUNDED
     assert read_all(client) < ROWS * len(TEXT)
 
 
-def test_an_export_that_was_stored_is_paid_when_it_has_left(start: Start, app: App, key: str) -> None:
+def test_a_stored_export_is_paid_when_it_was_sent(start: Start, app: App, key: str) -> None:
     running = start(spool_limit=20_000_000, held_limit=0)
     client = request(running, PATH, key)
     eventually(
         lambda: any(connection.has_unsent and not connection.requests for connection in running.listener.connections)
     )
     assert not is_settled(app)
-    assert len(table_of(client)) == ROWS + 1
+    assert len(read_table(client)) == ROWS + 1
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID
+    assert list_ledger_changes(app) == PAID
 
 
-def test_a_stored_export_is_paid_at_the_latest_after_its_time(
+def test_an_unread_stored_export_is_paid_after_its_timeout(
     start: Start, app: App, key: str, clock: ManualClock
 ) -> None:
     running = start(clock, spool_limit=40_000_000, held_limit=0, server_timeout=300, channel_timeout=1_000)
@@ -346,14 +346,14 @@ def test_a_stored_export_is_paid_at_the_latest_after_its_time(
     assert not is_settled(app)
     running.advance(2)
     eventually(lambda: is_settled(app))
-    assert changes(app) == PAID * 2
-    assert len(table_of(slow)) == ROWS + 1
+    assert list_ledger_changes(app) == PAID * 2
+    assert len(read_table(slow)) == ROWS + 1
 
 
 # ---- files
 
 
-def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Start, app: App, key: str) -> None:
+def test_an_unread_file_uses_no_memory_and_is_paid_at_its_end(start: Start, app: App, key: str) -> None:
     (app.config.data_dir / "file").write_bytes(b"x" * FILE_BYTES)
     assert CHUNK_BYTES < FILE_BYTES
     running = start(spool_limit=0, held_limit=0)
@@ -371,7 +371,7 @@ def test_an_unread_file_takes_no_room_and_is_paid_at_its_end(start: Start, app: 
     running.listener.stop(0)
     running.thread.join(10)
     eventually(lambda: is_settled(app))
-    assert sorted(changes(app)) == [(-7, "debit")] * 3 + [(7, "5xx_refund")]
+    assert sorted(list_ledger_changes(app)) == [(-7, "debit")] * 3 + [(7, "5xx_refund")]
 
 
 def test_a_head_of_a_file_costs_and_has_no_body(start: Start, app: App, key: str) -> None:
@@ -381,4 +381,4 @@ def test_a_head_of_a_file_costs_and_has_no_body(start: Start, app: App, key: str
     assert client.read_answer(head=True).headers["content-length"] == str(FILE_BYTES)
     assert client.send(b"GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n").read_answer().status == 404
     eventually(lambda: is_settled(app))
-    assert changes(app) == [(-7, "debit")]
+    assert list_ledger_changes(app) == [(-7, "debit")]

@@ -40,7 +40,7 @@ def answer_from_memory(application: WsgiApp, target: str, **headers: str) -> Any
 
 
 @pytest.mark.parametrize("target", [POLICY, DOCUMENT])
-def test_what_was_asked_for_once_is_in_memory(application: WsgiApp, client: Client, target: str) -> None:
+def test_a_repeated_call_is_answered_from_memory(application: WsgiApp, client: Client, target: str) -> None:
     assert answer_from_memory(application, target) is None
     by_thread = client.get(target)
     status, headers, body = answer_from_memory(application, target)
@@ -53,7 +53,7 @@ def test_what_was_asked_for_once_is_in_memory(application: WsgiApp, client: Clie
     assert len(body) == len(by_thread.body)
 
 
-def test_each_answer_has_an_id_of_its_own_or_the_callers(application: WsgiApp, client: Client) -> None:
+def test_each_answer_has_a_new_request_id_or_that_of_the_caller(application: WsgiApp, client: Client) -> None:
     client.get(POLICY)
     ids = {dict(answer_from_memory(application, POLICY)[1])["X-Request-ID"] for _ in range(3)}
     assert len(ids) == 3
@@ -61,7 +61,7 @@ def test_each_answer_has_an_id_of_its_own_or_the_callers(application: WsgiApp, c
     assert dict(headers)["X-Request-ID"] == "mine-1"
 
 
-def test_the_limit_holds_for_answers_from_memory_too(application: WsgiApp, client: Client) -> None:
+def test_answers_from_memory_count_against_the_limit(application: WsgiApp, client: Client) -> None:
     limit = application.app.config.app_per_minute
     client.get(POLICY)
     statuses = [answer_from_memory(application, POLICY)[0][:3] for _ in range(limit + 1)]
@@ -87,7 +87,7 @@ def test_a_call_with_a_credential_is_answered_in_a_thread(application: WsgiApp, 
 
 
 @pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1", "x" + STATS])
-def test_nothing_else_is(application: WsgiApp, client: Client, target: str) -> None:
+def test_other_calls_are_not_answered_from_memory(application: WsgiApp, client: Client, target: str) -> None:
     client.get(POLICY)
     assert answer_from_memory(application, target) is None
 

@@ -61,7 +61,7 @@ DAYS = {
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+def stored_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
     """Store one or two filings of each dataset."""
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     take(app, tmp_path_factory.mktemp("forms"), june(), september())
@@ -85,8 +85,8 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
 
 
 @pytest.fixture
-def api(copied: Callable[..., App], stored: App) -> Client:
-    app = copied(stored, **ACCOUNTS)
+def api(copied: Callable[..., App], stored_app: App) -> Client:
+    app = copied(stored_app, **ACCOUNTS)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
@@ -237,15 +237,15 @@ def test_a_file_is_sent_unchanged_for_any_accept_encoding(api: Client) -> None:
         assert head.headers[name] == plain.headers[name]
 
 
-def test_the_python_client_gives_the_bytes_of_a_file(api: Client) -> None:
+def test_the_python_client_returns_the_bytes_of_a_file(api: Client) -> None:
     file = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert decode_answer(ApiAnswer(200, file.headers, file.body), dates=True) == file.body
 
 
-def test_a_copy_of_the_market_data_gives_the_rows_too(tmp_path: Path, stored: App) -> None:
-    (tmp_path / "finapi.db").write_bytes(stored.db.image())
+def test_a_copy_of_the_market_data_has_the_same_rows(tmp_path: Path, stored_app: App) -> None:
+    (tmp_path / "finapi.db").write_bytes(stored_app.db.image())
     copy, period = MarketCopy(tmp_path / "finapi.db"), bulk_datasets.parse_period("2025q1")
-    with copy.read() as copy_tx, stored.db.read() as tx:
+    with copy.read() as copy_tx, stored_app.db.read() as tx:
         rows = [tuple(row) for row in bulk_datasets.iter_rows(copy_tx, bulk_datasets.DATASETS["facts"], period)]
         assert (
             rows == [tuple(row) for row in bulk_datasets.iter_rows(tx, bulk_datasets.DATASETS["facts"], period)] != []
@@ -318,8 +318,8 @@ def test_a_change_of_the_data_rebuilds_the_file(api: Client) -> None:
     assert api.app.bulk_files.list_files()[0][1].rows == len(csv_rows(second))
 
 
-def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored: App) -> None:
-    app = copied(stored, **ACCOUNTS, bulk_bytes=400)
+def test_a_file_that_is_too_large_is_refused(copied: Callable[..., App], stored_app: App) -> None:
+    app = copied(stored_app, **ACCOUNTS, bulk_bytes=400)
     api = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     for _ in range(2):
         answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
@@ -331,11 +331,11 @@ def test_a_file_of_too_many_bytes_is_refused(copied: Callable[..., App], stored:
 def test_a_failed_build_is_refunded_and_leaves_no_file(
     api: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(*arguments: object) -> Iterator[Any]:
+    def fail_after_start(*arguments: object) -> Iterator[Any]:
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(bulk_datasets, "iter_rows", broken)
+    monkeypatch.setattr(bulk_datasets, "iter_rows", fail_after_start)
     answer = api.get(f"{BULK}/facts-2025q1.csv.gz")
     assert (answer.status, answer.headers["retry-after"]) == (503, "30")
     assert get_balance(api.app, 1) == 500_000
@@ -349,7 +349,7 @@ def test_a_failed_build_is_refunded_and_leaves_no_file(
 MONTHS = "/api/v1/insiders/bulk/form-4"
 
 
-def test_files_of_facts_have_a_list_of_their_own(api: Client) -> None:
+def test_files_of_facts_have_their_own_list(api: Client) -> None:
     file = api.get(f"{BULK}/facts/facts-2025-02.csv.gz")
     assert (file.status, file.headers["x-tokens-charged"]) == (200, "25")
     assert file.headers["content-type"] == "application/octet-stream"
@@ -375,7 +375,7 @@ def test_files_of_facts_have_a_list_of_their_own(api: Client) -> None:
     assert (again.status, again.headers["x-tokens-charged"]) == (304, "0")
 
 
-def test_the_file_of_a_month_is_made_listed_and_fetched(api: Client) -> None:
+def test_the_file_of_a_month_is_built_listed_and_fetched(api: Client) -> None:
     assert api.get(f"{MONTHS}/index.json").json == {"form_type": "4", "files": []}
     job = api.call("POST", f"{MONTHS}/generate/2025/3")
     assert job.headers["x-tokens-charged"] == "25"
@@ -579,7 +579,7 @@ def test_paid_files_use_no_allowance(slow_files: SlowFiles) -> None:
     assert slow_files.built == ["one", "two", "three"]
 
 
-def test_a_file_left_unpaid_is_counted_when_the_next_is_made(slow_files: SlowFiles, clock: FixedClock) -> None:
+def test_an_unpaid_file_is_counted_when_the_next_one_is_built(slow_files: SlowFiles, clock: FixedClock) -> None:
     slow_files.open("one", "ann")
     with pytest.raises(ApiError) as refused:
         slow_files.open("two", "ann")
@@ -601,7 +601,7 @@ def test_paying_for_another_file_settles_nothing(slow_files: SlowFiles) -> None:
         slow_files.open("two", "ann")
 
 
-def test_a_file_paid_for_while_it_is_made_is_not_owed(
+def test_a_file_paid_for_during_its_build_uses_no_allowance(
     tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_cache, "WAIT_SECONDS", 0.01)
@@ -655,12 +655,14 @@ def test_an_open_file_stays_readable_after_its_replacement(tmp_path: Path, clock
         ("2025q4", (2025, 10, 1), (2025, 12, 31)),
     ],
 )
-def test_a_period_has_these_days(text: str, first: tuple[int, int, int], last: tuple[int, int, int]) -> None:
+def test_a_period_has_its_first_and_last_day(
+    text: str, first: tuple[int, int, int], last: tuple[int, int, int]
+) -> None:
     assert bulk_datasets.parse_period(text) == (date(*first), date(*last))
 
 
 @pytest.mark.parametrize(("hour", "over"), [(5, False), (6, True)])
-def test_a_day_is_over_when_edgar_takes_no_more_of_it(hour: int, over: bool) -> None:
+def test_a_day_is_over_when_edgar_accepts_no_more_filings_of_it(hour: int, over: bool) -> None:
     now = datetime(2026, 1, 31, hour, tzinfo=UTC)
     assert bulk_datasets.is_over(bulk_datasets.parse_period("2026-01-30"), now) is over
     assert bulk_datasets.has_begun(bulk_datasets.parse_period("2026-01-31"), now)

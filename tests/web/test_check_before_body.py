@@ -42,7 +42,7 @@ def status_and_code(answer: Any) -> tuple[int, str]:
     return int(status[:3]), json.loads(body)["code"]
 
 
-def test_who_shows_a_credential_may_send_a_mebibyte(app: App, user: users.NewUser) -> None:
+def test_a_caller_with_a_credential_may_send_a_mebibyte(app: App, user: users.NewUser) -> None:
     assert check_before_body(app, "POST", BATCH, MEBIBYTE, user.api_key) == MEBIBYTE
     assert status_and_code(check_before_body(app, "POST", BATCH, MEBIBYTE + 1, user.api_key)) == (
         413,
@@ -63,11 +63,11 @@ def test_the_413_names_the_limit_and_may_be_read_by_any_page(app: App, user: use
     assert (headers_by_name["Access-Control-Allow-Origin"], headers_by_name["X-Tokens-Charged"]) == ("*", "0")
 
 
-def test_a_body_without_a_length_is_given_the_limit(app: App, user: users.NewUser) -> None:
+def test_a_body_of_unknown_length_is_read_up_to_the_limit(app: App, user: users.NewUser) -> None:
     assert check_before_body(app, "POST", BATCH, None, user.api_key) == MEBIBYTE
 
 
-def test_the_setting_is_a_ceiling(make_app: Callable[..., App]) -> None:
+def test_the_body_limit_of_the_settings_is_an_upper_bound(make_app: Callable[..., App]) -> None:
     app = make_app(body_limit=1000)
     assert check_before_body(app, "POST", LOGIN, 1000) == 1000
     assert status_and_code(check_before_body(app, "POST", LOGIN, 1001))[0] == 413
@@ -86,7 +86,7 @@ def test_wrong_credentials_end_in_429(make_app: Callable[..., App]) -> None:
     assert codes == [401, 401, 429]
 
 
-def test_a_good_credential_is_not_counted_at_the_head(app: App, user: users.NewUser) -> None:
+def test_a_valid_credential_is_not_counted_before_the_body(app: App, user: users.NewUser) -> None:
     for _ in range(300):
         assert check_before_body(app, "POST", BATCH, 100, user.api_key) == MEBIBYTE
 
@@ -99,11 +99,11 @@ def test_a_session_is_a_credential_too(app: App, user: users.NewUser) -> None:
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("POST", "/nowhere", 404), ("PUT", BATCH, 405)])
-def test_a_route_that_is_not_there_is_refused(app: App, method: str, path: str, status: int) -> None:
+def test_an_unknown_route_is_refused(app: App, method: str, path: str, status: int) -> None:
     assert status_and_code(check_before_body(app, method, path, 100))[0] == status
 
 
-def test_a_path_that_cannot_be_read_is_400(app: App) -> None:
+def test_an_unreadable_path_is_400(app: App) -> None:
     assert status_and_code(check_before_body(app, "POST", BATCH, 100, REQUEST_URI="/%ff"))[0] == 400
 
 
@@ -115,7 +115,7 @@ def test_an_api_key_in_the_body_is_not_read_before_the_body(app: App, user: user
     assert check_before_body(app, "POST", sql, MEBIBYTE, user.api_key) == MEBIBYTE
 
 
-def test_the_document_tells_the_limit_of_each_call(client: Client) -> None:
+def test_the_document_states_the_body_limit_of_each_call(client: Client) -> None:
     paths = client.get("/openapi.json").json["paths"]
     assert paths[LOGIN]["post"]["requestBody"]["description"] == "A JSON object of at most 65,536 bytes."
     assert paths[BATCH]["post"]["requestBody"]["description"] == "A JSON object of at most 1,048,576 bytes."

@@ -73,42 +73,44 @@ def api(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactor
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
+def select_columns(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
     return [[row[name] for name in names] for row in rows]
 
 
-def traded(answer: Any) -> list[Any]:
+def list_trade_values(answer: Any) -> list[Any]:
     return [row["transaction_value"] for row in answer["data"]]
 
 
-def moved(answer: Any) -> list[list[Any]]:
-    return of(answer["moves"], "fund", "ticker", "flow_usd", "previous_value_usd", "pct_of_portfolio")
+def list_moves(answer: Any) -> list[list[Any]]:
+    return select_columns(answer["moves"], "fund", "ticker", "flow_usd", "previous_value_usd", "pct_of_portfolio")
 
 
 # A value of each answer, in the order of the book.
 ANSWERS: list[Callable[[Any], bool]] = [
-    lambda answer: traded(answer) == [1500, 150_000],
-    lambda answer: traded(answer) == [150_000],
+    lambda answer: list_trade_values(answer) == [1500, 150_000],
+    lambda answer: list_trade_values(answer) == [150_000],
     lambda answer: [answer["data"][0]["outcome"][name] for name in ("return_1d", "days_to_earnings")] == [0.03, 17],
-    lambda answer: of(answer["data"], "percent_of_holding") == [[100], [100]],
-    lambda answer: traded(answer) == [150_000, 1500],
-    lambda answer: traded(answer) == [1510],
-    lambda answer: traded(answer) == [1510],
-    lambda answer: of(answer, "ticker", "insider_count", "total_value") == [["AAPL", 2, 151_500]],
-    lambda answer: of(answer, "cluster_type", "insider_count") == [["buy", 2]],
-    lambda answer: of(answer["data"], "group", "buy_value", "sell_value") == [["Manufacturing", 151_500, 1510]],
-    lambda answer: moved(answer) == [["MetLife", "AAPL", 250, 0, 100]],
-    lambda answer: moved(answer) == [["MetLife", None, -400, 400, 0]],
-    lambda answer: moved(answer) == [["Berkshire", "AAPL", 1250, 2500, 60]],
-    lambda answer: moved(answer) == [["Berkshire", "MSFT", -2500, 5000, 40]],
-    lambda answer: of(answer["holdings"], "ticker", "pct_of_portfolio") == [["AAPL", 60], ["MSFT", 40]],
-    lambda answer: [answer["overlap_pct"], *of(answer["positions"], "ticker")] == [60, ["AAPL"]],
-    lambda answer: of(answer["data"]["holders"], "cik") == [["0001099219"]],
+    lambda answer: select_columns(answer["data"], "percent_of_holding") == [[100], [100]],
+    lambda answer: list_trade_values(answer) == [150_000, 1500],
+    lambda answer: list_trade_values(answer) == [1510],
+    lambda answer: list_trade_values(answer) == [1510],
+    lambda answer: select_columns(answer, "ticker", "insider_count", "total_value") == [["AAPL", 2, 151_500]],
+    lambda answer: select_columns(answer, "cluster_type", "insider_count") == [["buy", 2]],
+    lambda answer: (
+        select_columns(answer["data"], "group", "buy_value", "sell_value") == [["Manufacturing", 151_500, 1510]]
+    ),
+    lambda answer: list_moves(answer) == [["MetLife", "AAPL", 250, 0, 100]],
+    lambda answer: list_moves(answer) == [["MetLife", None, -400, 400, 0]],
+    lambda answer: list_moves(answer) == [["Berkshire", "AAPL", 1250, 2500, 60]],
+    lambda answer: list_moves(answer) == [["Berkshire", "MSFT", -2500, 5000, 40]],
+    lambda answer: select_columns(answer["holdings"], "ticker", "pct_of_portfolio") == [["AAPL", 60], ["MSFT", 40]],
+    lambda answer: [answer["overlap_pct"], *select_columns(answer["positions"], "ticker")] == [60, ["AAPL"]],
+    lambda answer: select_columns(answer["data"]["holders"], "cik") == [["0001099219"]],
 ]
 
 
 @pytest.mark.parametrize(("path", "answers"), list(zip(CALLS, ANSWERS, strict=True)), ids=CALLS)
-def test_the_call_answers_its_question(api: Client, path: str, answers: Callable[[Any], bool]) -> None:
+def test_the_cookbook_call_returns_its_answer(api: Client, path: str, answers: Callable[[Any], bool]) -> None:
     answer = api.get(path)
     assert answer.status == 200, answer.body
     assert answers(answer.json), answer.json

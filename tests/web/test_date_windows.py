@@ -37,7 +37,7 @@ UNUSED = {"filed_at_days": None, "transaction_days": None, "undated_left_out": 0
 
 
 @pytest.fixture(scope="module")
-def stored(make_stored: Callable[..., App]) -> App:
+def stored_market(make_stored: Callable[..., App]) -> App:
     """Store the invented market, with a form without a filing day and a purchase without a date."""
     app = make_stored()
     store_market(app)
@@ -63,8 +63,8 @@ def stored(make_stored: Callable[..., App]) -> App:
 
 
 @pytest.fixture
-def market(copied: Callable[..., App], stored: App) -> App:
-    return copied(stored, insider_per_minute_paid=100_000)
+def market(copied: Callable[..., App], stored_market: App) -> App:
+    return copied(stored_market, insider_per_minute_paid=100_000)
 
 
 @pytest.fixture

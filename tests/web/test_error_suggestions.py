@@ -40,10 +40,10 @@ def api(app: App) -> Client:
     return Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
 
 
-def details(answer: Answer, status: int) -> dict[str, Any]:
+def get_details(answer: Answer, status: int) -> dict[str, Any]:
     assert answer.status == status, answer.body
-    details_of_error: dict[str, Any] = answer.json["details"]
-    return details_of_error
+    error_details: dict[str, Any] = answer.json["details"]
+    return error_details
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def details(answer: Answer, status: int) -> dict[str, Any]:
 )
 def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, ticker: str, nearest: list[str]) -> None:
     answer = api.get(f"{API}/xbrl/companies/{ticker}/statements")
-    error_details = details(answer, 404)
+    error_details = get_details(answer, 404)
     assert (error_details["given"], error_details["nearest"]) == (lists.normalise_prefix(ticker), nearest)
     assert lists.normalise_prefix(ticker) in answer.json["message"]
     assert all(suggestion in answer.json["message"] for suggestion in nearest)
@@ -83,18 +83,18 @@ def test_a_wrong_metric_names_the_nearest(key: str, near: str | None) -> None:
 
 
 def test_a_value_that_is_not_served_names_the_nearest_and_all(api: Client) -> None:
-    error_details = details(api.get(f"{API}/xbrl/timeseries?ticker=AAPL&basis=latst"), 400)
+    error_details = get_details(api.get(f"{API}/xbrl/timeseries?ticker=AAPL&basis=latst"), 400)
     assert error_details == {"param": "basis", "allowed": ["latest", "original"], "nearest": ["latest"]}
 
 
 @pytest.mark.parametrize(("name", "is_named"), [("symbol", True), ("tickr", True), ("colour", False)])
-def test_a_missing_parameter_names_what_stands_for_it(api: Client, name: str, is_named: bool) -> None:
+def test_a_missing_parameter_names_similar_given_parameters(api: Client, name: str, is_named: bool) -> None:
     answer = api.get(f"{API}/xbrl/timeseries?{name}=AAPL")
-    assert details(answer, 400)["param"] in ("ticker", "company")
+    assert get_details(answer, 400)["param"] in ("ticker", "company")
     assert (name in answer.json["message"]) is is_named
 
 
-def test_q_and_query_are_one(api: Client) -> None:
+def test_q_and_query_are_the_same_parameter(api: Client) -> None:
     for path in ("/xbrl/search", "/insiders/insider/search"):
         q, query = (api.get(f"{API}{path}?{name}=apple") for name in ("q", "query"))
         assert q.status == query.status == 200
@@ -113,12 +113,12 @@ def test_q_and_query_are_one(api: Client) -> None:
         (b'{"a": "\xff"}', {"byte": 8}),
     ],
 )
-def test_the_place_is_told_where_a_body_is_no_json(api: Client, body: bytes, where: dict[str, int]) -> None:
-    assert details(api.call("POST", f"{API}/insiders/query", data=body), 400) == where
+def test_a_body_that_is_not_json_is_refused_with_the_position(api: Client, body: bytes, where: dict[str, int]) -> None:
+    assert get_details(api.call("POST", f"{API}/insiders/query", data=body), 400) == where
 
 
 @pytest.mark.parametrize("body", [b'{"a":1,"a":2}', b'{"a":NaN}', b"[" * 15_000, b"[]"])
-def test_json_that_is_not_taken_is_no_syntax_error(api: Client, body: bytes) -> None:
+def test_refused_json_is_not_called_a_syntax_error(api: Client, body: bytes) -> None:
     answer = api.call("POST", f"{API}/insiders/query", data=body)
     assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
     assert "not valid JSON" not in answer.json["message"]
@@ -127,14 +127,14 @@ def test_json_that_is_not_taken_is_no_syntax_error(api: Client, body: bytes) -> 
 def test_a_405_names_the_methods(api: Client) -> None:
     answer = api.call("POST", f"{API}/user/")
     assert (
-        details(answer, 405)
+        get_details(answer, 405)
         == {"allowed": answer.headers["allow"].split(", ")}
         == {"allowed": ["DELETE", "GET", "HEAD", "OPTIONS", "PUT"]}
     )
 
 
 def test_a_404_leads_to_the_docs(api: Client) -> None:
-    docs = details(api.get(f"{API}/nosuch"), 404)["docs"]
+    docs = get_details(api.get(f"{API}/nosuch"), 404)["docs"]
     assert json.loads(api.get(docs.removeprefix(api.app.config.public_url)).body)["openapi"]
 
 
@@ -153,7 +153,7 @@ def test_a_404_leads_to_the_docs(api: Client) -> None:
         ("/account/balance", {}, "missing"),
     ],
 )
-def test_a_wrong_credential_is_told_from_a_missing_one(
+def test_wrong_and_missing_credentials_have_different_errors(
     app: App, path: str, headers: dict[str, str], credential: str | None
 ) -> None:
     answer = Client(app).get(API + path, headers=headers)
@@ -167,10 +167,10 @@ def test_a_webhook_on_this_machine_is_refused_when_it_is_set(app: App, api: Clie
     body = {"email": "ann@example.com", "password": PASSWORD}
     token = api.post(f"{API}/auth/login", body).json["token"]
     answer = api.put(f"{API}/user/", {"webhook_url": url}, session=token)
-    assert details(answer, 400)["param"] == "webhook_url"
+    assert get_details(answer, 400)["param"] == "webhook_url"
 
 
-def test_guesses_are_of_words_only() -> None:
+def test_long_or_empty_texts_have_no_suggestions() -> None:
     assert suggestions.list_similar("x" * 1_000, ["x" * 999]) == []
     assert suggestions.list_similar("", ["a"]) == []
     assert len(suggestions.list_typos("A" * 1_000)) < 1_000

@@ -1,4 +1,4 @@
-"""Properties of every response, whatever its status: headers, the members of errors, HEAD, gzip and ETags."""
+"""Properties of responses of every status: headers, the members of errors, HEAD, gzip and ETags."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_an_invalid_request_id_is_replaced(client: Client, request_id: str) -> N
     assert OUR_REQUEST_ID.fullmatch(answer.json["request_id"])
 
 
-def test_every_call_has_a_request_id_of_its_own(client: Client) -> None:
+def test_every_call_has_its_own_request_id(client: Client) -> None:
     ids = {client.get(COMPANY, headers={"X-Request-ID": "same"}).json["request_id"] for _ in range(5)}
     assert len(ids) == 5
 
@@ -329,14 +329,14 @@ def test_a_call_that_overran_is_logged_once(
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])
 @pytest.mark.parametrize("path", [COMPANY, FILING, "/livez"])
-def test_another_method_is_405_with_those_that_are_allowed(client: Client, method: str, path: str) -> None:
+def test_another_method_is_405_with_the_allowed_methods(client: Client, method: str, path: str) -> None:
     answer = client.call(method, path)
     assert (answer.status, answer.json["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
-def test_a_path_that_is_not_there_is_404_for_every_method(client: Client, method: str) -> None:
+def test_an_unknown_path_is_404_for_every_method(client: Client, method: str) -> None:
     assert client.call(method, "/api/v1/nothing").status == 404
 
 
@@ -430,7 +430,7 @@ def test_a_preflight_allows_the_headers_that_a_call_needs(app: App) -> None:
 ZIP = {"Accept-Encoding": "gzip"}
 
 
-def test_a_long_body_is_gzipped_when_asked_for(client: Client) -> None:
+def test_a_long_body_is_gzipped_on_request(client: Client) -> None:
     plain, zipped = client.get(COMPANY), client.get(COMPANY, headers=ZIP)
     assert "content-encoding" not in plain.headers
     assert zipped.headers["content-encoding"] == "gzip"
@@ -440,7 +440,7 @@ def test_a_long_body_is_gzipped_when_asked_for(client: Client) -> None:
     assert plain.headers["vary"] == zipped.headers["vary"] == "Accept, Accept-Encoding"
 
 
-def test_each_coding_has_a_strong_etag_of_its_own(client: Client) -> None:
+def test_each_coding_has_its_own_strong_etag(client: Client) -> None:
     plain, zipped = client.get(COMPANY), client.get(COMPANY, headers=ZIP)
     assert re.fullmatch(r'"[0-9a-f]{32}"', plain.headers["etag"])
     assert zipped.headers["etag"] == plain.headers["etag"][:-1] + '-gzip"'
@@ -502,7 +502,7 @@ def test_if_none_match_may_be_weak_or_a_list(client: Client, form: str) -> None:
     assert client.get(COMPANY, headers={"If-None-Match": form.format(tag)}).status == 304
 
 
-def test_the_tag_of_one_coding_is_known_in_the_other(client: Client) -> None:
+def test_the_tag_of_one_coding_is_accepted_for_the_other(client: Client) -> None:
     plain, zipped = get_tag(client, COMPANY), client.get(COMPANY, headers=ZIP).headers["etag"]
     assert client.get(COMPANY, headers={"If-None-Match": zipped}).status == 304
     assert client.get(COMPANY, headers={"If-None-Match": plain, **ZIP}).status == 304

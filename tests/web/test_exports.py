@@ -98,7 +98,7 @@ FREE = numbers_route("/api/v1/free", cost=0, max_limit=24)
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Limit the pages of an export to four rows."""
     monkeypatch.setattr(exports, "PAGE_ROWS", 4)
     FAILS_AT.clear()
@@ -142,7 +142,7 @@ def rows(answer: Answer) -> list[int]:
     return [int(row["n"]) for row in csv.DictReader(io.StringIO(answer.body.decode()))]
 
 
-def test_without_a_limit_a_table_is_whole(app: App, api: Client) -> None:
+def test_a_table_without_a_limit_is_complete(app: App, api: Client) -> None:
     answer = api.get(ROUTE.path + "?format=csv")
     assert rows(answer) == list(range(COUNT))
     assert (answer.headers["x-has-more"], answer.headers["x-tokens-charged"]) == ("false", "5")
@@ -171,9 +171,7 @@ def test_a_limit_below_one_is_one_in_tables_too(api: Client, limit: str) -> None
     assert rows(api.get(f"{ROUTE.path}?format=csv&limit={limit}&offset={COUNT}")) == []
 
 
-def test_a_table_with_too_many_rows_is_refused_by_the_bound(
-    app: App, api: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_with_too_many_rows_is_refused(app: App, api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exports, "MAX_ROWS", 24)
     answer = api.get(ROUTE.path + "?format=csv")
     assert (answer.status, answer.json["details"]) == (400, {"param": "limit", "expected": "at most 24"})
@@ -203,7 +201,7 @@ def test_ndjson_and_gzip(api: Client) -> None:
     assert [json.loads(line)["n"] for line in gzip.decompress(lines.body).splitlines()] == list(range(COUNT))
 
 
-def test_json_keeps_its_bounds(api: Client) -> None:
+def test_json_has_its_usual_limit(api: Client) -> None:
     assert len(api.get(ROUTE.path + "?format=json&limit=24").json["data"]) == 5
 
 
@@ -253,7 +251,7 @@ def test_a_connection_is_reusable_after_the_head_of_a_table(api: Client, wsgi: W
         thread.join()
 
 
-def test_what_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
+def test_a_table_that_fails_half_way_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
     FAILS_AT.append(8)
     with pytest.raises(RuntimeError):
         list(open_stream(wsgi, api))
@@ -305,7 +303,7 @@ def test_a_table_that_a_server_stop_cuts_off_is_refunded(app: App, api: Client, 
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 
-def test_so_many_are_made_at_once(app: App, api: Client) -> None:
+def test_the_number_of_concurrent_tables_is_limited(app: App, api: Client) -> None:
     with app.large_answer_queue.enter("a"), app.large_answer_queue.enter("b"):
         app.large_answer_queue._wait_seconds = 0.0
         answer = api.get(ROUTE.path + "?format=csv")
@@ -313,7 +311,7 @@ def test_so_many_are_made_at_once(app: App, api: Client) -> None:
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
 
 
-def test_over_the_wire_a_table_that_fails_has_no_end(api: Client, wsgi: WsgiApp) -> None:
+def test_a_failed_table_is_sent_without_the_final_chunk(api: Client, wsgi: WsgiApp) -> None:
     listener = Listener(wsgi, ListenSettings(port=0), wsgi.error_response)
     thread = threading.Thread(target=listener.run)
     thread.start()
@@ -343,13 +341,13 @@ def test_real_lists_are_the_same_as_in_json(app: App, monkeypatch: pytest.Monkey
         assert len(json_rows) >= 3
 
 
-def test_a_call_without_tables_says_so(app: App) -> None:
+def test_a_call_without_tables_refuses_table_formats(app: App) -> None:
     client = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     answer = client.get("/api/v1/stats?format=csv")
     assert (answer.status, answer.json["details"]) == (400, {"param": "format", "allowed": ["json"]})
 
 
-def test_an_api_error_in_the_middle_is_no_answer_either(
+def test_an_api_error_in_the_middle_ends_the_table(
     app: App, api: Client, wsgi: WsgiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = exports.ListReader.read_page

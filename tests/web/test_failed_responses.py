@@ -92,7 +92,7 @@ def test_a_large_answer_that_fails_frees_its_slot(app: App, api: Client, monkeyp
     assert list_ledger_rows(app) == [DEBIT, REFUND]
 
 
-def test_an_answer_that_is_made_is_charged_once(app: App, api: Client) -> None:
+def test_a_successful_answer_is_charged_once(app: App, api: Client) -> None:
     assert api.get(ROUTE.path).status == 200
     billing.run_settlement_step(app)
     assert list_ledger_rows(app) == [(-5, "debit", ROUTE.name, 200)]

@@ -71,7 +71,7 @@ def test_a_target_is_split_before_it_is_decoded(target: str, path: str, segments
     assert (read.path, read.segments) == (path, segments)
 
 
-def test_a_server_that_gives_no_raw_target_is_served_too() -> None:
+def test_a_request_without_a_raw_target_is_parsed() -> None:
     read = parse_environ({"REQUEST_METHOD": "GET", "PATH_INFO": "/a b/\xc3\xa9", "QUERY_STRING": "x=1"})
     assert (read.path, read.segments) == ("/a%20b/%C3%A9", ("a b", "é"))
     assert read.query == {"x": ["1"]}
@@ -123,7 +123,7 @@ def test_a_query_has_a_bounded_number_of_fields() -> None:
 
 
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E)), st.text(st.characters(max_codepoint=0x7E)))
-def test_any_target_is_read_or_refused(target: str, query: str) -> None:
+def test_any_target_is_parsed_or_refused(target: str, query: str) -> None:
     try:
         outcome = request(target, query).path[0]
     except ApiError as error:
@@ -144,11 +144,11 @@ def test_headers_are_named_in_lower_case() -> None:
     }
 
 
-def test_empty_content_headers_are_none() -> None:
+def test_empty_content_headers_count_as_missing() -> None:
     assert request(CONTENT_TYPE="", CONTENT_LENGTH="").headers == {}
 
 
-def test_a_deadline_is_what_the_server_says() -> None:
+def test_the_deadline_is_that_of_the_server() -> None:
     assert parse_environ({"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "finapi.deadline": 12.5}).deadline == 12.5
     assert request().deadline is None
 
@@ -187,7 +187,7 @@ TRUSTED = ("10.0.0.0/8", "fd00::/8")
 @pytest.mark.parametrize(
     ("peer", "forwarded", "trusted", "address"),
     [
-        # Without trusted proxies the peer is charged, whatever it forwards.
+        # Without trusted proxies the peer is charged, and its forwarded addresses are ignored.
         (CLIENT, "", (), CLIENT),
         (CLIENT, "198.51.100.7", (), CLIENT),
         (PROXY, CLIENT, (), PROXY),
@@ -243,7 +243,7 @@ def test_a_caller_cannot_forge_its_address_in_the_header() -> None:
     assert spoofed == {CLIENT}
 
 
-def test_what_strangers_send_is_not_remembered_at_length() -> None:
+def test_long_forwarded_headers_do_not_fill_the_cache() -> None:
     messages._charged_address.cache_clear()
     long = ", ".join("x" * 1000 for _ in range(60))
     for number in range(50):
@@ -287,7 +287,7 @@ def test_a_request_carries_the_address_that_is_charged() -> None:
         ("gzip;q=0, *", False),
     ],
 )
-def test_gzip_is_sent_to_those_who_take_it(accepts: str, wants: bool) -> None:
+def test_gzip_is_sent_to_callers_that_accept_it(accepts: str, wants: bool) -> None:
     assert request(HTTP_ACCEPT_ENCODING=accepts).wants_gzip is wants
 
 
@@ -298,11 +298,11 @@ def test_the_quality_of_gzip_precedes_that_of_other_codings(accepts: str, wants:
     assert request(HTTP_ACCEPT_ENCODING=accepts).wants_gzip is wants
 
 
-def test_a_caller_that_says_nothing_takes_no_gzip() -> None:
+def test_a_caller_without_accept_encoding_gets_no_gzip() -> None:
     assert request().wants_gzip is False
 
 
-def test_what_many_are_sent_is_compressed_once() -> None:
+def test_a_shared_body_is_compressed_once() -> None:
     body = b"x" * 5000
     assert messages.compress_prefix_cached(body) == compress_prefix(body)
     assert messages.compress_prefix_cached(body) is messages.compress_prefix_cached(body)
@@ -353,7 +353,7 @@ def test_if_none_match_names_the_tag_in_any_coding(header: str, tag: str | None)
     assert find_matching_etag(header, "t") == tag
 
 
-def test_each_coding_has_a_strong_tag_of_its_own() -> None:
+def test_each_coding_has_its_own_strong_tag() -> None:
     assert build_etag("t", gzipped=False) == '"t"'
     assert build_etag("t", gzipped=True) == '"t-gzip"'
     for gzipped in (False, True):
@@ -391,7 +391,7 @@ def test_a_decimal_is_a_json_number_with_every_digit(value: str, text: bytes) ->
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("Infinity"), float("nan"), object()])
-def test_what_is_no_number_is_not_written_as_one(value: object) -> None:
+def test_values_that_json_cannot_represent_are_refused(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         dumps(value)
 
@@ -412,5 +412,5 @@ def test_what_is_no_number_is_not_written_as_one(value: object) -> None:
         ("text/csv; header=present; Q=0.4, */*;q=0.5", None),
     ],
 )
-def test_a_table_is_answered_to_those_who_name_it_first(accept: str, kind: str | None) -> None:
+def test_a_table_is_returned_if_its_type_is_preferred(accept: str, kind: str | None) -> None:
     assert request(HTTP_ACCEPT=accept).find_preferred_type(("text/csv", "application/x-ndjson")) == kind

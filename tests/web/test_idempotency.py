@@ -125,7 +125,7 @@ def test_parallel_purchases_of_the_last_dollar_buy_once(app: App) -> None:
     assert get_balance(app, 1) == before + 100
 
 
-def test_parallel_keys_each_count(app: App) -> None:
+def test_parallel_calls_with_different_keys_are_all_executed(app: App) -> None:
     call = build_call(client_with_barrier(app, 2), QUOTA)
     answers = send_in_parallel(lambda: call.send("k1"), lambda: call.send("k2"))
     assert sorted((answer.status, answer.json.get("code")) for answer in answers) == [
@@ -166,7 +166,7 @@ def test_a_repeat_waits_while_the_first_call_runs(app: App, monkeypatch: pytest.
         assert [is_replay(first.result()), is_replay(repeat.result())] == [False, True]
 
 
-def test_a_refusal_that_no_first_call_caused_stands(app: App) -> None:
+def test_a_refusal_without_a_first_call_is_returned(app: App) -> None:
     call = build_call(client_with_barrier(app, 2), QUOTA)
     send = [lambda: call.send(body={"amount_dollars": 2})] * 2
     answers = send_in_parallel(*send)

@@ -44,7 +44,7 @@ def poor_client(make_app: Callable[..., App]) -> Client:
     return Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
 
-def charged(answer: Answer) -> str:
+def get_charge(answer: Answer) -> str:
     return answer.headers["x-tokens-charged"]
 
 
@@ -54,7 +54,7 @@ def charged(answer: Answer) -> str:
 @pytest.mark.parametrize("path", [COMPANY, FILING])
 def test_a_call_that_succeeds_costs_25_tokens(app: App, client: Client, path: str) -> None:
     answer = client.get(path)
-    assert (answer.status, charged(answer)) == (200, "25")
+    assert (answer.status, get_charge(answer)) == (200, "25")
     assert get_balance(app, 1) == 499_975
 
 
@@ -81,21 +81,21 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
 )
 def test_a_call_that_fails_is_refunded(app: App, client: Client, path: str, status: int) -> None:
     answer = client.get(path)
-    assert (answer.status, charged(answer)) == (status, "0")
+    assert (answer.status, get_charge(answer)) == (status, "0")
     assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
     assert [row[3] for row in list_ledger_rows(app)] == [status, status]
     assert get_balance(app, 1) == 500_000
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_reading_only_the_head_costs_the_same(app: App, client: Client, method: str) -> None:
-    assert charged(client.call(method, COMPANY)) == "25"
+def test_a_head_request_costs_the_same(app: App, client: Client, method: str) -> None:
+    assert get_charge(client.call(method, COMPANY)) == "25"
     assert get_balance(app, 1) == 499_975
 
 
 def test_a_key_in_the_query_pays_like_one_in_the_header(app: App, user: users.NewUser, client: Client) -> None:
     answer = Client(app).get(f"{COMPANY}?apiKey={user.api_key}")
-    assert (answer.status, charged(answer)) == (200, "25")
+    assert (answer.status, get_charge(answer)) == (200, "25")
     assert get_balance(app, 1) == 499_975
 
 
@@ -105,7 +105,7 @@ def test_the_header_comes_before_the_query(app: App, user: users.NewUser, client
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "POST", "DELETE"])
-def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method: str) -> None:
+def test_a_call_that_runs_no_handler_costs_nothing(app: App, client: Client, method: str) -> None:
     client.call(method, COMPANY)
     assert list_ledger_rows(app) == []
 
@@ -125,7 +125,7 @@ def test_a_call_that_runs_nothing_costs_nothing(app: App, client: Client, method
         ("GET", "/api/v1/status", {}, 0),
     ],
 )
-def test_what_counts_against_the_limit(
+def test_limits_count_each_kind_of_call(
     app: App, client: Client, method: str, path: str, headers: dict[str, str], counted: int
 ) -> None:
     if headers:
@@ -143,7 +143,7 @@ def test_a_redirect_counts_against_the_limit_of_its_address(app: App) -> None:
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
-def test_a_free_route_says_nothing_of_tokens_or_limits(app: App, client: Client, path: str) -> None:
+def test_a_free_route_has_no_token_or_limit_headers(app: App, client: Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status == 200
     assert {name for name in answer.headers if name.startswith(("x-tokens", "x-ratelimit"))} == set()
@@ -172,7 +172,7 @@ def test_a_handler_that_fails_is_refunded_by_its_class(
 
     route = Route("GET", "/x", handler, auth="key", cost=10, zone="xbrl", summary="It fails")
     answer = create_client(app, user.api_key, route).get("/x")
-    assert (answer.status, charged(answer)) == (status, "0")
+    assert (answer.status, get_charge(answer)) == (status, "0")
     assert list_ledger_rows(app) == [(-10, "debit", "GET /x", status), (10, reason, "GET /x", status)]
     assert get_balance(app, 1) == 500_000
 
@@ -180,12 +180,12 @@ def test_a_handler_that_fails_is_refunded_by_its_class(
 def test_an_answer_after_the_deadline_is_a_refunded_timeout(app: App, client: Client, clock: FixedClock) -> None:
     clock.advance(300.0)
     answer = client.get(COMPANY, environ={"finapi.deadline": 299.9})
-    assert (answer.status, answer.json["code"], charged(answer)) == (504, "TIMEOUT", "0")
+    assert (answer.status, answer.json["code"], get_charge(answer)) == (504, "TIMEOUT", "0")
     assert [row[1] for row in list_ledger_rows(app)] == ["debit", "5xx_refund"]
     assert get_balance(app, 1) == 500_000
 
 
-def test_an_answer_just_in_time_is_kept(app: App, client: Client, clock: FixedClock) -> None:
+def test_an_answer_just_before_the_deadline_is_returned(app: App, client: Client, clock: FixedClock) -> None:
     clock.advance(300.0)
     assert client.get(COMPANY, environ={"finapi.deadline": 300.0}).status == 200
     assert get_balance(app, 1) == 499_975
@@ -197,7 +197,7 @@ def test_an_answer_just_in_time_is_kept(app: App, client: Client, clock: FixedCl
 def test_a_balance_below_the_cost_is_402_with_its_five_fields(poor_client: Client) -> None:
     assert [poor_client.get(COMPANY).status for _ in range(2)] == [200, 200]
     answer = poor_client.get(COMPANY)
-    assert (answer.status, charged(answer)) == (402, "0")
+    assert (answer.status, get_charge(answer)) == (402, "0")
     body = answer.json
     assert body == {
         "status": "error",
@@ -233,7 +233,7 @@ def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(make_app: Callab
 @pytest.mark.parametrize(
     ("body", "kind"), [(b"{}", "application/json"), (b"{", "application/json"), (b"{}", "text/plain")]
 )
-def test_a_body_that_is_wrong_is_a_call_like_any_other(make_app: Callable[..., App], body: bytes, kind: str) -> None:
+def test_a_call_with_an_invalid_body_is_metered(make_app: Callable[..., App], body: bytes, kind: str) -> None:
     app = make_app(free_tokens=5)
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
@@ -247,7 +247,7 @@ def test_a_body_that_is_wrong_is_a_call_like_any_other(make_app: Callable[..., A
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "4xx_refund")]
 
 
-def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
+def test_401_and_429_precede_402(make_app: Callable[..., App]) -> None:
     app = make_app(free_tokens=0, xbrl_burst=0)
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
     assert client.get(COMPANY, headers={"X-API-Key": "nonsense"}).status == 401
@@ -257,11 +257,11 @@ def test_a_402_is_after_401_and_429(make_app: Callable[..., App]) -> None:
 # ---- the limit
 
 
-def test_31_calls_pass_at_once_and_the_next_is_429(client: Client) -> None:
+def test_31_calls_pass_immediately_and_the_next_is_429(client: Client) -> None:
     assert [client.get(COMPANY).status for _ in range(33)] == [200] * 31 + [429] * 2
 
 
-def test_after_that_one_passes_each_half_second(client: Client, clock: FixedClock) -> None:
+def test_after_the_burst_one_call_passes_each_half_second(client: Client, clock: FixedClock) -> None:
     for _ in range(31):
         client.get(COMPANY)
     for _ in range(3):
@@ -276,7 +276,7 @@ def test_a_429_of_the_gateway_carries_no_limit_headers(client: Client) -> None:
     assert answer.status == 429
     assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
     assert "retry-after" not in answer.headers
-    assert charged(answer) == "0"
+    assert get_charge(answer) == "0"
     assert (answer.json["error"], answer.json["status"]) == ("RATE_LIMIT_EXCEEDED", "error")
 
 
@@ -291,21 +291,21 @@ def test_a_429_changes_neither_balance_nor_bucket(app: App, client: Client, cloc
     assert client.get(COMPANY).status == 200
 
 
-def test_a_success_says_what_is_left_of_the_limit(client: Client, clock: FixedClock) -> None:
-    def said(answer: Answer) -> list[int]:
+def test_a_success_states_the_remaining_limit(client: Client, clock: FixedClock) -> None:
+    def limit_headers(answer: Answer) -> list[int]:
         names = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
         return [int(answer.headers[name]) for name in names]
 
-    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 1]  # half a second, rounded up
-    assert said(client.get(COMPANY)) == [120, 29, EPOCH + 1]
-    assert said(client.get(COMPANY)) == [120, 28, EPOCH + 2]
-    assert said(client.get(FILING)) == [120, 27, EPOCH + 2]
+    assert limit_headers(client.get(COMPANY)) == [120, 30, EPOCH + 1]  # half a second, rounded up
+    assert limit_headers(client.get(COMPANY)) == [120, 29, EPOCH + 1]
+    assert limit_headers(client.get(COMPANY)) == [120, 28, EPOCH + 2]
+    assert limit_headers(client.get(FILING)) == [120, 27, EPOCH + 2]
     clock.advance(60)
-    assert said(client.get(COMPANY)) == [120, 30, EPOCH + 61]
+    assert limit_headers(client.get(COMPANY)) == [120, 30, EPOCH + 61]
 
 
 @pytest.mark.parametrize("path", [NO_SUCH, COMPANY + "?period=X"])
-def test_a_failure_says_nothing_of_the_limit_but_counts(client: Client, path: str) -> None:
+def test_a_failure_counts_but_does_not_state_the_limit(client: Client, path: str) -> None:
     answer = client.get(path)
     assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
     assert client.get(COMPANY).headers["x-ratelimit-remaining"] == "29"
@@ -334,14 +334,14 @@ def test_the_limit_is_a_setting(make_app: Callable[..., App]) -> None:
 # ---- the callers that it charges
 
 
-def test_each_verified_key_has_a_bucket_of_its_own(app: App, client: Client) -> None:
+def test_each_verified_key_has_its_own_bucket(app: App, client: Client) -> None:
     bob = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     for _ in range(31):
         client.get(COMPANY)
     assert (client.get(COMPANY).status, bob.get(COMPANY).status) == (429, 200)
 
 
-def test_a_key_has_one_bucket_from_every_address(client: Client) -> None:
+def test_a_key_has_the_same_bucket_for_all_addresses(client: Client) -> None:
     statuses = [client.get(COMPANY, environ={"REMOTE_ADDR": f"192.0.2.{n}"}).status for n in range(32)]
     assert statuses == [200] * 31 + [429]
 
@@ -397,7 +397,7 @@ def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(make_app: Callab
 )
 def test_a_call_without_a_valid_key_is_a_free_401(app: App, client: Client, headers: dict[str, str]) -> None:
     answer = Client(app).get(COMPANY, headers=headers)
-    assert (answer.status, answer.json["code"], charged(answer)) == (401, "UNAUTHORIZED", "0")
+    assert (answer.status, answer.json["code"], get_charge(answer)) == (401, "UNAUTHORIZED", "0")
     assert RATE_LIMIT_HEADERS & set(answer.headers) == set()
     assert list_ledger_rows(app) == []
 
@@ -407,7 +407,7 @@ def test_a_401_does_not_reveal_if_the_company_exists(app: App, client: Client) -
     assert {**existing, "request_id": ""} == {**missing, "request_id": ""}
 
 
-def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> None:
+def test_a_refill_is_in_the_ledger_at_the_anniversary(make_app: Callable[..., App]) -> None:
     app = make_app(yearly_tokens=0)
     born = datetime(2024, 2, 29, 8, 30, tzinfo=UTC)
     client = Client(app, users.create(app, "bob@example.com", "yearly", born).api_key)
@@ -419,7 +419,7 @@ def test_a_refill_is_named_at_the_anniversary(make_app: Callable[..., App]) -> N
 # ---- repeated calls
 
 
-def test_a_small_answer_takes_more_room_than_its_body(make_app: Callable[..., App]) -> None:
+def test_a_cached_answer_counts_more_bytes_than_its_body(make_app: Callable[..., App]) -> None:
     app = make_app(answer_bytes=20_000)
     for number in range(100):
         app.answer_cache.get(1, number, lambda: Response(200, b"{}"))
@@ -431,15 +431,15 @@ def test_a_repeated_call_has_the_same_answer_and_its_own_id(app: App, client: Cl
     assert first.json["data"] == again.json["data"]
     assert first.json["meta"] == again.json["meta"]
     assert first.json["request_id"] != again.json["request_id"]
-    assert (charged(first), charged(again)) == ("25", "25")
+    assert (get_charge(first), get_charge(again)) == ("25", "25")
     assert first.headers["etag"] == again.headers["etag"]
 
 
-def test_another_parameter_is_another_question(app: App, client: Client) -> None:
+def test_another_parameter_has_its_own_cached_answer(app: App, client: Client) -> None:
     assert client.get(COMPANY).json["data"] != client.get(COMPANY + "?statement=income").json["data"]
 
 
-def test_what_is_ingested_is_in_the_next_answer(app: App, client: Client) -> None:
+def test_ingested_data_are_in_the_next_answer(app: App, client: Client) -> None:
     before = client.get(COMPANY).json
     store_report(app, build_report(revenue="2000000"), filed_at="2025-03-01", accession="0000000001-25-000002")
     after = client.get(COMPANY).json

@@ -1,4 +1,4 @@
-"""The OpenAPI document: it is valid and complete, and it describes what the routes do."""
+"""The OpenAPI document: it is valid and complete, and it agrees with the route table."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_an_empty_text_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n"])
-def test_what_is_no_whole_number_is_refused(text: str) -> None:
+def test_a_value_that_is_not_an_integer_is_refused(text: str) -> None:
     assert refusal(COUNT, text) == {"param": "count", "expected": "integer"}
 
 
@@ -98,12 +98,12 @@ def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
         (Param("days", "integer", maximum=10**12), "9" * 13, "integer to 1000000000000"),
     ],
 )
-def test_a_number_with_one_bound_says_only_that(param: Param, text: str, expected: str) -> None:
+def test_a_refusal_names_only_the_bounds_that_exist(param: Param, text: str, expected: str) -> None:
     assert refusal(param, text) == {"param": "days", "expected": expected}
 
 
 @pytest.mark.parametrize("text", ["", "True", "TRUE", "1", "0", "yes", "on", " true", "true\n"])
-def test_what_is_neither_true_nor_false_is_refused(text: str) -> None:
+def test_a_value_that_is_not_a_boolean_is_refused(text: str) -> None:
     assert refusal(FLAG, text) == {"param": "flag", "allowed": ["true", "false"]}
 
 
@@ -126,7 +126,7 @@ def test_what_is_neither_true_nor_false_is_refused(text: str) -> None:
         "10000-01-01",
     ],
 )
-def test_what_is_no_date_is_refused(text: str) -> None:
+def test_a_value_that_is_not_a_date_is_refused(text: str) -> None:
     assert refusal(DAY, text) == {"param": "day", "expected": "date YYYY-MM-DD"}
 
 
@@ -138,7 +138,7 @@ def test_a_value_that_is_not_allowed_is_refused_with_the_list(text: str) -> None
 
 @pytest.mark.parametrize("param", [TEXT, COUNT, FLAG, DAY, BASIS, KINDS], ids=lambda param: param.name)
 @pytest.mark.parametrize("text", ["x" * 2 * MAX_LENGTH, "1" * 100_000, "\0", "a\0b", "true\0"])
-def test_what_is_too_long_or_holds_a_nul_is_refused(param: Param, text: str) -> None:
+def test_a_text_that_is_too_long_or_contains_nul_is_refused(param: Param, text: str) -> None:
     assert refusal(param, text) == {"param": param.name, "expected": param.kind}
 
 
@@ -167,12 +167,12 @@ def read(params: list[Param], query: dict[str, list[str]], **path: str) -> dict[
     return parse_params(params, path, query)
 
 
-def test_what_is_not_given_is_its_default() -> None:
+def test_a_missing_parameter_has_its_default() -> None:
     params = [Param("a"), Param("b", "integer", default=30), Param("c", "words", default=()), FLAG]
     assert read(params, {}) == {"a": None, "b": 30, "c": (), "flag": None}
 
 
-def test_what_is_given_replaces_the_default() -> None:
+def test_a_given_value_replaces_the_default() -> None:
     assert read([Param("b", "integer", default=30)], {"b": ["7"]}) == {"b": 7}
 
 
@@ -186,7 +186,7 @@ def test_unknown_names_are_ignored() -> None:
     assert read([DAY], {"day": ["2025-01-01"], "dya": ["x"], "Day": ["y"]}) == {"day": "2025-01-01"}
 
 
-def test_path_and_query_are_not_mixed_up() -> None:
+def test_path_and_query_parameters_are_separate() -> None:
     params = [Param("name", location="path", required=True), Param("day", "date")]
     assert read(params, {"name": ["from query"]}, name="from path", day="x") == {"name": "from path", "day": None}
 
@@ -258,11 +258,11 @@ def test_a_number_out_of_its_bounds_is_refused() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ",", " , "])
-def test_a_list_of_nothing_is_refused(text: str) -> None:
+def test_an_empty_list_is_refused(text: str) -> None:
     assert refusal(WORDS, text)["expected"] == "comma-separated list"
 
 
-def test_a_list_names_its_first_wrong_word() -> None:
+def test_a_refused_list_names_its_first_invalid_word() -> None:
     assert refusal(FORMS, "4,9") == {"param": "forms", "allowed": ["3", "4", "5"]}
 
 
@@ -355,7 +355,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_an_example(kind: Any, expecte
         assert refusal(Param("name", kind), text) == {"param": "name", "expected": expected}
 
 
-def test_a_default_that_is_a_text_may_be_given() -> None:
+def test_a_default_text_is_accepted_as_a_value() -> None:
     assert Param("quarter", "quarter", default="latest").parse("latest") == "latest"
 
 
@@ -366,7 +366,7 @@ def test_each_entry_of_a_list_is_of_its_kind() -> None:
 
 
 @pytest.mark.parametrize(("text", "value"), [("0", 1), ("501", 500), ("50", 50)])
-def test_a_limit_is_brought_within_its_bounds(text: str, value: int) -> None:
+def test_a_limit_is_clamped_to_its_bounds(text: str, value: int) -> None:
     assert limit_param(50, 500).parse(text) == value
 
 

@@ -103,7 +103,7 @@ def test_adjusted_scales_every_price_and_the_volume(get_prices: Any) -> None:
     assert (row["close"], row["adj_close"], row["open"], row["volume"]) == (50.375, 50.375, 50.001852, 2000)
 
 
-def test_days_as_csv(get_prices: Any) -> None:
+def test_prices_are_available_as_csv(get_prices: Any) -> None:
     answer = get_prices("BRK-B", query={"limit": 1}, headers={"Accept": "text/csv"})
     assert list(csv.DictReader(io.StringIO(answer.body.decode()))) == [
         {

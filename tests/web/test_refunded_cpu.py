@@ -133,7 +133,7 @@ def test_a_stream_that_is_refunded_counts_all_its_work(app: App, client: Client,
     assert ask(client, "success").headers["retry-after"] == "180"
 
 
-def test_a_wrong_parameter_counts_what_reading_it_took(
+def test_an_invalid_parameter_counts_its_parsing_time(
     client: Client, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = ParameterCache.read

@@ -103,7 +103,7 @@ def test_a_cached_answer_equals_the_callers_own_answer(callers: tuple[Client, Cl
         assert len({answer.json["request_id"] for answer in answers}) == len(answers)
 
 
-def test_no_answer_is_kept_of_a_call_that_fails(callers: tuple[Client, Client]) -> None:
+def test_answers_of_failed_calls_are_not_cached(callers: tuple[Client, Client]) -> None:
     pro, _ = callers
     forget(pro.app)
     for path in ("/xbrl/companies/NOSUCH/statements", "/xbrl/timeseries?ticker=NOSUCH", "/xbrl/facts"):

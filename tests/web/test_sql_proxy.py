@@ -44,7 +44,7 @@ def test_rows_are_objects_of_their_columns(ask: Any) -> None:
     }
 
 
-def test_values_of_a_query_are_given_beside_it(ask: Any) -> None:
+def test_values_of_a_query_are_bound_parameters(ask: Any) -> None:
     sql = "SELECT close FROM price WHERE symbol = ? AND close > ?"
     assert ask(sql, params=["AAPL", 1.3]).json["data"] == [{"close": 1.5}]
     for wrong in ("AAPL", [["AAPL"]], [{}], [1] * 51, [2**63]):
@@ -53,7 +53,7 @@ def test_values_of_a_query_are_given_beside_it(ask: Any) -> None:
     assert ask(sql, params=["AAPL"]).json["details"]["param"] == "query"
 
 
-def test_rows_come_as_csv_and_ndjson_too(ask: Any, client: Client) -> None:
+def test_rows_are_available_as_csv_and_ndjson(ask: Any, client: Client) -> None:
     body = {"query": "SELECT symbol, close AS last, '=1' AS x FROM price ORDER BY date"}
     answer = client.call("POST", f"{PATH}?format=csv", data=json.dumps(body).encode())
     assert answer.headers["content-type"].startswith("text/csv")
@@ -63,7 +63,7 @@ def test_rows_come_as_csv_and_ndjson_too(ask: Any, client: Client) -> None:
     assert json.loads(lines[1]) == {"symbol": "AAPL", "last": 1.5, "x": "=1"}
 
 
-def test_the_key_may_stand_in_the_body(ask: Any, client: Client) -> None:
+def test_the_key_may_be_in_the_body(ask: Any, client: Client) -> None:
     key, client.key = client.key, None
     assert ask(api_key=key).status == 200
     for wrong in ("0" * 32, "", 5, None, [key]):
@@ -71,18 +71,18 @@ def test_the_key_may_stand_in_the_body(ask: Any, client: Client) -> None:
     assert ask().json["code"] == "UNAUTHORIZED"
 
 
-def test_the_key_of_the_header_is_the_one_that_counts(ask: Any, client: Client) -> None:
+def test_the_key_of_the_header_precedes_that_of_the_body(ask: Any, client: Client) -> None:
     key, client.key = client.key, "0" * 32
     assert ask(api_key=key).status == 401
 
 
-def test_a_body_counts_on_its_own_route_only(ask: Any, client: Client) -> None:
+def test_a_key_in_the_body_is_accepted_only_by_the_sql_proxy(ask: Any, client: Client) -> None:
     key, client.key = client.key, None
     answer = client.call("GET", "/api/v1/sec/forms", data=json.dumps({"api_key": key}).encode())
     assert answer.status == 401
 
 
-def test_a_refused_query_costs_nothing_and_says_why(ask: Any) -> None:
+def test_a_refused_query_is_free_and_states_the_reason(ask: Any) -> None:
     answer = ask("SELECT email FROM users")
     assert answer.verdict == (
         400,
@@ -94,7 +94,7 @@ def test_a_refused_query_costs_nothing_and_says_why(ask: Any) -> None:
 
 
 @pytest.mark.parametrize("query", [None, "", 5, ["SELECT 1"], "x" * 10_001])
-def test_what_is_no_query_is_refused_by_name(ask: Any, query: Any) -> None:
+def test_an_invalid_query_member_is_refused_by_its_name(ask: Any, query: Any) -> None:
     answer = ask(query)
     assert (answer.status, answer.json["details"]["param"]) == (400, "query")
 
@@ -104,7 +104,7 @@ def test_a_query_that_is_too_long_is_refused_with_the_limit(ask: Any) -> None:
     assert answer.json["message"] == "query may have at most 10,000 characters."
 
 
-def test_thirty_pass_in_a_minute(ask: Any) -> None:
+def test_thirty_queries_pass_per_minute(ask: Any) -> None:
     statuses = [ask("SELECT 1").status for _ in range(31)]
     assert statuses == [200] * 30 + [429]
 

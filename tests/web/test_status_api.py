@@ -151,7 +151,7 @@ def test_status_is_answered_while_the_store_is_closed(
 # ---- GET /api/v1/status/history
 
 
-def test_history_takes_its_defaults(client: Client, part: Switch) -> None:
+def test_history_has_default_parameters(client: Client, part: Switch) -> None:
     history = client.get(HISTORY).json
     assert (history["days"], history["resolution"], history["meta"]["warning"]) == (30, "daily", None)
     assert history["meta"]["services_included"] == ["main_api", "postgres_db", "redis", "sec_watchdog"]
@@ -281,30 +281,30 @@ def test_changes_are_listed_as_rss_newest_first(make_app: Callable[..., App], cl
 
 
 @pytest.fixture
-def broken(client: Client, app: App, part: Switch, clock: FixedClock) -> str:
+def outage_page(client: Client, app: App, part: Switch, clock: FixedClock) -> str:
     """Return the status page with one part down."""
     part.broken = True
     run_round_a_minute_later(app, clock)
     return client.get("/status").body.decode()
 
 
-def test_the_page_shows_the_failing_part(broken: str) -> None:
-    assert "One component is down." in broken
-    assert '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in broken
-    assert '<p class="reason">cannot be &lt;reached&gt;</p>' in broken
-    assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>main_api</b> down' in broken
-    assert "50 % healthy in 30 days" in broken
-    assert "2026-01-31: 50 % of 2 checks healthy" in broken
+def test_the_page_shows_the_failing_part(outage_page: str) -> None:
+    assert "One component is down." in outage_page
+    assert '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in outage_page
+    assert '<p class="reason">cannot be &lt;reached&gt;</p>' in outage_page
+    assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>main_api</b> down' in outage_page
+    assert "50 % healthy in 30 days" in outage_page
+    assert "2026-01-31: 50 % of 2 checks healthy" in outage_page
 
 
-def test_the_page_names_every_part_once(broken: str) -> None:
-    names = re.findall('<li class="[a-z]+"><h2>([a-z0-9_]+)<', broken)
+def test_the_page_names_every_part_once(outage_page: str) -> None:
+    names = re.findall('<li class="[a-z]+"><h2>([a-z0-9_]+)<', outage_page)
     assert names == ["main_api", "postgres_db", "redis", "sec_watchdog"]
 
 
-def test_the_page_has_no_inline_code_and_no_external_resources(broken: str) -> None:
-    assert not re.search(r"<script[^>]*>[^<]|style=|<style|\son\w+=|https?://", broken)
-    assert set(re.findall(r'<script type="module" src="(/static/\w+\.js)', broken)) == {"/static/search.js"}
+def test_the_page_has_no_inline_code_and_no_external_resources(outage_page: str) -> None:
+    assert not re.search(r"<script[^>]*>[^<]|style=|<style|\son\w+=|https?://", outage_page)
+    assert set(re.findall(r'<script type="module" src="(/static/\w+\.js)', outage_page)) == {"/static/search.js"}
 
 
 @pytest.mark.parametrize("path", ["/", "/status"])
@@ -332,8 +332,8 @@ def test_the_front_page_links_to_the_main_pages(make_app: Callable[..., App]) ->
     assert links >= {"/", "/status", "/plans", "/changelog", "/docs", "/static/style.css"}
 
 
-def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, broken: str) -> None:
-    for path in sorted(set(re.findall('href="([^"#]+)"', broken))):
+def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, outage_page: str) -> None:
+    for path in sorted(set(re.findall('href="([^"#]+)"', outage_page))):
         # A visitor who is not signed in sees the sign-in form instead of the pages for members.
         answer = client.get(path)
         assert answer.status == (401 if path in ("/account", "/filings", "/screen") else 200), path

@@ -16,7 +16,7 @@ ROWS = [
 ]
 
 
-def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
+def test_a_csv_has_a_header_and_quotes_special_cells() -> None:
     assert render_csv(list(ROWS[0]), ROWS).decode().split("\r\n") == [
         "ticker,name,value,list,ok",
         'AAPL,"Apple ""Inc.""\nCupertino",11.91,"[""a"",1]",true',
@@ -25,15 +25,15 @@ def test_a_csv_has_a_header_and_quotes_what_needs_it() -> None:
     ]
 
 
-def test_a_csv_of_nothing_is_its_header() -> None:
+def test_a_csv_without_rows_is_its_header() -> None:
     assert render_csv(("a", "b"), []) == b"a,b\r\n"
 
 
-def test_a_missing_figure_is_an_empty_cell_and_not_a_zero() -> None:
+def test_a_missing_figure_is_an_empty_cell() -> None:
     assert render_csv(("a", "b"), [{"a": None, "b": 0}]) == b"a,b\r\n,0\r\n"
 
 
-def test_ndjson_is_an_object_a_line() -> None:
+def test_ndjson_has_one_object_per_line() -> None:
     assert render_ndjson([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
 
 
@@ -44,5 +44,5 @@ def test_a_text_that_looks_like_a_formula_is_quoted(text: str) -> None:
 
 
 @pytest.mark.parametrize("figure", ["-391035000000", "+1", "-0.5", "-1.5E-7", -5, -1.5, Decimal("-2.25")])
-def test_a_figure_never_has(figure: object) -> None:
+def test_a_figure_is_never_quoted_as_a_formula(figure: object) -> None:
     assert render_csv(["a"], [{"a": figure}]).decode() == f"a\r\n{figure}\r\n"

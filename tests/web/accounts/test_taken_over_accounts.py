@@ -150,7 +150,7 @@ def test_a_secret_that_was_rotated_just_before_ends_too(client: Client) -> None:
     assert (after["previous_secret"], after["previous_expires_at"]) == (None, None)
 
 
-def test_messages_carry_the_new_signature_alone(
+def test_messages_have_only_the_new_signature(
     client: Client, app: App, dispatcher: Dispatcher, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_up(client)
@@ -204,7 +204,7 @@ def test_a_value_that_is_not_a_boolean_changes_nothing(client: Client, member: s
     assert client.put(AUTH + "newpassword", {"token": token, "newpassword": NEW}).status == 200
 
 
-def test_false_is_as_good_as_nothing(client: Client) -> None:
+def test_false_has_the_effect_of_a_missing_value(client: Client) -> None:
     sign_up(client)
     key = get_key(client, session_of(client))
     answer = reset(client, replace_credentials=False, remove_receivers=False)
@@ -224,7 +224,7 @@ def test_a_refused_reset_replaces_nothing(client: Client) -> None:
 # ---- leftovers of an attacker
 
 
-def test_removed_receivers_get_nothing_that_still_waits(
+def test_waiting_deliveries_to_removed_receivers_are_not_sent(
     client: Client, app: App, dispatcher: Dispatcher, clock: FixedClock
 ) -> None:
     sign_up(client)
@@ -273,7 +273,7 @@ def test_an_attempt_under_way_is_not_repeated_after_the_removal(app: App, dispat
         assert evil.received == []
 
 
-def test_a_window_that_has_just_ended_is_reported_to_nobody(app: App, user: Any) -> None:
+def test_a_target_that_has_just_ended_sends_no_report(app: App, user: Any) -> None:
     client = Client(app, user.api_key)
     target = {"ticker": "AAPL", "webhook_url": EVIL, "duration_minutes": 1}
     assert client.post(TARGETS, target).status == 200
@@ -325,7 +325,7 @@ def test_the_page_names_the_receivers_that_it_would_remove(client: Client) -> No
 
 
 @pytest.mark.parametrize("ticked", [True, False])
-def test_the_form_replaces_what_is_ticked(client: Client, ticked: bool) -> None:
+def test_the_form_replaces_the_ticked_credentials(client: Client, ticked: bool) -> None:
     sign_up(client)
     key = get_key(client, session_of(client))
     token = request_reset(client)

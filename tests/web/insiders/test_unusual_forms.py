@@ -85,7 +85,7 @@ def test_impossible_amounts_and_dates_are_marked_and_not_counted(api: Client) ->
     assert filed_transaction["transactionAmounts"]["transactionShares"]["value"] == -100
 
 
-def test_sums_are_of_exact_values(api: Client) -> None:
+def test_sums_are_exact(api: Client) -> None:
     rows = [transaction("P", "1", price, date="2026-01-20") for price in ("10.40", "20.40", "30.40")]
     store_forms(api, form(*rows, period="2026-01-20"))
     assert get_json(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]["total_buy_value"] == 61
