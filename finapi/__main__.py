@@ -6,7 +6,7 @@ import sys
 
 def main() -> int:
     """Run the command line. Return its exit status."""
-    # As core.memory.exempt_from_gc does. Importing that would take time too.
+    # The same as core.memory.exempt_from_gc, which is not used here because its import would take time.
     gc.disable()
     from finapi.cli import main as run
 

@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 STATUS_CACHE_SECONDS = 30.0  # DECISIONS 5.
 
-# The most that the caches take.
+# Maximum sizes of the caches, in bytes or entries.
 PAGE_CACHE_BYTES = 8 * 1024 * 1024
 FACT_BOOK_CACHE_BYTES = 24 * 1024 * 1024
 SCREENING_CACHE_BYTES = 8 * 1024 * 1024
 MAX_CALLERS = 10_000
 MAX_UNKNOWN_KEYS = 1_000
 
-# Of a book once each of its cells has been requested. The series of a large company use 11,000 facts.
+# Memory per fact of a fact book in which every cell has been requested. The series of a large company use 11,000 facts.
 FACT_BYTES = 900
-ANSWER_BYTES = 500  # Of a cached answer in addition to its body.
+ANSWER_BYTES = 500  # Memory of a cached answer in addition to its body.
 
 REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
-BULK_DIRECTORY = "bulk"  # In the data directory, for the files of complete periods.
+BULK_DIRECTORY = "bulk"  # Folder of the data directory with the files of complete periods.
 
 MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
@@ -67,13 +67,13 @@ def random_uuid() -> str:
 
 
 def _caller_weight(caller: Any) -> int:
-    """Return the weight of an entry of the caller cache. None (an unknown key) is too heavy to be stored."""
+    """Return the weight of an entry of the caller cache. None (an unknown key) weighs too much to be cached."""
     return 1 if caller else MAX_CALLERS
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class App:
-    """The parts of a running finapi."""
+    """The configuration, databases, caches, queues and limiters of a running finapi."""
 
     config: Config
     clock: Clock
@@ -85,48 +85,49 @@ class App:
     lockouts: Lockouts
     hasher: Hasher
     mail_settings: MailSettings
-    # Slots for the threads of calls that wait: in one of the queues, or for a mail server. There are fewer of them than
-    # threads, so that some threads always serve other calls.
+    # A thread that waits in a queue or for a mail server takes one of these slots. There are fewer slots than threads,
+    # so that some threads always serve other calls.
     wait_slots: threading.Semaphore
-    # Requests to URLs of customers.
+    # Sends requests to customers' URLs.
     outbound: Outbound
     health: HealthState
     answer_cache: Cache
     # Runs the SQL queries of callers.
     sandbox: Sandbox
-    # CPU time of refunded and failed calls, by account or address.
+    # Limits the CPU time of refunded and failed calls, by account or address.
     refunded_cpu: CpuAllowance
-    # Answers above a megabyte, while they are built and until they are sent or in a file.
+    # Limits the number of answers above a megabyte that are in memory: from when they are built until they are sent or
+    # written to a file.
     large_answer_queue: FairQueue
-    # Files of complete periods.
+    # Bulk downloads of complete periods, stored as files.
     bulk_files: FileCache
     metrics: Metrics = field(default_factory=Metrics)
-    # Spaces the requests to EDGAR, of the poller and of ``finapi poll`` commands that run in the server.
+    # Delays the requests to EDGAR, so that the poller and ``finapi poll`` commands in the server share one rate limit.
     edgar_pacer: Pacer = field(default_factory=Pacer)
-    # Response bodies by name that do not change while the process runs.
+    # Response bodies that do not change while the process runs, by name.
     static_bodies: dict[str, bytes] = field(default_factory=dict)
-    # Ids of debits whose calls were answered. A worker settles them (``billing``).
+    # Ids of debits of answered calls. A worker settles the debits (``billing``).
     debits_to_settle: deque[int] = field(default_factory=deque)
-    # Refunds that the store did not take: the debit's row, the reason, and the status of the response.
+    # Refunds that could not be written to the database: the debit's row, the reason, and the status of the response.
     pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
-    # Callers by the fingerprint of their key. A write to anything but the ledger makes them invalid.
+    # Callers by the fingerprint of their key. Every write to the accounts, except to the ledger, invalidates them.
     caller_cache: Cache = field(default_factory=lambda: Cache(MAX_CALLERS, _caller_weight))
-    # In a cache of their own, so that invented keys do not displace callers.
+    # Fingerprints of unknown keys. They have their own cache, so that invented keys do not evict callers.
     unknown_key_cache: Cache = field(default_factory=lambda: Cache(MAX_UNKNOWN_KEYS, lambda caller: 1))
     # The facts of companies, arranged for series.
     fact_book_cache: Cache = field(
         default_factory=lambda: Cache(FACT_BOOK_CACHE_BYTES, lambda book: len(book) * FACT_BYTES, parts=2)
     )
-    # Pages that do not depend on the visitor.
+    # HTML pages that are the same for every visitor.
     page_cache: Cache = field(
         default_factory=lambda: Cache(PAGE_CACHE_BYTES, lambda page: len(page.body) + ANSWER_BYTES)
     )
-    # The latest years of companies that are not stored as rows yet.
+    # The latest years of companies for which the database has no rows yet.
     screening_cache: Cache = field(default_factory=lambda: Cache(SCREENING_CACHE_BYTES, len))
 
     @property
     def accounts(self) -> Database:
-        """Return the database of accounts and deliveries. ``db`` is that of market data. No transaction spans both."""
+        """Return the database of accounts and deliveries. Market data are in ``db``. No transaction spans both."""
         return self.db.accounts
 
     @property
@@ -159,9 +160,9 @@ def open_on_disk(
 ) -> App:
     """Return an App with ``finapi.db`` of the data directory, which the caller has locked (``datadir.lock_directory``).
 
-    With the role ``api`` it is a copy that is only read. ``accounts`` is the database of accounts, if already open.
-    Raise UsageError if the file of secrets is missing and credentials were derived from it. ``new_secrets`` gives such
-    credentials up.
+    With the role ``api`` the file is a read-only copy. ``accounts`` is the database of accounts, if already open. Raise
+    UsageError if the file of secrets is missing and valid credentials were derived from it, unless ``new_secrets``
+    allows those credentials to become invalid.
     """
     path = config.data_dir / DATABASE
     db = _open_copy(path) if config.role == "api" else open_original(config)
@@ -179,7 +180,7 @@ def open_on_disk(
 
 
 def _check_no_credentials(config: Config, accounts: Database, clock: Clock) -> None:
-    """Raise UsageError if valid credentials need master secrets, which are missing."""
+    """Raise UsageError if there are valid credentials. Called when the master secrets that they need are missing."""
     with accounts.read() as tx:
         counts = format_credential_counts(tx.list_rows("credential_counts", now=iso(clock.now())))
     if counts:
@@ -198,28 +199,28 @@ def open_original(config: Config) -> Database:
 
 
 def _open_copy(path: Path) -> Database:
-    # Imported only in processes with a copy.
+    # Imported here, because only processes with a copy need it.
     from finapi.store.copies import MarketCopy
 
     if not path.exists():
-        raise UsageError(f"role api answers on a copy of the market data, and {path} is not there")
+        raise UsageError(f"role api needs a copy of the market data, but {path} does not exist")
     return MarketCopy(path)
 
 
 def attach_accounts(config: Config, db: Database, accounts: Postgres | None = None) -> None:
     """Set ``db.accounts`` to the database that the settings name. ``accounts`` is that database if it is open already.
 
-    Raise UsageError if the accounts of the data directory are elsewhere, and UndecidedMoveError while a move of them is
-    not decided.
+    Raise UsageError if the data directory's accounts are in another database, and UndecidedMoveError if a move of them
+    was interrupted and is neither completed nor undone.
     """
     account_moves.check_decided(config.data_dir)
     database = account_moves.find_database(db, config.data_dir)
     if config.accounts_url:
         db.accounts = accounts or open_postgres(config.accounts_url)
         if database is None and config.role != "api" and has_accounts(db) and not has_accounts(db.accounts):
-            raise UsageError("accounts are in the data directory; they are moved by finapi move --to postgresql://...")
+            raise UsageError("accounts are in the data directory; move them with: finapi move --to postgresql://...")
     elif database is not None:
-        raise UsageError(f"accounts are in {database}: set accounts_url, or bring them back by finapi move --to file")
+        raise UsageError(f"accounts are in {database}: set accounts_url, or move them back with: finapi move --to file")
 
 
 def load_postgres() -> ModuleType:
@@ -232,12 +233,12 @@ def load_postgres() -> ModuleType:
 
 
 def open_postgres(url: str, *, alone: bool = False) -> Postgres:
-    """Return the database of accounts at a URL. ``alone`` is for a move: no other process may use it meanwhile.
+    """Return the database of accounts at a URL. With ``alone``, for a move, no other process may use it meanwhile.
 
     Raise UsageError if it cannot be opened.
     """
     postgres = load_postgres()
-    postgres.name_database(url)
+    postgres.describe_database(url)
     try:
         store: Postgres = postgres.Postgres(url, alone=alone)
         return store
@@ -257,7 +258,7 @@ def wrap_database(config: Config, db: Database) -> App:
 
 
 def format_credential_counts(rows: Iterable[Row]) -> str:
-    """Return rows of the query ``credential_counts`` as "3 API keys, 1 webhook secret", or "" without rows."""
+    """Format rows of the query ``credential_counts``: "3 API keys, 1 webhook secret". Return "" without rows."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["kind"]] += row["number"]
@@ -300,7 +301,7 @@ def _build_app(
         wait_slots=wait_slots,
         outbound=Outbound(ReachPolicy(addresses.parse_networks(config.webhook_allow)), resolve=resolve),
         health=HealthState(
-            # With this deadline a round ends before the next one is due.
+            # With this deadline a round of checks ends before the next one is due.
             HealthChecker(clock.monotonic, min(config.watchdog_deadline, config.watchdog_interval)),
             STATUS_CACHE_SECONDS,
         ),
@@ -327,7 +328,7 @@ def _build_app(
             config.large_at_once,
             config.large_waiting,
             config.turn_wait,
-            # No account or address can have all of them.
+            # One account or address cannot take every slot.
             max_per_key=max(1, config.large_at_once - 1),
             wait_slots=wait_slots,
         ),
@@ -340,29 +341,29 @@ def _build_app(
 def build_limiters(config: Config) -> dict[str, RateLimiter]:
     """Return a limiter for each zone of DECISIONS 5.
 
-    The default burst is one less than the requests of a period: all of them may come at the same time.
+    With the default burst, one less than the requests per period, all of them may arrive at the same time.
     """
 
-    def minutely(requests: int, burst: int | None = None) -> RateLimit:
+    def per_minute(requests: int, burst: int | None = None) -> RateLimit:
         return RateLimit(requests, 60.0, requests - 1 if burst is None else burst)
 
-    def hourly(requests: int) -> RateLimit:
+    def per_hour(requests: int) -> RateLimit:
         return RateLimit(requests, 3600.0, requests - 1)
 
     zones = {
-        "financials": [minutely(config.financials_per_minute, config.financials_burst)],
-        "xbrl": [minutely(config.xbrl_per_minute, config.xbrl_burst)],
-        "insider": [minutely(config.insider_per_minute_free)],
-        "insider_paid": [minutely(config.insider_per_minute_paid)],
-        "sql": [minutely(config.sql_per_minute)],
-        "pages": [minutely(config.pages_per_minute)],
-        "app": [minutely(config.app_per_minute), hourly(config.app_per_hour)],
-        # For calls that report the other limits, of which they use nothing.
-        "limits": [minutely(config.app_per_minute)],
-        "login_network": [minutely(config.login_per_minute_per_network)],
-        "register": [hourly(config.register_per_hour_per_ip)],
-        "register_email": [hourly(config.register_per_hour_per_email)],
-        "resend": [hourly(config.resend_per_hour_per_ip)],
-        "resend_email": [hourly(config.resend_per_hour_per_email)],
+        "financials": [per_minute(config.financials_per_minute, config.financials_burst)],
+        "xbrl": [per_minute(config.xbrl_per_minute, config.xbrl_burst)],
+        "insider": [per_minute(config.insider_per_minute_free)],
+        "insider_paid": [per_minute(config.insider_per_minute_paid)],
+        "sql": [per_minute(config.sql_per_minute)],
+        "pages": [per_minute(config.pages_per_minute)],
+        "app": [per_minute(config.app_per_minute), per_hour(config.app_per_hour)],
+        # For calls that report the other limits. Those limits are not used up by them.
+        "limits": [per_minute(config.app_per_minute)],
+        "login_network": [per_minute(config.login_per_minute_per_network)],
+        "register": [per_hour(config.register_per_hour_per_ip)],
+        "register_email": [per_hour(config.register_per_hour_per_email)],
+        "resend": [per_hour(config.resend_per_hour_per_ip)],
+        "resend_email": [per_hour(config.resend_per_hour_per_email)],
     }
     return {zone: RateLimiter(*limits, max_keys=config.limit_keys) for zone, limits in zones.items()}

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 
-SETTING_PREFIX = "set_"  # Of the parsed arguments that are settings.
+SETTING_PREFIX = "set_"  # The attributes of parsed arguments that are settings begin with it.
 
 
 class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises UsageError with a message of one line, and suggests the nearest word."""
+    """An ArgumentParser that raises UsageError with a one-line message, which suggests the most similar word."""
 
     arguments: Sequence[str] = ()  # The complete command line.
 
     def __init__(self, **options: Any) -> None:
-        # Without a width, argparse imports shutil for each option to find that of the terminal.
+        # If no width is given, argparse imports shutil to read the terminal's width, for each option.
         super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **options)
 
     def print_help(self, *files: Any) -> None:
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         options = _list_options(self.arguments)
         if message.startswith("the following arguments are required"):
-            # argparse misses the arguments behind an unknown option before it reports the option.
+            # argparse reports the arguments that it missed after an unknown option, instead of the option.
             unknown_option = _find_unknown_option(self.arguments, options)
             if unknown_option:
                 message = f"unrecognized arguments: {unknown_option}"
@@ -67,7 +67,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}{suggestion}; see {self._get_command()} --help")
 
     def _get_command(self) -> str:
-        # The main parser reports unrecognized arguments, although they follow a verb.
+        # argparse reports unrecognized arguments from the main parser, even if they follow a verb.
         verb_name = _find_verb_name(self.arguments) if self.prog == "finapi" else None
         return f"finapi {verb_name}" if verb_name else self.prog
 
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(arguments)
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter flushes stdout at its exit, which must not fail again.
+        # The interpreter flushes stdout when it exits. That must not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # The reader of the output has closed it.
             return 1
@@ -125,7 +125,7 @@ def _run(arguments: list[str]) -> int:
 
 @contextmanager
 def _reporting_interruption(verb: Verb) -> Iterator[None]:
-    """Print which work of the verb is preserved if it is interrupted."""
+    """If the block is interrupted, print which part of the verb's work is preserved."""
     try:
         yield
     except KeyboardInterrupt:
@@ -136,7 +136,7 @@ def _reporting_interruption(verb: Verb) -> Iterator[None]:
 
 
 def _get_database_error() -> type[Exception]:
-    """Return the exception of a database that fails. It is imported only now: most client verbs use no database."""
+    """Return the class of database errors. Its import is late, because most client verbs use no database."""
     from finapi.store.db import OperationalError
 
     return OperationalError
@@ -154,7 +154,10 @@ def _report_error(text: str, status: int) -> int:
 
 
 def _to_stderr(text: str, end: str = "\n") -> None:
-    """Print a text on stderr. If that is impossible, for example on a full disk, print nothing from now on."""
+    """Print a text on stderr.
+
+    If that fails, for example because the disk is full, discard all later output to stderr.
+    """
     try:
         print(text, end=end, file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -165,9 +168,10 @@ def _to_stderr(text: str, end: str = "\n") -> None:
 def _prepare_streams() -> None:
     """Make the standard streams usable.
 
-    A closed one is opened, because the next file that is opened would take its number. Output accepts all file names.
+    A closed stream is opened on /dev/null, because the next opened file would get its descriptor. Characters that the
+    output's encoding does not have are printed as escapes.
     """
-    for name in ("stdin", "stdout", "stderr"):  # In the order of their numbers.
+    for name in ("stdin", "stdout", "stderr"):  # In the order of their descriptors.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -220,7 +224,7 @@ def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list
 
     assert verb.work is not None
     logs.configure(config.log_format, config.log_level)
-    # The error of a database is printed in one line by the caller.
+    # The caller prints a database error in one line, so its log line is suppressed.
     logging.getLogger("finapi.store").addFilter(_is_below_error)
     if not verb.creates_directory and not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
@@ -250,14 +254,15 @@ def _say(stream: datadir.Stream, text: str) -> None:
     elif stream == "err":
         _to_stderr(text)
     elif sys.stderr.isatty():
-        # Progress overwrites the line before. It is printed only on a terminal.
+        # Progress overwrites the previous line. It is printed only on a terminal.
         _to_stderr(f"\r\x1b[K{text}", end="")
 
 
 def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser for a command line.
 
-    Only the verb with which the command line begins gets its arguments. The others have a line in the help.
+    If the command line begins with a verb, only that verb is known. Otherwise all verbs are listed in the help, without
+    their arguments.
     """
     parser = _Parser(prog="finapi", description="Market data derived from SEC filings, over HTTP.")
     parser.add_argument("--version", action="version", version=f"finapi {__version__}")
@@ -288,7 +293,7 @@ def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str])
     """Return the parser of the settings that the help of a verb shows, and of those in the command line."""
     setting_names = [setting.name for setting in fields(Config)]
     help_names = setting_names if name == "config" else verb.help_settings
-    # argparse accepts the beginning of an option, unless it is ambiguous.
+    # argparse also accepts an abbreviated option, unless it is ambiguous.
     prefixes = tuple(argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
     given_names = [setting_name for setting_name in setting_names if _option_name(setting_name).startswith(prefixes)]
     return _build_settings_parser(tuple(help_names), tuple(given_names))
@@ -296,7 +301,7 @@ def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str])
 
 @cache
 def _build_settings_parser(help_names: tuple[str, ...], given_names: tuple[str, ...]) -> _Parser:
-    """Return a parser of settings: the ``shown`` ones are in its help, the ``given`` ones are only accepted."""
+    """Return a parser of settings. ``help_names`` are listed in its help, ``given_names`` are accepted without that."""
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
@@ -338,7 +343,7 @@ def _list_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _list_flags(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that were given on the command line and the configuration file."""
+    """Return the settings that were given on the command line, and ``config``, the path of the configuration file."""
     return {**_list_settings(args), "config": getattr(args, "config", None)}
 
 
@@ -346,24 +351,24 @@ def _list_flags(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _suggest(message: str, options: Sequence[str]) -> str:
-    """Return the end of a message of argparse with the word that was probably meant, or ""."""
+    """Return the text to append to a message of argparse: the word that was probably meant, or ""."""
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     option = re.search(r"unrecognized arguments: (?:.* )?(--[a-z][a-z-]*)", message)
     if choice is not None:
-        word = choice[1]
+        unknown_word = choice[1]
         known_words = re.findall(r"[\w.-]+", choice[2])
     elif option is not None:
-        word = option[1]
+        unknown_word = option[1]
         known_words = list(options)
     else:
         return ""
     for setting in fields(Config):
-        if setting.metadata["secret"] and _option_name(setting.name) == word:
+        if setting.metadata["secret"] and _option_name(setting.name) == unknown_word:
             name = setting.name
             return f" (others can read command lines: set FINAPI_{name.upper()}, or {name} in a --config file)"
     from difflib import get_close_matches
 
-    matches = get_close_matches(word, known_words, 1, 0.7)
+    matches = get_close_matches(unknown_word, known_words, 1, 0.7)
     return f" (did you mean {matches[0]}?)" if matches else ""
 
 

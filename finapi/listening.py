@@ -21,20 +21,24 @@ from finapi.httpd.settings import ListenSettings
 
 log = logging.getLogger("finapi.server")
 
-RESERVED_FILES = 45  # For the connections of workers, the event loops, the lock, the listening socket and open files.
-FILES_PER_THREAD = 2  # A connection to the database and one to its write-ahead log.
-FILES_PER_CONNECTION = 3  # The socket, and two buffers in files.
+# Descriptors for the connections of workers, the event loops, the lock, the listening socket and open files.
+RESERVED_FILES = 45
+FILES_PER_THREAD = 2  # The database and its write-ahead log.
+FILES_PER_CONNECTION = 3  # The socket and two temporary files.
 
 
 def listen_error(config: Config, error: OSError) -> UsageError:
-    """Return the error for an address on which the server cannot listen."""
+    """Return the UsageError to raise if the server cannot listen on its address."""
     return UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}")
 
 
 def build_listen_settings(config: Config) -> ListenSettings:
-    """Return the settings of the server. Raise this process's limit of file descriptors if they may need more."""
+    """Return the settings of the server.
+
+    If they may need more file descriptors than allowed, increase the soft limit.
+    """
     soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed_files = _count_files(config)
+    needed_files = _count_needed_files(config)
     if soft_limit < needed_files:
         new_limit = min(needed_files, hard_limit) if hard_limit >= 0 else needed_files
         resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard_limit))
@@ -42,7 +46,7 @@ def build_listen_settings(config: Config) -> ListenSettings:
         host=config.host,
         port=config.port,
         threads=config.threads,
-        # The last core that this process may use. The first ones also handle the interrupts of devices.
+        # The last core that this process may use, because the first ones also handle device interrupts.
         core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
@@ -62,9 +66,9 @@ def build_listen_settings(config: Config) -> ListenSettings:
 def fit_to_file_limit(config: Config, max_files: int) -> Config:
     """Return the settings, with fewer threads and connections if they may need more than ``max_files`` descriptors.
 
-    -1 means that there is no limit.
+    A ``max_files`` of -1 means that there is no limit.
     """
-    needed_files = _count_files(config)
+    needed_files = _count_needed_files(config)
     if max_files < 0 or needed_files <= max_files:
         return config
     available_files = max(max_files - RESERVED_FILES - min(MAX_LINGERING, max_files // 8), 0)
@@ -92,7 +96,7 @@ def fit_to_file_limit(config: Config, max_files: int) -> Config:
     )
 
 
-def _count_files(config: Config) -> int:
+def _count_needed_files(config: Config) -> int:
     """Return the number of file descriptors that a server may need."""
     threads = config.threads + _count_paused_threads(config.threads)
     process_files = RESERVED_FILES + FILES_PER_THREAD * threads + config.webhook_threads
@@ -101,13 +105,13 @@ def _count_files(config: Config) -> int:
 
 
 def _count_paused_threads(threads: int) -> int:
-    """Return the number of threads that may wait for clients to read. Each is replaced by another one meanwhile."""
+    """Return how many threads may be paused until their client reads. Each is replaced by another thread meanwhile."""
     return max(1, threads // 4)
 
 
 def build_url(host: str, port: int) -> str:
-    """Return the URL of a listening address for this machine."""
-    # One cannot connect to the address that stands for all interfaces.
+    """Return the URL at which this machine can connect to a listening address."""
+    # The wildcard addresses, which mean all interfaces, are not for connections.
     loopback_hosts = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
     url_host = loopback_hosts.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{url_host}:{port}"
@@ -115,7 +119,7 @@ def build_url(host: str, port: int) -> str:
 
 @contextmanager
 def run_loop(name: str, run: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
-    """Run a loop in a thread until the block ends."""
+    """Run ``run`` in a thread. When the block ends, call ``stop`` and wait for the thread."""
     loop = threading.Thread(target=run, name=f"finapi-{name}", daemon=True)
     loop.start()
     try:

@@ -1,4 +1,4 @@
-"""A running finapi: the data directory held, the socket served, the workers' threads started; all in one ``with``."""
+"""The running server: the locked data directory, the listening socket and the worker threads, in one ``with`` block."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.application import WsgiApp
 
-# Work that most servers do seconds after their start. The workers import it with their first step.
+# Modules that a server needs only seconds after its start. The workers import them with their first step.
 archive = LazyModule("finapi.accounts.archive")
 copy_node = LazyModule("finapi.ops.copy_node")
 
@@ -47,26 +47,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.server")
 
-# For attempts that are under way at a stop: with the calls' drain_timeout less than the 10 s of DECISIONS 12.
-WEBHOOK_DRAIN_SECONDS = 2.0  # seconds
+# The time that webhook attempts in progress have at a stop. Together with the drain_timeout of calls it must be less
+# than the 10 s of DECISIONS 12.
+WEBHOOK_DRAIN_SECONDS = 2.0
 
-# For the lock of a process that has just died to be taken from it.
+# The time to wait at the start for the lock of a process that has just died.
 ELECTION_SECONDS = 5.0
-ELECTION_RETRY_SECONDS = 0.2  # Between two attempts of a waiting worker to be elected.
+ELECTION_RETRY_SECONDS = 0.2  # The interval in which a standby worker tries to be elected.
 
 STOP_SECONDS = 10.0  # The time that a deposed worker has to release the data directory.
 
-LOCK_SECONDS = 1.0  # The longest wait of the last writes of a stop for a thread that did not stop.
-CHECK_SECONDS = 1.0  # The time that running checks have at a stop. One that hangs ends with the process.
-SETTLE_SECONDS = 0.5  # After the start, before the first steps of workers, so that first calls are not slowed.
-MAIL_SECONDS = 1.0  # Between two steps of the mail queue.
-YEARS_SECONDS = 10.0  # Between two steps that compute latest years.
-HOLDINGS_SECONDS = 10.0  # Between two steps that recompute 13F positions.
+LOCK_SECONDS = 1.0  # At a stop, the longest wait of the last writes for a lock of a thread that did not stop.
+CHECK_SECONDS = 1.0  # The time that running checks have at a stop. A check that hangs ends with the process.
+SETTLE_SECONDS = 0.5  # The delay of the workers' first steps after the start, so that first calls are not slowed.
+MAIL_SECONDS = 1.0  # The interval between two steps of the mail queue.
+YEARS_SECONDS = 10.0  # The interval between two steps that compute latest years.
+HOLDINGS_SECONDS = 10.0  # The interval between two steps that recompute 13F positions.
 
-
-# Address space of a thread's stack. JSON that is nested without end takes 1.3 MiB of it from Python 3.12 on before the
-# interpreter refuses it, and 200 KiB before. The default of the C library, 8 MiB for each of 62 threads, is more than
-# some hosts allow.
+# Size of a thread's stack. Endlessly nested JSON uses 1.3 MiB of it before Python 3.12 and later refuse it, and 200 KiB
+# in older versions. The C library's default of 8 MiB for each of 62 threads is more than some hosts allow.
 STACK_BYTES = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
@@ -92,7 +91,7 @@ def run_server(
     new_secrets: bool = False,
     accounts: Postgres | None = None,
 ) -> Iterator[Server]:
-    """Serve ``config`` until the block ends. Requests are answered from the first line of the block on.
+    """Run the server with the settings ``config`` until the block ends. The block starts when requests are answered.
 
     ``perform`` runs the commands that other processes hand over. ``prepare`` runs before the first request.
     ``accounts`` is the store of an elected worker (:func:`open_elected_accounts`). Raise UsageError if the socket
@@ -103,53 +102,54 @@ def run_server(
     config = fit_to_file_limit(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     patience = STOP_SECONDS if accounts else 0.0
     opening = open_app(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
-    with opening as opened_app, ExitStack() as unless_it_starts:
-        # From the start, whatever the role: callers are cached until a change of accounts is heard of.
+    with opening as opened_app, ExitStack() as on_failed_start:
+        # Needed in every role and before the first call, because callers are cached until a change of the accounts is
+        # notified.
         opened_app.accounts.follow_changes()
-        works = config.role != "api"
-        if works and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
-            raise UsageError("another finapi works on these accounts; stop it first, or serve with --role api")
+        is_worker = config.role != "api"
+        if is_worker and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
+            raise UsageError("another finapi is the worker of these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
-        # Before anything is prepared: a first start that cannot listen has not been one.
+        # Listen before ``prepare``: a first start that cannot listen must leave no trace.
         feeds = LazyFeeds(application)
         listener = _listen(config, application, feeds)
-        unless_it_starts.callback(listener.close)
+        on_failed_start.callback(listener.close)
         if prepare is not None:
             prepare(opened_app)
-        unless_it_starts.pop_all()
-        # Documents carry the address that really listens, unless the operator named another.
+        on_failed_start.pop_all()
+        # Documents contain the actual listening address, unless the operator has set public_url.
         url = config.public_url or build_url(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app
         app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
         app.metrics.register(metrics.FEED_CONNECTIONS, feeds.count_readers)
-        workers, pollers = (_build_workers(app), _build_pollers(app)) if works else (_build_copy_workers(app), [])
-        # What only the start read.
+        workers, pollers = (_build_workers(app), _build_pollers(app)) if is_worker else (_build_copy_workers(app), [])
+        # Close the connection for the reads of the start.
         app.db.release_reader()
-        door = datadir.CommandSocket(
+        command_socket = datadir.CommandSocket(
             config.data_dir,
             lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say),
-            app.db.break_off,
+            app.db.interrupt_thread,
         )
-        # Left in the opposite order.
+        # These end in reverse order.
         with (
-            ExitStack() as at_the_end,
-            run_workers([*workers, *pollers], SETTLE_SECONDS if works else 0.0, app.db.release_reader) as group,
-            _run_webhook_worker(app) if works else nullcontext() as sender,
-            door,
+            ExitStack() as on_exit,
+            run_workers([*workers, *pollers], SETTLE_SECONDS if is_worker else 0.0, app.db.release_reader) as group,
+            _run_webhook_worker(app) if is_worker else nullcontext() as webhook_worker,
+            command_socket,
             run_loop("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             closing(feeds),
             _run_watchdog(
-                app, build_url(config.host, listener.port), [*workers, *filter(None, [sender])], pollers, feeds
+                app, build_url(config.host, listener.port), [*workers, *filter(None, [webhook_worker])], pollers, feeds
             ),
         ):
-            at_the_end.callback(app.db.limit_lock_waits, LOCK_SECONDS)
+            on_exit.callback(app.db.limit_lock_waits, LOCK_SECONDS)
             try:
                 yield Server(app, build_url(config.host, listener.port), listener.port)
             finally:
-                # Background work ends while running calls have their time. The next start completes it.
+                # Background work stops while running calls may still complete. The next start completes the work.
                 group.request_stop()
-                door.request_stop()
+                command_socket.request_stop()
 
 
 def _depose() -> None:
@@ -160,8 +160,8 @@ def _depose() -> None:
 def open_elected_accounts(config: Config, stopped: Callable[[float], bool]) -> Postgres | None:
     """For the role ``worker``, wait until this node is the active worker and return its accounts in PostgreSQL.
 
-    Return None for other roles, and if ``stopped(seconds)``, which waits, returns True before. Raise UsageError for a
-    role other than ``all`` without accounts in PostgreSQL, through which nodes know of one another.
+    Return None for other roles. ``stopped(seconds)`` waits and returns True at a stop, then return None too. Raise
+    UsageError for a role other than ``all`` without accounts in PostgreSQL, through which the nodes find one another.
     """
     if config.role != "all" and not config.accounts_url:
         raise UsageError(
@@ -172,7 +172,7 @@ def open_elected_accounts(config: Config, stopped: Callable[[float], bool]) -> P
         return None
     store = open_postgres(config.accounts_url)
     if not store.elect(ELECTION_SECONDS, _depose):
-        log.info("another worker works; this one waits")
+        log.info("another worker is active; waiting to take over")
         while not store.elect(0.0, _depose):
             if stopped(ELECTION_RETRY_SECONDS):
                 store.close()
@@ -187,12 +187,12 @@ def _load_step(step: LazyReference, app: App) -> Callable[[], float | None]:
 
 
 def _build_worker(app: App, name: str, step: Callable[[], float | None], **options: Any) -> Worker:
-    """Return a worker whose step is broken off in the database if it does not see a stop."""
-    return Worker(name, step, break_off=app.db.break_off, **options)
+    """Return a worker whose database query is interrupted if its step does not end at a stop."""
+    return Worker(name, step, interrupt_thread=app.db.interrupt_thread, **options)
 
 
 def _build_copy_workers(app: App) -> list[Worker]:
-    """The workers of a node that answers on a copy."""
+    """Return the workers of a node with a copy of the market data."""
     return [
         _build_worker(app, "copy", _load_step(copy_node("run_copy_step"), app)),
         _build_worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
@@ -201,8 +201,8 @@ def _build_copy_workers(app: App) -> list[Worker]:
 
 
 def _build_workers(app: App) -> list[Worker]:
-    """The workers that every server has; the one for webhooks stands by itself."""
-    # One that begins a mail at the end of its time.
+    """Return the workers of every server, except those for webhooks, polling and the watchdog."""
+    # For a step that begins its last mail just before its time is up.
     mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + MAX_STEP_SECONDS
     return [
         *_build_backup_workers(app),
@@ -221,7 +221,7 @@ def _build_workers(app: App) -> list[Worker]:
         _build_worker(app, "sniper", lambda: _sniper_step(app)),
         _build_worker(app, "refill-plans", lambda: _refill_step(app)),
         _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
-        # Not broken off in the database: a mail that was sent is recorded, or it would be sent again.
+        # Its database query is not interrupted: a sent mail that is not recorded would be sent again.
         Worker(
             "mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, max_step_seconds=mail_patience
         ),
@@ -229,7 +229,7 @@ def _build_workers(app: App) -> list[Worker]:
 
 
 def _build_backup_workers(app: App) -> list[Worker]:
-    """The worker that makes a backup each night, if one is wanted."""
+    """Return the worker that makes a backup each night, or no worker without the setting backup_dir."""
     if not app.config.backup_dir:
         return []
     from finapi.ops import backups
@@ -271,65 +271,69 @@ def _latest_years_step(app: App) -> float:
 
 
 def _holdings_step(app: App) -> float:
-    """Settle some holdings that no ingest has. Return the seconds until it should run again."""
+    """Recompute some 13F positions. Return the seconds until it should run again."""
     from finapi.market.holdings import recomputation
 
     return PAUSE_SECONDS if recomputation.recompute_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
 
 
 def _build_pollers(app: App) -> list[Worker]:
-    """The worker that follows EDGAR, if one is wanted."""
+    """Return the worker that polls EDGAR, or no worker without the setting poll_every."""
     if not app.config.poll_every:
         return []
     from finapi.market.intake.gateway import Gateway
 
-    fetches = Gateway(app)
-    every = app.config.poll_every
+    gateway = Gateway(app)
+    interval_seconds = app.config.poll_every
 
     @cache
-    def polls() -> Poller:
-        # Imported with the first step: it imports every parser.
+    def get_poller() -> Poller:
+        # Imported with the first step, because it imports every parser.
         from finapi.market.intake.poller import Poller
 
-        return Poller(app, fetches, interval_seconds=every)
+        return Poller(app, gateway, interval_seconds=interval_seconds)
 
-    # A step runs every interval even if EDGAR must not be called for an hour, as a sign of life. The duration of a step
-    # has no limit: its heartbeats are checked instead.
+    # A step runs every interval, as a sign of life, even if EDGAR must not be called for an hour. The duration of a
+    # step has no limit, because its heartbeats are checked instead.
     return [
         _build_worker(
-            app, "poll", lambda: min(polls().run_poll_step(), every), interrupt=fetches.close, max_step_seconds=math.inf
+            app,
+            "poll",
+            lambda: min(get_poller().run_poll_step(), interval_seconds),
+            interrupt=gateway.close,
+            max_step_seconds=math.inf,
         )
     ]
 
 
 @contextmanager
 def _run_webhook_worker(app: App) -> Iterator[Worker]:
-    """Yield the worker that sends webhooks. At the end of the block, deliveries in progress have time to end."""
+    """Yield the worker that sends webhooks. The end of the block waits a little for deliveries in progress."""
 
     @cache
-    def dispatcher() -> Dispatcher:
+    def get_dispatcher() -> Dispatcher:
         from finapi.delivery.dispatcher import Dispatcher
 
-        created = Dispatcher(app, worker.wake)
-        if interrupted := created.recover():
+        dispatcher = Dispatcher(app, worker.wake)
+        if interrupted := dispatcher.recover():
             log.warning("%d interrupted webhook attempts are repeated", interrupted)
-        return created
+        return dispatcher
 
-    worker = _build_worker(app, "webhooks", lambda: dispatcher().run_step())
+    worker = _build_worker(app, "webhooks", lambda: get_dispatcher().run_step())
     app.accounts.listen(WEBHOOKS_TOPIC, worker.wake)
     try:
         with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
             yield worker
     finally:
-        if dispatcher.cache_info().currsize:
-            dispatcher().stop(min(app.config.drain_timeout, WEBHOOK_DRAIN_SECONDS))
+        if get_dispatcher.cache_info().currsize:
+            get_dispatcher().stop(min(app.config.drain_timeout, WEBHOOK_DRAIN_SECONDS))
 
 
 @contextmanager
 def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worker], feeds: LazyFeeds) -> Iterator[None]:
     """Check every component regularly, and when the status is first requested, until the block ends.
 
-    A node with a copy of the market data only registers the probes. It shows the worker's checks.
+    A node with a copy of the market data only registers the probes. Its status shows the results of the worker node.
     """
     diagnoses = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
     diagnoses |= {worker.name: worker.find_problem for worker in workers}
@@ -359,7 +363,7 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
         return watchdog.run_watchdog_step(app)
 
     if app.db.is_copy or app.config.watchdog_urls:
-        register_probes()  # It refuses wrong URLs of the settings.
+        register_probes()  # Raises UsageError for wrong URLs in the settings.
 
     def interrupt() -> None:
         app.health.checker.close()
@@ -380,7 +384,7 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
 
 
 def _prune_step(app: App) -> float:
-    """Drop some events and mail files that are too old. Return the seconds until it should run again."""
+    """Delete some events and mail files that are too old. Return the seconds until it should run again."""
     from finapi.delivery import events
 
     removed = app.mail_settings.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
@@ -393,7 +397,7 @@ def _prune_step(app: App) -> float:
 def _mail_step(app: App) -> float:
     from finapi.accounts import recovery
 
-    # A request that queues a mail does not wake this worker, so it looks again after a second.
+    # A request that queues a mail does not wake this worker, so the queue is read every second.
     wait = recovery.run_mail_step(app)
     return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
 

@@ -43,7 +43,7 @@ def emptied(url: str, schema: str) -> None:
     words += [f"DELETE FROM {table}" for table in ACCOUNTS]
     with psycopg.connect(url, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
         for table in ACCOUNTS:
-            rows = schemas.empty().execute(f"SELECT * FROM {table}")
+            rows = schemas.get_empty_database().execute(f"SELECT * FROM {table}")
             columns = [column[0] for column in rows.description]
             marks = ", ".join(["%s"] * len(columns))
             words += [connection.cursor().mogrify(f"INSERT INTO {table} VALUES ({marks})", tuple(row)) for row in rows]

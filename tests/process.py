@@ -88,7 +88,7 @@ for found in pkgutil.walk_packages(finapi.__path__, "finapi."):
     if not needs_psycopg and not found.name.startswith(("finapi.testing", "finapi.__main__")):
         importlib.import_module(found.name)
 metric_mapping.get_mapping()
-schema.empty()
+schema.get_empty_database()
 door = socket.socket(fileno=int(sys.argv[1]))
 while True:
     said, files, _, _ = socket.recv_fds(door, 100_000, 3)

@@ -28,25 +28,25 @@ READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
 _PACKAGE = Path(__file__).parents[1] / "finapi"
 
 
-original_empty = schema.empty
+original_empty = schema.get_empty_database
 
 
 def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapping[str, str]) -> None:
     """Add migrations, by their paths in ``sql``: the SQL files are copied to a new ``directory`` and read there."""
-    root = sql_files._root()
+    root = sql_files._get_root()
     if directory != root:
         shutil.copytree(root, directory)
     for name, script in files.items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(script)
-    monkeypatch.setattr(sql_files, "_root", lambda: directory)
+    monkeypatch.setattr(sql_files, "_get_root", lambda: directory)
     # Not what the caches have of the SQL files before.
-    monkeypatch.setattr(schema, "migrations", cache(schema.migrations.__wrapped__))
-    monkeypatch.setattr(schema, "empty", _CachedEmpty())
+    monkeypatch.setattr(schema, "list_migrations", cache(schema.list_migrations.__wrapped__))
+    monkeypatch.setattr(schema, "get_empty_database", _CachedEmpty())
 
 
 class _CachedEmpty:
-    """``schema.empty`` with a cache of its own, whose connection is closed when the test is over."""
+    """``schema.get_empty_database`` with a cache of its own, whose connection is closed when the test is over."""
 
     def __init__(self) -> None:
         self._create = cache(original_empty.__wrapped__)
@@ -73,8 +73,8 @@ def stores_of_queries() -> dict[str, set[str]]:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(connection)
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    found: dict[str, set[str]] = {name: set() for name in db.named_queries()}
-    for name, query in db.named_queries().items():
+    found: dict[str, set[str]] = {name: set() for name in db.load_queries()}
+    for name, query in db.load_queries().items():
 
         def note(action: int, table: str | None, *_: object, name: str = name) -> int:
             if action in (READ, INSERT, UPDATE, DELETE) and table in tables:

@@ -26,13 +26,13 @@ MAX_STEP_SECONDS = 60.0
 # The time between the first steps of two workers. First steps that run together would slow down the first calls.
 STAGGER_SECONDS = 0.05
 
-# At a stop, a step has STOP_SECONDS to end by itself. Then it is broken off, and has BREAK_SECONDS to end. Workers are
+# At a stop, a step has STOP_SECONDS to end by itself. Then it is interrupted, and has BREAK_SECONDS to end. Workers are
 # stopped one after the other from the same moment, and each one has at least MIN_BREAK_SECONDS. A step that still runs
 # ends with the process: its open transaction is rolled back, as after a kill.
 STOP_SECONDS = 1.0
 BREAK_SECONDS = 2.0
 MIN_BREAK_SECONDS = 0.5
-# Between two attempts to break a step off: it may have begun its next statement.
+# The interval in which a step is interrupted again, because it may have begun another statement.
 BREAK_INTERVAL_SECONDS = 0.01
 
 Step = Callable[[], float | None]
@@ -42,8 +42,8 @@ class Worker:
     """A named thread that calls ``step`` until it is stopped. A step that fails is logged and called again.
 
     A step takes about a second, and checks :mod:`finapi.core.stopping` while it works. When the worker stops,
-    ``interrupt`` is called once. If the step does not end by itself, ``break_off`` is called with the thread's id until
-    it ends. A step that runs for more than ``max_step_seconds`` counts as hanging (:meth:`find_problem`).
+    ``interrupt`` is called once. If the step does not end by itself, ``interrupt_thread`` is called with the thread's
+    id until it ends. A step that runs for more than ``max_step_seconds`` counts as hanging (:meth:`find_problem`).
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Worker:
         step: Step,
         *,
         interrupt: Callable[[], None] | None = None,
-        break_off: Callable[[int], None] | None = None,
+        interrupt_thread: Callable[[int], None] | None = None,
         max_step_seconds: float = MAX_STEP_SECONDS,
     ) -> None:
         self.name = name
         self._step = step
         self._interrupt = interrupt
-        self._break_off = break_off
+        self._interrupt_thread = interrupt_thread
         self._max_step_seconds = max_step_seconds
         self._step_started_at: float | None = None
         self._failure: str | None = None
@@ -88,7 +88,7 @@ class Worker:
         self._wake.set()
 
     def stop(self) -> None:
-        """End the thread. Wait for a running step to end by itself, break it off, or abandon it, in this order."""
+        """End the thread. Wait for a running step to end by itself, then interrupt it, then abandon it."""
         self.request_stop()
         if self._interrupt is not None:
             self._interrupt()
@@ -98,11 +98,11 @@ class Worker:
         self._thread.join(max(break_at - now, 0.0))
         abandon_at = max(break_at + BREAK_SECONDS, now + MIN_BREAK_SECONDS)
         while self._thread.is_alive() and time.monotonic() < abandon_at:
-            if self._break_off is not None and self._thread.ident is not None:
-                self._break_off(self._thread.ident)
+            if self._interrupt_thread is not None and self._thread.ident is not None:
+                self._interrupt_thread(self._thread.ident)
             self._thread.join(BREAK_INTERVAL_SECONDS)
         if self._thread.is_alive():
-            log.error("%s does not stop and is left behind", self.name)
+            log.error("%s does not stop and is abandoned", self.name)
 
     def find_problem(self) -> str | None:
         """Return the reason why the work is not done (thread ended, step hangs, last step failed), or None."""
@@ -112,7 +112,7 @@ class Worker:
             return "its thread has ended"
         started_at = self._step_started_at
         if started_at is not None and time.monotonic() - started_at > self._max_step_seconds:
-            return f"its step has not come back for {time.monotonic() - started_at:.0f} s"
+            return f"its step has been running for {time.monotonic() - started_at:.0f} s"
         return self._failure
 
     def _loop(self) -> None:
@@ -139,7 +139,7 @@ class Worker:
             return RETRY_SECONDS
         except Exception as error:
             if self._stop.is_set():
-                log.debug("%s was broken off by the stop: %r", self.name, error)
+                log.debug("%s was interrupted by the stop: %r", self.name, error)
                 return None
             log.exception("%s failed, next try in %g s", self.name, RETRY_SECONDS)
             self._failure = f"its last step failed with {type(error).__name__}"
@@ -152,7 +152,7 @@ class WorkerGroup(list[Worker]):
     """Workers that were started together, in the order of their start."""
 
     def request_stop(self) -> None:
-        """Request all of them to stop. Return immediately."""
+        """Request that all workers stop. Return immediately."""
         for worker in self:
             worker.request_stop()
 

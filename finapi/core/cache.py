@@ -1,4 +1,4 @@
-"""Caches of computed values, valid for one version of the data. Bounded in memory and safe for threads."""
+"""Caches of computed values, valid for one version of the data. Bounded in memory and thread-safe."""
 
 from __future__ import annotations
 
@@ -87,17 +87,17 @@ class TimedCache(Generic[Value]):
     def get(self, now: float, compute: Callable[[], Value], tag: Hashable = None) -> Value:
         """Return the value, computed at most ``seconds`` ago with the same ``tag``. ``now`` is a monotonic reading."""
         with self._lock:
-            entry = self._entry
-            if entry is None or not 0 <= now - entry.computed_at < self._seconds or entry.tag != tag:
+            cached = self._entry
+            if cached is None or not 0 <= now - cached.computed_at < self._seconds or cached.tag != tag:
                 self._entry = None
-                entry = self._entry = _TimedEntry(now, tag, compute())
-            value: Value = entry.value
+                cached = self._entry = _TimedEntry(now, tag, compute())
+            value: Value = cached.value
             return value
 
     def holds(self, now: float, tag: Hashable = None) -> bool:
         """Return True if :meth:`get` will not have to compute the value within the next second."""
-        entry = self._entry
-        return entry is not None and entry.tag == tag and 0 <= now - entry.computed_at < self._seconds - 1.0
+        cached = self._entry
+        return cached is not None and cached.tag == tag and 0 <= now - cached.computed_at < self._seconds - 1.0
 
     def clear(self) -> None:
         """Drop the value."""

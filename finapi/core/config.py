@@ -1,7 +1,7 @@
 """All settings, with their types, defaults and help texts, and the origin of each value.
 
 A flag takes precedence over a variable ``FINAPI_*``, that over the TOML file of ``--config``, and that over the default
-(DECISIONS 12). A comment on a setting says why its default is what it is.
+(DECISIONS 12). A comment on a setting gives the reason for its default.
 """
 
 from __future__ import annotations
@@ -405,14 +405,14 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     """
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    values: dict[str, Any] = {}
+    settings_by_name: dict[str, Any] = {}
     origins: Origins = {setting.name: "default" for setting in fields(Config)}
 
     def set_value(name: str, raw: Any, origin: str, spelling: str) -> None:
         if name not in origins:
             suggestion = _suggest(name, spelling, origins)
             raise UsageError(f"unknown setting {spelling} ({origin}){suggestion}; see finapi config")
-        values[name] = _parse_value(name, raw, spelling)
+        settings_by_name[name] = _parse_value(name, raw, spelling)
         origins[name] = origin
 
     path = flags.pop("config", None) or environ.get(CONFIG_VARIABLE)
@@ -424,7 +424,7 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
             set_value(variable.removeprefix(ENVIRONMENT_PREFIX).lower(), text, "environment", variable)
     for name, value in flags.items():
         set_value(name, value, "flag", "--" + name.replace("_", "-"))
-    return Config(**values), origins
+    return Config(**settings_by_name), origins
 
 
 def get_cache_directory(environ: Mapping[str, str] | None = None) -> Path:
@@ -588,7 +588,7 @@ def _parse_target(text: str) -> tuple[str, str]:
     name, _, url = text.partition("=")
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", name) or not re.fullmatch(r"https?://[\x21-\x7e]+", url):
         raise UsageError(
-            "setting watchdog_targets: must be NAME=URL, the name of a-z, 0-9, ., _ and -, an http or https URL"
+            "setting watchdog_targets: must be NAME=URL, with a name of a-z, 0-9, ., _ and -, and an http or https URL"
         )
     return name, url
 

@@ -1,4 +1,4 @@
-"""Seconds of CPU that each caller may use a minute for work that nobody pays for."""
+"""A limit on the CPU time per minute that each caller may use for work without charge."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from finapi.core.errors import ApiError
 
 
 class CpuAllowance:
-    """Seconds of CPU that each key may use a minute; at most ``max_keys`` keys are counted.
+    """The CPU time that each key may use per minute, for at most ``max_keys`` keys.
 
-    Work is counted after it has been done, because its CPU time is not known before. The count then falls evenly: a key
-    that used twice its allowance waits a minute. ``monotonic`` is the clock by which it falls, ``cpu_seconds`` the CPU
-    time of the calling thread, ``refusal`` the message for a key that has used its allowance.
+    Work is counted after it has been done, because its CPU time is not known before. The count then decreases evenly,
+    so that a key that used twice its allowance waits for a minute. ``monotonic`` is the clock for the decrease,
+    ``cpu_seconds`` returns the CPU time of the calling thread, and ``refusal`` is the message for a key that has used
+    its allowance.
     """
 
     def __init__(
@@ -48,7 +49,10 @@ class CpuAllowance:
             raise ApiError("RATE_LIMIT_EXCEEDED", message, headers={"Retry-After": str(math.ceil(wait_seconds))})
 
     def add(self, key: Hashable, seconds: float) -> None:
-        """Count CPU time that a key has used. The key that was counted longest ago makes room for a new one."""
+        """Count CPU time that a key has used.
+
+        If there are too many keys, remove the one that was counted longest ago.
+        """
         now = self._monotonic()
         with self._lock:
             self._used_seconds[key] = (self._current_seconds(key, now) + seconds, now)
@@ -67,7 +71,7 @@ class CpuAllowance:
 
 
 class CpuMeter:
-    """The CPU time of one call, from the creation of the meter on.
+    """Measures the CPU time of one call, from the creation of the meter.
 
     A call that ends in another thread is not counted, because CPU times of two threads cannot be compared.
     """
@@ -83,6 +87,6 @@ class CpuMeter:
         self._allowance.check(self._key)
 
     def count(self) -> None:
-        """Count the time until now against the allowance, because nobody pays for the call."""
+        """Deduct the time until now from the allowance, because the call is not charged."""
         if threading.get_ident() == self._thread_id:
             self._allowance.add(self._key, self._allowance.cpu_seconds() - self._started_seconds)

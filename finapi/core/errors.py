@@ -78,7 +78,7 @@ def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:
 
 
 def server_busy(message: str) -> ApiError:
-    """Return the 503 for work that the server cannot do now because it does the same for others."""
+    """Return the 503 for work that has to be refused because the server is busy with the same work for others."""
     return ApiError("UNAVAILABLE", f"{message} Try again in a moment.", headers={"Retry-After": "1"})
 
 

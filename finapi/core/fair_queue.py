@@ -1,9 +1,9 @@
-"""A queue for expensive work: only so much of it runs at a time, and the caller who uses least goes next.
+"""A queue for expensive work: it limits how much runs at the same time, and the caller who uses least goes next.
 
-A call that waits holds a thread. Therefore few calls wait, and not for long, and arriving first is not enough to go
-first: otherwise one caller who sends many calls would block everybody else.
+A call that waits occupies a thread. Therefore few calls may wait, and not for long. The queue is not first in, first
+out, because one caller who sends many calls would then block all others.
 
-Each piece of work has one or more keys that say whose it is, for example an account and an address. When a place
+Each piece of work has one or more keys that identify its caller, for example an account and an address. When a place
 becomes free, the waiting calls are compared in this order (:class:`_Rank`):
 
 1. A call with priority goes before the others, unless work with one of its keys runs or waits already, or its keys
@@ -29,7 +29,7 @@ from finapi.core.errors import server_busy
 
 # The number of keys whose recent arrivals are counted.
 MAX_REMEMBERED_KEYS = 10_000
-# An arrival counts half after this number of later arrivals of any key. Arrivals serve as the clock.
+# After this number of later arrivals of any key, an arrival has half its weight. Arrivals serve as the clock.
 HALF_LIFE_ARRIVALS = 100
 # A key with more recent arrivals than this has no priority.
 FREQUENT_ARRIVALS = 4.0
@@ -168,7 +168,7 @@ class FairQueue:
     def _rank(self, waiter: _Waiter) -> _Rank:
         position = self._waiters.index(waiter)
         earlier = self._waiters[:position]
-        # Work without a key counts all that wait before it.
+        # For work without a key, all earlier waiters count.
         active_count = max((self._count_for_key(key, earlier) for key in waiter.keys), default=position)
         recent_arrivals = sorted((self._get_recent_arrivals(key) for key in waiter.keys), reverse=True)
         has_priority = waiter.first and active_count == 0 and recent_arrivals[0] < FREQUENT_ARRIVALS
@@ -193,8 +193,8 @@ class _Rank(NamedTuple):
     """The sort key of a waiter. The smallest goes next."""
 
     no_priority: bool
-    active_count: int  # Calls of its busiest key that run, or wait and arrived before it.
-    recent_arrivals: list[float]  # Of each of its keys, the largest first.
+    active_count: int  # The calls of its busiest key that run, or wait and arrived earlier.
+    recent_arrivals: list[float]  # The recent arrivals of each of its keys, the largest number first.
     position: int
 
 

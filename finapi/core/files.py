@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, files that come with the package, and streams read within bounds."""
+"""Writing files atomically, finding the files of the package, and reading streams up to a limit."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import IO, cast
 
 from finapi.core.temporary import Purpose, TemporaryFolder
 
-CHUNK_BYTES = 64 * 1024  # Read at a time from a stream whose length is not known.
+CHUNK_BYTES = 64 * 1024  # The size of a read from a stream of unknown length.
 
 
-def write_new_file(path: Path, data: bytes, purpose: Purpose) -> None:
+def write_new_file(path: Path, content: bytes, purpose: Purpose) -> None:
     """Write a file (mode 0600) to the disk, completely or not at all. Raise FileExistsError if the name is taken."""
     with TemporaryFolder(purpose, path.parent) as folder:
-        os.link(_write(folder, data), path)
+        os.link(_write(folder, content), path)
 
 
-def replace_file(path: Path, data: bytes, purpose: Purpose) -> None:
+def replace_file(path: Path, content: bytes, purpose: Purpose) -> None:
     """Write a file (mode 0600) to the disk in place of another. A crash leaves the old or the new one."""
     with TemporaryFolder(purpose, path.parent) as folder:
-        os.replace(_write(folder, data), path)
+        os.replace(_write(folder, content), path)
     sync_directory(path.parent)
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file that may be there, and wait until its name has gone from the disk."""
+    """Remove a file if it exists. Return when its removal is on the disk."""
     path.unlink(missing_ok=True)
     sync_directory(path.parent)
 
@@ -50,7 +50,7 @@ def read_bounded(stream: IO[bytes], max_bytes: int, expected_bytes: int = 0) -> 
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
+    """Wait until the entries of a directory are on the disk (fsync)."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -69,12 +69,12 @@ def get_package_folder(package: str) -> Path:
     return cast(Path, resources.files(package))
 
 
-def _write(folder: Path, data: bytes) -> Path:
+def _write(folder: Path, content: bytes) -> Path:
     """Write a file into a temporary folder and onto the disk. Return its path."""
     path = folder / "file"
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as file:
-        file.write(data)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     return path

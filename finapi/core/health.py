@@ -39,8 +39,8 @@ SLOW_MS = 1000  # A healthy component answers in less than a second.
 
 STATUS_BY_HEALTH: Mapping[Health, Status] = {"healthy": "operational", "degraded": "degraded", "down": "down"}
 
-RETRY_SECONDS = 0.25  # Before a component that answered 5xx is probed again, within the same check.
-MAX_UNRECORDED = 2 * 1440 * 12  # Two days of checks each minute of twelve services.
+RETRY_SECONDS = 0.25  # The wait before a component that answered 5xx is probed again, within the same check.
+MAX_UNRECORDED = 2 * 1440 * 12  # Two days of checks of twelve services, one a minute.
 
 # The header of the requests that finapi makes to itself for a check. Its value is ``HealthState.probe_token``.
 PROBE_HEADER = "X-Finapi-Probe"
@@ -51,7 +51,7 @@ Probe = Callable[[], int | None]
 
 
 class ProbeError(Exception):
-    """A component that does not work. ``reason`` may be shown to everybody."""
+    """A component that does not work. ``reason`` may be published."""
 
     def __init__(self, outcome: Outcome, reason: str) -> None:
         super().__init__(reason)
@@ -103,7 +103,7 @@ class HealthChecker:
     def check_all(self, probes: Mapping[str, Probe]) -> dict[str, CheckResult]:
         """Run all probes together, until the deadline. Return their results by name.
 
-        If :meth:`close` is called meanwhile, the results that have not come are left out.
+        If :meth:`close` is called meanwhile, missing results are left out.
         """
         # Each call has a new queue. Checks that end too late put their results into an old one, which is not read.
         queue = self._results = SimpleQueue()
@@ -112,11 +112,11 @@ class HealthChecker:
         end_at = time.monotonic() + self._deadline_seconds
         while pending and not self._stopping.is_set():
             try:
-                entry = queue.get(timeout=max(0.0, end_at - time.monotonic()))
+                named_result = queue.get(timeout=max(0.0, end_at - time.monotonic()))
             except Empty:
                 break
-            if entry is not None:
-                name, result = entry
+            if named_result is not None:
+                name, result = named_result
                 results[name] = result
                 pending.discard(name)
         if self._stopping.is_set():
@@ -145,7 +145,7 @@ class HealthChecker:
             try:
                 result = self._check(probe)
             finally:
-                # Before the result is reported: the next round may begin before this thread has ended.
+                # This precedes the report of the result, because the next round may begin before this thread has ended.
                 self._running.discard(name)
             queue.put((name, result))
 
@@ -208,7 +208,7 @@ class HealthState:
         self.components: Mapping[str, ComponentStatus] = {}
         # A secret that marks the requests of finapi to itself, which are not written to the access log.
         self.probe_token = ""
-        # Of the last round: its monotonic time, and its tick (seconds since 1970).
+        # The monotonic time of the last round, and its tick (seconds since 1970).
         self.last_round_at: float | None = None
         self.tick: int | None = None
         # The freshness of the data when it was last read from the store.
@@ -218,7 +218,7 @@ class HealthState:
         self.first_round_done = threading.Event()
         # Held during a round.
         self.lock = threading.Lock()
-        # Records that the store did not take, oldest first.
+        # Records that could not be written to the database, oldest first.
         self.unrecorded: deque[CheckRecord] = deque(maxlen=MAX_UNRECORDED)
         # The responses that show the status: the document, the page, and the list of changes.
         self.answer_caches: Mapping[str, TimedCache[bytes]] = {

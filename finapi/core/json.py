@@ -2,7 +2,7 @@
 
 Numbers are exact both ways: a Decimal is written with all its digits, and :func:`loads` reads every fraction as a
 Decimal. Lines for terminals, logs and the control socket are written by ``json.dumps`` of the standard library, because
-its plain ASCII can be read whatever the encoding is.
+its plain ASCII can be read in any encoding.
 
 The standard library's encoder cannot write a Decimal, or an array whose items are computed while it is written. Both
 are first written as a text with a random mark, which is replaced afterwards. No caller can know the mark, so no text of
@@ -97,14 +97,14 @@ def _parse_finite(text: str) -> float:
     return number
 
 
-def parse(data: bytes, name: str, *, parse_float: Callable[[str], Any] = _parse_finite) -> Any:
-    """Return the value of a JSON document that somebody else wrote.
+def parse(document: bytes, name: str, *, parse_float: Callable[[str], Any] = _parse_finite) -> Any:
+    """Parse a JSON document from an outside source and return its value.
 
     Raise ParseError, with ``name`` as the file, for a document that is not UTF-8 or not JSON, is nested too deeply, or
     contains NaN, an infinity, or the same key twice in an object (two readers could understand that differently).
     """
     try:
-        return build_strict_decoder(parse_float).decode(data.decode("utf-8"))
+        return build_strict_decoder(parse_float).decode(document.decode("utf-8"))
     except RecursionError:
         raise ParseError(name, "", "JSON nested too deep") from None
     except json.JSONDecodeError as error:

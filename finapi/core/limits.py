@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-# An even interval counts as exactly one request, in spite of floating point.
+# Requests at exactly the rate of the limit must pass in spite of rounding errors.
 _TOLERANCE = 1e-9
 
 
@@ -36,13 +36,13 @@ class BucketState(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The decision on a request, and what its headers report."""
+    """The decision on a request, and the numbers for the rate-limit headers."""
 
     allowed: bool
     limit: int  # Requests in a period.
     remaining: int  # Requests that would pass immediately now.
-    reset_seconds: float  # Until the bucket is empty.
-    retry_seconds: float  # Until one request would pass. 0 if this one did.
+    reset_seconds: float  # The seconds until the bucket is empty.
+    retry_seconds: float  # The seconds until a request would pass. 0 if this one passed.
 
     def build_headers(self, now: datetime) -> dict[str, str]:
         """Return the rate-limit headers of a response, with ``Retry-After`` if the request was refused."""
@@ -99,8 +99,8 @@ def decide(limit: RateLimit, state: BucketState | None, now: float) -> tuple[Dec
 class RateLimiter:
     """One or more limits for each caller, all of which a request has to pass.
 
-    The buckets of at most ``max_keys`` callers are stored. The caller who was idle longest, whose buckets have almost
-    always leaked empty, makes room for a new one.
+    The buckets of at most ``max_keys`` callers are stored. A new caller replaces the one who was idle longest, whose
+    buckets are almost always empty by then.
     """
 
     def __init__(self, *limits: RateLimit, max_keys: int) -> None:
@@ -110,7 +110,7 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def list_remaining(self, key: Hashable, now: float) -> list[RemainingRequests]:
-        """Return what a key has left of each limit. This uses none of it."""
+        """Return the remaining requests of a key for each limit, without using one."""
         remaining = []
         for limit, (decision, _) in zip(self.limits, self._decide(key, now), strict=True):
             # The decision is about one more request, which was not made.
@@ -146,7 +146,7 @@ class RateLimiter:
             return self._states.copy()
 
     def restore(self, states: Mapping[Hashable, list[BucketState | None]]) -> None:
-        """Continue from the states of :meth:`get_states`. Without any, all buckets are empty."""
+        """Replace all states by those of an earlier :meth:`get_states`. A key without states has empty buckets."""
         with self._lock:
             self._states = OrderedDict(states)
 

@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 from finapi.core.errors import server_busy
 
-# The number of consecutive failures -> the seconds that the last of them locks for.
+# The seconds of the lock by the number of consecutive failures that causes it.
 LOCK_SECONDS = {5: 60, 10: 5 * 60, 20: 60 * 60}
 
-# Failures are counted up to here. Each further one counts as this one again.
+# The count of failures ends here. Each later failure locks as long as this one.
 MAX_FAILURES = max(LOCK_SECONDS)
 
-# Open attempts of one email. Not more than the first lock allows: a success sets the count to zero while the other
-# attempts are still open, and all of them may fail.
+# The maximum number of open attempts of one email. It equals the failures before the first lock, because a success
+# resets the count while other attempts are still open, and all of those may fail.
 MAX_OPEN_ATTEMPTS = min(LOCK_SECONDS)
 
-FORGET_AFTER_SECONDS = 24 * 60 * 60.0  # Without a failure.
+FORGET_AFTER_SECONDS = 24 * 60 * 60.0  # Counted from the last failure.
 
 
 class FailureCount(NamedTuple):
@@ -58,7 +58,7 @@ def compute_lock_seconds(state: FailureCount | None, now: float) -> int:
     """Return the seconds, rounded up, that a lock still lasts. Return 0 if there is none."""
     if state is None:
         return 0
-    # Two threads may come here in another order than they read the clock in: ``now`` can be before ``last_at``.
+    # ``now`` can be before ``last_at``, because another thread may have read its clock later but counted first.
     seconds = LOCK_SECONDS.get(state.failures, 0) - max(0.0, now - state.last_at)
     # The tolerance is for floating point: 59 s after the failure 1 s is left, and not 2 s.
     return max(0, math.ceil(seconds - 1e-6))
@@ -74,7 +74,7 @@ def hash_email(email: str) -> bytes:
     All spellings that find the same account must have the same key, or each of them would allow guesses of its own.
     Therefore accounts may be found by ``email.strip().lower()``, and by nothing more tolerant.
     """
-    # JSON can contain half a surrogate pair. Such an email is wrong as any other; surrogatepass avoids an exception.
+    # JSON can contain half a surrogate pair. surrogatepass avoids an exception, and such an email matches no account.
     return hashlib.sha256(email.strip().lower().encode("utf-8", "surrogatepass")).digest()[:16]
 
 

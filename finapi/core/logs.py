@@ -47,9 +47,9 @@ class LogFormatter(logging.Formatter):
 
 
 MAX_QUEUED_LINES = 4_000
-MAX_LINE_LENGTH = 16_384  # Characters. Long enough for many tracebacks.
-MAX_BATCH_LINES = 100  # In one write.
-DRAIN_SECONDS = 1.0  # That an exit waits for queued lines to be written.
+MAX_LINE_LENGTH = 16_384  # Characters. Long enough for most tracebacks.
+MAX_BATCH_LINES = 100  # The maximum number of lines in one write.
+DRAIN_SECONDS = 1.0  # How long an exit waits until the queued lines are written.
 
 
 class BackgroundHandler(logging.Handler):
@@ -62,7 +62,7 @@ class BackgroundHandler(logging.Handler):
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self.dropped_lines = 0
-        self._reported_lines = 0  # Of the dropped lines.
+        self._reported_lines = 0  # The number of dropped lines that has been logged.
         self._descriptor = descriptor
         # Lines, and events to set when all earlier lines have been written.
         self._queue: SimpleQueue[str | threading.Event] = SimpleQueue()
@@ -94,15 +94,15 @@ class BackgroundHandler(logging.Handler):
     def _run(self) -> None:
         while True:
             batch = self._take_batch()
-            lines = [entry for entry in batch if isinstance(entry, str)]
+            lines = [queued for queued in batch if isinstance(queued, str)]
             lines += self._report_dropped_lines()
             self._write(lines)
-            for entry in batch:
-                if isinstance(entry, threading.Event):
-                    entry.set()
+            for queued in batch:
+                if isinstance(queued, threading.Event):
+                    queued.set()
 
     def _take_batch(self) -> list[str | threading.Event]:
-        """Wait for an entry of the queue. Return it with those behind it, at most ``MAX_BATCH_LINES``."""
+        """Wait for a queued entry. Return it with the entries that follow, at most ``MAX_BATCH_LINES``."""
         batch = [self._queue.get()]
         try:
             while len(batch) < MAX_BATCH_LINES:
@@ -122,13 +122,14 @@ class BackgroundHandler(logging.Handler):
         return [self.format(logging.LogRecord("finapi.logs", logging.WARNING, "", 0, message, (count,), None))]
 
     def _write(self, lines: list[str]) -> None:
-        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+        unwritten = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
         try:
-            # Not by sys.stderr: its lock would be held as long as nobody reads, and an exit would wait for the lock.
-            while data:
-                data = data[os.write(self._descriptor, data) :]
+            # sys.stderr is not used: its lock would be held while the pipe is full, and an exit would wait for the
+            # lock.
+            while unwritten:
+                unwritten = unwritten[os.write(self._descriptor, unwritten) :]
         except OSError:
-            self.dropped_lines += len(lines)  # Stderr is closed, so that this cannot be reported.
+            self.dropped_lines += len(lines)  # This cannot be logged, because stderr is closed.
 
 
 _handler: BackgroundHandler | None = None

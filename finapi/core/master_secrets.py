@@ -21,13 +21,16 @@ from finapi.core.temporary import sweep
 
 FILE_NAME = "secrets"
 SECRET_BYTES = 32
-OTHERS_MODE_BITS = 0o077  # The permissions of everybody but the owner.
+OTHERS_MODE_BITS = 0o077  # The permissions of all users but the owner.
 
-_ALL_ZEROS = "a master secret is all zeros, which everybody knows"
+_ALL_ZEROS = "a master secret is all zeros, which anyone can guess"
 
 
 class Keyring(Sequence[bytes]):
-    """The secrets in use, newest first. A reader sees all of those before a :meth:`replace` or all after it."""
+    """The secrets in use, newest first.
+
+    A concurrent reader sees either all old or all new secrets of a :meth:`replace`.
+    """
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._secrets = tuple(secrets)
@@ -73,7 +76,7 @@ def read_or_create(config: Config) -> list[bytes]:
             write_new_file(path, f"{generate().hex()}\n".encode(), "secrets")
     quoted_path = shlex.quote(str(path))
     if path.stat().st_mode & OTHERS_MODE_BITS:
-        raise UsageError(f"{path} can be read by others; close it with: chmod 600 {quoted_path}")
+        raise UsageError(f"{path} can be read by others; restrict it with: chmod 600 {quoted_path}")
     secrets = _parse(path.read_bytes().decode("ascii", "replace").split(), str(path))
     if not all(map(any, secrets)):
         command = "sed -i '/^0*$/d'" if any(map(any, secrets)) else "rm"

@@ -17,15 +17,16 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 
-CHECK_SECONDS = 10.0  # Between two checks of the resident memory.
-TRIM_GROWTH_BYTES = 8 * MIB  # Growth since the lowest reading, after which free memory is released.
+CHECK_SECONDS = 10.0  # The interval between two checks of the resident memory.
+TRIM_GROWTH_BYTES = 8 * MIB  # Free memory is released after this growth since the lowest reading.
 
 
 @contextmanager
 def exempt_from_gc() -> Iterator[None]:
-    """Collect no garbage in the block, and never search what it created for garbage later.
+    """Disable garbage collection in the block, and exclude the objects that it creates from all later collections.
 
-    For the imports of a start: modules exist as long as the process, and collections took a twentieth of the time.
+    This is for the imports of a start. Modules exist as long as the process, and collections took a twentieth of the
+    time.
     """
     gc.disable()
     try:
@@ -39,8 +40,8 @@ def limit_heaps() -> None:
     """Let the threads share two heaps instead of eight for each core. Call this before the threads start.
 
     Memory that one thread frees in its heap can be used by no other thread. After 480 bodies of 836 KB in 16 threads,
-    126 MB were resident; with this 114 MB, and 84 MB after :func:`release_free_memory`. Two heaps are enough, because
-    the interpreter runs one thread at a time.
+    126 MB were resident. With this setting it is 114 MB, and 84 MB after :func:`release_free_memory`. Two heaps are
+    enough, because the interpreter runs one thread at a time.
     """
     _set_malloc_option(_M_ARENA_MAX, 2)
 
@@ -49,7 +50,7 @@ def map_large_blocks() -> None:
     """Let the C library map blocks of 8 MiB and more separately, so that they are released when they are freed.
 
     Without this, glibc raises its threshold after the first such block, and takes the next ones from its heaps: after
-    200 logins, two at a time, 370 MB were resident, and 17 MB with this.
+    200 logins, two at a time, 370 MB were resident, and 17 MB with this setting.
     """
     _set_malloc_option(_M_MMAP_THRESHOLD, 8 * MIB)
     # Setting the first threshold stops the automatic change of this one too. Set it to twice the first, as glibc does.
@@ -57,7 +58,10 @@ def map_large_blocks() -> None:
 
 
 def release_free_memory() -> None:
-    """Release the free pages of all heaps to the system. This takes some milliseconds; other threads may run."""
+    """Release the free pages of all heaps to the system.
+
+    This takes some milliseconds, during which other threads run.
+    """
     with suppress(AttributeError):
         _load_libc().malloc_trim(0)
 
@@ -84,9 +88,9 @@ class MemoryTrimmer:
         return CHECK_SECONDS
 
 
-def _set_malloc_option(option: int, value: int) -> None:
+def _set_malloc_option(option: int, number: int) -> None:
     with suppress(AttributeError):
-        _load_libc().mallopt(option, value)
+        _load_libc().mallopt(option, number)
 
 
 @cache

@@ -34,7 +34,7 @@ class MetricFamily(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-# In the order of the output.
+# All families, in the order of the output.
 FAMILIES: list[MetricFamily] = []
 
 
@@ -137,7 +137,7 @@ class _Histogram:
 
 
 class Metrics:
-    """The counts of a process since its start, for any number of threads."""
+    """The counters and histograms of this process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -146,7 +146,7 @@ class Metrics:
             family: {} if family.labels else {(): 0.0} for family in FAMILIES if family.kind == "counter"
         }
         self._histograms: dict[MetricFamily, dict[Labels, _Histogram]] = defaultdict(lambda: defaultdict(_Histogram))
-        # By method, route and status. Both the counter and the histogram of requests are derived from these.
+        # Histograms by method, route and status. The counter and the histogram of requests are both derived from them.
         self._requests: dict[Labels, _Histogram] = defaultdict(_Histogram)
         self._readings: list[tuple[MetricFamily, Reading]] = []
 
@@ -172,7 +172,7 @@ class Metrics:
         refusal: tuple[str, str] | None = None,
         plan: str | None = None,
     ) -> None:
-        """Count a request that was answered in all metrics that it concerns.
+        """Count an answered request in all metrics that it concerns.
 
         ``labels`` are its method, route and status. ``tokens`` is its charge. ``refusal`` is the error code and the
         limit zone of a request that was turned away, ``plan`` the plan of a verified caller.
@@ -191,22 +191,22 @@ class Metrics:
     def render(self, figures: Figures) -> str:
         """Return all metrics in Prometheus's text format, with ``figures`` that the caller has looked up."""
         with self._lock:
-            values = {family: dict(counts) for family, counts in self._counts.items()}
-            values[REQUESTS] = {
+            numbers_by_family = {family: dict(counts) for family, counts in self._counts.items()}
+            numbers_by_family[REQUESTS] = {
                 labels: float(sum(histogram.bucket_counts)) for labels, histogram in self._requests.items()
             }
             histograms = {family: _merge(series, len(family.labels)) for family, series in self._histograms.items()}
-            # Without the status, which is the last label.
+            # The histogram by method and route adds up all statuses, which are the last label.
             histograms[REQUEST_SECONDS] = _merge(self._requests, len(REQUEST_SECONDS.labels))
         for family, reading in [*self._readings, *_PROCESS_READINGS]:
-            values.setdefault(family, {}).update(reading())
+            numbers_by_family.setdefault(family, {}).update(reading())
         for family, family_values in figures.items():
-            values.setdefault(family, {}).update(family_values)
+            numbers_by_family.setdefault(family, {}).update(family_values)
         lines: list[str] = []
-        for family in dict.fromkeys((*FAMILIES, *values, *histograms)):
-            if values.get(family) or histograms.get(family):
+        for family in dict.fromkeys((*FAMILIES, *numbers_by_family, *histograms)):
+            if numbers_by_family.get(family) or histograms.get(family):
                 lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
-                lines += _iter_lines(family, values.get(family, {}), histograms.get(family, {}))
+                lines += _iter_lines(family, numbers_by_family.get(family, {}), histograms.get(family, {}))
         return "\n".join(lines) + "\n"
 
     def _add(self, family: MetricFamily, labels: Labels, number: float) -> None:
@@ -223,11 +223,11 @@ def _merge(series: Mapping[Labels, _Histogram], label_count: int) -> dict[Labels
 
 
 def _iter_lines(
-    family: MetricFamily, values: Mapping[Labels, float], histograms: Mapping[Labels, _Histogram]
+    family: MetricFamily, numbers: Mapping[Labels, float], histograms: Mapping[Labels, _Histogram]
 ) -> Iterator[str]:
-    """Yield the lines of a family: of its values, and of its histograms with cumulative buckets."""
-    for labels, value in sorted(values.items()):
-        yield f"{family.name}{_format_labels(family.labels, labels)} {_format_number(value)}"
+    """Yield the lines of a family: its values, and its histograms with cumulative buckets."""
+    for labels, number in sorted(numbers.items()):
+        yield f"{family.name}{_format_labels(family.labels, labels)} {_format_number(number)}"
     bucket_bounds = [*map(_format_number, BUCKET_SECONDS), "+Inf"]
     for labels in sorted(histograms):
         histogram = histograms[labels]
@@ -239,19 +239,19 @@ def _iter_lines(
         yield f"{family.name}_count{label_text} {cumulative_counts[-1]}"
 
 
-def _format_labels(names: Labels, values: Labels) -> str:
+def _format_labels(names: Labels, label_values: Labels) -> str:
     if not names:
         return ""
-    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in zip(names, values, strict=True))
+    pairs = ",".join(f'{name}="{_escape(label_value)}"' for name, label_value in zip(names, label_values, strict=True))
     return f"{{{pairs}}}"
 
 
-def _escape(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _format_number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+def _format_number(number: float) -> str:
+    return str(int(number)) if number == int(number) else repr(number)
 
 
 # ---- the process

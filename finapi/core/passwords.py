@@ -84,7 +84,7 @@ class Hasher:
         return stored_hash is not None
 
     def needs_rehash(self, stored_hash: str) -> bool:
-        """Return True if a hash was made with another profile."""
+        """Return True if a hash was computed with another profile."""
         return self._argon2.check_needs_rehash(stored_hash)
 
     @cached_property
@@ -102,7 +102,7 @@ class Hasher:
 
     @cached_property
     def _decoy_hash(self) -> str:
-        """A hash of this profile that belongs to no known password: its salt and digest are random."""
+        """Return a hash that matches no known password, because its salt and digest are random."""
         profile = self.profile
         cost = f"m={profile.memory_kib},t={profile.passes},p={profile.lanes}"
         return f"$argon2id$v=19${cost}${_random_base64(profile.salt_length)}${_random_base64(profile.digest_length)}"

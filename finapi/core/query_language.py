@@ -22,7 +22,7 @@ from finapi.core.errors import ApiError, invalid_param
 MAX_QUERY_LENGTH = 2_000
 MAX_TERMS = 32
 MAX_DEPTH = 8
-# The terms of all alternatives: the most that is tested of a row.
+# The maximum number of terms in all alternatives, which bounds the tests of each row.
 MAX_ALTERNATIVE_TERMS = 64
 
 GRAMMAR = 'field:value AND (field:"a text" OR NOT field:[2024-01-01 TO 2024-12-31])'
@@ -115,7 +115,9 @@ def parse_alternatives(text: str) -> Alternatives:
 
 
 def _too_long(bound: str) -> ApiError:
-    return invalid_param("query", f"The query is more than {bound}; ask for less at once.", expected=f"at most {bound}")
+    return invalid_param(
+        "query", f"The query has more than {bound}; shorten it or split it.", expected=f"at most {bound}"
+    )
 
 
 # ---- the tree
@@ -161,7 +163,7 @@ def _expand(node: _Node, *, is_negated: bool) -> Alternatives:
         alternatives.append(terms)
         term_count += len(terms)
         if term_count > MAX_ALTERNATIVE_TERMS:
-            raise _too_long(f"{MAX_ALTERNATIVE_TERMS} terms once it is written as alternatives")
+            raise _too_long(f"{MAX_ALTERNATIVE_TERMS} terms when it is written as alternatives")
     return alternatives
 
 
@@ -208,7 +210,7 @@ class _QueryParser:
             return self._parse_term(field, token)
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _too_long(f"{MAX_DEPTH} brackets and signs inside each other")
+            raise _too_long(f"{MAX_DEPTH} nested brackets and signs")
         self._position = token.end()
         node: _Node
         if kind == "not":
@@ -223,7 +225,7 @@ class _QueryParser:
         return node
 
     def _parse_brackets(self, field: str) -> _Node:
-        """Parse the content of brackets, the first of which has been taken."""
+        """Parse the content of brackets. The opening bracket has already been read."""
         node = self._parse_or(field)
         if not self._take("close"):
             raise self._syntax_error(": a bracket is not closed")
@@ -241,27 +243,27 @@ class _QueryParser:
         self._term_count += 1
         if self._term_count > MAX_TERMS:
             raise _too_long(f"{MAX_TERMS} terms")
-        value = token["value"]
+        text = token["value"]
         low: str | None
         high: str | None
-        if value.startswith("["):
-            bounds = _RANGE.fullmatch(value)
+        if text.startswith("["):
+            bounds = _RANGE.fullmatch(text)
             if bounds is None:
                 raise self._syntax_error(": a range must be [from TO to]")
             low, high = (None if bound == "*" else bound.strip('"') for bound in bounds.groups())
-        elif value.startswith('"'):
-            low = high = re.sub(r"\\(.)", r"\1", value[1:-1]).strip()
-        elif _UNSUPPORTED.search(value):
+        elif text.startswith('"'):
+            low = high = re.sub(r"\\(.)", r"\1", text[1:-1]).strip()
+        elif _UNSUPPORTED.search(text):
             raise self._syntax_error(": wildcards, ~, ^, < and > are not supported; ranges [from TO to] and quotes are")
         else:
-            low = high = re.sub(r"\\(.)", r"\1", value)
+            low = high = re.sub(r"\\(.)", r"\1", text)
         if low == "":
             raise self._syntax_error(": a text is empty")
         self._position = token.end()
         return QueryTerm(field, low, high)
 
     def _take(self, kind: str) -> bool:
-        """Move behind the next token if it is of a kind. Return True if it was."""
+        """Skip the next token and return True if it is of a kind."""
         token = _TOKEN.match(self._text, self._position)
         if token is None or token.lastgroup != kind:
             return False

@@ -14,8 +14,8 @@ are derived from the declaration. A record has all its members: a missing figure
 A text in ``Annotated`` is the description of the member. If a query names its columns as the members,
 :func:`build_record` turns its rows into records.
 
-Every answer is a TypedDict, also its ``data`` and ``meta``; ``web/http/schema.py`` says how an envelope, an answer with
-members of its own, and a meta with windows are put together.
+Every answer is a TypedDict, and so are its ``data`` and ``meta``. ``web/http/schema.py`` describes how to declare an
+envelope, an answer with members of its own, and a meta with windows.
 """
 
 from __future__ import annotations
@@ -95,14 +95,14 @@ def build_record(record: Callable[..., Record], row: QueryRow, /, **members: Any
     columns = tuple(row.keys())
     plan = _plan_record(record, columns, tuple(members))
     # sqlite3.Row searches its columns for each name, so a dict of all of them is faster.
-    values: Any = {**row} if isinstance(row, dict) else dict(zip(columns, row, strict=True))
+    record_values: Any = {**row} if isinstance(row, dict) else dict(zip(columns, row, strict=True))
     for name, convert in plan.converters:
-        if values[name] is not None:
-            values[name] = convert(values[name])
-    values.update(members)
+        if record_values[name] is not None:
+            record_values[name] = convert(record_values[name])
+    record_values.update(members)
     if not plan.is_complete:
-        values = {name: values[name] for name in plan.names}
-    return values  # type: ignore[no-any-return]
+        record_values = {name: record_values[name] for name in plan.names}
+    return record_values  # type: ignore[no-any-return]
 
 
 def get_members(record: Any) -> dict[str, Any]:
@@ -119,29 +119,29 @@ def get_members(record: Any) -> dict[str, Any]:
 class _Plan(NamedTuple):
     """The steps from rows with certain columns to records."""
 
-    names: tuple[str, ...]  # Of the members, in the order of the declaration.
-    converters: tuple[tuple[str, Callable[[Any], Any]], ...]  # For the columns that have to be converted.
-    is_complete: bool  # True if the columns and the given members are the names, in this order.
+    names: tuple[str, ...]  # The names of the members, in the order of the declaration.
+    converters: tuple[tuple[str, Callable[[Any], Any]], ...]  # The columns that have to be converted, and how.
+    is_complete: bool  # True if the columns and given members are exactly the members, in this order.
 
 
 @cache
-def _plan_record(record: Any, columns: tuple[str, ...], given: tuple[str, ...]) -> _Plan:
+def _plan_record(record: Any, columns: tuple[str, ...], given_names: tuple[str, ...]) -> _Plan:
     members = get_members(record)
-    names = tuple(name for name in members if name in columns or name in given)
+    names = tuple(name for name in members if name in columns or name in given_names)
     for name, annotation in members.items():
         if name not in names and get_origin(annotation) is not NotRequired:
             raise TypeError(f"{record.__name__}.{name}: the query has no such column and it is not given")
     converters = []
     for name in names:
-        convert = None if name in given else _find_converter(members[name])
+        convert = None if name in given_names else _find_converter(members[name])
         if convert is not None:
             converters.append((name, convert))
-    is_complete = names == tuple(dict.fromkeys((*columns, *given)))
+    is_complete = names == tuple(dict.fromkeys((*columns, *given_names)))
     return _Plan(names, tuple(converters), is_complete)
 
 
 def _find_converter(annotation: Any) -> Callable[[Any], Any] | None:
-    """Return the function that converts a column to the type of a member, or None if its values stay as they are."""
+    """Return the function that converts a column to the type of a member, or None if no conversion is needed."""
     while get_origin(annotation) in (Annotated, NotRequired):
         annotation = get_args(annotation)[0]
     types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

@@ -39,7 +39,7 @@ _work = _Work()
 
 @contextmanager
 def watched_by(flag: StopFlag) -> Iterator[None]:
-    """Let a flag stop the work that this thread does in the block."""
+    """In the block, let ``flag`` stop the work of this thread."""
     outer_flag = _work.flag
     _work.flag = flag
     _work.has_seen_stop = False
@@ -63,6 +63,6 @@ def check() -> None:
 
 
 def check_unless_seen() -> None:
-    """Raise WorkStopped as :func:`check` does, unless it was raised before: work that ends may report what it did."""
+    """Raise WorkStopped like :func:`check`, but only once, so that stopped work can still report."""
     if not _work.has_seen_stop:
         check()

@@ -1,4 +1,4 @@
-"""Guesses at the word that a caller meant by an unknown one. They appear in messages and are never acted on."""
+"""Suggestions for misspelt or unknown words. They appear in messages and are never applied automatically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from string import ascii_uppercase
 
 MAX_WORD_LENGTH = 40  # A longer word gets no suggestions.
 MAX_TYPO_LENGTH = 12  # Characters of a word whose typos are listed.
-MIN_SIMILARITY = 0.75  # As difflib measures it.
+MIN_SIMILARITY = 0.75  # The cutoff of difflib.get_close_matches.
 
 _WORDS = re.compile("[a-z]{3,}")
 # The names that other services use for our parameters.
@@ -40,18 +40,18 @@ def list_similar(word: str, known_words: Iterable[str], max_count: int = 3) -> l
         return []
     import difflib
 
-    originals = {known.lower(): known for known in known_words}
+    originals = {known_word.lower(): known_word for known_word in known_words}
     similar = difflib.get_close_matches(word.lower(), originals, max_count, MIN_SIMILARITY)
     parts = set(_WORDS.findall(word.lower()))
-    containing = [known for known in originals if parts and parts < set(_WORDS.findall(known))]
+    containing = [known_word for known_word in originals if parts and parts < set(_WORDS.findall(known_word))]
 
-    def rank(known: str) -> tuple[int, bool, bool]:
-        first_part = known.partition("_")[0]
-        return known.count("_"), not known.startswith("total"), first_part not in parts
+    def rank(known_word: str) -> tuple[int, bool, bool]:
+        first_part = known_word.partition("_")[0]
+        return known_word.count("_"), not known_word.startswith("total"), first_part not in parts
 
     containing.sort(key=rank)
     suggestions = list(dict.fromkeys((*similar, *containing)))
-    return [originals[known] for known in suggestions[:max_count]]
+    return [originals[known_word] for known_word in suggestions[:max_count]]
 
 
 def find_misnamed(param: str, names: Iterable[str]) -> str | None:

@@ -1,11 +1,11 @@
 """Temporary folders: their names, and the removal of those that killed processes left.
 
-Whatever is written in pieces is written in a folder ``.finapi-PURPOSE-PID-RANDOM`` beside its destination, and moved to
-the destination when it is complete. In the system's directory for temporary files the name has no dot.
+A file that is written in pieces is written in a folder ``.finapi-PURPOSE-PID-RANDOM`` next to its destination, and
+moved to the destination when it is complete. In the system's directory for temporary files the name has no dot.
 
 The process that creates a folder holds a lock on a file in it. The kernel releases the lock when the process ends,
 however it ends, so that a folder whose lock is free belongs to no process. :func:`sweep` removes such folders and
-touches nothing else. Process ids alone would not do: in a container every start may have the same one.
+touches nothing else. Process ids alone would not be enough, because in a container every start may have the same one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Purpose = Literal[
 ]
 
 NAME = re.compile(r"\.?finapi-[a-z]+-(?P<pid>[1-9][0-9]{0,6})-[0-9a-f]{8}")
-LOCK = ".lock"  # In each folder.
+LOCK = ".lock"  # The name of the locked file in each folder.
 
 
 class TemporaryFolder:
@@ -71,7 +71,7 @@ class TemporaryFolder:
         try:
             _remove_tree(self.path)
         except OSError as error:
-            # What the folder was for is done. A sweep tries again.
+            # The work with the folder succeeded, so this is no error. A later sweep tries again.
             log.warning("%s cannot be removed: %s", self.path, error.strerror)
         os.close(self._lock)
         self._lock = None
@@ -83,7 +83,7 @@ def sweep(directory: Path | None = None) -> None:
     try:
         names = [name for name in os.listdir(directory) if NAME.fullmatch(name)]
     except OSError:
-        return  # It is not there yet or cannot be read, which whoever writes there reports.
+        return  # It does not exist yet or cannot be read. A later attempt to write there reports that.
     for name in names:
         folder = directory / name
         try:
@@ -116,14 +116,14 @@ def _lock_new_folder(folder: Path) -> int | None:
 
 
 def _remove_if_abandoned(folder: Path) -> bool:
-    """Remove a folder if it is ours and no process holds it. Return whether it was removed."""
+    """Remove a folder if it belongs to this user and no process holds its lock. Return True if it was removed."""
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         return False
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        # Nothing is in it yet or any more. A process that is creating it takes another name.
+        # The folder has no lock yet, or no longer. A process that is just creating it then uses another name.
         folder.rmdir()
         return True
     try:
@@ -161,9 +161,9 @@ def _is_running(folder: Path) -> bool:
 
 
 def _remove_tree(folder: Path) -> None:
-    """Remove a folder and what is in it. Links are removed and not followed."""
+    """Remove a folder and its contents. Links are removed and not followed."""
     with os.scandir(folder) as entries:
-        # The lock goes last: what a kill leaves of this folder must be found again.
+        # The lock is removed last, so that a sweep recognises what remains after a kill.
         ordered = sorted(entries, key=lambda entry: entry.name == LOCK)
     for entry in ordered:
         if entry.is_dir(follow_symlinks=False):

@@ -68,12 +68,12 @@ _TABLES: dict[int, tuple[tuple[Network, str], ...]] = {
 # The part of IPv6 that has been allocated for the internet.
 _GLOBAL_6 = ip_network("2000::/3")
 
-# The bits of an ISATAP interface identifier (RFC 5214, 6.1) in front of its IPv4 address.
+# The upper 32 bits of an ISATAP interface identifier (RFC 5214, 6.1). The lower ones are an IPv4 address.
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 
 
 def parse_address(text: str) -> Address | None:
-    """Return the address that a text is in the usual notation, or None. An address with a zone id is None too."""
+    """Parse an IP address in the usual notation. Return None for any other text, and for an address with a zone id."""
     try:
         return None if "%" in text else ip_address(text)
     except ValueError:
@@ -81,7 +81,7 @@ def parse_address(text: str) -> Address | None:
 
 
 def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Return the networks of texts in CIDR notation. Raise ValueError for any other text."""
+    """Parse networks in CIDR notation. Raise ValueError for any other text."""
     return tuple(ip_network(text) for text in texts)
 
 

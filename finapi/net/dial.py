@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # and raises OSError (``socket.gaierror``) or ValueError for a name without an address.
 Resolver = Callable[[str], Sequence[str]]
 
-CHUNK_BYTES = 16 * 1024  # Written with one timeout: one TLS record.
+CHUNK_BYTES = 16 * 1024  # The maximum size of a TLS record. Each chunk is sent with a timeout of its own.
 
 # Look-ups that may run at the same time, abandoned ones included. The system's resolver ends each within half a minute.
 MAX_LOOK_UPS = 32
@@ -45,7 +45,7 @@ def _format_address(sockaddr: Any) -> str:
 
 
 class Deadline:
-    """A point in real time, ``seconds`` from now. It does not use a Clock, which may stand still in tests."""
+    """A point in real time, ``seconds`` from now. It does not use a Clock, which may be stopped in tests."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -68,7 +68,7 @@ class Deadline:
 
 
 class BoundedReader(io.RawIOBase):
-    """The bytes that the other side sends: each read ends with the deadline, and more than ``limit`` bytes fail."""
+    """A stream of received bytes. A read fails after the deadline, and when more than ``limit`` bytes have arrived."""
 
     def __init__(self, sock: socket.socket, deadline: Deadline, limit: int) -> None:
         self._sock = sock
@@ -76,7 +76,7 @@ class BoundedReader(io.RawIOBase):
         self._bytes_left = limit
 
     def readable(self) -> bool:
-        """Return True."""
+        """Return True: the stream is for reading."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -97,7 +97,7 @@ def send_all(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
 
 
 def describe_failure(error: Exception, deadline: Deadline) -> str | None:
-    """Return the reason of a failed connection if it is a timeout or TLS, else None.
+    """Return the reason of a failed connection if it is a timeout or a TLS error, else None.
 
     The text contains nothing that the other side sent.
     """
@@ -136,8 +136,8 @@ class Dialer:
     def resolve(self, host: str, deadline: Deadline) -> list[str]:
         """Return the addresses of a host without duplicates, in the resolver's order.
 
-        Raise OSError or ValueError if it has none, and TimeoutError at the deadline. The look-up runs in a thread that
-        is abandoned then.
+        Raise OSError or ValueError if it has none, and TimeoutError at the deadline. The thread of the look-up is
+        abandoned then.
         """
         with suppress(socket.gaierror):
             entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
@@ -193,7 +193,7 @@ class Dialer:
 
     @contextmanager
     def _interruptible(self, sock: socket.socket) -> Iterator[None]:
-        # A duplicate, because the socket's own descriptor is handed over to TLS.
+        # A duplicate, because a TLS socket takes over the descriptor of the original.
         handle = sock.dup()
         with self._lock:
             closed = self.closed

@@ -29,32 +29,32 @@ from finapi.core.temporary import sweep
 from finapi.net.letters import Letter, MailError, MailStoppedError, parse_mailbox
 from finapi.store.db import Database, Row, Transaction
 
-# Imported with the first mail: most commands send none.
+# At run time these are imported with the first mail, because most commands send none.
 if TYPE_CHECKING:
     import ssl
     from email.message import EmailMessage
 
 log = logging.getLogger("finapi.mail")
 
-# Seconds after each failed attempt: enough for a restart of the mail server, then for greylisting (minutes), then for
-# an outage. A reset link lives 24 h and must not expire on the way.
+# Delays after each failed attempt: long enough for a restart of the mail server, then for greylisting (minutes), then
+# for an outage. Their sum is far below the 24 h after which a reset link expires.
 RETRY_SECONDS = (60, 300, 1800, 7200)
 MAX_ATTEMPTS = len(RETRY_SECONDS) + 1
 
 # An attempt without a recorded result, because of a crash, is repeated after this time.
 LEASE = timedelta(seconds=60)
 
-# Mails that one step sends at most, and the seconds after which it begins no other: a slow server must not make a
-# step endless.
+# The maximum number of mails of one step, and the seconds after which a step begins no further mail. With a slow server
+# a step would otherwise be endless.
 BATCH, PASS_SECONDS = 20, 5.0
 
-# Rows of mails that were sent, and files of them, that are removed at once.
-PRUNED_AT_ONCE = 1_000
+# The maximum number of old rows or old mail files that are deleted in one batch.
+MAX_PRUNED = 1_000
 
-# The interval in which old files are looked for.
+# The interval between two searches for old files.
 PRUNE_INTERVAL = timedelta(hours=1)
 
-# Messages that a MemoryTransport stores: more than any test sends, and a few MB at most.
+# The messages that a MemoryTransport stores at most: more than any test sends, and only a few MB.
 MAX_MEMORY_MESSAGES = 1000
 
 _FILE_NAME = r"[0-9]{8}T[0-9]{9}Z-[0-9]{6,}\.eml"
@@ -75,7 +75,7 @@ class Transport(Protocol):
         ...
 
     def prune(self, before: datetime) -> int:
-        """Delete some of the stored mails that were sent before a time and return their number, 0 when none is left."""
+        """Delete a batch of stored mails that were sent before a time. Return their number, 0 if there are no more."""
         ...
 
 
@@ -93,7 +93,7 @@ def create_transport(text: str, clock: Clock, *, context: ssl.SSLContext | None 
         return DirectoryTransport(Path(path), clock)
     if text == "memory:":
         return MemoryTransport()
-    raise UsageError("mail goes to smtp://HOST, smtps://HOST, dir:PATH or memory:")
+    raise UsageError("the mail URL must be smtp://HOST, smtps://HOST, dir:PATH or memory:")
 
 
 class MemoryTransport:
@@ -129,8 +129,9 @@ class MemoryTransport:
 class DirectoryTransport:
     """Writes each message to a file ``TIME-NUMBER.eml`` (mode 0600) with CRLF line ends, as SMTP sends it.
 
-    The directory is created (mode 0700) if it is missing. An existing one is closed to other users; UsageError if that
-    is not possible. A file is written completely or not at all, never overwritten, and names sort by sending time.
+    The directory is created (mode 0700) if it is missing. An existing one is closed to other users. UsageError is
+    raised if that is not possible. A file is written completely or not at all and never overwritten. Names sort by
+    sending time.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -156,10 +157,10 @@ class DirectoryTransport:
         """Do nothing: a message is stored immediately."""
 
     def prune(self, before: datetime) -> int:
-        """Remove some files of mails that were written before a time. Return their number.
+        """Delete a batch of mail files that were written before a time. Return their number.
 
-        What killed processes left is removed too. Files with other names are not touched. The directory is read once an
-        hour at most, and again at once while old files are left.
+        Temporary files of killed processes are removed too. Files with other names are not touched. The directory is
+        read at most once an hour, except that a call which left old files is followed by another read.
         """
         with self._lock:
             if before - self._pruned_before < PRUNE_INTERVAL:
@@ -168,10 +169,10 @@ class DirectoryTransport:
             stamp = _format_stamp(before)
             names = os.listdir(self._path) if self._path.is_dir() else []
             old_names = (name for name in names if name < stamp and re.fullmatch(_FILE_NAME, name))
-            old_files = list(itertools.islice(old_names, PRUNED_AT_ONCE))
+            old_files = list(itertools.islice(old_names, MAX_PRUNED))
             for name in old_files:
                 (self._path / name).unlink(missing_ok=True)
-            if len(old_files) < PRUNED_AT_ONCE:
+            if len(old_files) < MAX_PRUNED:
                 self._pruned_before = before
         return len(old_files)
 
@@ -188,7 +189,7 @@ class DirectoryTransport:
 
 
 def _format_stamp(moment: datetime) -> str:
-    """Return a time as it begins the name of a file, ``20260131T120000000Z``."""
+    """Return the time as it is written in file names, ``20260131T120000000Z``."""
     return re.sub(r"[-:.]", "", iso(moment))
 
 
@@ -200,7 +201,7 @@ def _close_to_others(path: Path) -> None:
     if status.st_uid != os.geteuid() or status.st_mode & stat.S_ISVTX:
         raise UsageError(f"{path} is readable by others; mails contain keys, so name a private directory")
     path.chmod(0o700)
-    log.warning("%s was open to others; it is closed now, as mails hold links and keys", path)
+    log.warning("%s was readable by others; its mode is 0700 now, because mails contain links and keys", path)
 
 
 # ------------------------------------------------------------------------------------------------ sending
@@ -212,7 +213,7 @@ class MailSettings:
 
     transport: Transport
     sender: str
-    # For one mail, from the look-up of the server's name to its last answer, in real time.
+    # Real time for one mail, from the look-up of the server's name to the server's last answer.
     timeout_seconds: float = 10.0
     # Days after which the row of a sent, dropped or abandoned mail is deleted.
     record_days: int = 30
@@ -221,10 +222,10 @@ class MailSettings:
         try:
             parse_mailbox(self.sender)
         except MailError:
-            raise UsageError("the sender of mail must be name@domain or Shown Name <name@domain>") from None
+            raise UsageError("the sender of mail must be name@domain or Display Name <name@domain>") from None
 
 
-# Builds the letter of (template, row id), or None if it is no longer needed.
+# Builds the letter for (template, row id). Returns None if the mail is no longer needed.
 Render = Callable[[str, int], Letter | None]
 
 # Called for an abandoned mail in the transaction that records it: (transaction, template, row id).
@@ -249,7 +250,7 @@ def send_due(
     """Send the mails that are due, at most ``BATCH``. Return the seconds until the next one is due, or None.
 
     Each attempt is recorded before it is made: after a crash a mail may be sent twice (with the same Message-ID), but
-    none is lost. A temporary failure ends the step, and so does a stop after a mail.
+    none is lost. The step ends at a temporary failure, and after the current mail if finapi is stopping.
     """
     until = time.monotonic() + PASS_SECONDS
     with db.read() as tx:
@@ -265,7 +266,7 @@ def send_due(
         outcome = _attempt(settings, row, render)
         due_at = None if outcome.retry_seconds is None else iso(now + timedelta(seconds=outcome.retry_seconds))
         with db.write() as tx:
-            tx.run("forget_mails", before=iso(now - timedelta(days=settings.record_days)), limit=PRUNED_AT_ONCE)
+            tx.run("forget_mails", before=iso(now - timedelta(days=settings.record_days)), limit=MAX_PRUNED)
             state = outcome.state
             changed = tx.run(
                 "record_mail", id=row["id"], state=state, reason=outcome.reason, due_at=due_at, now=iso(now)
@@ -313,9 +314,9 @@ def _attempt(settings: MailSettings, row: Row, render: Render) -> _Outcome:
         reason = error.reason
         permanent = error.permanent
     except Exception as error:
-        # An error in a template must not stop the mails behind it.
-        log.exception("mail %d (%s) cannot be made", row["id"], row["template"])
-        reason = f"cannot be made: {type(error).__name__}"
+        # An error in a template must not stop the later mails in the queue.
+        log.exception("mail %d (%s) cannot be built", row["id"], row["template"])
+        reason = f"cannot be built: {type(error).__name__}"
         permanent = False
     attempt = row["attempts"] + 1
     if permanent or attempt >= MAX_ATTEMPTS:

@@ -15,8 +15,8 @@ from finapi.net.letters import Letter, MailAddress, MailError
 
 _PLAIN_LINE = re.compile(r"[\t -~]{0,998}")  # A line that every server must accept (RFC 5322, 2.1.1).
 
-_PLAIN_SUBJECT = re.compile(r"(?! )[ -~]{1,67}(?<! )")  # With the header name a line of at most 78 characters.
-_UNIQUE = re.compile(r"[A-Za-z0-9.-]{1,60}")  # With a prefix of two characters still a boundary (RFC 2046).
+_PLAIN_SUBJECT = re.compile(r"(?! )[ -~]{1,67}(?<! )")  # Including "Subject: ", the line has at most 78 characters.
+_UNIQUE = re.compile(r"[A-Za-z0-9.-]{1,60}")  # With the prefix "=_" short enough for a boundary (RFC 2046).
 
 
 class _Policy(EmailPolicy):
@@ -58,8 +58,8 @@ def build_message(letter: Letter, sender: str, now: datetime, unique: str) -> Em
         raise ValueError("unique must be 1 to 60 letters, digits, dots and dashes")
     if not letter.subject.isprintable():
         raise MailError("the subject contains characters that a header may not", permanent=True)
-    recipient = _build_header(letters.parse_address(letter.to))
-    author = _build_header(letters.parse_mailbox(sender))
+    recipient = _build_address(letters.parse_address(letter.to))
+    author = _build_address(letters.parse_mailbox(sender))
     utf8 = not (recipient.addr_spec + author.addr_spec).isascii()
     message = EmailMessage(policy=_POLICY.clone(utf8=utf8))
     message["From"] = author
@@ -74,7 +74,7 @@ def build_message(letter: Letter, sender: str, now: datetime, unique: str) -> Em
     return message
 
 
-def _build_header(mailbox: MailAddress) -> Address:
+def _build_address(mailbox: MailAddress) -> Address:
     return Address(mailbox.name, mailbox.local, mailbox.domain)
 
 

@@ -20,22 +20,22 @@ from finapi.net import addresses
 from finapi.net.addresses import Network
 from finapi.net.dial import BoundedReader, Deadline, Dialer, Resolver, describe_failure, send_all, system_resolver
 
-# ssl and http.client are imported with the first request.
+# At run time ssl and http.client are imported with the first request.
 if TYPE_CHECKING:
     import ssl
 
 MAX_URL_LENGTH = 2_000
-MAX_ADDRESSES = 4  # Addresses of a host that are tried.
+MAX_ADDRESSES = 4  # The number of a host's addresses that are tried.
 
 # One text for names that lead into the operator's network and names that lead nowhere: customers must not learn which.
 NO_ADDRESS = "the host has no address that may be used"
 
-# The status line and the headers of a reply, those of interim replies included.
+# The size of the status line and headers of a reply, including those of interim (1xx) replies.
 MAX_HEAD_BYTES = 64 * 1024
 
 _HOST = r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?"
-# The last label of a host name must not look like this, unless the host is an address of four decimal parts: C
-# libraries also accept octal, hexadecimal and single numbers as addresses.
+# A host whose last label matches this must be an IPv4 address of four decimal numbers. C libraries also accept octal,
+# hexadecimal and single numbers as addresses.
 _NUMBER = r"[0-9]+|0x[0-9a-f]*"
 _HEADER = r"[\x20-\x7e]*"
 
@@ -43,7 +43,7 @@ _HEADER = r"[\x20-\x7e]*"
 class OutboundError(Exception):
     """A request without a complete reply. ``reason`` contains nothing that the other side sent, and may be shown.
 
-    ``connected`` is True if the connection was made, so that the receiver failed at this request.
+    ``connected`` is True if the failure happened after the connection was established.
     """
 
     def __init__(self, reason: str, *, connected: bool = False) -> None:
@@ -184,7 +184,7 @@ class Reply(NamedTuple):
 
 
 class Outbound:
-    """Makes requests until it is closed. Safe for threads."""
+    """A client for HTTP requests to other hosts. Thread-safe. After :meth:`close` it refuses requests."""
 
     def __init__(
         self, reach: ReachPolicy, *, resolve: Resolver = system_resolver, context: ssl.SSLContext | None = None
@@ -210,7 +210,7 @@ class Outbound:
                     sock = stack.enter_context(self._dialer.tls_context.wrap_socket(sock, server_hostname=target.host))
                 connected = True
                 send_all(sock, _build_head(target, request) + request.body, deadline)
-                # Twice the body, because each chunk has its size in front.
+                # Twice the body size, because each chunk of a chunked body has a size line.
                 limit = MAX_HEAD_BYTES + io.DEFAULT_BUFFER_SIZE + 2 * request.max_body_bytes
                 incoming = BoundedReader(sock, deadline, limit)
                 buffer: io.BufferedReader = stack.enter_context(io.BufferedReader(incoming))
@@ -270,10 +270,10 @@ def _read_head(buffer: io.BufferedReader) -> Reply:
 def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: Deadline, stack: ExitStack) -> Reply:
     from http.client import HTTPResponse, IncompleteRead
 
-    # HTTPResponse needs only makefile of a socket. Each interim reply gets the same buffer.
+    # HTTPResponse uses only makefile() of a socket. The responses after interim ones read from the same buffer.
     socket: Any = SimpleNamespace(makefile=lambda mode: buffer)
     while True:
-        # Closed before the buffer: Python 3.13 reports a response that is collected after its file was closed.
+        # The stack closes it before the buffer: Python 3.13 warns if a response is collected after its file was closed.
         response = stack.enter_context(HTTPResponse(socket, method=request.method))
         response.begin()
         # 101 is not an interim reply: it would switch to a protocol that was not requested.
@@ -281,7 +281,7 @@ def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: D
             break
         response.fp = None  # type: ignore[assignment]  # The next response continues in the buffer.
     headers = {name.lower(): value for name, value in response.getheaders()}
-    # Counted here, because versions of Python differ in whether read1() counts down the response's length.
+    # The bytes are counted here, because only some versions of Python decrease response.length in read1().
     length = response.length
     max_bytes = request.max_body_bytes + 1
     if length is not None:
@@ -289,13 +289,14 @@ def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: D
     body = bytearray()
     try:
         while len(body) < max_bytes:
-            # As much memory is taken first as is asked for.
+            # read1 allocates the requested number of bytes before it reads, so it is limited.
             chunk = response.read1(min(max_bytes - len(body), CHUNK_BYTES))
             if not chunk:
                 break
             body += chunk
     except TimeoutError:
-        # Without a length, a body ends with the connection, which not every receiver closes. This much is enough.
+        # Without a length, a body ends with the connection, which some receivers never close. The bytes received until
+        # the timeout are accepted as the body.
         if request.require_complete or response.chunked or length is not None:
             raise
     is_truncated = len(body) > request.max_body_bytes

@@ -21,8 +21,8 @@ from finapi.core.errors import UsageError
 from finapi.net.dial import CHUNK_BYTES, BoundedReader, Deadline, Dialer, describe_failure
 from finapi.net.letters import MailError, MailStoppedError
 
-QUIT_SECONDS = 1.0  # For the answer to QUIT, when the mail is already accepted.
-MAX_REPLY_BYTES = 64 * 1024  # All answers of a conversation together.
+QUIT_SECONDS = 1.0  # The wait for the answer to QUIT. The mail is accepted already.
+MAX_REPLY_BYTES = 64 * 1024  # The total size of the server's answers in a conversation.
 
 _ENHANCED_CODE = re.compile(rb"[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")  # RFC 3463
 
@@ -34,7 +34,7 @@ class _Conversation(smtplib.SMTP):
     """
 
     def __init__(self, sock: socket.socket, name: str, deadline: Deadline) -> None:
-        super().__init__(local_hostname=name)  # Without a host it does not connect.
+        super().__init__(local_hostname=name)  # smtplib connects only if it gets a host.
         self.sock = sock
         self.deadline = deadline
 
@@ -76,7 +76,7 @@ class SmtpTransport:
             parts = urlsplit(url)
             options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
             port = parts.port
-            (parts.hostname or "").encode("idna")  # A look-up will do the same.
+            (parts.hostname or "").encode("idna")  # A look-up encodes it too, so a wrong name is found now.
         except ValueError:
             raise UsageError("the mail URL cannot be read (special characters need %XX)") from None
         self.host = parts.hostname or ""

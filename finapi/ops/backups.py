@@ -100,7 +100,7 @@ def create(
         if report["problems"]:
             raise ApiError("UNAVAILABLE", f"the copy failed its check and was removed: {report['problems'][0]}")
         if secrets:
-            backup.put_secrets(copy, secrets_to_store)
+            backup.insert_secrets(copy, secrets_to_store)
         os.link(copy, target)
     sync_directory(target.parent)
     return {
@@ -228,7 +228,7 @@ def restore(
     if not version:
         raise UsageError(f"{file} is not a backup")
     with backup.temporary_copy(file, config.data_dir, "restore", report_progress) as copy:
-        backup_secrets = backup.take_secrets(copy)
+        backup_secrets = backup.pop_secrets(copy)
         db = Database(copy)
         try:
             _check_accounts(config, db)

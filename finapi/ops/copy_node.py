@@ -9,7 +9,7 @@ from finapi.app import App
 from finapi.core.errors import ApiError
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
-from finapi.store.copies import LOOK_SECONDS, MarketCopy
+from finapi.store.copies import CHECK_SECONDS, MarketCopy
 from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.copies")
@@ -32,7 +32,7 @@ def run_copy_step(app: App) -> float:
             if app.accounts.trouble is None:  # The store has logged its own trouble.
                 log.warning("how the worker's parts stand cannot be read: %s", error)
         health.last_round_at = now
-    return LOOK_SECONDS
+    return CHECK_SECONDS
 
 
 def find_staleness_message(app: App, now: datetime) -> str | None:

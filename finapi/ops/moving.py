@@ -153,7 +153,7 @@ def _open_file(config: Config) -> Iterator[App]:
 @contextmanager
 def _open_ends(config: Config, app: App) -> Iterator[_Ends]:
     """Open PostgreSQL, which no other process may use meanwhile."""
-    database = apps.load_postgres().name_database(config.accounts_url)
+    database = apps.load_postgres().describe_database(config.accounts_url)
     with closing(apps.open_postgres(config.accounts_url, alone=True)) as store:
         yield _Ends(app, store, database)
 

@@ -1,10 +1,11 @@
-"""Where the accounts of a data directory are, and a move of them that is not decided yet.
+"""The place of a data directory's accounts, and the state of a move of them.
 
 While PostgreSQL holds the accounts, its database is named in the file ``accounts-moved`` of the data directory and in
-the table ``moved_accounts``. The file stays when a backup is put back, and copies of the database take the table along:
-neither brings old accounts into force. The file ``accounts-moving`` is written before the first row moves, and removed
-when one of the two places is in force. While it is there, only ``finapi move`` opens the accounts of the directory.
-PostgreSQL holds the other half of the state, a :class:`MoveMark`: it keeps every other process from the accounts there.
+the table ``moved_accounts``. A restored backup does not replace the file, and copies of the database contain the table,
+so neither makes finapi use old accounts. The file ``accounts-moving`` is written before the first row is copied. It is
+removed when the move is decided: the accounts are in force in one of the two places, and the other one is not used.
+While the file exists, only ``finapi move`` opens the accounts of the directory. PostgreSQL holds the other half of the
+state, a :class:`MoveMark`, which prevents every other process from opening the accounts there.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ DAMAGED = (
 
 
 class UndecidedMoveError(UsageError):
-    """Accounts are not opened, because a move of them is not decided."""
+    """Accounts cannot be opened, because a move of them is not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """A move of accounts that was begun in a data directory.
 
-    ``database`` is the PostgreSQL database at the other end, without user and password. ``target`` is None where the
-    file is damaged; the other fields are empty then.
+    ``database`` is the address of the PostgreSQL database, without user and password. If the file is damaged,
+    ``target`` is None and the other fields are empty.
     """
 
     id: str
@@ -53,21 +54,27 @@ class Move:
         """Return a sentence about the undecided move, and how to finish or undo it."""
         if self.target is None:
             return DAMAGED
-        other_place = f"finapi move --to postgresql://... (of {self.database})"
+        to_postgres = f"finapi move --to postgresql://... (of {self.database})"
+        to_file = "finapi move --to file"
         if self.target == "postgresql":
-            route, finish, undo = f"to {self.database}", other_place, "finapi move --to file"
+            route = f"to {self.database}"
+            finish_command = to_postgres
+            undo_command = to_file
         else:
-            route, finish, undo = f"from {self.database} to the data directory", "finapi move --to file", other_place
+            route = f"from {self.database} to the data directory"
+            finish_command = to_file
+            undo_command = to_postgres
         description = f"the move of accounts {route}, begun {self.started_at}, is not decided"
-        return f"{description}; finish it: {finish}; undo it: {undo}"
+        return f"{description}; finish it: {finish_command}; undo it: {undo_command}"
 
 
 @dataclass(frozen=True, slots=True)
 class MoveMark:
-    """What PostgreSQL records of a move. While there is one, the accounts there are not in force.
+    """The record of a move in PostgreSQL. While there is one, the accounts in PostgreSQL are not used.
 
-    ``arriving``: the rows are there, and the move to PostgreSQL is not decided. ``leaving``: the move to the data
-    directory ``place`` is not decided. ``left``: the accounts are at ``place`` now.
+    ``place`` is the data directory of the move. ``arriving`` is the state of a move to PostgreSQL that has copied the
+    rows and is not decided. ``leaving`` is that of an undecided move to the data directory. ``left`` means that the
+    accounts are in the data directory now.
     """
 
     state: MarkState
@@ -75,19 +82,19 @@ class MoveMark:
     place: str
 
     def describe(self) -> str:
-        """Return why the accounts there are not opened."""
+        """Return the reason why the accounts in PostgreSQL cannot be opened."""
         if self.state == "left":
             return f"accounts were moved from there to {self.place}"
         direction = "there from" if self.state == "arriving" else "from there to"
         return f"the move of accounts {direction} {self.place} is not decided; finish or undo it there: finapi move"
 
     def is_of(self, move: Move | None, directory_name: str) -> bool:
-        """Return True if the mark is of this move, or of an earlier one of the same data directory."""
+        """Return True if the mark belongs to this move, or to an earlier one of the same data directory."""
         return self.place == directory_name or (move is not None and self.move_id == move.id)
 
 
 def describe_place(data_dir: Path) -> str:
-    """Return the name of a data directory for other hosts."""
+    """Return the host name and path of a data directory, ``host:/path``."""
     return f"{os.uname().nodename}:{data_dir.absolute()}"
 
 
@@ -107,13 +114,13 @@ def find_move(data_dir: Path) -> Move | None:
 
 
 def begin_move(data_dir: Path, move: Move) -> None:
-    """Record a move on the disk before its first row moves."""
+    """Record a move on the disk. Call this before the first row is copied."""
     fields = {"id": move.id, "target": move.target, "database": move.database, "started_at": move.started_at}
     files.replace_file(data_dir / MOVING, json.dumps(fields).encode() + b"\n", "move")
 
 
 def end_move(data_dir: Path) -> None:
-    """Record that the move is decided: the accounts may be opened again."""
+    """Record that the move is decided, so that the accounts may be opened again."""
     files.remove_file(data_dir / MOVING)
 
 
@@ -132,7 +139,7 @@ def find_database(db: Database, data_dir: Path) -> str | None:
 
 
 def has_marker(data_dir: Path) -> bool:
-    """Return True if a data directory says by a file of its own that its accounts are in PostgreSQL."""
+    """Return True if the data directory contains the file that says that its accounts are in PostgreSQL."""
     return (data_dir / MOVED).exists()
 
 

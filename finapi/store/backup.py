@@ -1,4 +1,4 @@
-"""Copies of a database that is in use, with or without the master secrets, and its replacement by a copy."""
+"""Copying a database that is in use, with or without the master secrets, and replacing it by a copy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from finapi.store import schema
 from finapi.store.connections import build_unusable_error, is_damage
 from finapi.store.db import DatabaseDamagedError
 
-STEP_PAGES = 256  # Copied in one step (1 MiB). Other threads read and write between two steps.
-MIN_FREE_BYTES = 1 << 20  # On the disk after a copy.
+STEP_PAGES = 256  # The pages (1 MiB) of one step. Other threads read and write between two steps.
+MIN_FREE_BYTES = 1 << 20  # The free space that a copy must leave on the disk.
 
 
 def read_version(path: Path) -> int:
@@ -42,7 +42,7 @@ def temporary_copy(
 
     It is a file (mode 0600) without a WAL, in a temporary folder in ``directory``. Folders of killed commands are
     deleted there first. ``report_progress`` is called with the numbers of copied pages and of all pages. A stop is
-    noticed after each step. Raise UsageError if the disk has too little room.
+    noticed after each step. Raise UsageError if the disk has too little free space.
     """
     import shutil
 
@@ -50,7 +50,7 @@ def temporary_copy(
     needed = sum(part.stat().st_size for part in (source, source.with_name(f"{source.name}-wal")) if part.exists())
     free = shutil.disk_usage(directory).free
     if needed + MIN_FREE_BYTES > free:
-        raise UsageError(f"a copy needs {needed:,} bytes and {directory} has {free:,}")
+        raise UsageError(f"a copy needs {needed:,} bytes, but {directory} has only {free:,} bytes of free space")
     with TemporaryFolder(purpose, directory) as folder:
         target = folder / "copy.db"
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -59,7 +59,7 @@ def temporary_copy(
 
 
 def _copy(source: Path, target: Path, report_progress: Callable[[int, int], None]) -> None:
-    def see_step(status: int, remaining_pages: int, pages: int) -> None:
+    def on_step(status: int, remaining_pages: int, pages: int) -> None:
         stopping.check()
         report_progress(pages - remaining_pages, pages)
 
@@ -71,7 +71,7 @@ def _copy(source: Path, target: Path, report_progress: Callable[[int, int], None
             # One read transaction around all steps. Without it, every write of the server restarts the copy.
             reading.execute("BEGIN")
             reading.execute("SELECT 1 FROM sqlite_schema").fetchone()
-            reading.backup(writing, pages=STEP_PAGES, progress=see_step)
+            reading.backup(writing, pages=STEP_PAGES, progress=on_step)
             writing.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         if is_damage(error):
@@ -79,15 +79,15 @@ def _copy(source: Path, target: Path, report_progress: Callable[[int, int], None
         raise
 
 
-def put_secrets(path: Path, secrets: Sequence[bytes]) -> None:
-    """Insert master secrets into a copy."""
+def insert_secrets(path: Path, secrets: Sequence[bytes]) -> None:
+    """Insert the master secrets into a copy, in a new table."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE backup_secrets (place INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT")
         connection.executemany("INSERT INTO backup_secrets (secret) VALUES (?)", [(secret,) for secret in secrets])
 
 
-def take_secrets(path: Path) -> list[bytes]:
-    """Return the master secrets of a copy, if it has any, and delete them from it without a trace."""
+def pop_secrets(path: Path) -> list[bytes]:
+    """Return the master secrets of a copy, or an empty list. Delete them from it and overwrite their bytes."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'backup_secrets'").fetchone():
             return []
@@ -100,11 +100,11 @@ def take_secrets(path: Path) -> list[bytes]:
 def replace_database(path: Path, replacement: Path, previous_path: Path) -> None:
     """Rename the database ``path`` to ``previous_path`` and ``replacement`` to ``path``.
 
-    Neither file may be open. After a crash ``path`` is either of the two, complete.
+    Neither file may be open. After a crash ``path`` is one of the two databases, complete.
     """
     if path.exists():
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-            # With the WAL written back to the file, one rename is enough.
+            # Once the WAL is written back to the file, one rename is enough.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         os.link(path, previous_path)
         for suffix in ("-wal", "-shm"):

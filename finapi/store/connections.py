@@ -1,4 +1,4 @@
-"""Connections to SQLite: how one is opened, why it cannot be, and how its reads are interrupted."""
+"""Connections to SQLite: opening them, explaining why a file cannot be opened, and interrupting their reads."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 from finapi.core.errors import UsageError
 
-# How long a statement waits for another process's lock. One process writes, so only a backup or an operator's shell can
-# hold one. A stop waits for up to three statements within its 10 seconds.
+# How long a statement waits for another process's lock. Only one process writes, so such a lock can only be that of a
+# backup or an operator's shell. A stop waits for up to three statements within its 10 seconds.
 BUSY_SECONDS = 1.5
 # Primary result codes of damaged pages: CORRUPT, NOTADB (sqlite.org/rescode.html).
 _DAMAGE_CODES = {11, 26}
-RESTORE_ADVICE = "stop finapi, keep a copy of the data directory, and put a backup back with: finapi restore FILE"
-BREAK_SECONDS = 5.0  # That interrupted reads have to end.
+RESTORE_ADVICE = "stop finapi, keep a copy of the data directory, and restore a backup with: finapi restore FILE"
+BREAK_SECONDS = 5.0  # The time that interrupted reads have to end.
 
 
 class LockedConnection(sqlite3.Connection):
-    """A connection with a lock. Its thread holds the lock while it reads, so that no other thread closes it then."""
+    """A connection with a lock. A thread that reads holds the lock, so that no other thread closes the connection."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,9 +29,9 @@ class LockedConnection(sqlite3.Connection):
 
 
 def connect(target: str, *, uri: bool = False, cached_statements: int = 512) -> LockedConnection:
-    """Open a connection that any thread may use, one at a time, and that begins no transaction by itself."""
-    # check_same_thread: many threads use the connection that writes, one at a time behind its lock, and the thread that
-    # closes the database closes the readers.
+    """Open a connection in autocommit mode. Any thread may use it, but only one at a time."""
+    # check_same_thread is False because many threads use the writer, each while it holds the lock, and because the
+    # thread that closes the database closes the readers of other threads.
     connection = sqlite3.connect(
         target,
         uri=uri,
@@ -53,15 +53,15 @@ AnyConnection = TypeVar("AnyConnection", bound=sqlite3.Connection)
 def interrupt_until_idle(
     connection: AnyConnection, until: float, lock_if_idle: Callable[[AnyConnection], bool]
 ) -> bool:
-    """Interrupt a connection's reads until ``lock_if_idle`` succeeds. Return False at ``until`` (``time.monotonic``).
+    """Interrupt a connection's reads until ``lock_if_idle`` succeeds. Return False if that is not before ``until``.
 
-    A connection that is closed while a statement runs frees the callbacks that the statement calls, and the process
-    crashes.
+    Closing a connection frees the callbacks that a running statement calls, which would crash the process. ``until`` is
+    a time of ``time.monotonic``.
     """
     while not lock_if_idle(connection):
         if time.monotonic() > until:
             return False
-        connection.interrupt()  # Of one statement: the next one may have begun since.
+        connection.interrupt()  # It ends one statement. Another one may begin after it.
         threading.Event().wait(0.001)
     return True
 
@@ -77,9 +77,12 @@ def is_damage(error: BaseException) -> bool:
 
 
 def build_unusable_error(path: Path | None, error: BaseException) -> UsageError:
-    """Return the UsageError for a file that cannot be opened. Only a damaged one is to be restored from a backup."""
+    """Return the UsageError for a file that cannot be opened.
+
+    It advises to restore a backup only for a damaged file.
+    """
     if is_damage(error):
         advice = RESTORE_ADVICE
     else:
-        advice = "it may be whole: finapi doctor looks at the disk and the directory"
+        advice = "it may be intact: finapi doctor checks the disk and the directory"
     return UsageError(f"{path} cannot be used as a database: {error}; {advice}")

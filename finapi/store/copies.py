@@ -1,9 +1,9 @@
-"""A copy of the market data that another process writes. This process only reads it, and follows its changes.
+"""A copy of the market data that another process writes. This process only reads it, and notices its changes.
 
-The file is replaced by another one under its name, or its pages are overwritten in place, as ``litestream restore -f``
-does under SQLite's exclusive lock. Overwriting leaves SQLite's change counter as it was (Litestream 0.5.17), so SQLite
-would go on with cached pages that no longer exist. Therefore a connection that has read an earlier state of the file is
-not used again, and the file is taken out of WAL mode before anything reads it.
+The other process either replaces the file, or overwrites its pages in place, as ``litestream restore -f`` does under
+SQLite's exclusive lock. Overwriting does not change SQLite's change counter (Litestream 0.5.17), so SQLite would
+continue to use cached pages of the earlier state. Therefore a connection that has read an earlier state of the file is
+not used again, and the file is switched out of WAL mode before it is read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from finapi.store.db import CLOSED, Database, Transaction
 
 log = logging.getLogger("finapi.store")
 
-LOOK_SECONDS = 0.25  # Between two looks at the file.
+CHECK_SECONDS = 0.25  # The interval between two checks of the file.
 
-# How long a reader waits for pages that are being written. The process that writes waits as long as a query may take.
+# How long a reader waits while the other process writes pages. That process waits as long as a query may take.
 PATIENCE_SECONDS = 10.0
 
-# Two writes within this time may leave the same modification time: file systems count ticks of the kernel, of up to 10
-# ms.
+# Two writes within this time may leave the same modification time, because file systems use the kernel's tick of up to
+# 10 ms. An older modification time is settled: every later write changes it.
 SETTLED_NS = 50_000_000
 
 # BEGIN alone takes no lock; this statement does.
@@ -43,22 +43,22 @@ PagesStamp = tuple[int, int]
 
 
 class ReadOnlyCopyError(ApiError):
-    """A write on a node whose market data are a copy."""
+    """409: a write was requested on a node whose market data are a copy."""
 
     def __init__(self) -> None:
-        super().__init__("CONFLICT", "This node answers on a copy of the market data, which the worker alone writes.")
+        super().__init__("CONFLICT", "This node uses a copy of the market data, which only the worker writes.")
 
 
 @dataclass(frozen=True, slots=True)
 class CopyFile:
-    """A copy that can be used, under a second name in a temporary folder of this process."""
+    """A copy that has been checked, with a hard link to it in a temporary folder of this process."""
 
     folder: TemporaryFolder
     inode: tuple[int, int]
 
     @property
     def path(self) -> Path:
-        """The second name, which stays with this file when another one takes its first name."""
+        """Return the path of the hard link. It remains valid when another file replaces the original one."""
         return self.folder.path / "copy.db"
 
     def read_stamp(self) -> PagesStamp:
@@ -69,7 +69,10 @@ class CopyFile:
 
 @dataclass(slots=True)
 class _CopyReader:
-    """A thread's connection. ``stamp`` is that of the pages it has read; None if they may have changed since."""
+    """A thread's connection.
+
+    ``stamp`` identifies the pages that it has read, or is None if they may have changed since.
+    """
 
     connection: LockedConnection
     file: CopyFile
@@ -78,14 +81,14 @@ class _CopyReader:
 
 
 class MarketCopy(Database):
-    """The copy at ``path``. No connection of this process can write it; ``write`` raises CONFLICT (409)."""
+    """The copy at ``path``. No connection of this process can write it, and ``write`` raises CONFLICT (409)."""
 
     is_copy = True
 
     def __init__(self, path: Path) -> None:
         """Open the copy. Raise UsageError if it is not a database with the schema of this finapi."""
         self._set_up(path)
-        # Database has a connection that writes; here it has nothing to write to.
+        # The methods of Database need a writer. This one has an empty database in memory.
         self._writer = connect(":memory:")
         self.refusal: str | None = None
         self._refused_inode: tuple[int, int] | None = None
@@ -107,7 +110,7 @@ class MarketCopy(Database):
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Read in a transaction: everything read in the block is of one moment. Raise RuntimeError inside another."""
+        """Yield a read transaction. All its queries see the same state. Raise RuntimeError if it is nested."""
         reader: _CopyReader | None = getattr(self._local, "reader", None)
         if reader is not None and reader.connection.in_transaction:
             raise RuntimeError("a read transaction inside another")
@@ -124,7 +127,7 @@ class MarketCopy(Database):
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
-        """Read with a single query. It has a transaction too: without one it may read pages of two moments."""
+        """Yield a transaction for a single query. Without a transaction it could read pages of two states."""
         reader: _CopyReader | None = getattr(self._local, "reader", None)
         if reader is not None and reader.connection.in_transaction:
             yield Transaction(reader.connection, self._queries)
@@ -142,10 +145,10 @@ class MarketCopy(Database):
         return connection
 
     def check_file(self) -> bool:
-        """Look for another file or changed pages. Return True, and raise :attr:`write_count`, if there are any.
+        """Return True, and increase :attr:`write_count`, if the file was replaced or its pages have changed.
 
-        Transactions that have begun go on with the file that they have. A file that cannot be used is not moved to, and
-        ``refusal`` says why.
+        Open transactions continue to use the earlier file. A new file that cannot be used is refused, with the reason
+        in ``refusal``.
         """
         assert self.path is not None
         try:
@@ -162,7 +165,7 @@ class MarketCopy(Database):
             old_copy.folder.remove()
             self.refusal = self._refused_inode = self.trouble = None
             self._damaged = False
-            log.info("moved over to another copy of the market data")
+            log.info("now using another copy of the market data")
         elif inode == self._copy.inode:
             self.refusal = self._refused_inode = None
         stamp = self._copy.read_stamp()
@@ -178,9 +181,9 @@ class MarketCopy(Database):
         self._copy.folder.remove()
 
     def _refuse(self, inode: tuple[int, int], reason: str) -> bool:
-        """Keep the current copy in place of a file that cannot be used. Return False: nothing has changed."""
+        """Continue to use the current copy, because the new file cannot be used. Return False: nothing has changed."""
         if reason != self.refusal:
-            log.error("another copy of the market data cannot be used: %s; the one before is answered", reason)
+            log.error("the new copy of the market data cannot be used: %s; the earlier one remains in use", reason)
         self._refused_inode, self.refusal = inode, reason
         return False
 
@@ -188,7 +191,9 @@ class MarketCopy(Database):
         """Return the file at a path as a copy. Raise UsageError, OSError or sqlite3.Error if it cannot be used."""
         wal = path.with_name(f"{path.name}-wal")
         if wal.exists() and wal.stat().st_size:
-            raise UsageError(f"{wal} lies beside it, and a copy is one file: make it by finapi backup or Litestream")
+            raise UsageError(
+                f"{wal} exists, but a copy must be a single file: create it with finapi backup or Litestream"
+            )
         folder = TemporaryFolder("copy", path.parent)
         try:
             os.link(path, folder.path / "copy.db")
@@ -229,9 +234,9 @@ class MarketCopy(Database):
         try:
             reader.connection.execute("BEGIN")
             reader.connection.execute(LOCKING_QUERY).fetchone()
-            # While a reader has its lock, no process writes.
+            # No process writes while this transaction holds its lock.
             stamp = reader.file.read_stamp()
-        except FileNotFoundError:  # Another thread has moved over to another file.
+        except FileNotFoundError:  # Another thread has switched to another file.
             stamp = None
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
@@ -262,7 +267,7 @@ class MarketCopy(Database):
                 except sqlite3.OperationalError:
                     if file is self._copy:
                         raise
-                    continue  # Another thread has just moved over to another file.
+                    continue  # Another thread has just switched to another file.
                 connection.execute(f"PRAGMA busy_timeout={1000 * PATIENCE_SECONDS:.0f}")
                 self._readers[connection] = threading.current_thread()
                 return _CopyReader(connection, file, None)
@@ -270,16 +275,16 @@ class MarketCopy(Database):
 
 
 def _is_settled(stamp: PagesStamp) -> bool:
-    """Return True if every write from now on leaves another stamp."""
+    """Return True if every later write will change the stamp."""
     return time.time_ns() - stamp[0] > SETTLED_NS
 
 
 def _leave_wal_mode(path: Path) -> None:
-    """Take a database that no process reads yet out of WAL mode.
+    """Switch a database that no process reads yet out of WAL mode.
 
-    A connection in WAL mode holds a lock for as long as it is open, and Litestream would wait for it for ever.
+    A connection in WAL mode holds a lock for as long as it is open, and Litestream would wait for that lock forever.
     """
-    # Closed before SQLite opens the file, because closing a file releases all locks that this process has on it.
+    # This file is closed before SQLite opens it, because closing a file releases all locks that the process has on it.
     with path.open("rb") as file:
         is_in_wal_mode = file.read(100)[schema.WAL_MARK] == b"\x02\x02"
     if is_in_wal_mode:

@@ -1,8 +1,8 @@
-"""The data directory: one process writes it, and other verbs hand their commands to that process.
+"""The data directory: one process locks and writes it, and other commands are handed over to that process.
 
 SQLite before 3.51.3 can damage a WAL when two connections write at the same time (DECISIONS 15). So the process that
-writes holds a lock on the directory. While a server runs, a verb sends its command over a Unix socket in the directory,
-and the server carries it out.
+writes holds a lock on the directory. While a server runs, a command of ``finapi`` is sent to it over a Unix socket in
+the directory, and the server performs it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
 LOCK_RETRY_SECONDS = 0.1
-# Bits that the mode of a data directory must not have: the group may read it, and no other user may do anything.
+# Mode bits that a data directory must not have. The group may read it, and other users have no permissions.
 FORBIDDEN_BITS = 0o027
 MAX_REQUEST_BYTES = 1 << 20
 CONNECT_SECONDS = 5.0
-# Seconds that a running command is given at a stop to say what it has done, and then to end when it is broken off. One
-# that still goes on is left to its thread, which ends with the process.
+# At a stop, a running command has REPORT_SECONDS to report what it has done. Then its database queries are interrupted
+# for BREAK_SECONDS. A command that still runs is abandoned; its thread ends with the process.
 REPORT_SECONDS, BREAK_SECONDS = 1.5, 1.5
-BREAK_EVERY = 0.01
+BREAK_INTERVAL_SECONDS = 0.01
 
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
 
-# (arguments of a command, the directory it was typed in, its standard input, where to write) -> exit status
+# Performs a command: (arguments, working directory, standard input, output function) -> exit status.
 Perform = Callable[[list[str], str, str, Say], int]
 
 
@@ -50,15 +50,15 @@ class DirectoryBusyError(Exception):
 
 
 class CommandInterruptedError(Exception):
-    """The process that carried out a command ended before the command was done."""
+    """The process that performed a command ended before the command did."""
 
 
 @contextmanager
 def lock_directory(directory: Path, patience: float = 0.0) -> Iterator[None]:
-    """Lock the directory for its one writer until the block ends. It is created (mode 0700) if it does not exist.
+    """Lock the directory for writing until the block ends. Create it (mode 0700) if it does not exist.
 
-    Raise DirectoryBusyError if another process has locked it for more than ``patience`` seconds, and UsageError if
-    other users can look into it.
+    Raise DirectoryBusyError if another process still has the lock after ``patience`` seconds, and UsageError if other
+    users have access to it.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,20 +84,20 @@ def lock_directory(directory: Path, patience: float = 0.0) -> Iterator[None]:
 
 
 def check_permissions(directory: Path) -> None:
-    """Raise UsageError, with the command that repairs it, if other users can use a directory or its group write it."""
+    """Raise UsageError, with the command that repairs it, if a directory is open to others or group-writable."""
     if directory.stat().st_mode & FORBIDDEN_BITS:
         raise UsageError(f"{directory} is open to others; restrict it with: chmod 700 {shlex.quote(str(directory))}")
 
 
 def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> int:
-    """Let the process that has locked the directory carry out a command. Return its exit status."""
+    """Let the process that has locked the directory perform a command. Return its exit status."""
     with _open_address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(CONNECT_SECONDS)
         try:
             connection.connect(address)
         except OSError:
             raise UsageError(f"{directory} is in use by another process that does not accept commands") from None
-        connection.settimeout(None)  # An ingest takes as long as it takes.
+        connection.settimeout(None)  # Commands such as an ingest have no time limit.
         request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
         for message in _iter_messages(connection, request):
             if "exit" in message:
@@ -108,9 +108,9 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
 
 
 def _iter_messages(connection: socket.socket, request: bytes) -> Iterator[dict[Any, Any]]:
-    """Send a request and yield the messages of its response until the connection ends, in whatever way.
+    """Send a request and yield the messages of its response until the connection ends or fails.
 
-    Only errors of the connection end it: a broken pipe of the caller's output is raised.
+    A broken pipe of the caller's own output is raised.
     """
     with suppress(ConnectionError):
         connection.sendall(request)
@@ -120,7 +120,7 @@ def _iter_messages(connection: socket.socket, request: bytes) -> Iterator[dict[A
 
 
 class Command(NamedTuple):
-    """A command that was handed over: its arguments, the directory it was typed in and its standard input."""
+    """A handed-over command: its arguments, its working directory and its standard input."""
 
     words: list[str]
     directory: str
@@ -128,15 +128,15 @@ class Command(NamedTuple):
 
 
 class CommandSocket:
-    """The socket of a data directory. A thread of its own carries out one command at a time."""
+    """The socket of a data directory, and the thread that performs the commands, one at a time."""
 
     def __init__(
-        self, directory: Path, perform: Perform, break_off: Callable[[int], None] = lambda thread_id: None
+        self, directory: Path, perform: Perform, interrupt_thread: Callable[[int], None] = lambda thread_id: None
     ) -> None:
-        """Prepare the thread. ``break_off`` ends what a thread, by its identity, waits for in the database."""
+        """Prepare the thread. ``interrupt_thread`` interrupts the database query of the thread with an id."""
         self._directory = directory
         self._perform = perform
-        self._break_off = break_off
+        self._interrupt_thread = interrupt_thread
         self._socket = socket.socket(socket.AF_UNIX)
         self._stop = threading.Event()
         self._current: socket.socket | None = None
@@ -157,9 +157,9 @@ class CommandSocket:
         return self
 
     def request_stop(self) -> None:
-        """Ask a running command to end at its next step, and accept no other. Return immediately."""
+        """Request that a running command ends at its next step, and accept no other. Return immediately."""
         self._stop.set()
-        # The directory may be read-only or gone by now. The stop goes on all the same.
+        # The directory may have become read-only or may be gone. That must not prevent the stop.
         with suppress(OSError):
             (self._directory / SOCKET).unlink()
         with suppress(OSError):
@@ -175,8 +175,8 @@ class CommandSocket:
         until = time.monotonic() + BREAK_SECONDS
         while self._thread.is_alive() and time.monotonic() < until:
             if self._thread.ident is not None:
-                self._break_off(self._thread.ident)
-            self._thread.join(BREAK_EVERY)
+                self._interrupt_thread(self._thread.ident)
+            self._thread.join(BREAK_INTERVAL_SECONDS)
         self._socket.close()
 
     def _serve(self) -> None:
@@ -194,10 +194,10 @@ class CommandSocket:
                 self._current = None
 
     def _answer(self, connection: socket.socket) -> None:
-        """Read a command from a connection, carry it out, and send its output and exit status."""
+        """Read a command from a connection, perform it, and send its output and exit status."""
 
         def say(stream: Stream, text: str) -> None:
-            # Once: what a command that was stopped then reports is sent.
+            # WorkStopped is raised only once, so that the stopped command can still report what it has done.
             stopping.check_unless_seen()
             connection.sendall(json.dumps({stream: text}).encode() + b"\n")
 
@@ -237,7 +237,7 @@ def _parse_command(line: bytes) -> Command | None:
 
 @contextmanager
 def _open_address(directory: Path) -> Iterator[str]:
-    """Yield the socket's address through a handle of its directory: a path of more than 107 bytes cannot be bound."""
+    """Yield an address of the socket that is short enough to bind: a path of more than 107 bytes cannot be bound."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{handle}/{SOCKET}"

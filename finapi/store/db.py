@@ -1,8 +1,8 @@
 """SQLite: one connection that writes, one for each thread that reads, and queries by name.
 
 A write holds a lock and is one transaction. Readers have connections of their own and never wait for a write. Queries
-are in ``sql/queries`` and are called by name. With its neighbours in this package this is the only module that imports
-sqlite3; it knows nothing of users, filings or HTTP.
+are in ``sql/queries`` and are called by name. Only this package imports sqlite3. It knows nothing about users, filings
+or HTTP.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 SQLITE = sqlite3.sqlite_version_info
 
-# A statement that would have violated a UNIQUE, CHECK or FOREIGN KEY constraint.
+# Raised for a statement that would violate a UNIQUE, CHECK or FOREIGN KEY constraint.
 ConstraintError = sqlite3.IntegrityError
 
 
@@ -53,26 +53,26 @@ def is_unique_violation(error: ConstraintError, table: str, column: str) -> bool
     return str(error) == f"UNIQUE constraint failed: {table}.{column}"
 
 
-# Any failure of the database: locked by another process for too long, damaged, gone, full.
+# Any failure of the database, for example a damaged file, a full disk or a lock of another process.
 DatabaseError = sqlite3.Error
-# A failure that is not a mistake in a statement: mostly a full disk, or one that fails or is read-only.
+# A failure that is not a mistake in a statement, mostly of the disk: it is full, broken or read-only.
 OperationalError = sqlite3.OperationalError
 
 # Primary result codes of failures of the machine: READONLY, IOERR, FULL, CANTOPEN (sqlite.org/rescode.html).
 _MACHINE_CODES = {8, 10, 13, 14}
 
 CLOSED = "the database is closed"
-TROUBLE_SECONDS = 60.0  # Between two lines of the log about the same trouble.
+TROUBLE_SECONDS = 60.0  # The interval between two log messages about the same failure.
 
 
 class StoreUnwritableError(StoreUnavailableError, sqlite3.OperationalError):
-    """The database cannot be written: its disk is full or fails, or its file is gone."""
+    """The database cannot be written, because its disk is full or broken, or its file is gone."""
 
 
 class DatabaseDamagedError(StoreUnwritableError):
-    """Pages of the database are damaged; the message says what to do."""
+    """Pages of the database are damaged. The message says how to restore a backup."""
 
-    public_message = "What is stored is damaged and cannot be read."
+    public_message = "The stored data are damaged and cannot be read."
 
     def __init__(self, error: object) -> None:
         super().__init__(f"it is damaged ({error}): {RESTORE_ADVICE}")
@@ -96,15 +96,15 @@ class Transaction:
         self._queries = queries
         self.topics: set[str] = set()
         self.steps: tuple[Callable[[Database], None], ...] = ()
-        # Called in reverse order if the transaction is rolled back: they undo changes outside the database.
+        # Functions that undo changes outside the database. A rollback calls them in reverse order.
         self.undo: list[Callable[[], None]] = []
 
     def announce(self, topic: str) -> None:
-        """Call the listeners of ``topic`` (:meth:`Database.listen`) once the transaction is committed."""
+        """Call the listeners of ``topic`` (:meth:`Database.listen`) after the commit."""
         self.topics.add(topic)
 
     def run_after_commit(self, step: Callable[[Database], None]) -> None:
-        """Call ``step`` with the database once the transaction is committed; only once if it is added twice."""
+        """Call ``step`` with the database after the commit. A step that is added twice is called once."""
         if step not in self.steps:
             self.steps = (*self.steps, step)
 
@@ -169,7 +169,7 @@ class Database:
     can only read. Without a path the database is in memory, and one connection behind the lock does both.
     """
 
-    # True if another process may write the file, so that a connection of open_separate_reader is good for one use.
+    # True if another process may write the file. A connection of open_separate_reader can then be used only once.
     is_copy = False
 
     def __init__(
@@ -178,14 +178,14 @@ class Database:
         """Open ``path``, or with None a database in memory.
 
         A file that does not exist is created, and an older schema is upgraded. With ``reads_only`` neither is done, and
-        nothing in the file is changed. ``checkpoints`` is False where another process folds the WAL into the file.
+        nothing in the file is changed. ``checkpoints`` is False if another process checkpoints the WAL.
         """
         self._set_up(path)
         if path is None:
             self._writer = connect(":memory:")
-            schema.empty().backup(self._writer)
+            schema.get_empty_database().backup(self._writer)
             self._writer.execute("PRAGMA foreign_keys=ON")
-            self._draw_stamp()
+            self._ensure_stamp()
             return
         if reads_only:
             self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
@@ -195,18 +195,18 @@ class Database:
         _create_file(path)
         self._writer = connect(str(path))
         with self._closing_on_error(path):
-            schema.read_version(self._writer, path)  # Before anything in the file is changed.
+            schema.read_version(self._writer, path)  # Raises UsageError before the file is changed.
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute("PRAGMA foreign_keys=ON")
-            # The setting allows two words; PRAGMA takes no parameters.
+            # PRAGMA takes no parameters. The setting is one of two words.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
             if not checkpoints:
                 disable_checkpoints(self._writer)
             if schema.upgrade(self._writer, path) and checkpoints:
-                # All that the upgrade wrote is in the WAL, which would keep its size until the next stop.
+                # The upgrade wrote everything to the WAL, which would otherwise keep its size until the next stop.
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             schema.create_full_text(self._writer)
-            self._draw_stamp()
+            self._ensure_stamp()
             status = os.stat(path)
             self._file_id = status.st_ino, status.st_dev
 
@@ -214,23 +214,23 @@ class Database:
         """Set the attributes that do not depend on how the database is opened."""
         self.path = path
         self._path_text = "" if path is None else str(path)
-        # The store of accounts: this database, unless they are in PostgreSQL.
+        # The database of accounts: this one, unless they are in PostgreSQL.
         self.accounts = self
-        self._queries = named_queries()
-        self._lock = threading.RLock()  # Of the connection that writes.
-        self._lock_seconds = -1.0  # That a write waits for the lock; -1: as long as it takes.
-        self._owner: int | None = None  # Id of the thread that writes now.
-        self._waiting_writers: set[int] = set()  # Ids of threads that wait for the lock.
+        self._queries = load_queries()
+        self._lock = threading.RLock()  # Guards the writer.
+        self._lock_seconds = -1.0  # The longest wait for the lock. -1 means no limit.
+        self._owner: int | None = None  # The id of the thread that writes now.
+        self._waiting_writers: set[int] = set()  # The ids of threads that wait for the lock.
         self._batcher = WriteBatcher(self)
         self._local = threading.local()
-        # Readers and the threads that use them; None for one that its thread has released.
+        # The thread of each reader. None if the thread has released the reader.
         self._readers: dict[LockedConnection, threading.Thread | None] = {}
-        # Separate readers, each with a lock that is held while it reads.
+        # Separate readers, each with the lock that a thread holds while it reads.
         self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
-        self._opening = threading.Lock()  # Of ``_readers``.
+        self._opening = threading.Lock()  # Guards ``_readers``.
         self.closed = False
         self._write_count = 0
-        # Why nothing can be written, since the last attempt. None: it can.
+        # The reason why the last write failed. None if it succeeded.
         self.trouble: str | None = None
         self._damaged = False
         self._next_log_at = 0.0
@@ -249,22 +249,22 @@ class Database:
             self._writer.close()
             raise
 
-    def _draw_stamp(self) -> None:
-        """Give new data a random stamp, so that cached values of other data are not taken for values of these."""
+    def _ensure_stamp(self) -> None:
+        """Give a new database a random stamp, so that a cache never confuses it with another database."""
         if not self._writer.execute(self._queries["data_stamp"]).fetchone()[0]:
             self._writer.execute(self._queries["new_data_stamp"])
 
     def check_original(self) -> None:
-        """Raise CONFLICT (409) if this is a copy of what another process writes: before work that ends in a write."""
+        """Raise CONFLICT (409) if this is a read-only copy. Called before work whose result would be written."""
 
     # ---- writing
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """Return a write transaction: a block that commits at its end and rolls back if it raises.
+        """Return a write transaction: a ``with`` block that commits at its end and rolls back if it raises.
 
-        It begins with BEGIN IMMEDIATE, because a deferred one that has to upgrade fails under contention instead of
-        waiting. A block inside another one on the same thread raises RuntimeError. A file that another process has
-        locked raises UNAVAILABLE (503).
+        It begins with BEGIN IMMEDIATE, because a deferred transaction that becomes a write fails under contention
+        instead of waiting. A nested block raises RuntimeError. If another process has locked the file, it raises
+        UNAVAILABLE (503).
         """
         return self._transaction(shared=False)
 
@@ -274,13 +274,13 @@ class Database:
     def write_batched(self, work: Callable[[Transaction], Result], *, alone: bool = False) -> Result:
         """Run ``work`` in a write transaction that it may share with the work of other threads. Return its result.
 
-        One commit, with its wait for the disk, serves all work that arrived while the commit before was under way. If a
-        piece of work raises, everything is rolled back and each piece is run again alone; a commit that fails fails for
-        all. So ``work`` must be short and must bear being called twice; ``tx.undo`` undoes what it changes outside the
-        database. :attr:`write_count` does not count it: nothing that is cached may depend on what ``work`` changes.
+        All work that arrives during a commit shares the next commit and its wait for the disk. If a piece of work
+        raises, everything is rolled back, and each piece is run again in its own transaction. A failed commit fails for
+        all. So ``work`` must be short and may be called twice. ``tx.undo`` undoes its changes outside the database.
+        :attr:`write_count` does not count it, so nothing that is cached may depend on what ``work`` changes.
 
-        ``alone`` is for work that reads before it writes. SQLite has one writer, so it makes a difference only in a
-        store that several processes share.
+        ``alone`` is for work that reads before it writes. It makes a difference only in PostgreSQL, where several
+        processes write in parallel.
         """
         if getattr(self._local, "writes", False):
             raise RuntimeError("a write transaction inside another")
@@ -288,12 +288,12 @@ class Database:
         return result
 
     def with_larger_cache(self) -> AbstractContextManager[None]:
-        """Return a block in which the writer keeps more pages in memory, for an ingest of many documents."""
+        """Return a ``with`` block in which the writer has a larger page cache, for an ingest of many documents."""
         return with_larger_cache(self._writer, self._lock)
 
     @property
     def has_waiting_writers(self) -> bool:
-        """True if other threads wait to write, so that a long transaction should end soon."""
+        """Return True if other threads wait to write, so that a long transaction should end soon."""
         return bool(self._batcher.waiting or self._waiting_writers)
 
     def _notify_listeners(self, tx: Transaction) -> None:
@@ -318,20 +318,20 @@ class Database:
 
     @property
     def write_count(self) -> int:
-        """A number that rises whenever something cached from this store may be out of date.
+        """Return a number that increases whenever data cached from this database may be out of date.
 
-        Here one process writes, so it counts the transactions of :meth:`write` that were committed.
+        In SQLite it is the number of committed transactions of :meth:`write`.
         """
         return self._write_count
 
     def follow_changes(self) -> None:
-        """Start to hear of what other processes commit. A file is written by one process: there is nothing to hear."""
+        """Start to listen for commits of other processes. Do nothing: only this process writes a file."""
 
-    def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
-        """Return True if this process becomes the one that works within ``seconds``.
+    def elect(self, seconds: float, on_deposed: Callable[[], None]) -> bool:
+        """Return True if this process becomes the active worker within ``seconds``.
 
-        The process that has the file has it alone. In a store that processes share, ``deposed`` is called when another
-        process works in the place of this one, after a time in which the store could not be reached.
+        That is always so for a file, which only one process uses. In PostgreSQL, ``on_deposed`` is called when another
+        process has become the worker while the database could not be reached.
         """
         return True
 
@@ -339,10 +339,10 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Read in a transaction: everything read in the block is of one moment. Raise RuntimeError inside another."""
+        """Yield a read transaction. All its queries see the same state. Raise RuntimeError if it is nested."""
         if self.path is None:
             with self._lock, self._reading(self._writer):
-                # This connection could write; a reader of a file cannot.
+                # This connection could also write, unlike the readers of a file.
                 self._writer.execute("PRAGMA query_only=ON")
                 try:
                     yield Transaction(self._writer, self._queries)
@@ -355,7 +355,7 @@ class Database:
 
     @contextmanager
     def read_one(self) -> Iterator[Transaction]:
-        """Read with a single query, which needs no transaction around it."""
+        """Yield a Transaction for a single query, without BEGIN and COMMIT."""
         if self.path is None:
             with self.read() as tx:
                 yield tx
@@ -370,7 +370,7 @@ class Database:
 
     @contextmanager
     def _reading(self, connection: LockedConnection) -> Iterator[None]:
-        """Run the block in a read transaction on a connection."""
+        """Run the block in a read transaction of a connection."""
         if self._is_open(connection):
             raise RuntimeError("a read transaction inside another")
         self._start(connection, "BEGIN")
@@ -387,7 +387,7 @@ class Database:
                     self._commit(connection)
 
     def _get_reader(self) -> LockedConnection:
-        """Return the connection by which this thread reads."""
+        """Return the connection with which this thread reads."""
         if self.closed:
             raise sqlite3.ProgrammingError(CLOSED)
         connection: LockedConnection | None = getattr(self._local, "connection", None)
@@ -396,12 +396,12 @@ class Database:
         return connection
 
     def _take_reader(self) -> LockedConnection:
-        """Return a connection whose thread has released it or has ended, or a new one.
+        """Return a connection that another thread has released or left at its end, or a new one.
 
-        Reuse matters: checks of the watchdog run in new threads, and each connection is two open files.
+        Reuse matters, because checks of the watchdog run in new threads, and each connection has two open files.
         """
         assert self.path is not None
-        # Not behind the lock of the writer: a reader never waits for a write.
+        # Not under the writer's lock, because a reader never waits for a write.
         with self._opening:
             if self.closed:
                 raise sqlite3.ProgrammingError(CLOSED)
@@ -411,7 +411,7 @@ class Database:
         return reader
 
     def release_reader(self) -> None:
-        """Leave this thread's connection, which takes 600 KB, to other threads. For threads that then wait."""
+        """Make this thread's connection (600 KB) available to other threads. Threads call this before a long wait."""
         connection: LockedConnection | None = self._local.__dict__.pop("connection", None)
         if connection is not None:
             with self._opening:
@@ -419,10 +419,10 @@ class Database:
                     self._readers[connection] = None
 
     def open_separate_reader(self) -> sqlite3.Connection:
-        """Open a connection that reads what is committed; of a database in memory, a copy of it.
+        """Open a connection for reading. For a database in memory, open a copy of it.
 
-        It caches no compiled statements, because those of callers may be large. Use it within :meth:`reading`. It is
-        closed by :meth:`close` at the latest.
+        It caches no compiled statements, because those of callers' queries may be large. Use it within :meth:`reading`.
+        It is closed by :meth:`close` at the latest.
         """
         if self.path is None:
             copy = connect(":memory:", cached_statements=0)
@@ -434,7 +434,7 @@ class Database:
 
     @contextmanager
     def reading(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Hold a separate reader while the block reads it: :meth:`close` interrupts it and waits for the block."""
+        """Lock a separate reader while the block reads from it. :meth:`close` interrupts it and waits for the block."""
         lock = self._separate_readers.get(connection)  # None for a database in memory.
         with lock or nullcontext():
             if self.closed:
@@ -442,13 +442,13 @@ class Database:
             yield
 
     def forget_separate_reader(self, connection: sqlite3.Connection) -> None:
-        """Forget a separate reader that its owner has closed."""
+        """Remove a separate reader, which its owner closes, from those that :meth:`close` closes."""
         self._separate_readers.pop(connection, None)
 
     # ---- failures
 
     def _raise_machine_error(self, error: BaseException) -> None:
-        """Raise StoreUnwritableError if the machine caused an error, and log it from time to time."""
+        """If the machine caused an error, raise StoreUnwritableError and log it, at most once a minute."""
         self._raise_if_damaged(error)
         if get_result_code(error) not in _MACHINE_CODES and not isinstance(error, StoreUnwritableError):
             return
@@ -457,7 +457,10 @@ class Database:
         raise StoreUnwritableError(str(error)) from None
 
     def _raise_if_damaged(self, error: BaseException) -> None:
-        """Raise DatabaseDamagedError if damaged pages caused an error. A later write that succeeds repairs nothing."""
+        """Raise DatabaseDamagedError if damaged pages caused an error.
+
+        ``trouble`` then remains set even if a write succeeds.
+        """
         if isinstance(error, DatabaseDamagedError):
             raise error
         if is_damage(error):
@@ -473,7 +476,7 @@ class Database:
             self._next_log_at = now + TROUBLE_SECONDS
 
     def _check_file(self) -> None:
-        """Raise StoreUnwritableError if the file was deleted or replaced: what is written to it would be lost."""
+        """Raise StoreUnwritableError if the file was deleted or replaced, because writes to it would be lost."""
         if not self._path_text:
             return
         try:
@@ -483,7 +486,7 @@ class Database:
         if status is None or (status.st_ino, status.st_dev) != self._file_id:
             self._raise_machine_error(StoreUnwritableError("its file is gone"))
 
-    # ---- how a transaction begins and ends; LayeredDatabase has other ways
+    # ---- the beginning and end of a transaction (LayeredDatabase overrides these)
 
     def _begin(self) -> None:
         """Begin a write transaction. Raise UNAVAILABLE (503) if another process has locked the file."""
@@ -510,10 +513,10 @@ class Database:
     def _roll_back(self) -> None:
         self._writer.execute("ROLLBACK")
 
-    # ---- the database in total
+    # ---- the complete database
 
     def sizes(self) -> dict[str, int]:
-        """Return the bytes of the database ("pages"), its unused bytes ("free") and those of the WAL ("wal")."""
+        """Return sizes in bytes: "pages" of the database, "free" for its unused pages, and "wal"."""
         with self.read_one() as tx:
             page_size, page_count, free_count = (
                 tx._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -533,10 +536,10 @@ class Database:
         # SQLite cannot replace a function while a statement runs, so the function is set once and reads the attribute.
         if self._random_bytes is None:
             with self._lock:
-                self._writer.create_function("randomblob", 1, self._draw_random_bytes)
+                self._writer.create_function("randomblob", 1, self._get_random_bytes)
         self._random_bytes = random_bytes
 
-    def _draw_random_bytes(self, count: int) -> bytes:
+    def _get_random_bytes(self, count: int) -> bytes:
         assert self._random_bytes is not None
         return self._random_bytes(count)
 
@@ -555,33 +558,33 @@ class Database:
             connection.close()
         return errors + [f"{row[0]} row {row[1]} refers to a missing {row[2]}" for row in rows]
 
-    def break_off(self, thread_id: int) -> None:
-        """Break off the statement that a thread runs now, if it runs one.
+    def interrupt_thread(self, thread_id: int) -> None:
+        """Interrupt the statement that the thread with this id is running, if any.
 
-        The statement fails with a DatabaseError, and its transaction is rolled back. A commit stands or is undone, and
-        so does the folding of the WAL into the file that follows it.
+        The statement fails with a DatabaseError, and its transaction is rolled back. An interrupted commit, or a
+        checkpoint after it, is either completed or undone.
         """
-        with suppress(sqlite3.ProgrammingError):  # closed by now
+        with suppress(sqlite3.ProgrammingError):  # The connection has been closed.
             if self._owner == thread_id:
                 self._writer.interrupt()
             for connection, thread in list(self._readers.items()):
                 if thread is not None and thread.ident == thread_id:
                     connection.interrupt()
         if self.accounts is not self:
-            self.accounts.break_off(thread_id)
+            self.accounts.interrupt_thread(thread_id)
 
     def limit_lock_waits(self, seconds: float) -> None:
-        """From now on, let a write wait at most so long for another one to end, and fail then."""
+        """From now on, a write fails if it has waited for another write for ``seconds``."""
         self._lock_seconds = seconds
         if self.accounts is not self:
             self.accounts.limit_lock_waits(seconds)
 
     def close(self) -> None:
-        """Interrupt all reads and close every connection. The last one folds the WAL into the file.
+        """Interrupt all reads and close every connection. Closing the last one checkpoints the WAL.
 
-        Connections that are still in use after :data:`BREAK_SECONDS` are left to their threads: closing a connection
-        frees its callbacks, which a running statement would call. All are left if a thread goes on writing for longer
-        than :meth:`limit_lock_waits` allows: the end of the process closes them as a kill would.
+        Connections that are still in use after :data:`BREAK_SECONDS` remain open, because closing a connection frees
+        its callbacks, which a running statement would call. All connections remain open if a thread is writing for
+        longer than :meth:`limit_lock_waits` allows. They end with the process, as after a kill.
         """
         if self._lock.acquire(timeout=self._lock_seconds):
             try:
@@ -589,7 +592,7 @@ class Database:
             finally:
                 self._lock.release()
         else:
-            log.error("the database is not closed, as a thread goes on writing")
+            log.error("the database is not closed, because a thread is still writing")
         if self.accounts is not self:
             self.accounts.close()
 
@@ -612,7 +615,7 @@ class Database:
 
 
 def _lock_if_idle(connection: LockedConnection) -> bool:
-    """Lock a reader if no thread reads by it. Return True if it was locked."""
+    """Lock a reader if no thread is using it. Return True if it was locked."""
     return not connection.in_transaction and connection.lock.acquire(blocking=False)
 
 
@@ -625,16 +628,16 @@ def _create_file(path: Path) -> None:
     if path.exists():
         return
     try:
-        # The target of a link, so that the new file is its owner's alone there too.
+        # If path is a symbolic link, the file is created at its target, with mode 0600 too.
         write_new_file(path.resolve(), schema.build_image(), "database")
     except FileExistsError:
-        pass  # Another process was first.
+        pass  # Another process has just created it.
     except OSError as error:
-        raise UsageError(f"{path} cannot be made: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be created: {error.strerror}") from None
 
 
 @cache
-def named_queries() -> dict[str, str]:
+def load_queries() -> dict[str, str]:
     """Return the queries of ``sql/queries`` by name. Raise RuntimeError for a name that is used twice.
 
     A query is the text after a line ``-- name: NAME``. Text that several queries share follows a line ``-- part: NAME``

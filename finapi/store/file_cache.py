@@ -1,4 +1,4 @@
-"""A cache of files that can be built again from the data.
+"""A cache of files that are built from the data.
 
 Each file is built once for a state of the data. One file is built at a time, in a thread of its own, and the least
 recently used files are removed when there are too many.
@@ -24,12 +24,12 @@ from finapi.core.temporary import TemporaryFolder, sweep
 
 log = logging.getLogger("finapi.files")
 
-WAIT_SECONDS = 10.0  # That the call which starts a build waits for it. Other calls do not wait.
-# A file is used for this many times the seconds that it took to build, however often the data change: a file that takes
-# a minute would otherwise never be ready for data that change every minute.
+WAIT_SECONDS = 10.0  # How long the call that starts a build waits for it. Other calls do not wait.
+# A file is returned for at least this many times the duration of its build, even if the data have changed since.
+# Otherwise a file that takes a minute to build would never be ready if the data change every minute.
 LIFETIME_FACTOR = 20.0
 GZIP_LEVEL = 5
-MAX_RECORDS = 2_000  # Of files, including those that turned out to be empty or too long.
+MAX_RECORDS = 2_000  # The number of remembered builds, including those that were empty or too long.
 
 # Yields the content of a file in pieces, each with its number of rows.
 BuildContent = Callable[[], Iterator[tuple[bytes, int]]]
@@ -38,7 +38,7 @@ BuildContent = Callable[[], Iterator[tuple[bytes, int]]]
 class BuiltFile(NamedTuple):
     """The outcome of a build. There is no file if it has no rows, or if it would be ``too_long``.
 
-    ``size`` and ``sha256`` are those of the file on the disk, which is compressed by gzip. ``stamp`` identifies the
+    ``size`` and ``sha256`` are of the file on the disk, which is compressed with gzip. ``stamp`` identifies the
     data that it was built from.
     """
 
@@ -52,12 +52,12 @@ class BuiltFile(NamedTuple):
 
     @property
     def exists(self) -> bool:
-        """True if there is a file on the disk."""
+        """Return True if there is a file on the disk."""
         return self.rows > 0 and not self.too_long
 
 
 class FileNotReadyError(ApiError):
-    """503: a file is being built since ``began``: the requested one, or another one before it."""
+    """503: a file has been in preparation since ``began``, either the requested one or another one before it."""
 
     def __init__(self, requested_name: str, building_name: str, began: datetime) -> None:
         subject = "This file" if requested_name == building_name else "Another file"
@@ -75,27 +75,27 @@ class _Build:
     began: datetime
     stamp: str
     done: threading.Event
-    # The account that started it and has not paid for it; None if an account has paid.
+    # The account that started the build. None once it has paid.
     account: Hashable
     failure: BaseException | None = None
 
 
 class UnpaidFile(NamedTuple):
-    """A file that an account had built and has not paid for, and the CPU time that it took."""
+    """A file for which an account has not paid, and the CPU time of its build."""
 
     name: str
     cpu_seconds: float
 
 
 class FileCache:
-    """Files in ``directory``, of at most ``max_bytes`` together and a quarter of that each.
+    """Files in ``directory``, of at most ``max_bytes`` in total. One file has at most a quarter of that.
 
     Without a directory they are in a temporary one. Files that another process left there are removed at the first use.
     Names are file names, which the caller has checked.
 
-    Building a file takes CPU time in a thread of its own, and goes on when the call that started it has been refunded.
-    So an account owes that time until it pays for the file. When it has another file built instead, the time is counted
-    against its ``allowance``, which may refuse that.
+    A build uses CPU time in its own thread, even after the call that started it was refunded. So an account owes that
+    time until it pays for the file. If the account requests another build instead, the time is deducted from its
+    ``allowance``, which may refuse the build.
     """
 
     def __init__(self, directory: Path | None, max_bytes: int, clock: Clock, allowance: CpuAllowance) -> None:
@@ -104,19 +104,19 @@ class FileCache:
         self._clock = clock
         self._allowance = allowance
         self._unpaid: OrderedDict[Hashable, UnpaidFile] = OrderedDict()
-        # The least recently used first.
+        # Files by name, the least recently used one first.
         self._files: OrderedDict[str, BuiltFile] = OrderedDict()
         self._build: _Build | None = None
         self._prepared_directory: Path | None = None
         self._lock = threading.Lock()
 
     def list_files(self) -> list[tuple[str, BuiltFile]]:
-        """Return the files that exist, by name."""
+        """Return the existing files with their names, sorted by name."""
         with self._lock:
             return sorted((name, file) for name, file in self._files.items() if file.exists)
 
     def has(self, name: str, stamp: str) -> bool:
-        """Return True if the file as of the data of ``stamp`` has been built and still exists."""
+        """Return True if the file exists and need not be built again for the data of ``stamp``."""
         with self._lock:
             file = self._find_fresh(name, stamp)
         return file is not None and file.exists
@@ -124,12 +124,11 @@ class FileCache:
     def open_file(
         self, name: str, stamp: str, build: BuildContent, account: Hashable
     ) -> tuple[BuiltFile, IO[bytes] | None]:
-        """Return the file as of the data of ``stamp``, opened for reading if it exists. Build it first if necessary.
+        """Return the file for the data of ``stamp``, opened for reading if it exists. Build it first if necessary.
 
         The open file stays readable when it is replaced or removed. Raise FileNotReadyError (503) while a file is being
-        built. The call that starts the build waits a few seconds for it; the build then goes on, and a later call gets
-        the file. Raise RATE_LIMIT_EXCEEDED (429) if the files that ``account`` had built and did not pay for took too
-        much CPU time.
+        built. The call that starts a build waits a few seconds for it. After that the build continues, and a later call
+        gets the file. Raise RATE_LIMIT_EXCEEDED (429) if the unpaid builds of ``account`` have used too much CPU time.
         """
         with self._lock:
             file = self._find_fresh(name, stamp)
@@ -151,7 +150,7 @@ class FileCache:
             return file, self._open(name, file)
 
     def settle(self, name: str, account: Hashable) -> None:
-        """Note that an account has paid for a file, which may still be being built."""
+        """Record that an account has paid for a file. Its build may still be running."""
         with self._lock:
             running, unpaid = self._build, self._unpaid.get(account)
             if running is not None and (running.name, running.account) == (name, account):
@@ -160,14 +159,17 @@ class FileCache:
                 del self._unpaid[account]
 
     def _collect_debt(self, account: Hashable) -> None:
-        """Count the CPU time of a file that an account left unpaid. Raise the 429 if that is too much."""
+        """Deduct the CPU time of an unpaid file from the account's allowance.
+
+        Raise the 429 if the allowance is used up.
+        """
         unpaid = self._unpaid.pop(account, None)
         if unpaid is not None:
             self._allowance.add(account, unpaid.cpu_seconds)
         self._allowance.check(account)
 
-    def _note_debt(self, running: _Build, cpu_seconds: float) -> None:
-        """Note that an account owes the CPU time of a build, unless it has paid."""
+    def _record_debt(self, running: _Build, cpu_seconds: float) -> None:
+        """Record that an account owes the CPU time of a build, unless it has paid."""
         if running.account is None:
             return
         self._unpaid[running.account] = UnpaidFile(running.name, cpu_seconds)
@@ -176,7 +178,7 @@ class FileCache:
             self._allowance.add(account, unpaid.cpu_seconds)
 
     def _find_fresh(self, name: str, stamp: str) -> BuiltFile | None:
-        """Return a file that need not be built again, or None."""
+        """Return the file if it need not be built again, or None."""
         file = self._files.get(name)
         if file is None or (file.stamp != stamp and self._clock.monotonic() >= file.fresh_until):
             return None
@@ -189,7 +191,7 @@ class FileCache:
         try:
             return (self._prepare_directory() / name).open("rb")
         except OSError:
-            # It was deleted from the directory by hand: the next call builds it again.
+            # Someone has deleted the file. The next call builds it again.
             del self._files[name]
             raise FileNotReadyError(name, name, self._clock.now()) from None
 
@@ -202,7 +204,7 @@ class FileCache:
             with TemporaryFolder("bulk", directory) as folder:
                 file = self._write(folder / "file", running.stamp, build, began)
                 with self._lock:
-                    # Under the lock, so that a file that is opened has the hash that is returned with it.
+                    # Under the lock, so that open_file() always returns the hash of the file that it opens.
                     if file.exists:
                         (folder / "file").replace(directory / running.name)
                     else:
@@ -212,10 +214,10 @@ class FileCache:
                     self._prune()
         except Exception as error:
             running.failure = error
-            log.warning("%s could not be made: %s", running.name, error)
+            log.warning("%s could not be built: %s", running.name, error)
         finally:
             with self._lock:
-                self._note_debt(running, self._allowance.cpu_seconds() - cpu_seconds_before)
+                self._record_debt(running, self._allowance.cpu_seconds() - cpu_seconds_before)
                 self._build = None
             running.done.set()
 

@@ -1,7 +1,7 @@
 """Heartbeats of the background components, the times when data last arrived, and the numbers of stored rows.
 
-Heartbeats and arrivals are rows that are written in the transaction of the work they report on: work that is rolled
-back reports nothing.
+Heartbeats and arrivals are rows that are written in the transaction of the work itself, so they are rolled back with
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KINDS: tuple[Kind, ...] = ("filing", "13f_batch", "xbrl_run", "news")
 
 
 class Heartbeat(NamedTuple):
-    """The last step of a component: when it ended (ISO 8601), its duration, and why it failed (None: it succeeded)."""
+    """The last step of a component: its end (ISO 8601), its duration, and why it failed, or None if it succeeded."""
 
     name: str
     at: str
@@ -34,16 +34,16 @@ class Heartbeat(NamedTuple):
 def record_beat(
     tx: Transaction, name: Component, now: datetime, *, took_ms: int | None = None, failure: str | None = None
 ) -> None:
-    """Store that a component has ended a step at ``now``, in place of its step before.
+    """Store that a component has completed a step at ``now``. This replaces its previous heartbeat.
 
-    ``failure`` says why the step failed, for example that EDGAR refused a request. A step without any work to do has
-    succeeded.
+    ``failure`` is the reason if the step failed, for example that EDGAR refused a request. A step that had no work to
+    do has succeeded.
     """
     tx.run("upsert_heartbeat", name=name, now=iso(now), took_ms=took_ms, failure=failure)
 
 
 def get_heartbeats(tx: Transaction) -> dict[str, Heartbeat]:
-    """Return the last step of each component that has ever made one, by name."""
+    """Return the last heartbeat of each component that has one, by name."""
     return {
         row["name"]: Heartbeat(row["name"], row["beat_at"], row["took_ms"], row["failure"])
         for row in tx.list_rows("heartbeats")
@@ -51,21 +51,21 @@ def get_heartbeats(tx: Transaction) -> dict[str, Heartbeat]:
 
 
 def record_arrival(tx: Transaction, kind: Kind, now: datetime) -> None:
-    """Store that new data of a kind were stored at ``now``. Documents that were stored before are not new."""
+    """Record that new data of a kind were stored at ``now``. Documents that were already stored are not new."""
     tx.run("upsert_arrival", kind=kind, now=iso(now))
 
 
 def get_freshness(tx: Transaction) -> dict[Kind, str | None]:
-    """Return when data of each kind last arrived (ISO 8601), or None for kinds of which there are none."""
+    """Return the time (ISO 8601) when data of each kind last arrived, or None for a kind without data."""
     times = {row["kind"]: row["arrived_at"] for row in tx.list_rows("arrivals")}
     return {kind: times.get(kind) for kind in KINDS}
 
 
 def get_copy_age(db: Database, now: datetime) -> float | None:
-    """Return the seconds since the worker last wrote what is in this copy, or None if the database is not a copy.
+    """Return the seconds since the worker's last write that is in this copy, or None if the database is not a copy.
 
-    The worker writes with each round of its watchdog, and the time is that of its clock. None is returned as well for a
-    copy without any heartbeat.
+    The worker writes a heartbeat in each round of its watchdog, with the time of its own clock. Return None for a copy
+    without that heartbeat too.
     """
     if not db.is_copy:
         return None
@@ -77,5 +77,5 @@ def get_copy_age(db: Database, now: datetime) -> float | None:
 
 
 def get_stored_counts(tx: Transaction) -> dict[str, int]:
-    """Return the number of stored rows of each kind, and the ``data_version`` that they belong to."""
+    """Return the number of stored rows of each kind, and the ``data_version`` to which the numbers belong."""
     return dict(tx.list_rows("stored_counts")[0])

@@ -1,9 +1,9 @@
-"""Calls with an ``Idempotency-Key``: done once however often they are sent, and answered alike for 24 hours.
+"""Calls with an ``Idempotency-Key``: repeated calls are performed once and get the same response for 24 hours.
 
-The response is stored in the transaction that does the work, by account, route and key. So there is never an effect
-without its stored response, nor the other way round. Calls with one key that run in parallel write one after the
-other. All but the first are refused or rolled back, and then find the response that the first one stored. An error is
-not stored: it changed nothing, and a repeat is a new attempt.
+The response is stored by account, route and key, in the transaction that does the work. So there is never an effect
+without its stored response, nor the reverse. Parallel calls with the same key write one after the other. All but the
+first are refused or rolled back, and then return the response that the first one stored. An error is not stored,
+because it changed nothing, and a repeated call is a new attempt.
 """
 
 from __future__ import annotations

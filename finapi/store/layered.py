@@ -1,8 +1,8 @@
 """A database in memory over a file that is never written.
 
-Any number of these databases share the pages of one file, and each holds in memory only what it has changed. One
-transaction lasts as long as the connection and is never committed; the transactions of :class:`Database` are savepoints
-in it. So everything can be undone in microseconds.
+Any number of these databases share the pages of one file, and each holds only its own changes in memory. A connection
+has one transaction, which is never committed. The transactions of :class:`Database` are savepoints in it. So all
+changes can be undone in microseconds.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from finapi.store.connections import LockedConnection, connect
 from finapi.store.db import Database, Transaction
 
-CACHE_KIB = 256  # Of unchanged pages that a connection caches.
+CACHE_KIB = 256  # The size of a connection's cache of unchanged pages.
 CACHED_STATEMENTS = 64
 
 
 def _do_nothing() -> None:
-    """Do nothing when something has changed."""
+    """The default of ``on_change``."""
 
 
 class LayeredDatabase(Database):
@@ -28,9 +28,9 @@ class LayeredDatabase(Database):
     def __init__(self, base: Path) -> None:
         self._set_up(None)
         self._in_block = False
-        # Called after each commit and after changes were undone. It must be quick.
+        # Called after each commit, and after changes were undone. It must return quickly.
         self.on_change: Callable[[], None] = _do_nothing
-        # Without locks: this connection would hold one against all others, and never writes the file.
+        # Without file locks, because this connection's lock would block all others although it never writes the file.
         target = f"{base.resolve().as_uri()}?vfs=unix-none"
         self._writer = connect(target, uri=True, cached_statements=CACHED_STATEMENTS)
         for pragma in (
@@ -73,7 +73,7 @@ class LayeredDatabase(Database):
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Read in a transaction. It is of one moment without more, as no other thread has the connection then."""
+        """Yield a read transaction. No other thread can write meanwhile, so it needs no BEGIN."""
         with self._lock, self._reading(self._writer):
             yield Transaction(self._writer, self._queries)
 
@@ -95,13 +95,13 @@ class LayeredDatabase(Database):
             self.on_change()
 
     def reset(self, *, into_base: bool = False) -> None:
-        """Make the database as it was when it was opened, for another owner.
+        """Undo all changes and remove all listeners, so that another owner can use the database.
 
-        With ``into_base`` the changes are written to the file first, for all databases that are opened over it from now
-        on. No other one may have it open then.
+        With ``into_base`` the changes are written to the file instead. Databases that are opened over the file later
+        then contain them. No other database may have the file open.
         """
         with self._lock:
-            # Rolling back to the first mark instead would keep what SQLite stores for each savepoint.
+            # A rollback to the first mark would not free the memory that SQLite uses for each savepoint.
             self._writer.execute("COMMIT" if into_base else "ROLLBACK")
             self._begin_layer()
             self._write_count += 1

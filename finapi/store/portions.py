@@ -1,6 +1,6 @@
 """Long work in many short transactions.
 
-Between two transactions other threads can write, the WAL can be folded into the file, and a stop is seen.
+Between two transactions other threads can write, the WAL can be checkpointed, and a requested stop is noticed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import TypeVar
 from finapi.core import stopping
 from finapi.store.db import Database, Transaction
 
-# Without a pause the thread that releases the writer takes it again before a waiting thread has woken up.
+# Without a pause, the thread that releases the writer's lock would take it again before a waiting thread wakes up.
 PAUSE_SECONDS = 0.001
 
 Position = TypeVar("Position")
 
 
 def write_in_portions(db: Database, write_portion: Callable[[Transaction], bool]) -> None:
-    """Call ``write_portion`` in one write transaction after the other until it returns False: nothing is left.
+    """Call ``write_portion`` in one write transaction after the other until it returns False or a stop is requested.
 
-    A stop ends it, too. What is left then is noted in the database, and a worker completes it.
+    False means that no work is left. After a stop, the database contains what is left, and a worker completes it.
     """
     is_work_left = True
     while is_work_left and not stopping.is_requested():
@@ -34,13 +34,13 @@ def write_in_portions(db: Database, write_portion: Callable[[Transaction], bool]
 def read_in_portions(
     db: Database, read_portion: Callable[[Transaction, Position], Position | None], start: Position
 ) -> None:
-    """Call ``read_portion`` in one read transaction after the other, each with the result of the one before.
+    """Call ``read_portion`` in one read transaction after the other, each with the position that the last one returned.
 
-    It returns the position where the next one begins, or None at the end. Raise WorkStopped if a stop is requested.
+    The first position is ``start``. None is the end. Raise WorkStopped if a stop is requested.
     """
     position: Position | None = start
     while position is not None:
         stopping.check()
-        # A long read transaction would prevent that a running server folds its WAL into the file.
+        # A long read transaction would prevent a running server from checkpointing its WAL.
         with db.read() as tx:
             position = read_portion(tx, position)

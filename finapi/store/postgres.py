@@ -42,7 +42,7 @@ from finapi.store.db import (
     Transaction,
     Values,
 )
-from finapi.store.tables import ACCOUNTS, REPLACED
+from finapi.store.tables import ACCOUNTS, PREFILLED
 
 log = logging.getLogger("finapi.store")
 
@@ -56,7 +56,7 @@ EXCLUSIVE_USE_POLL_SECONDS = 0.2
 IDLE_SECONDS = 10
 STATEMENT_SECONDS = 60
 LOCK_SECONDS = 5
-CANCEL_SECONDS = 0.5  # After a statement was cancelled, until its connection is cut.
+CANCEL_SECONDS = 0.5  # How long a cancelled statement has to end before its connection is cut.
 # JIT compilation takes 0.2 s, more than any statement, and PostgreSQL uses it for tables without statistics.
 OPTIONS = (
     f"-c statement_timeout={STATEMENT_SECONDS}s -c lock_timeout={LOCK_SECONDS}s "
@@ -68,8 +68,8 @@ OPTIONS = (
 WRITE_LOCK = 0x66696E61
 USE_LOCK = 0x66696E63
 
-# A transaction that reads before it writes has the accounts to itself, as in SQLite. :meth:`write_batched` runs single
-# statements that cannot disturb one another, and only keeps such transactions out.
+# A transaction that reads before it writes has exclusive access to the accounts, as in SQLite. The single statements of
+# :meth:`write_batched` cannot disturb one another. They take the shared lock, which only excludes such transactions.
 LOCK_EXCLUSIVE = f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
 LOCK_SHARED = f"SELECT pg_advisory_xact_lock_shared({WRITE_LOCK})"
 
@@ -158,7 +158,7 @@ def _describe_refusal(error: psycopg.IntegrityError) -> str:
 
 @contextmanager
 def _translating_errors() -> Iterator[None]:
-    """Raise errors of PostgreSQL in the block as errors of the store."""
+    """Convert PostgreSQL errors that the block raises to the errors of ``db``."""
     try:
         yield
     except psycopg.IntegrityError as error:
@@ -185,7 +185,7 @@ class PostgresTransaction(Transaction):
 
     def insert_row(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
         """Execute an INSERT. Return the id of the new row."""
-        row = self._send(self._text(query, {**values, **parameters}) + " RETURNING id").fetchone()
+        row = self._send(self._format_statement(query, {**values, **parameters}) + " RETURNING id").fetchone()
         return row[0] if row else 0
 
     def insert_last(self, query: str, values: Values = NO_VALUES, /, **parameters: Any) -> int:
@@ -195,7 +195,7 @@ class PostgresTransaction(Transaction):
 
     def insert_rows(self, query: str, rows: Iterable[Sequence[Any]]) -> int:
         """Add a statement for each row to the next round trip. Return -1, as the number of rows is not known."""
-        self._waiting_statements += [self._text(query, tuple(row)) for row in rows]
+        self._waiting_statements += [self._format_statement(query, tuple(row)) for row in rows]
         return -1
 
     def end(self, *last: str) -> None:
@@ -205,9 +205,9 @@ class PostgresTransaction(Transaction):
             self._send(last[-1])
 
     def _execute(self, query: str, values: Values, parameters: dict[str, Any]) -> Any:
-        return self._send(self._text(query, {**values, **parameters}))
+        return self._send(self._format_statement(query, {**values, **parameters}))
 
-    def _text(self, query: str, values: Any) -> str:
+    def _format_statement(self, query: str, values: Any) -> str:
         with _translating_errors():
             text: str = psycopg.ClientCursor(self._pg_connection).mogrify(translate_query(self._queries[query]), values)
             return text
@@ -221,7 +221,7 @@ class PostgresTransaction(Transaction):
         cursor = psycopg.ClientCursor(self._pg_connection, row_factory=_build_row_factory)
         try:
             with _translating_errors():
-                # Without parameters it goes by the protocol that takes several statements in one message.
+                # Without parameters psycopg uses the simple protocol, which allows several statements in one message.
                 cursor.execute(";\n".join(statements))
                 for _ in range(results_before):
                     cursor.nextset()
@@ -243,8 +243,8 @@ class Postgres(Database):
     ) -> None:
         """Connect, and create or upgrade the schema.
 
-        Raise UsageError if the accounts there are not in force or are being moved. With ``alone``, for a move, they are
-        opened all the same, and no other process may use them.
+        Raise UsageError if the accounts were moved away or are being moved. With ``alone``, which a move uses, they are
+        opened nevertheless, and no other process may use them.
         """
         self._set_up(None)
         self._url = url
@@ -260,13 +260,13 @@ class Postgres(Database):
         self._process_id = uuid4().hex
         self._monotonic = monotonic
         self._changes = ChangeListener(
-            self._connect, self._process_id, self._note_changes, self._note_deafness, monotonic
+            self._connect, self._process_id, self._note_changes, self._handle_listen_failure, monotonic
         )
         self._write_count_lock = threading.Lock()
-        self._raised_at = monotonic()
+        self._write_count_raised_at = monotonic()
         try:
             with _translating_errors(), self._borrow_connection() as connection:
-                prepare(connection)
+                prepare_schema(connection)
                 self._check_mark(connection)
             self._opened = True
         except BaseException:
@@ -298,7 +298,10 @@ class Postgres(Database):
         return connection
 
     def _take_use_lock(self, connection: Any) -> None:
-        """Take the lock against moves, shared or for a move exclusively. Raise if the accounts are not in force."""
+        """Take the lock that excludes moves, or for a move take it exclusively.
+
+        Raise if a mark forbids to use the accounts.
+        """
         if self._alone:
             deadline = time.monotonic() + EXCLUSIVE_USE_SECONDS
             while not connection.execute(f"SELECT pg_try_advisory_lock({USE_LOCK})").fetchone()[0]:
@@ -317,7 +320,7 @@ class Postgres(Database):
             self._refuse(mark.describe(), UsageError if mark.state == "left" else UndecidedMoveError)
 
     def _refuse(self, message: str, error: type[UsageError]) -> NoReturn:
-        """Raise ``error`` at a start. A process that runs answers 503 until its accounts are in force again."""
+        """Raise ``error`` at the start. In a running process raise the error that becomes a 503 instead."""
         raise PostgresUnreachableError(message) if self._opened else error(message)
 
     @contextmanager
@@ -383,10 +386,10 @@ class Postgres(Database):
                     if not tx.is_ended:
                         tx.end(*self._build_notification(tx, shared), "COMMIT")
                 except BaseException:
-                    for put_back in reversed(tx.undo):
-                        put_back()
+                    for undo_step in reversed(tx.undo):
+                        undo_step()
                     if tx.commit_lost:
-                        # It may be committed all the same, and this process ignores its own notifications.
+                        # The transaction may be committed nevertheless, and this process ignores its own notifications.
                         self._note_changes(tx.topics)
                     raise
         finally:
@@ -440,32 +443,33 @@ class Postgres(Database):
 
     @property
     def write_count(self) -> int:
-        """Return a number that rises with every known change of any process.
+        """Return a number that increases with every known change of any process.
 
-        While the listener does not work it rises once a second, so that cached callers are valid for a second at most.
+        While the listener does not work, it increases once a second, so that cached callers are valid for at most a
+        second.
         """
         if self._changes.is_listening():
             return self._write_count
         self._changes.revive()
         with self._write_count_lock:
             now = self._monotonic()
-            if now - self._raised_at >= MAX_SILENCE_SECONDS:
+            if now - self._write_count_raised_at >= MAX_SILENCE_SECONDS:
                 self._write_count += 1
-                self._raised_at = now
+                self._write_count_raised_at = now
             return self._write_count
 
-    def elect(self, seconds: float, deposed: Callable[[], None]) -> bool:
+    def elect(self, seconds: float, on_deposed: Callable[[], None]) -> bool:
         """Return True if this process becomes the active worker within ``seconds``.
 
-        It holds a lock on the connection of its listener. ``deposed`` is called if another process has become the
+        It holds a lock on the connection of its listener. ``on_deposed`` is called if another process has become the
         worker while PostgreSQL could not be reached.
         """
-        return self._changes.elect(seconds, deposed)
+        return self._changes.elect(seconds, on_deposed)
 
     def _raise_write_count(self) -> None:
         with self._write_count_lock:
             self._write_count += 1
-            self._raised_at = self._monotonic()
+            self._write_count_raised_at = self._monotonic()
 
     def _note_changes(self, topics: Collection[str] | None) -> None:
         """Invalidate cached accounts and call the listeners of the topics, or of all topics for None."""
@@ -474,40 +478,43 @@ class Postgres(Database):
             for listener in list(self._listeners.get(topic, ())):
                 listener()
 
-    def _note_deafness(self) -> None:
+    def _handle_listen_failure(self) -> None:
         """Call all listeners, as notifications may have been missed, unless PostgreSQL is known to be unreachable."""
         if self.trouble is None:
             self._note_changes(None)
 
     def copy_from_file(self, file: Database, mark: MoveMark) -> None:
-        """Replace the accounts here by those of a file, and set ``mark`` in the same transaction.
+        """Replace the accounts in PostgreSQL by those of a file, and set ``mark`` in the same transaction.
 
-        Raise UsageError if other accounts are in force here or the copy differs. Then nothing has changed.
+        Raise UsageError, with nothing changed, if PostgreSQL contains other accounts or the copy differs.
         """
         with self._open_copy_transaction() as connection, file.read() as tx:
             source = tx._connection
-            sent_digests = {table: digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            sent_digests = {table: compute_digest(source.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
             if _read_mark(connection) is None:
-                present = self._digests(connection)
+                present = self._compute_digests(connection)
                 if any(present[table][0] for table in ("users", "invites")) and present != sent_digests:
-                    raise UsageError("other accounts are there already")
+                    raise UsageError("PostgreSQL already contains other accounts")
             connection.execute(f"TRUNCATE {', '.join(ACCOUNTS)} RESTART IDENTITY")
             copy_rows(source, connection)
-            if self._digests(connection) != sent_digests:
-                raise UsageError("what arrived is not what was sent; nothing has changed")
+            if self._compute_digests(connection) != sent_digests:
+                raise UsageError("the copy differs from the original; nothing has changed")
             _write_mark(connection, mark)
 
     def copy_to_file(self, file: Database) -> None:
-        """Replace the accounts of a file by those here. Raise UsageError, with nothing changed, if the copy differs."""
+        """Replace the accounts of a file by those in PostgreSQL.
+
+        Raise UsageError, with nothing changed, if the copy differs.
+        """
         with self._open_copy_transaction() as connection, file.write() as tx:
-            target, sent_digests = tx._connection, self._digests(connection)
+            target, sent_digests = tx._connection, self._compute_digests(connection)
             target.execute("PRAGMA defer_foreign_keys=ON")
             for table in ACCOUNTS:
-                # Rows of the audit log cannot be deleted. Those here include them.
+                # Rows of the audit log cannot be deleted. The rows in PostgreSQL include them.
                 if table != "audit":
                     target.execute(f"DELETE FROM {table}")  # nosec B608
             for table in ACCOUNTS:
-                if table in REPLACED:
+                if table in PREFILLED:
                     target.execute(f"DELETE FROM {table}")  # nosec B608
                 with connection.cursor(f"all_{table}") as rows:
                     rows.execute(f"SELECT * FROM {table}")  # nosec B608
@@ -517,17 +524,17 @@ class Postgres(Database):
                 if table in ACCOUNTS:
                     last = connection.execute(f"SELECT last_value FROM {table}_id_seq").fetchone()[0]  # nosec B608
                     target.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (last, table))
-            arrived_digests = {table: digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
+            arrived_digests = {table: compute_digest(target.execute(f"SELECT * FROM {table}")) for table in ACCOUNTS}  # nosec B608
             if arrived_digests != sent_digests:
-                raise UsageError("what arrived is not what was sent; nothing has changed")
+                raise UsageError("the copy differs from the original; nothing has changed")
 
     def find_mark(self) -> MoveMark | None:
-        """Return the mark of a move that keeps the accounts here from being opened, or None."""
+        """Return the mark of a move, which forbids to open these accounts, or None."""
         with self._borrow_connection() as connection, _translating_errors():
             return _read_mark(connection)
 
     def set_mark(self, mark: MoveMark | None) -> None:
-        """Set the mark of a move, or with None put the accounts here in force."""
+        """Set the mark of a move. None removes it, so that these accounts can be opened."""
         with self._borrow_connection() as connection, _translating_errors():
             _write_mark(connection, mark)
 
@@ -540,12 +547,12 @@ class Postgres(Database):
             connection.execute(LOCK_EXCLUSIVE)
             yield connection
 
-    def _digests(self, connection: Any) -> dict[str, tuple[int, int]]:
+    def _compute_digests(self, connection: Any) -> dict[str, tuple[int, int]]:
         digests = {}
         for table in ACCOUNTS:
             with connection.cursor(f"digest_{table}") as rows:
                 rows.execute(f"SELECT * FROM {table}")  # nosec B608
-                digests[table] = digest(rows)
+                digests[table] = compute_digest(rows)
         return digests
 
     def sizes(self) -> dict[str, int]:
@@ -557,8 +564,8 @@ class Postgres(Database):
         """Return an empty list, as PostgreSQL verifies pages and references itself."""
         return []
 
-    def break_off(self, thread_id: int) -> None:
-        """Cancel the statement that a thread waits for. After CANCEL_SECONDS cut its connection.
+    def interrupt_thread(self, thread_id: int) -> None:
+        """Cancel the statement for which a thread waits. A call after CANCEL_SECONDS cuts its connection.
 
         Only cutting the connection is not enough: PostgreSQL would continue the statement and hold its locks, which the
         next start needs.
@@ -569,14 +576,14 @@ class Postgres(Database):
         cancelled_at = self._cancelled_at.get(connection)
         if cancelled_at is None:
             self._cancelled_at[connection] = time.monotonic()
-            # In a thread of its own, as the request needs a connection too.
+            # In a thread of its own, because the request opens another connection, which may block.
             threading.Thread(target=_cancel, args=(connection,), name="finapi-cancel", daemon=True).start()
         elif time.monotonic() - cancelled_at > CANCEL_SECONDS:
             with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as handle:
                 handle.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close the idle connections. One in use is closed by its thread."""
+        """Close the idle connections. A connection in use is closed by its thread."""
         self.closed = True
         while self._idle_connections:
             self._idle_connections.pop().close()
@@ -584,15 +591,15 @@ class Postgres(Database):
 
 
 def _cancel(connection: Any) -> None:
-    """Cancel the statement of a connection. A closed connection has none."""
+    """Cancel the running statement of a connection. Do nothing if the connection is closed."""
     with suppress(psycopg.Error):
         connection.cancel()
 
 
-def name_database(url: str) -> str:
+def describe_database(url: str) -> str:
     """Return the address of a PostgreSQL database without user, password and options.
 
-    Raise UsageError for a URL that cannot be read, without repeating any part of it: it may be part of the password.
+    Raise UsageError for a URL that cannot be read. The message repeats no part of it, which may be the password.
     """
     try:
         parameters = conninfo_to_dict(url)
@@ -614,19 +621,19 @@ def name_database(url: str) -> str:
 
 
 class AccountsState(NamedTuple):
-    """The state of the accounts in a database: if they can be opened, and a sentence about it."""
+    """The state of the accounts in a database: whether they can be opened, and a sentence about them."""
 
     can_be_opened: bool
     text: str
 
 
-def inspect(url: str) -> AccountsState:
+def inspect_accounts(url: str) -> AccountsState:
     """Return the state of the accounts in a database. Nothing is changed."""
-    name = name_database(url)
+    name = describe_database(url)
     try:
         with closing(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)) as connection:
             if not _has_table(connection, "finapi_schema"):
-                return AccountsState(True, f"{name} answers, and holds no accounts yet")
+                return AccountsState(True, f"{name} answers, and contains no accounts yet")
             mark = _read_mark(connection)
     except psycopg.Error as error:
         return AccountsState(False, f"{name} cannot be used: {' '.join(str(error).split())}")
@@ -635,7 +642,7 @@ def inspect(url: str) -> AccountsState:
     return AccountsState(True, f"they are in {name}, which answers")
 
 
-def prepare(connection: Any) -> None:
+def prepare_schema(connection: Any) -> None:
     """Create the schema of accounts if there is none, or upgrade it, in one transaction.
 
     Raise UsageError for a schema of a newer finapi or of a development version.
@@ -686,8 +693,8 @@ def copy_rows(source: sqlite3.Connection, target: Any) -> None:
     for table in ACCOUNTS:
         rows = source.execute(f"SELECT * FROM {table}")  # nosec B608
         columns = [column[0] for column in rows.description]
-        # Rows that the schema inserts, or that a trigger has written for rows copied before.
-        if table in REPLACED:
+        # Delete the rows that the schema has inserted, and those that triggers have written for rows already copied.
+        if table in PREFILLED:
             target.execute(f"DELETE FROM {table}")  # nosec B608
         with target.cursor().copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
             for row in rows:
@@ -698,7 +705,7 @@ def copy_rows(source: sqlite3.Connection, target: Any) -> None:
             target.execute(f"SELECT setval({sequence}, coalesce({last}, 1), {last} IS NOT NULL)")  # nosec B608
 
 
-def digest(rows: Iterable[Sequence[Any]]) -> tuple[int, int]:
+def compute_digest(rows: Iterable[Sequence[Any]]) -> tuple[int, int]:
     """Return the number of rows and a hash of them that does not depend on their order."""
     count = total = 0
     for row in rows:

@@ -1,9 +1,9 @@
 """A caller's SELECT over views of the database, within limits of time, memory, rows and bytes.
 
 SQLite's authorizer decides what a query may read while it is compiled: the columns of the views and of the tables below
-them, and nothing else. Compiling cannot be interrupted (before SQLite 3.41), and the compiled query grows with the
-product of what nested queries repeat. So a query must have a shape that bounds that product before it is compiled. It
-runs on a connection that can only read.
+them, and nothing else. Compiling cannot be interrupted (before SQLite 3.41), and the size of a compiled query grows
+with the product of the repetitions in its nested queries. So a query is refused before it is compiled unless its text
+shows that this product is small. It runs on a connection that can only read.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _FUNCTIONS = """
     substr substring sum total typeof upper
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
-MAX_MEDIAN_NUMBERS = 1_000_000  # Of 8 bytes, in all medians of a query at a time.
+MAX_MEDIAN_NUMBERS = 1_000_000  # Numbers (of 8 bytes) that all medians of a query may hold at the same time.
 
 MAX_TEXT = 16 * 1024  # Bytes of any value or row that a query builds.
-MAX_NODES = 250_000  # Of a compiled query, of about 250 bytes and 3 microseconds each.
+MAX_NODES = 250_000  # Nodes of a compiled query. Each takes about 250 bytes and 3 microseconds.
 MAX_GROWTH = 48 * 1024 * 1024  # Bytes that SQLite's memory may grow by while a query runs.
 # Bytes that SQLite may have in use while queries run. Unlike MAX_GROWTH, SQLite checks this one itself, before each
 # allocation. The caches of seventeen connections are a third of it.
 MAX_HEAP = 192 * 1024 * 1024
-CHECK_EVERY = 1_000  # Steps of SQLite's virtual machine between two checks of time and memory.
+CHECK_STEPS = 1_000  # Steps of SQLite's virtual machine between two checks of time and memory.
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: MAX_TEXT,
@@ -58,10 +58,10 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-# Patterns are texts, which ``re`` compiles with the first query: most processes never get one.
+# The patterns are strings, which ``re`` compiles when the first query arrives. Most processes never get one.
 _ONLY_SELECT = r"(?i)\s*(?:SELECT|WITH)\b"
-# What a query must not contain. It is searched for inside of quotes too, so that no disagreement with SQLite about
-# where a quote ends can hide it.
+# Texts that a query must not contain, and the reasons. They are refused inside quotes too, so that they cannot be
+# hidden where this module and SQLite disagree about the end of a quote.
 _FORBIDDEN = (
     (r"(?i)\bRECURSIVE\b", "recursion is not supported"),
     (r"--|/\*", "comments are not supported"),
@@ -74,7 +74,7 @@ _NESTED = r"(?i)(?:\b(?:FROM|JOIN|AS|MATERIALIZED)|[,(])\s*\(\s*(?:SELECT|VALUES
 _WITH_NAME = r"(?i)\b(\w+)\s*(?:\([^()]*\)\s*)?AS\s*(?:(?:NOT\s+)?MATERIALIZED\s*)?\("
 _WORD = r"(?i)[a-z_]\w*"
 _COMPOUND = r"(?i)\b(?:UNION|INTERSECT|EXCEPT)\b"
-# Messages of SQLite that a caller may see: they are about the text that the caller wrote.
+# Messages of SQLite that a caller may see, because they concern only the text of the query.
 _PUBLIC_MESSAGE = (
     r'near "[^"]{0,100}": syntax error|no such column: [\w.]{1,100}|ambiguous column name: [\w.]{1,100}'
     r"|incomplete input|misuse of aggregate: \w{1,20}\(\)|misuse of window function \w{1,20}\(\)"
@@ -127,11 +127,11 @@ class Sandbox:
     def query(
         self, sql: str, views: frozenset[str], account: Hashable = None, values: Sequence[str | float | None] = ()
     ) -> QueryResult:
-        """Return the rows of one SELECT over ``views``, with ``values`` in the places of its question marks.
+        """Return the rows of one SELECT over ``views``, with ``values`` in place of its question marks.
 
-        Raise INVALID_PARAM (400) if it is not a SELECT, reads anything but the views, or exceeds its budget;
-        RATE_LIMIT_EXCEEDED (429) if the account has used its seconds of CPU; UNAVAILABLE (503) if its turn does not
-        come.
+        Raise INVALID_PARAM (400) if it is not a SELECT, reads anything but the views, or exceeds its budget. Raise
+        RATE_LIMIT_EXCEEDED (429) if the account has used its CPU time, and UNAVAILABLE (503) if other queries run for
+        too long.
         """
         _check_shape(sql)
         with self.turns.enter(account):
@@ -147,15 +147,15 @@ class Sandbox:
         try:
             connection = self._idle.pop()
         except IndexError:
-            # A database in memory cannot be opened twice, so each query gets a copy. So it does of a file that another
-            # process writes, where a connection is good for one use.
+            # A database in memory cannot be opened twice, so each query gets a copy. For a file that another process
+            # writes, each query gets a new connection.
             connection = _SandboxConnection(self._db.open_separate_reader(), views)
         try:
             with self._db.reading(connection.connection):
                 return connection.run(sql, values, self._budget, self._monotonic)
         finally:
             if self._db.path is None or self._db.is_copy or connection.was_stopped:
-                # The memory that a stopped query took is returned to the system.
+                # Return the memory of a stopped query to the operating system.
                 connection.close()
                 self._db.forget_separate_reader(connection.connection)
                 release_free_memory()
@@ -164,7 +164,7 @@ class Sandbox:
 
 
 @cache
-def _library() -> Any:
+def _load_library() -> Any:
     """Return the SQLite library of this process, or None if its functions cannot be called."""
     import _sqlite3
     import ctypes
@@ -180,22 +180,22 @@ def _library() -> Any:
 
 
 def _measure_memory() -> int:
-    """Return the bytes in use by SQLite, or those of the process where SQLite's cannot be measured."""
-    library = _library()
+    """Return the bytes in use by SQLite, or by the process if SQLite's memory cannot be measured."""
+    library = _load_library()
     return read_memory_usage().resident_bytes if library is None else int(library.sqlite3_memory_used())
 
 
-_heap_limits: list[int] = []  # One for each running query; the highest is in force.
+_heap_limits: list[int] = []  # One limit for each running query. The highest one applies.
 _heap_lock = threading.Lock()
 
 
 @contextmanager
 def _limited_heap() -> Iterator[None]:
-    """Limit the memory of SQLite while a query runs, whatever earlier queries have left in use.
+    """Limit the memory of SQLite to MAX_HEAP while a query runs.
 
-    A process that has more in use already, for databases in memory, may take twice the growth of a query in addition.
+    If more is already in use, for databases in memory, twice MAX_GROWTH may be used in addition.
     """
-    library = _library()
+    library = _load_library()
     if library is None:
         yield
         return
@@ -217,24 +217,24 @@ class _SandboxConnection:
     def __init__(self, connection: sqlite3.Connection, views: frozenset[str]) -> None:
         self._connection = self.connection = connection
         self.views = views
-        self._denied = False  # The authorizer refused something that is not a function.
+        self._denied = False  # True if the authorizer has refused anything but a function.
         self._stop_reason = ""
-        self.columns: dict[str, list[str]] = {}  # Of each view.
+        self.columns: dict[str, list[str]] = {}  # The column names of each view.
         self._with_names: set[str] = set()  # Names that only the running query defines.
-        self._median_numbers = 0  # In the medians of the running query.
+        self._median_numbers = 0  # Numbers that the medians of the running query hold.
         connection.create_aggregate("median", 1, partial(_Median, self))  # type: ignore[arg-type]
         connection.create_aggregate("stddev", 1, _StandardDeviation)  # type: ignore[arg-type]
         connection.row_factory = None
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         names = "SELECT name FROM sqlite_master UNION SELECT name FROM pragma_module_list"
         self._existing_names = {str(row[0]).lower() for row in connection.execute(names)}
-        # temp_store: in memory, where MAX_GROWTH limits it, and not on the disk.
+        # temp_store: temporary tables are in memory, where MAX_GROWTH limits them.
         for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-4000", "cell_size_check=ON"):
             connection.execute(f"PRAGMA {pragma}")
         self._table_columns = self._find_table_columns()
         tables = sorted({table for table, _ in self._table_columns})
-        # Queries must not name the tables, though nothing in these columns is secret: the authorizer cannot tell a
-        # count of a table's rows from a count of a view's.
+        # Queries must not name the tables, although these columns are not secret, because the authorizer cannot
+        # distinguish a count of a table's rows from a count of a view's.
         self._table_names = re.compile(rf"\b(?:{'|'.join(tables)})\b", re.IGNORECASE)
         for limit, value in _LIMITS.items():
             connection.setlimit(limit, value)
@@ -246,7 +246,7 @@ class _SandboxConnection:
 
     @property
     def was_stopped(self) -> bool:
-        """True if the last query was stopped because it exceeded its budget."""
+        """Return True if the last query was stopped because it exceeded its budget."""
         return bool(self._stop_reason)
 
     def run(
@@ -267,7 +267,7 @@ class _SandboxConnection:
             raise _build_refusal(self._format_views())
         with_names = {name.lower() for name in re.findall(_WITH_NAME, sql)}
         self._with_names = with_names - self._existing_names
-        self._connection.set_progress_handler(is_over_budget, CHECK_EVERY)
+        self._connection.set_progress_handler(is_over_budget, CHECK_STEPS)
         cursor = self._connection.cursor()
         try:
             cursor.execute(sql, values)
@@ -284,7 +284,7 @@ class _SandboxConnection:
             self._connection.set_progress_handler(None, 0)
 
     def count_median_numbers(self, change: int) -> None:
-        """Count numbers that a median stores or frees. Raise MemoryError if those of all medians are too many."""
+        """Add ``change`` to the count of stored numbers of all medians. Raise MemoryError if there are too many."""
         self._median_numbers += change
         if self._median_numbers > MAX_MEDIAN_NUMBERS:
             self._stop_reason = TOO_MUCH
@@ -302,9 +302,9 @@ class _SandboxConnection:
         if "one statement" in text:
             return "it is more than one statement"
         if "too big" in text:
-            return f"it makes a value or row of more than {MAX_TEXT} bytes"
+            return f"it builds a value or row of more than {MAX_TEXT} bytes"
         if "Incorrect number of bindings" in text:
-            return "it has not as many question marks as params has values"
+            return "the number of its question marks differs from the number of values in params"
         if text.startswith("no such column"):
             words = {word.lower() for word in re.findall(_WORD, sql)}
             columns = (f"{view} has {', '.join(names)}" for view, names in self.columns.items() if view in words)
@@ -329,7 +329,7 @@ class _SandboxConnection:
 
         self._connection.set_authorizer(authorize)
         for view in sorted(self.views):
-            # A name cannot be a parameter. These names are finapi's own.
+            # A table name cannot be a parameter. These names are constants of finapi.
             cursor = self._connection.execute(f"SELECT * FROM {view} LIMIT 0")  # nosec B608
             self.columns[view] = [column[0] for column in cursor.description]
             cursor.close()
@@ -345,7 +345,7 @@ class _SandboxConnection:
             is_from_view = source in self.views or not column
             if table in self.views or (is_from_view and (table, column) in self._table_columns):
                 return sqlite3.SQLITE_OK
-            # So is reading what WITH defines. Such a name must not be that of a table or function of SQLite.
+            # So is reading a name that WITH defines. It must not be the name of a table or function of SQLite.
             name = str(table).lower()
             if not column and name in self._with_names and not name.startswith(("sqlite_", "pragma_")):
                 return sqlite3.SQLITE_OK
@@ -400,8 +400,9 @@ class _StandardDeviation:
 def _check_shape(sql: str) -> None:
     """Raise INVALID_PARAM unless a query is a SELECT whose compiled size is bounded.
 
-    An inner query's column is compiled wherever the outer query names it, and an alias wherever WHERE does. So the size
-    is at most the product of how often each level names the level below.
+    SQLite compiles a column of an inner query again wherever the outer query names it, and an alias wherever WHERE
+    names it. So the size is at most the product, over all levels, of how often a level names columns of the level
+    below.
     """
     if not re.match(_ONLY_SELECT, sql):
         raise _build_refusal("it begins with neither SELECT nor WITH")
@@ -412,7 +413,7 @@ def _check_shape(sql: str) -> None:
     arms = 1 + len(re.findall(_COMPOUND, sql))
     tokens = len(re.findall(_TOKEN, sql))
     if levels > 8 or max(1.0, tokens / (levels + 1)) ** (levels + 1) * arms ** (levels - 1) > MAX_NODES:
-        raise _build_refusal("it is too long for its number of nested queries")
+        raise _build_refusal("it is too complex; shorten it or nest fewer queries")
 
 
 def _read_rows(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
@@ -430,7 +431,7 @@ def _read_rows(cursor: sqlite3.Cursor, budget: Budget) -> QueryResult:
 
 
 def _make_unique(columns: list[str]) -> list[str]:
-    """Return column names without repeats: the second ``close`` is ``close_2``."""
+    """Return column names without duplicates: the second ``close`` becomes ``close_2``."""
     names: list[str] = []
     for column in columns:
         name, number = column, 1

@@ -23,8 +23,9 @@ from finapi.store.connections import connect
 log = logging.getLogger("finapi.store")
 
 APPLICATION_ID = 0x66696E61  # "fina"
-STOP_LOOK = 10_000  # instructions of SQLite's virtual machine between two looks for a stop, a millisecond or less
-# Where a database file says whether it is in WAL mode: 2 and 2, else 1 and 1 (sqlite.org/fileformat2.html).
+# Instructions of SQLite's virtual machine between two checks for a requested stop: a millisecond or less.
+STOP_CHECK_STEPS = 10_000
+# The bytes of a database file that are 2 and 2 in WAL mode, else 1 and 1 (sqlite.org/fileformat2.html).
 WAL_MARK = slice(18, 20)
 
 
@@ -38,12 +39,12 @@ class DevelopmentDatabaseError(UnknownDatabaseError):
 
 def newest_version() -> int:
     """Return the schema version of this finapi."""
-    return sql_files.FIRST_MIGRATION - 1 + len(migrations())
+    return sql_files.FIRST_MIGRATION - 1 + len(list_migrations())
 
 
 @cache
-def migrations() -> tuple[str, ...]:
-    """Return the names of the migrations in order; the first one makes schema version 2."""
+def list_migrations() -> tuple[str, ...]:
+    """Return the names of the migrations in order. The first one creates schema version 2."""
     return tuple(sql_files.list_migrations())
 
 
@@ -56,7 +57,7 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
     names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     if not names:
         raise UnknownDatabaseError(
-            f"{path} is empty: put a backup back with finapi restore FILE, or delete it to begin anew"
+            f"{path} is empty: restore a backup with finapi restore FILE, or delete it to start with an empty database"
         )
     if application_id == 0 and version > 0 and {"users", "userplans", "ledger"} <= names:
         raise DevelopmentDatabaseError(
@@ -75,13 +76,13 @@ def check_is_current(connection: sqlite3.Connection, path: Path) -> None:
 
 def build_image() -> bytes:
     """Return the bytes of a new database file, in WAL mode and without a data stamp."""
-    image = empty().serialize()
+    image = get_empty_database().serialize()
     return b"\2\2".join((image[: WAL_MARK.start], image[WAL_MARK.stop :]))
 
 
 @cache
-def empty() -> sqlite3.Connection:
-    """Return an empty database in memory, from which others are copied. Creating it takes 14 ms of CPU."""
+def get_empty_database() -> sqlite3.Connection:
+    """Return an empty database in memory, of which others are copies. It is cached, because creating it takes 14 ms."""
     connection = connect(":memory:")
     create(connection)
     return connection
@@ -99,9 +100,9 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, path: Path) -> bool:
-    """Bring a database to the schema version of this finapi. Return whether it was older.
+    """Upgrade a database to the schema version of this finapi. Return True if it was older.
 
-    Raise UsageError, and leave the database as it was, if it is newer or a migration fails.
+    Raise UsageError, with the database unchanged, if it is newer or a migration fails.
     """
     version = read_version(connection, path)
     if version > newest_version():
@@ -116,14 +117,14 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _run_migrations(connection: sqlite3.Connection, version: int) -> None:
-    """Run the migrations after ``version`` in one transaction. A stop breaks it off, and changes nothing."""
-    pending = list(enumerate(migrations(), sql_files.FIRST_MIGRATION))[version - sql_files.FIRST_MIGRATION + 1 :]
+    """Run the migrations after ``version`` in one transaction. If a stop interrupts it, nothing has changed."""
+    pending = list(enumerate(list_migrations(), sql_files.FIRST_MIGRATION))[version - sql_files.FIRST_MIGRATION + 1 :]
     if not pending:
         return
     enforced = connection.execute("PRAGMA foreign_keys").fetchone()[0]
     # Dropping a table to rebuild it would delete the rows that refer to it (sqlite.org/lang_altertable.html).
     connection.execute("PRAGMA foreign_keys=OFF")
-    connection.set_progress_handler(stopping.is_requested, STOP_LOOK)
+    connection.set_progress_handler(stopping.is_requested, STOP_CHECK_STEPS)
     name = ""
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -142,7 +143,7 @@ def _run_migrations(connection: sqlite3.Connection, version: int) -> None:
             raise UsageError(f"the upgrade failed and changed nothing: {name}: {error}") from error
         raise
     finally:
-        connection.set_progress_handler(None, STOP_LOOK)
+        connection.set_progress_handler(None, STOP_CHECK_STEPS)
         connection.execute(f"PRAGMA foreign_keys={enforced}")
 
 
@@ -158,7 +159,7 @@ def iter_statements(script: str) -> Iterator[str]:
 
 
 def create_full_text(connection: sqlite3.Connection) -> None:
-    """Create the table of full text search if this SQLite can have it and the database does not."""
+    """Create the table of the full-text search if it is missing and this SQLite supports it."""
     if has_full_text():
         connection.execute(sql_files.read_text("full_text.sql"))
 

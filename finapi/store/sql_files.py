@@ -1,4 +1,4 @@
-"""The SQL files: next to the package in a checkout, inside it where it is installed, or in a zip."""
+"""The SQL files: next to the package in a checkout, inside it when it is installed, or in a zip file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FIRST_MIGRATION = 2  # Version 1 is sql/schema.sql.
 
 def read_text(name: str) -> str:
     """Return the text of a file of ``sql``: ``read_text("schema.sql")``."""
-    return _root().joinpath(name).read_bytes().decode()
+    return _get_root().joinpath(name).read_bytes().decode()
 
 
 def list_migrations() -> list[str]:
     """Return the names of the files of ``sql/migrations`` in order. Raise RuntimeError if a number is missing."""
-    names = sorted(_file_names("migrations"))
+    names = sorted(_list_file_names("migrations"))
     for number, name in enumerate(names, FIRST_MIGRATION):
         if not name.startswith(f"{number:04}_"):
             raise RuntimeError(f"migration {name} has the wrong number: {number:04} is next")
@@ -29,32 +29,32 @@ def list_migrations() -> list[str]:
 
 def find_file(folder: str, start: str) -> str | None:
     """Return the name of the file of a folder that starts with ``start``, or None."""
-    return next((name for name in _file_names(folder) if name.startswith(start)), None)
+    return next((name for name in _list_file_names(folder) if name.startswith(start)), None)
 
 
 def iter_texts(folder: str) -> Iterator[str]:
     """Yield the texts of all files in a folder and the folders below it."""
-    root = _root().joinpath(folder)
+    root = _get_root().joinpath(folder)
     if not isinstance(root, Path):
         yield from _iter_zipped_texts(root)
         return
     for directory, _, names in os.walk(root):
         for name in names:
             if name.endswith(".sql"):
-                # Half the time of Path.read_text: a start reads 70 files.
+                # This takes half the time of Path.read_text(), and a start reads 70 files.
                 with open(f"{directory}/{name}", "rb", buffering=0) as file:
                     yield file.read().decode()
 
 
 @cache
-def _root() -> Path:
+def _get_root() -> Path:
     installed = get_package_folder("finapi") / "sql"
     return installed if installed.is_dir() else get_package_folder("finapi").parent / "sql"
 
 
-def _file_names(folder: str) -> list[str]:
-    # A folder without SQL files is not installed.
-    path = _root().joinpath(folder)
+def _list_file_names(folder: str) -> list[str]:
+    # An empty folder of the repository does not exist in an installation.
+    path = _get_root().joinpath(folder)
     return [entry.name for entry in path.iterdir() if entry.name.endswith(".sql")] if path.is_dir() else []
 
 

@@ -1,8 +1,8 @@
-"""The tables of accounts. All other tables are market data."""
+"""Names of the tables of accounts. All other tables contain market data."""
 
 from __future__ import annotations
 
-# A table that refers to another one is after it.
+# A table follows those to which its foreign keys refer.
 ACCOUNTS = (
     "users",
     "api_keys",
@@ -37,5 +37,6 @@ ACCOUNTS = (
     "audit",
 )
 
-# Tables of accounts that have rows in an empty database, or whose rows a trigger derives from those of another table.
-REPLACED = frozenset({"feeds", "journal", "ledger_summed", "status_hours", "status_days"})
+# Tables of accounts that have rows in a new database, or rows that a trigger derives from those of another table. When
+# accounts are copied, these rows are deleted first.
+PREFILLED = frozenset({"feeds", "journal", "ledger_summed", "status_hours", "status_days"})

@@ -1,8 +1,7 @@
-"""The copies of the database that are the way back from an upgrade.
+"""Copies of the database from before a schema upgrade, with which an operator can return to the earlier release.
 
 An upgrade runs in one transaction (``schema.py``). A start that is killed before the upgrade has completed leaves the
-old version, and the next start copies that version again. So a copy is always of the version of a release, never of a
-database whose upgrade was interrupted.
+old version, and the next start copies that version again. So a copy is never one of a half-upgraded database.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.store")
 
-COPIES_KEPT = 2
+MAX_COPIES = 2
 
 
 def copy_before_upgrade(path: Path) -> None:
-    """Copy a database with an older schema to ``<name>.schema-<version>``, on the disk before the upgrade begins.
+    """Copy a database with an older schema to ``<name>.schema-<version>``. Return when the copy is on the disk.
 
     Raise UsageError if the copy cannot be written.
     """
@@ -38,10 +37,10 @@ def copy_before_upgrade(path: Path) -> None:
     except (UsageError, OSError, DatabaseError) as error:
         raise UsageError(
             f"the database was not upgraded, because a copy of it cannot be written: {error}; "
-            "make room, or upgrade without a copy: --upgrade-copy no"
+            "free some disk space, or upgrade without a copy: --upgrade-copy no"
         ) from error
     log.warning(
-        "the schema of %s is upgraded from version %d to %d; the way back is %s",
+        "the schema of %s is upgraded from version %d to %d; a copy of the old version is %s",
         path,
         version,
         schema.newest_version(),
@@ -50,12 +49,12 @@ def copy_before_upgrade(path: Path) -> None:
 
 
 def remove_old_copies(path: Path) -> None:
-    """Remove all copies of a database but those of the last upgrades, after an upgrade has completed."""
-    for copy in sorted(path.parent.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-COPIES_KEPT]:
+    """Remove all copies of a database except the last MAX_COPIES. Call this after an upgrade has completed."""
+    for copy in sorted(path.parent.glob(f"{path.name}.schema-[0-9][0-9][0-9][0-9]"))[:-MAX_COPIES]:
         try:
             copy.unlink()
         except OSError as error:
-            log.warning("%s is not needed any more and cannot be removed: %s", copy, error.strerror)
+            log.warning("the old copy %s is no longer needed, but cannot be removed: %s", copy, error.strerror)
 
 
 def _sync_file(path: Path) -> None:

@@ -1,7 +1,7 @@
-"""The transactions of the one connection that writes.
+"""Write transactions of SQLite.
 
 :class:`WriteBlock` is a transaction as a ``with`` block. :class:`WriteBatcher` runs the work of several threads in one
-transaction: while one commit waits for the disk, the work of other threads collects, and all of it shares the next
+transaction: while one commit waits for the disk, the work of other threads is queued, and all of it shares the next
 commit.
 """
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.store")
 
-STUCK = "another thread goes on writing"
+STUCK = "another thread is still writing"
 
 Tx = TypeVar("Tx", bound="UndoableTransaction")
 
-# What this module uses of db.Transaction and db.Database, which import it. Only for type checkers: creating protocols
-# takes time at each start.
+# The attributes of db.Transaction and db.Database that this module uses. It cannot import db, which imports this
+# module. The protocols are only for type checkers, because creating them takes time at each start.
 if TYPE_CHECKING:
 
     class UndoableTransaction(Protocol):
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class WriteBlock(Generic[Tx]):
-    """A write transaction as a block. A generator would take a sixth longer for a small transaction."""
+    """A write transaction as a ``with`` block. With a generator, a small transaction would take a sixth longer."""
 
     __slots__ = ("_changes_before", "_database", "_is_batch", "_tx")
 
@@ -112,7 +112,7 @@ class WriteBlock(Generic[Tx]):
 
     def _roll_back(self, error: BaseException) -> None:
         """Undo everything. Raise StoreUnwritableError if the machine caused the error."""
-        # A full disk ends the transaction by itself.
+        # After some errors, such as a full disk, SQLite has already rolled the transaction back.
         if self._database._is_open(self._database._writer):
             self._database._roll_back()
         for undo_step in reversed(self._tx.undo):
@@ -129,7 +129,7 @@ class BatchedWrite:
         self.work = work
         self.result: Any = None
         self.error: BaseException | None = None
-        # Released when the work is done, or when its thread becomes the leader (``leads``).
+        # The thread waits for this lock, which is released when the work is done or the thread becomes the leader.
         self.turn = threading.Lock()
         self.turn.acquire()
         self.leads = False
@@ -138,13 +138,13 @@ class BatchedWrite:
 class WriteBatcher:
     """Runs the work of several threads in one transaction.
 
-    One thread at a time is the leader. It runs all work that waits and wakes the threads of that work. If more work has
+    One thread at a time is the leader. It runs all waiting work and wakes the threads of that work. If more work has
     arrived in the meantime, the thread of the first piece becomes the next leader.
     """
 
     def __init__(self, database: WritableDatabase[Any]) -> None:
         self._database = database
-        self._lock = threading.Lock()  # Of ``waiting`` and ``_has_leader``.
+        self._lock = threading.Lock()  # Guards ``waiting`` and ``_has_leader``.
         self.waiting: deque[BatchedWrite] = deque()
         self._has_leader = False
 
@@ -164,8 +164,8 @@ class WriteBatcher:
         return write.result
 
     def _lead(self) -> None:
-        """Run all work that waits, then make the thread of the next piece the leader."""
-        # Work that arrives while another transaction ends is part of this batch.
+        """Run all waiting work, then make the thread of the next piece the leader."""
+        # The batch is taken after the lock, so that it includes work that arrives while another transaction ends.
         acquired = self._database._lock.acquire(timeout=self._database._lock_seconds)
         try:
             with self._lock:
@@ -191,7 +191,7 @@ class WriteBatcher:
     def _run_batch(self, batch: list[BatchedWrite]) -> None:
         """Run work in one transaction. If a piece raises, run each piece in a transaction of its own.
 
-        An error of the beginning or the commit is the error of every piece.
+        If BEGIN or COMMIT fails, every piece gets that error.
         """
         is_running_work = False
         try:
@@ -202,7 +202,7 @@ class WriteBatcher:
                 is_running_work = False
         except BaseException as error:
             if is_running_work and len(batch) > 1:
-                # A savepoint for each piece would slow down every batch, and almost none fails.
+                # A savepoint for each piece would slow down every batch, although almost no batch fails.
                 for write in batch:
                     self._run_batch([write])
             else:

@@ -260,7 +260,7 @@ class _PendingStop:
 def _wait_as_standby(seconds: float) -> bool:
     """Wait ``seconds`` while another worker is active. Return True if a signal to stop came."""
     ServiceManager(*settings.find_service_manager()).notify(
-        "READY=1\nWATCHDOG=1\nSTATUS=another worker works; this one waits"
+        "READY=1\nWATCHDOG=1\nSTATUS=another worker is active; waiting to take over"
     )
     return signal.sigtimedwait(_STOP_SIGNALS, seconds) is not None
 

@@ -111,7 +111,7 @@ def test_an_open_secrets_file_is_refused_with_a_command(tmp_path: Path, mode: in
     file = put(data_dir, A.encode(), mode)
     with pytest.raises(UsageError) as refusal:
         master_secrets.read_or_create(Config(data_dir=data_dir))
-    message, _, command = str(refusal.value).partition("; close it with: ")
+    message, _, command = str(refusal.value).partition("; restrict it with: ")
     assert message == f"{file} can be read by others"
     subprocess.run(shlex.split(command), check=True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -132,7 +132,7 @@ def test_a_secret_of_zeros_is_refused_in_the_file(tmp_path: Path, content: str, 
     with pytest.raises(UsageError) as refusal:
         master_secrets.read_or_create(Config(data_dir=tmp_path))
     assert str(refusal.value) == (
-        f"{file}: a master secret is all zeros, which everybody knows; remove it with: {command} {file}"
+        f"{file}: a master secret is all zeros, which anyone can guess; remove it with: {command} {file}"
     )
     subprocess.run(f"{command} {file}", shell=True, check=True)
     assert not any(secret == bytes(len(secret)) for secret in master_secrets.read_or_create(Config(data_dir=tmp_path)))

@@ -387,7 +387,7 @@ def test_an_upgrade_is_broken_off_and_changes_nothing(tmp_path: Path, monkeypatc
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO marks SELECT i FROM n;"
     texts = {"migrations/0001_x.sql": f"CREATE TABLE marks (i INTEGER) STRICT;\n{endless}"}
     read_text = sql_files.read_text
-    monkeypatch.setattr(schema, "migrations", lambda: ("0001_x.sql",))
+    monkeypatch.setattr(schema, "list_migrations", lambda: ("0001_x.sql",))
     monkeypatch.setattr(sql_files, "read_text", lambda name: texts.get(name) or read_text(name))
     before = path.read_bytes()
     flag = threading.Event()
@@ -422,7 +422,7 @@ def test_a_statement_without_an_end_is_broken_off(how: str, tmp_path: Path, monk
             entered.set()
             tx._connection.execute(ENDLESS).fetchone()
 
-    worker = Worker("endless", step, break_off=database.break_off)
+    worker = Worker("endless", step, interrupt_thread=database.interrupt_thread)
     worker.start()
     assert entered.wait(PATIENCE)
     worker.stop()
@@ -437,7 +437,7 @@ def test_what_a_thread_does_is_broken_off_and_no_others(tmp_path: Path) -> None:
     database = Database(tmp_path / "finapi.db")
     with database.write() as tx:
         tx.run("bump_data_version")
-        database.break_off(threading.get_ident() + 1)
+        database.interrupt_thread(threading.get_ident() + 1)
         assert tx.find_value("data_version") == 1
     database.close()
 
@@ -455,18 +455,18 @@ def test_a_step_that_hangs_while_writing_does_not_block_a_stop(
             entered.set()
             assert over.wait(PATIENCE)
 
-    worker = Worker("hanging", step, break_off=database.break_off)
+    worker = Worker("hanging", step, interrupt_thread=database.interrupt_thread)
     with run_workers([worker]):
         assert entered.wait(PATIENCE)
     assert worker._thread.is_alive()
     database.limit_lock_waits(0.05)
-    with pytest.raises(StoreUnavailableError, match="another thread goes on writing"):
+    with pytest.raises(StoreUnavailableError, match="another thread is still writing"):
         database.write_batched(lambda tx: None)
     database.close()
     messages = [record.getMessage() for record in caplog.records]
     assert messages == [
-        "hanging does not stop and is left behind",
-        "the database is not closed, as a thread goes on writing",
+        "hanging does not stop and is abandoned",
+        "the database is not closed, because a thread is still writing",
     ]
     over.set()
     worker._thread.join(PATIENCE)

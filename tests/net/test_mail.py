@@ -727,10 +727,10 @@ def test_a_template_that_fails_holds_up_no_other_mail(
     assert queue.step() == 0.0
     assert queue.step() == 60
     assert [(row["state"], row["last_error"]) for row in queue.rows()] == [
-        ("queued", "cannot be made: KeyError"),
+        ("queued", "cannot be built: KeyError"),
         ("sent", None),
     ]
-    assert "mail 1 (broken) cannot be made" in caplog.text
+    assert "mail 1 (broken) cannot be built" in caplog.text
 
 
 def test_a_failure_ends_the_pass_and_the_next_sends_the_others(office: Callable[..., Office]) -> None:

@@ -154,7 +154,7 @@ def test_a_full_disk_is_not_called_a_damaged_database(tmp_path: Path, monkeypatc
     monkeypatch.setattr(
         "finapi.store.db.connect", lambda *arguments, **options: sqlite_connect(*arguments, **options, factory=Full)
     )
-    with pytest.raises(UsageError, match="disk is full; it may be whole: finapi doctor looks at the disk") as caught:
+    with pytest.raises(UsageError, match="disk is full; it may be intact: finapi doctor checks the disk") as caught:
         Database(tmp_path / "x.db")
     assert "restore" not in str(caught.value)
 

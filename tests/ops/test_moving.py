@@ -101,7 +101,7 @@ def query(database: Any, statement: str) -> list[tuple[Any, ...]]:
 
 
 def name_of(url: str) -> str:
-    return postgres.name_database(url)
+    return postgres.describe_database(url)
 
 
 def spend(config: Config, tokens: int) -> None:
@@ -161,7 +161,7 @@ def test_a_move_to_a_place_with_other_accounts_changes_nothing(
     app = node()
     users.create(app, "eve@example.com", "pro", NOW)
     app.db.close()
-    with pytest.raises(UsageError, match="other accounts are there already"):
+    with pytest.raises(UsageError, match="PostgreSQL already contains other accounts"):
         moving.move_to_postgres(postgres_config)
     assert query(postgres_config.accounts_url, "SELECT email FROM users") == [("eve@example.com",)]
     assert not (config.data_dir / MOVING).exists()
@@ -187,7 +187,7 @@ def test_a_move_that_loses_a_row_is_undone(config: Config, postgres_config: Conf
     postgres.Postgres(url).close()
     query(url, "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")
     query(url, "CREATE TRIGGER lose BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION lose()")
-    with pytest.raises(UsageError, match="what arrived is not what was sent"):
+    with pytest.raises(UsageError, match="the copy differs from the original"):
         moving.move_to_postgres(postgres_config)
     assert query(url, "SELECT count(*) FROM users") == [(0,)]
     assert (find_mark(url), (config.data_dir / MOVING).exists()) == (None, False)
@@ -880,7 +880,7 @@ def test_doctor_says_where_accounts_are(config: Config, postgres_config: Config)
 
     name = name_of(postgres_config.accounts_url)
     assert look(config) == ("ok", "they are in the data directory")
-    assert look(postgres_config) == ("ok", f"{name} answers, and holds no accounts yet")
+    assert look(postgres_config) == ("ok", f"{name} answers, and contains no accounts yet")
     moving.move_to_postgres(postgres_config)
     assert look(postgres_config) == ("ok", f"they are in {name}, which answers")
     assert look(config) == ("wrong", f"they are in {name}, and accounts_url is not set")

@@ -140,7 +140,7 @@ def test_only_the_worker_writes_market_data(nodes: Nodes) -> None:
     done = nodes.run("ingest", submission_path, place=nodes.place(0))
     assert (done.status, done.complaint) == (
         1,
-        "This node answers on a copy of the market data, which the worker alone writes.",
+        "This node uses a copy of the market data, which only the worker writes.",
     )
     # The worker's pages are behind the same address.
     assert get(nodes.proxy, "/admin").status in (303, 401, 404)

@@ -230,8 +230,8 @@ def test_a_change_during_a_reconnect_is_not_missed(pair: Pair, user: NewUser, ca
         # The clock has not moved: it is the new connection that drops what is cached.
         assert statuses(other, user.api_key) == [401, 401]
     why, again = [record.message for record in caplog.records if "heard" in record.message]
-    assert why.startswith("changes of accounts cannot be heard, next try in 0.5 s: ")
-    assert again == "changes of accounts can be heard again"
+    assert why.startswith("cannot listen for changes of accounts, next try in 0.5 s: ")
+    assert again == "listening for changes of accounts again"
 
 
 def test_a_connection_that_hangs_counts_as_deaf_after_a_second(

@@ -141,7 +141,7 @@ def test_a_copy_that_cannot_be_used_is_not_moved_to(copy: MarketCopy, path: Path
 
 def test_a_copy_with_a_log_beside_it_is_none(path: Path) -> None:
     path.with_name("finapi.db-wal").write_bytes(b"x" * 32)
-    with pytest.raises(UsageError, match="a copy is one file"):
+    with pytest.raises(UsageError, match="a copy must be a single file"):
         MarketCopy(path)
 
 
@@ -225,7 +225,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
         tx.run("insert_check", service="postgres_db", tick=tick, health="down", ms=1, reason="full")
     copy_node.run_copy_step(app)
     assert caller.get("/readyz").status == 503
-    with pytest.raises(ApiError, match="the worker alone writes"):
+    with pytest.raises(ApiError, match="only the worker writes"):
         fetch_queue.retry_documents(app, [None], clock.now())
     replaced(path, 4, beat=written_at(clock))
     copy_node.run_copy_step(app)

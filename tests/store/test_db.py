@@ -100,7 +100,7 @@ def in_threads(number_of_threads: int, work: Callable[[int], None]) -> None:
 def test_a_query_name_that_stands_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(db, "iter_texts", lambda folder: ["-- name: one\nSELECT 1\n", "-- name: one\nSELECT 2\n"])
     with pytest.raises(RuntimeError, match="query one is defined twice"):
-        db.named_queries.__wrapped__()
+        db.load_queries.__wrapped__()
 
 
 def test_a_part_is_used_by_other_files_and_is_not_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_a_part_is_used_by_other_files_and_is_not_a_query(monkeypatch: pytest.Mo
         "-- part: some\na, {more}\n\n-- part: more\nb\n-- name: one\nSELECT 1;\n",
     ]
     monkeypatch.setattr(db, "iter_texts", lambda folder: files)
-    assert db.named_queries.__wrapped__() == {"all": "-- Why.\nSELECT a, b FROM t", "one": "SELECT 1;"}
+    assert db.load_queries.__wrapped__() == {"all": "-- Why.\nSELECT a, b FROM t", "one": "SELECT 1;"}
 
 
 # ---- writing

@@ -77,7 +77,7 @@ def test_every_query_of_accounts_compiles_in_postgresql_too(url: str) -> None:
     store = postgres.Postgres(url)
     wrong = {}
     for name in sorted(name for name, stores in stores_of_queries().items() if stores == {"accounts"}):
-        query = db.named_queries()[name]
+        query = db.load_queries()[name]
         if name in OF_THE_FILE:
             continue
         values: Any = (None,) * query.count("?") if "?" in query else defaultdict(lambda: None)
@@ -100,7 +100,9 @@ def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
     for table in ACCOUNTS:
         expected = [
             (name, TYPES[kind], not (required or key), default)
-            for _, name, kind, required, default, key in schema.empty().execute(f"PRAGMA table_info({table})")
+            for _, name, kind, required, default, key in schema.get_empty_database().execute(
+                f"PRAGMA table_info({table})"
+            )
         ]
         rows = asked(
             url,
@@ -113,10 +115,10 @@ def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
 def test_its_tables_have_the_indexes_and_first_rows_of_sqlite(url: str) -> None:
     postgres.Postgres(url).close()
     index_query = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
-    expected = {name for name, table in schema.empty().execute(index_query) if table in ACCOUNTS}
+    expected = {name for name, table in schema.get_empty_database().execute(index_query) if table in ACCOUNTS}
     assert expected <= {name for (name,) in asked(url, "SELECT indexname FROM pg_indexes")}
     for table in ACCOUNTS:
-        rows = [tuple(row) for row in schema.empty().execute(f"SELECT * FROM {table} ORDER BY 1")]
+        rows = [tuple(row) for row in schema.get_empty_database().execute(f"SELECT * FROM {table} ORDER BY 1")]
         assert asked(url, f"SELECT * FROM {table} ORDER BY 1") == rows, table
 
 
@@ -512,7 +514,7 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
     moving.move_to_postgres(replace(config, accounts_url=url))
     node = replace(config, data_dir=tmp_path / "node", accounts_url=url, role="api")
     node.data_dir.mkdir(mode=0o700)
-    with pytest.raises(UsageError, match="is not there"), open_app(node):
+    with pytest.raises(UsageError, match="does not exist"), open_app(node):
         pass
     with backup.temporary_copy(config.data_dir / "finapi.db", node.data_dir, "copy") as copy:
         copy.replace(node.data_dir / "finapi.db")
@@ -584,7 +586,7 @@ def test_a_worker_that_waits_for_postgresql_is_broken_off(
             entered.set()
             tx._connection.execute("SELECT pg_sleep(60)")
 
-    worker = background.Worker("waiting", step, break_off=app.db.break_off)
+    worker = background.Worker("waiting", step, interrupt_thread=app.db.interrupt_thread)
     worker.start()
     assert entered.wait(10)
     began = time.monotonic()

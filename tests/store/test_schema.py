@@ -73,7 +73,7 @@ def test_a_database_that_cannot_be_created_is_a_usage_error(path: Path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(UsageError, match=r"/finapi\.db cannot be made: No space left on device$"):
+    with pytest.raises(UsageError, match=r"/finapi\.db cannot be created: No space left on device$"):
         Database(path)
     assert list(path.parent.iterdir()) == []
 
@@ -122,7 +122,10 @@ REFUSED = {
     "other program": ("CREATE TABLE users (id INTEGER)", OF_ANOTHER_PROGRAM),
     "other program with a version": ("CREATE TABLE users (id INTEGER); PRAGMA user_version=3", OF_ANOTHER_PROGRAM),
     "other application": (f"{DEVELOPMENT} PRAGMA user_version=1; PRAGMA application_id=7", OF_ANOTHER_PROGRAM),
-    "no tables": ("VACUUM", "is empty: put a backup back with finapi restore FILE, or delete it to begin anew"),
+    "no tables": (
+        "VACUUM",
+        "is empty: restore a backup with finapi restore FILE, or delete it to start with an empty database",
+    ),
 }
 
 
@@ -158,7 +161,9 @@ def test_an_empty_file_is_refused_as_a_database(path: Path, with_secrets: bool) 
         (path.parent / "secrets").write_text("00" * 32)
         (path.parent / "secrets").chmod(0o600)
     done = finapi("user", "add", "ann@example.com", "--data-dir", path.parent)
-    expected = f"{path} is empty: put a backup back with finapi restore FILE, or delete it to begin anew"
+    expected = (
+        f"{path} is empty: restore a backup with finapi restore FILE, or delete it to start with an empty database"
+    )
     assert (done.status, done.complaint) == (2, expected)
     assert path.read_bytes() == b""
 
@@ -187,7 +192,7 @@ def test_a_backup_of_a_development_version_is_refused(path: Path, tmp_path: Path
 def test_doctor_reports_a_database_that_no_start_would_take(path: Path) -> None:
     path.parent.chmod(0o700)
     path.touch()
-    assert f"database: {path} is empty: put a backup back" in finapi("doctor", "--data-dir", path.parent).out
+    assert f"database: {path} is empty: restore a backup" in finapi("doctor", "--data-dir", path.parent).out
     path.unlink()
     run_script(path, f"{DEVELOPMENT} PRAGMA user_version=65")
     assert f"database: {path} was {MADE_BY_DEVELOPMENT}" in finapi("doctor", "--data-dir", path.parent).out
@@ -202,7 +207,7 @@ def test_migration_numbers_have_no_gap_and_no_repeat(
 ) -> None:
     add_migrations(monkeypatch, tmp_path / "sql", {f"migrations/{name}": "SELECT 1;" for name in names})
     with pytest.raises(RuntimeError, match="has the wrong number"):
-        schema.migrations()
+        schema.list_migrations()
 
 
 def test_migrations_start_after_schema_sql() -> None:

@@ -21,7 +21,7 @@ from tests.stores import nothings, stores_of_queries
 from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[2]
-QUERIES = db.named_queries()
+QUERIES = db.load_queries()
 METHODS = {"list_rows", "iter_rows", "find_row", "find_value", "list_page", "run"}
 METHODS |= {"insert_row", "insert_last", "insert_rows"}
 
@@ -320,7 +320,7 @@ SHOW = """
 import finapi.store.db as db
 database = db.Database(None)
 print(db.__file__)
-print(db.schema.newest_version(), len(db.named_queries()))
+print(db.schema.newest_version(), len(db.load_queries()))
 database.close()
 """
 

@@ -130,7 +130,7 @@ def test_an_upgrade_runs_the_migrations_and_keeps_the_rows(
     copy = config.data_dir / "finapi.db.schema-0001"
     assert (version(copy), dump(copy)) == (1, before)
     assert copy.stat().st_mode & 0o777 == 0o600
-    assert f"the schema of {path} is upgraded from version 1 to 3; the way back is {copy}" in caplog.text
+    assert f"the schema of {path} is upgraded from version 1 to 3; a copy of the old version is {copy}" in caplog.text
 
 
 def test_the_copy_is_an_older_databases_way_back(
@@ -345,7 +345,7 @@ def test_an_upgrade_whose_copy_fills_the_disk_does_not_begin(
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
     message = without_room(path.stat().st_size // 2, lambda: apps.open_on_disk(config, FixedClock(NOW)))
     assert message.startswith("the database was not upgraded, because a copy of it cannot be written: ")
-    assert message.endswith("; make room, or upgrade without a copy: --upgrade-copy no")
+    assert message.endswith("; free some disk space, or upgrade without a copy: --upgrade-copy no")
     assert (version(path), dump(path)) == (1, before)
     assert copies(config) == []
     assert_nothing_is_left(config.data_dir)
@@ -356,7 +356,7 @@ def test_an_upgrade_without_room_reports_the_space_it_needs(
 ) -> None:
     add_migrations(monkeypatch, tmp_path / "sql", MIGRATIONS)
     monkeypatch.setattr(backup, "MIN_FREE_BYTES", 1 << 60)
-    with pytest.raises(UsageError, match=r"a copy needs [\d,]+ bytes and .* has [\d,]+; make room, or upgrade without"):
+    with pytest.raises(UsageError, match=r"a copy needs [\d,]+ bytes, but .* has only [\d,]+ bytes of free space;"):
         start(config)
     assert version(path) == 1
     start(replace(config, upgrade_copy="no"))

@@ -17,7 +17,7 @@ from finapi.store import db
 @pytest.mark.parametrize("query", ["filings_newest_first", "filings_oldest_first"])
 def test_page_reads_index_in_order_without_sorting(app: App, query: str) -> None:
     with app.db.write() as tx:
-        sql = f"EXPLAIN QUERY PLAN {db.named_queries()[query]}"
+        sql = f"EXPLAIN QUERY PLAN {db.load_queries()[query]}"
         values: defaultdict[str, None] = defaultdict(lambda: None)
         plan = [str(row[3]) for row in tx._connection.execute(sql, values)]
     assert plan[0] == "SEARCH filing_term USING PRIMARY KEY (term=? AND filed_at>? AND filed_at<?)"
