@@ -1,4 +1,4 @@
-"""The shape of the code, read from its syntax: which way imports point, who may import what, and names."""
+"""Tests of the structure of the code, read from its syntax: the direction of imports, allowed imports, and names."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "services", "models", "managers",
 
 
 def name_of(file: Path) -> str:
-    """``finapi.web.http``, without ``__init__``."""
+    """Return the module name, such as ``finapi.web.http``, without ``__init__``."""
     parts = [*file.relative_to(PACKAGE.parent).with_suffix("").parts]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -130,7 +130,7 @@ MODULES = {name_of(file): file for file in FILES}
 
 
 def room_of(module: str) -> str:
-    """The room that a module stands in: ``web.http`` of ``finapi.web.http.call``; empty for ``finapi``."""
+    """Return the room of a module: ``web.http`` for ``finapi.web.http.call``, empty for ``finapi``."""
     names = module.split(".")[1:]
     if not names:
         return ""
@@ -149,7 +149,7 @@ def nodes_of(file: Path) -> tuple[ast.AST, ...]:
 
 
 def imports(file: Path, *, at_start_only: bool = False) -> Iterator[tuple[str, int]]:
-    """The modules that a file imports, in full, with the line; those inside functions too unless told."""
+    """Yield the full names of the modules that a file imports, with the line, by default also inside functions."""
     nodes = iter(executed_at_import(tree_of(file))) if at_start_only else nodes_of(file)
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -164,7 +164,7 @@ def imports(file: Path, *, at_start_only: bool = False) -> Iterator[tuple[str, i
 
 
 def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run when the module is imported: no function bodies, nothing for type checkers."""
+    """Yield the nodes that run when the module is imported: no function bodies, nothing for type checkers."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
@@ -176,7 +176,7 @@ def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def calls(file: Path) -> list[tuple[str, int]]:
-    """What a file calls, as it is written, with the line."""
+    """Return the calls of a file, as they are written, with the line."""
     return [(ast.unparse(node.func), node.lineno) for node in nodes_of(file) if isinstance(node, ast.Call)]
 
 
@@ -355,7 +355,7 @@ def test_queries_stand_in_the_room_of_the_module_that_calls_them() -> None:
 
 
 def test_the_top_of_the_house_stays_small() -> None:
-    """``client``, ``testing`` and ``mcp`` stand beside the twelve packages."""
+    """``client``, ``testing`` and ``mcp`` are not part of the twelve packages."""
     packages = {file.parent.name for file in PACKAGE.glob("*/__init__.py")} - {"client", "testing", "mcp"}
     assert len(packages) <= 12
     assert len([*PACKAGE.glob("*.py")]) <= 6

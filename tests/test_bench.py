@@ -1,4 +1,4 @@
-"""The table of ``tests.bench``: one row that breaks takes no other with it."""
+"""Tests of the table of ``tests.bench``: a row that fails does not stop the other rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is built from the source is complete: the sdist, and what a wheel takes."""
+"""Tests of the build: the sdist and the wheel are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/DATAFRAMES.md does what it says: its lines are run against a server with the demo's data."""
+"""Runs the code of docs/DATAFRAMES.md against a server with the demo's data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world() -> Iterator[FixtureWorld]:
 
 
 def nothing(*_: Any) -> int:
-    """Nobody hands a command over."""
+    """Accept no command that is handed over."""
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What stands in ``deploy``, tried with the real programs where this machine has them; and the service manager told."""
+"""Tests of the files in ``deploy`` with the real programs, if installed, and of the service manager's notifications."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def program(name: str) -> str:
 
 
 def run(*words: object, **options: Any) -> str:
-    """What a program says, which must succeed."""
+    """Return the output of a program, which must succeed."""
     done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=60, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -55,7 +55,7 @@ def run(*words: object, **options: Any) -> str:
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
-    """A stand-in that hears what is said on NOTIFY_SOCKET."""
+    """Yield a stand-in for the service manager that receives the messages to NOTIFY_SOCKET."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify_socket:
         notify_socket.bind(str(tmp_path / "notify"))
         notify_socket.settimeout(20)
@@ -185,7 +185,7 @@ def test_the_unit_is_well_and_hardened(tmp_path: Path) -> None:
 
 
 def expressions() -> list[str]:
-    """Every expression of the dashboard and of the alerts."""
+    """Return every expression of the dashboard and of the alerts."""
     dashboard = json.loads((DEPLOY / "grafana.json").read_text())
     alerts = re.findall(r"^ +expr: (.*)$", (DEPLOY / "alerts.yml").read_text(), flags=re.MULTILINE)
     return [*alerts, *(target["expr"] for panel in dashboard["panels"] for target in panel["targets"])]
@@ -270,7 +270,7 @@ def listens(port: int) -> bool:
 
 
 def tried(running: Running, port: int, authority: trustme.CA) -> None:
-    """A call, a WebSocket, an address that is the caller's own, and figures that nobody outside reads."""
+    """Make a call, open a WebSocket, check the caller's own address, and check that figures are private."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document against the service that it describes: every operation, called as its examples say."""
+"""Tests of the OpenAPI document against the service: every operation is called as its examples say."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def world() -> Iterator[World]:
 
 
 def schema(part: Any) -> dict[str, Any]:
-    """A schema of the document with the components that it may name."""
+    """Return a schema of the document with the components that it may name."""
     return {**part, "components": DOCUMENT["components"]}
 
 

@@ -1,4 +1,4 @@
-"""The README, the documents and the changelog tell what there is, and nothing else."""
+"""Tests of the README, the documents and the changelog: they list all calls, verbs and rooms, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of the OpenAPI document are what the service answers."""
+"""Tests of the examples of the OpenAPI document: they are the service's real answers."""
 
 from __future__ import annotations
 

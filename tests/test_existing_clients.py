@@ -1,4 +1,4 @@
-"""Clients that are published, against a running server: the feeds, a webhook, and calls by their own means."""
+"""Tests of published clients against a running server: the feeds, a webhook, and calls by their own means."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The URL of a server with the demo's data, and a key."""
+    """Yield the URL of a server with the demo's data, and a key."""
     folder = tmp_path_factory.mktemp("served")
     settings: dict[str, Any] = {**LIFTED, "webhook_allow": ("127.0.0.0/8",)}
     config = Config(port=0, data_dir=folder / "data", mail_dir=str(folder / "mail"), **settings)

@@ -1,4 +1,4 @@
-"""Clients that generators make of the OpenAPI document: they compile, and make a call."""
+"""Tests of clients that are generated from the OpenAPI document: they compile, and make calls."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ STRICT = {
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The URL of a server with the demo's data, and a key."""
+    """Yield the URL of a server with the demo's data, and a key."""
     folder = tmp_path_factory.mktemp("served")
     config = Config(port=0, data_dir=folder / "data", mail_dir=str(folder / "mail"), **LIFTED)
     worlds: list[World] = []

@@ -1,4 +1,4 @@
-"""Linters of OpenAPI documents at ours, by the rules in ``.ci``, which name what is allowed and why."""
+"""Runs linters of OpenAPI documents by the rules in ``.ci``, which explain each exception."""
 
 from __future__ import annotations
 

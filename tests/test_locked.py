@@ -1,4 +1,4 @@
-"""The locks hold what ``setup.cfg`` asks for, exactly and with hashes; what is said of an audit."""
+"""Tests of the lock files: they satisfy ``setup.cfg`` exactly and with hashes; and of the result of an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused is nothing at all: whatever kind of document is refused, no table has a row more than before."""
+"""Tests of refused documents: a document of any kind that is refused adds no row to any table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def counts(app: App) -> dict[str, int]:
 
 
 def submitted(form: str, *documents: tuple[str, str, str]) -> bytes:
-    """A full submission of documents, each a type, a file name and a text."""
+    """Return a full submission of documents, each a type, a file name and a text."""
     bodies = "".join(
         f"<DOCUMENT>\n<TYPE>{kind}\n<SEQUENCE>{number}\n<FILENAME>{name}\n<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
         for number, (kind, name, text) in enumerate(documents, 1)

@@ -1,4 +1,4 @@
-"""What was promised to clients is kept, or flagged BREAKING in the changelog; and the check that says so."""
+"""Tests of the promises to clients: each is kept, or flagged BREAKING in the changelog; and of the check itself."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def body(document: Json) -> Json:
 
 
 def lost(change: Callable[[Json], Any]) -> list[str]:
-    """What a client loses by a change of the small document."""
+    """Return the losses of a client by a change of the small document."""
     before, after = small(), copy.deepcopy(small())
     change(after)
     return breaking(contract(before), contract(after))

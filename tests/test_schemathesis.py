@@ -140,7 +140,7 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
 
 
 def described(world: World, where: Any, generation: dict[str, Any], **settings: Any) -> Any:
-    """The operations of the document of a WSGI application or a URL, all but one."""
+    """Return the operations of the document of a WSGI application or a URL, all but one."""
     import schemathesis
 
     config = schemathesis.Config.from_dict(
@@ -163,7 +163,7 @@ def described(world: World, where: Any, generation: dict[str, Any], **settings: 
 
 
 def run(world: World, where: Any, *, calls: int, stateful: bool) -> None:
-    """Every phase of schemathesis at a WSGI application or a URL; fails with what it finds."""
+    """Run every phase of schemathesis against a WSGI application or a URL. Fail with its findings."""
     import schemathesis
     from schemathesis.engine import events, from_schema
 
@@ -195,7 +195,7 @@ def run(world: World, where: Any, *, calls: int, stateful: bool) -> None:
 
 
 def failures(recorder: Any) -> dict[tuple[str, str], str]:
-    """What a scenario's checks found: the operation, the check, and the call with its answer."""
+    """Return the failures of a scenario's checks: the operation, the check, and the call with its answer."""
     failures_by_check = {}
     for case_id, checks in recorder.checks.items():
         for check in (check_node for check_node in checks if check_node.failure_info is not None):
@@ -211,7 +211,7 @@ def failures(recorder: Any) -> dict[tuple[str, str], str]:
 
 
 def hooks(world: World) -> None:
-    """Real ids, tokens and sessions for the document's examples, and what no schema can tell."""
+    """Install real ids, tokens and sessions for the document's examples, and values that no schema describes."""
     import schemathesis
 
     schemathesis.hooks.unregister_all()

@@ -1,4 +1,4 @@
-"""docs/SECURITY.md answers every requirement of levels 1 and 2, and names tests that there are."""
+"""Tests that docs/SECURITY.md answers every requirement of levels 1 and 2, and names tests that exist."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ SECTIONS = {
 
 @cache
 def functions_of(path: str) -> set[str]:
-    """The functions of a file of tests, in classes or not."""
+    """Return the functions of a test module, in classes or not."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 

@@ -1,4 +1,4 @@
-"""The yardstick of a billed call: what moved is marked, and its stand-ins keep what they promise."""
+"""Tests of the yardstick of a billed call: changed figures are marked, and its stand-ins keep their promises."""
 
 from __future__ import annotations
 

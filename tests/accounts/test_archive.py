@@ -1,4 +1,4 @@
-"""The ledger's old rows in files, what they add up to in one row of each account, and usage as sums by day."""
+"""Tests of the ledger archive: old rows in files, their sum in one row of each account, and usage by day."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pass_days(app: App, clock: FixedClock, days: int) -> None:
 
 
 def archived(tmp_path: Path) -> dict[str, list[list[str]]]:
-    """The rows of every archive, without its first."""
+    """Return the rows of every archive, without its first."""
     lines_by_file = {}
     for file in sorted((tmp_path / "ledger").iterdir()):
         with gzip.open(file, "rt", newline="") as lines:
@@ -129,7 +129,7 @@ def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
 
 
 def old(app: App, clock: FixedClock) -> None:
-    """A call of each account, due to be archived."""
+    """Insert a call of each account that is due to be archived."""
     spend(app, 25, "r1")
     spend(app, 10, "r2", user_id=2)
     billing.run_settlement_step(app)
@@ -295,7 +295,7 @@ def test_usage_deleted_while_the_clock_was_ahead_is_no_error(app: App, clock: Fi
 
 
 def usage(app: App, days: int, now: object = NOW) -> tuple[dict[str, tuple[int, int]], list[tuple[str, int, int]]]:
-    """Tokens and calls of each day that has any, and of each endpoint."""
+    """Return the tokens and calls of each day that has any, and of each endpoint."""
     with app.db.read() as tx:
         spending = billing.compute_spending(tx, 1, days, now)  # type: ignore[arg-type]
     daily = {row["day"]: (row["tokens_consumed"], row["calls"]) for row in spending["daily"] if row["calls"]}

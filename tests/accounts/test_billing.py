@@ -1,4 +1,4 @@
-"""Tokens: a call is paid before it runs and refunded when it fails, whatever happens in between."""
+"""Tests of token billing: a call is paid before it runs and refunded when it fails."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ REFILL = (500_000, "refill", None, None, None, 0)
 
 
 def ledger(app: App) -> list[tuple[object, ...]]:
-    """The rows of the ledger: delta, reason, endpoint, request_id, status, open."""
+    """Return the rows of the ledger: delta, reason, endpoint, request_id, status, open."""
     with app.db.write() as tx:
         sql = "SELECT delta, reason, endpoint, request_id, status, open FROM ledger ORDER BY id"
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
 def balance(app: App, user_id: int = 1) -> int:
-    """A user's balance, which is the sum of its ledger in every test that asks."""
+    """Return a user's balance. Each test that calls this also checks that it is the sum of the ledger."""
     with app.db.read() as tx:
         plan = tx.find_row("userplan", user_id=user_id)
         assert plan is not None
@@ -291,7 +291,7 @@ def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: users.NewUse
 
 @pytest.fixture(params=["memory", "file"])
 def fifty_tokens(request: pytest.FixtureRequest, make_app: Callable[..., App], tmp_path: Path) -> Iterator[App]:
-    """An App whose one user has 50 tokens."""
+    """Yield an App whose one user has 50 tokens."""
     if request.param == "memory":
         app = make_app(free_tokens=50)
     else:
@@ -361,7 +361,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    """The data directory of a process that was killed in the middle of two calls and after another."""
+    """Return the data directory of a process that was killed in two running calls and after a third."""
     run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
     assert run.returncode == -9
     return tmp_path

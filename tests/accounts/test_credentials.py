@@ -1,4 +1,4 @@
-"""Credentials derived from the master secrets."""
+"""Tests of the credentials derived from the master secrets."""
 
 from __future__ import annotations
 

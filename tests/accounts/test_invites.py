@@ -1,4 +1,4 @@
-"""Invite codes: one registration each, until used, expired or revoked."""
+"""Tests of invite codes: one registration each, until used, expired or revoked."""
 
 from __future__ import annotations
 

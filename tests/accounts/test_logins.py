@@ -1,4 +1,4 @@
-"""Logins under a flood: whose turn it is, what an IPv6 network may do, and what a restart does not forget."""
+"""Tests of logins under a flood: turns, limits of an IPv6 network, and failures after a restart."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def app(make_app: Callable[..., App]) -> App:
 
 
 class Door:
-    """Logins that stand before the hash until it is opened; what they come to, in the order of the hashes."""
+    """Logins that wait before the hash until it is opened, and their outcomes in the order of the hashes."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -55,7 +55,7 @@ class Door:
         app.hasher.verify = held  # type: ignore[method-assign]
 
     def knock(self, name: str, email: str, address: str) -> None:
-        """A login, which has its turn, waits or is answered when this returns."""
+        """Log in. When this returns, the login has its turn, waits or is answered."""
 
         def call() -> None:
             self.answers[name] = login(self.client, email, address=address)
@@ -67,7 +67,7 @@ class Door:
         wait_until(lambda: self._settled() > before)
 
     def all(self) -> dict[str, int]:
-        """The statuses, once the door is open."""
+        """Return the statuses, once the door is open."""
         self.open.set()
         for thread in self._threads:
             thread.join(10)
@@ -190,7 +190,7 @@ def test_an_ipv6_network_has_a_limit_over_all_its_addresses(make_app: Callable[.
 
 @pytest.fixture
 def started(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
-    """Starts finapi on a data directory that stays; the one before is stopped."""
+    """Yield a function that starts finapi on a data directory that stays, and stops the previous one."""
     settings: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "synchronous": "NORMAL"}
     running: list[Any] = []
 

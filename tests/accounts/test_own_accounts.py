@@ -1,4 +1,4 @@
-"""Accounts by hand: deleted, exported, counted; plans and costs of the operator's own."""
+"""Tests of account administration: deletion, export and counts, and the operator's own plans and costs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRICES = "/api/v1/prices/AAPL"
 
 @pytest.fixture
 def session(app: App, client: Client, clock: FixedClock) -> str:
-    """Of an account that has used everything."""
+    """Return a session of an account that has used every feature."""
     users.create(app, "bob@example.com", "pro", clock.now(), password=PASSWORD)
     users.add_credit(app, "bob@example.com", 5000, clock.now())
     token = client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).json["token"]

@@ -1,4 +1,4 @@
-"""Plans: periods from the anniversary, refills, purchases and grants that carry over, and the model of it all."""
+"""Tests of plans: periods from the anniversary, refills, purchases and grants that carry over, and a model of all."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.conftest import NOW
 
 
 class Boom(Exception):
-    """What a call fails with."""
+    """The exception that fails a call."""
 
 
 def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
-    """Balance, what of it was bought, and spent of this period; the ledger sums to the balance."""
+    """Return the balance, its bought part, and the tokens spent in this period. Check that the ledger sums to it."""
     with app.db.read() as tx:
         row = tx.find_row("userplan", user_id=user_id)
         assert row is not None
@@ -38,7 +38,7 @@ def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
 
 
 def rows(app: App) -> list[tuple[int, str]]:
-    """Delta and reason of every row of the ledger."""
+    """Return the delta and the reason of every row of the ledger."""
     with app.db.write() as tx:
         return [tuple(row) for row in tx._connection.execute("SELECT delta, reason FROM ledger ORDER BY id")]
 
@@ -49,7 +49,7 @@ def spend(app: App, tokens: int, user_id: int = 1) -> None:
 
 
 def refused(call: Callable[[], object]) -> str | None:
-    """The code that a call is refused with; None when it is done."""
+    """Return the code that a call is refused with, or None if it is done."""
     try:
         call()
     except ApiError as error:
@@ -63,7 +63,7 @@ def buy(app: App, cents: int, user_id: int = 1) -> tuple[int, ...]:
 
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
-    """An App whose one user is on the plan free, with 100 tokens a month, since the 31st of January."""
+    """Return an App whose one user is on the plan free, with 100 tokens a month, since the 31st of January."""
     app = make_app(free_tokens=100, weekly_tokens=50, yearly_tokens=1000)
     users.create(app, "ann@example.com", "free", NOW)
     return app
@@ -275,7 +275,7 @@ def test_an_open_debit_is_wrong_only_if_no_start_refunds_it(app: App, is_closed_
 
 
 class Accounting(RuleBasedStateMachine):
-    """One account under calls, failures, crashes, refills, purchases and grants, beside a model in plain numbers."""
+    """One account under calls, failures, crashes, refills, purchases and grants, compared with a model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ class Accounting(RuleBasedStateMachine):
 
     @rule(cost=st.sampled_from([1, 25]))
     def crash(self, cost: int) -> None:
-        """The process dies within a call: what a start does is all that happens after it."""
+        """Let the process die within a call. Only the next start handles that call."""
         if self.quota + self.bought < cost:
             return
         billing.charge(self.app, 1, "GET /x", cost, "r")

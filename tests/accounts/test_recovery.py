@@ -1,4 +1,4 @@
-"""Verification and reset links, and the mails that carry them."""
+"""Tests of verification and reset links, and of the mails that carry them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def app(make_app: Callable[..., App]) -> App:
 
 
 class Transport:
-    """A Memory whose sending fails as it is told, before or after the mail has left."""
+    """A Memory transport that can be set to fail before or after the mail has left."""
 
     def __init__(self) -> None:
         self.memory = MemoryTransport()
@@ -251,7 +251,7 @@ def test_a_reset_whose_mail_failed_at_every_attempt_is_deleted(app: App, clock: 
 
 
 def stale_mail_of_ann(app: App) -> App:
-    """Ann's reset mail has left, its server's answer was lost, and she has used the link; Bob asks for his."""
+    """Send Ann's reset mail, lose its server's answer, and use the link. Then Bob requests his."""
     new_user(app)
     new_user(app, BOB)
     forget(app)
@@ -337,7 +337,7 @@ def test_links_die_with_the_master_secret(app: App) -> None:
 
 
 def test_a_repeated_verification_request_sends_the_same_link(app: App, clock: FixedClock) -> None:
-    """A stranger who asks must not kill the link that lies in the mailbox already."""
+    """A request of a stranger must not end the link that is in the mailbox already."""
     waiting(app, new_user(app, verified=False))
     drain(app)
     recovery.resend_verification(app, ANN, NOW)

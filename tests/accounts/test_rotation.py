@@ -1,4 +1,4 @@
-"""A master secret put in front, and one taken away: what goes on working, what is refused, and who is told."""
+"""Tests of master secret rotation: a new first secret, a removed one, and the mails about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registration, login and password change when something else happens at the same time."""
+"""Tests of registration, login and password change when something else happens at the same time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def app(make_app: Callable[..., App]) -> App:
 
 @pytest.fixture
 def on_disk(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., App]]:
-    """Makes Apps over a database on disk."""
+    """Yield a function that creates Apps over a database on disk."""
     opened_apps: list[App] = []
 
     def make(**settings: object) -> App:
@@ -53,7 +53,7 @@ def on_disk(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., App]]:
 
 
 def at_once(calls: list[Callable[[], Answer]]) -> list[Answer]:
-    """The answers of calls that start together, each in a thread."""
+    """Return the answers of calls that start together, each in a thread."""
     barrier = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Answer]) -> Answer:
@@ -75,7 +75,7 @@ def count(app: App, table: str) -> int:
 
 
 def while_hashing(app: App, method: str, event: Callable[[], object]) -> None:
-    """Have ``event`` happen once, when the next password has been hashed or verified."""
+    """Let ``event`` happen once, when the next password has been hashed or verified."""
     plain = getattr(app.hasher, method)
 
     def interrupted(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Session tokens, invite tokens and the tokens of mailed links: what they say and what passes for one."""
+"""Tests of session tokens, invite tokens and the tokens of mailed links: their content, and refused variants."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def key(purpose: str, secret: bytes = NEW) -> bytes:
 
 
 def signed(claims: object, header: object = None, purpose: str = "session", secret: bytes = NEW) -> str:
-    """A token made by hand with the genuine key, whatever it says."""
+    """Return a token with any content, signed by hand with the genuine key."""
     parts = f"{encoded(header or {'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims)}"
     mac = hmac.new(key(purpose, secret), parts.encode(), hashlib.sha256).digest()
     return f"{parts}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
 
 
 def claims(**changes: object) -> dict[str, object]:
-    """The claims of a good session token with some changed; None leaves one out."""
+    """Return the claims of a good session token with some changed; None leaves one out."""
     good = {"sub": USER, "session_id": SESSION, "typ": "session", "aud": "finapi", "iat": EPOCH, "exp": EPOCH + 3600}
     return {name: value for name, value in {**good, **changes}.items() if value is not None}
 
@@ -221,7 +221,7 @@ def test_an_api_key_or_link_token_is_no_session_token() -> None:
 
 
 def altered(token: str) -> list[str]:
-    """The token with every single character changed in every bit, dropped, doubled, and swapped with the next."""
+    """Return the token with every single character changed in every bit, dropped, doubled, and swapped with the next."""
     texts = []
     for position, character in enumerate(token):
         before, after = token[:position], token[position + 1 :]

@@ -1,4 +1,4 @@
-"""Users: how one is made, and by what it is known."""
+"""Tests of users: how they are created, and how they are found by their credentials."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> N
 
 @contextmanager
 def questions(app: App) -> Iterator[list[str]]:
-    """The statements that the database is asked in the block."""
+    """Yield a list of the statements that the database runs in the block."""
     statements: list[str] = []
     app.db._writer.set_trace_callback(statements.append)
     yield statements

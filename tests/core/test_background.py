@@ -1,4 +1,4 @@
-"""Threads around steps: when a step is called again, and that stopping ends every thread."""
+"""Tests of worker threads: when a step is called again, and that stopping ends every thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE = 30.0  # seconds after which a step that was not called has failed the
 
 
 class Steps:
-    """A step that counts its calls; ``answers`` are what it returns or raises, the last one for ever."""
+    """A step that counts its calls. It returns or raises ``answers`` in turn, and the last one for ever."""
 
     def __init__(self, *answers: float | Exception | None) -> None:
         self._answers = list(answers)

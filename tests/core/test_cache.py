@@ -1,4 +1,4 @@
-"""Values kept while the data stand, within their room."""
+"""Tests of the cache: values are stored while the data do not change, within a maximum size."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from finapi.core.config import Config
 
 
 class Value:
-    """Something that is kept."""
+    """A value to cache."""
 
 
 def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
-    """Whether the value had to be made."""
+    """Return True if the value had to be computed."""
     calls: list[bytes] = []
 
     def make() -> bytes:

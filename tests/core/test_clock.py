@@ -1,4 +1,4 @@
-"""Clocks, and how a moment is written."""
+"""Tests of clocks, and of times as text."""
 
 from __future__ import annotations
 

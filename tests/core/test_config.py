@@ -1,4 +1,4 @@
-"""Settings: where a value comes from, and what is refused."""
+"""Tests of settings: where a value comes from, and which values are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def toml(tmp_path: Path, text: str) -> str:
 
 
 def value(name: str, text: str) -> Any:
-    """What the environment variable of a setting makes of ``text``."""
+    """Return the value of a setting whose environment variable is ``text``."""
     return getattr(load({}, {f"FINAPI_{name.upper()}": text})[0], name)
 
 

@@ -1,4 +1,4 @@
-"""Seconds of CPU that a caller may use for nothing: how they are counted, forgotten and bounded."""
+"""Tests of the CPU allowance for refunded calls: how seconds are counted, forgotten and bounded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from finapi.core.errors import ApiError
 
 
 class CpuClock:
-    """The CPU time of a thread, as far as a test lets it run."""
+    """The CPU time of a thread, which a test moves."""
 
     def __init__(self) -> None:
         self.seconds = 100.0

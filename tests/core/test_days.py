@@ -1,4 +1,4 @@
-"""Days as texts and as numbers."""
+"""Tests of days as texts and as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors that have a meaning to a caller."""
+"""Tests of the errors that callers see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns: how many work and wait at once, and who is next."""
+"""Tests of the fair queue: how many callers work and wait, and which one is next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 class House:
-    """Callers in threads of their own, let in and out one by one."""
+    """Callers in threads of their own, which come and leave one by one."""
 
     def __init__(self, turns: FairQueue) -> None:
         self.turns = turns
@@ -34,7 +34,7 @@ class House:
         self._threads: list[threading.Thread] = []
 
     def come(self, name: str, *keys: str, first: bool = False) -> None:
-        """A caller comes, and is inside, waiting or refused when this returns, as is whoever had to leave for it."""
+        """Let a caller come. When this returns, it is inside, waits or is refused, as is a caller that it replaced."""
         self._leave[name] = threading.Event()
         thread = threading.Thread(target=self._stay, args=(name, keys or (name,), first), daemon=True)
         self._threads.append(thread)
@@ -42,13 +42,13 @@ class House:
         wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def leave(self, name: str) -> None:
-        """A caller's work ends, and whoever is next is inside when this returns."""
+        """End a caller's work. When this returns, the next caller is inside."""
         self._leave[name].set()
         wait_until(lambda: name not in self.inside and self.turns._find_next() is None)
         wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def empty(self) -> None:
-        """Everybody leaves."""
+        """Let all callers leave."""
         while self.inside:
             self.leave(self.inside[0])
         for thread in self._threads:

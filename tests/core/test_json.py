@@ -1,4 +1,4 @@
-"""The one writer and the one strict reader of JSON."""
+"""Tests of the JSON writer and of the strict JSON reader."""
 
 from __future__ import annotations
 

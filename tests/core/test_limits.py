@@ -1,4 +1,4 @@
-"""Rate limits: the verdicts of nginx's limit_req with nodelay, what a decision says, and bounded memory."""
+"""Tests of rate limits: the verdicts of nginx's limit_req with nodelay, decisions, and bounded memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW = RateLimit(30, 60.0, 10)  # one in two seconds
 
 
 def verdicts(limit: RateLimit, arrivals: list[float]) -> str:
-    """One caller's arrivals (seconds) as a text: ``+`` passes, ``-`` is refused."""
+    """Return the verdicts on one caller's arrivals (seconds) as a text: ``+`` passes, ``-`` is refused."""
     limiter = RateLimiter(limit, max_keys=16)
     return "".join("+" if limiter.take("caller", at).allowed else "-" for at in arrivals)
 

@@ -1,4 +1,4 @@
-"""Log lines: one record a line that nobody can forge, and no key in any of them."""
+"""Tests of log lines: no text can forge a line, and no line contains a key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Configure = Callable[..., io.StringIO]
 
 @pytest.fixture
 def configure(loggers: None) -> Configure:
-    """``logs.configure`` to a text that is returned; the loggers are put back afterwards."""
+    """Return a function that configures logs to a text; the loggers are restored afterwards."""
 
     def make(format: str, level: str = "info") -> io.StringIO:
         stream = io.StringIO()

@@ -1,4 +1,4 @@
-"""The master secrets: made once, read from the file or the setting, and refused where strangers may know them."""
+"""Tests of the master secrets: created once, read from the file or the setting, refused if others can read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B = "aa" * 32, "bb" * 32
 
 
 def put(directory: Path, data: bytes, mode: int = 0o600) -> Path:
-    """The file of secrets, written by hand."""
+    """Write the file of secrets by hand."""
     file = directory / "secrets"
     file.write_bytes(data)
     file.chmod(mode)

@@ -1,4 +1,4 @@
-"""Memory that a burst of work leaves is given back to the system."""
+"""Tests of the memory trimmer, which releases memory to the system after a burst of work."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_pages_that_are_free_go_back_to_the_system() -> None:
 
 
 def keeper(*resident: int) -> tuple[memory.MemoryTrimmer, list[int]]:
-    """One that sees these numbers in turn, and how many it had left whenever it gave back."""
+    """Return a trimmer that reads these sizes in turn, and a list of the readings left at each release."""
     readings, trimmed = list(resident), list[int]()
     return memory.MemoryTrimmer(lambda: readings.pop(0) * MB, lambda: trimmed.append(len(readings))), trimmed
 

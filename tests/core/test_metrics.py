@@ -1,4 +1,4 @@
-"""What Prometheus is told, as its own parser reads it."""
+"""Tests of the Prometheus metrics, read by Prometheus's own parser."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SECONDS = MetricFamily("finapi_thing_seconds", "histogram", "Time of things.", (
 
 
 def families(text: str) -> dict[str, Any]:
-    """Every family of a text by name, parsed by Prometheus's own client."""
+    """Return every metric family of a text by name, parsed by Prometheus's own client."""
     metric_families = list(text_string_to_metric_families(text))
     assert len({family.name for family in metric_families}) == len(metric_families), "a family stands twice"
     return {family.name: family for family in metric_families}
 
 
 def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """Every sample of a text: name and labels to value."""
+    """Return every sample of a text: name and labels to value."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families(text).values()

@@ -1,4 +1,4 @@
-"""Which passwords may be chosen, what is stored of them, and how much hashing runs at once."""
+"""Tests of passwords: which may be chosen, the stored hash, and how many hashes run concurrently."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_hash_of_another_profile_verifies_but_needs_a_rehash(hasher: Hasher) -
 
 
 class Recorder:
-    """Stands where argon2's hasher does; keeps what it is asked, and holds every call until it is let go."""
+    """Stands for argon2's hasher. It records the stored hashes, and blocks every call until it is released."""
 
     def __init__(self) -> None:
         self.hashes: list[str] = []

@@ -1,4 +1,4 @@
-"""The query language: what is read, as which alternatives, and what is refused."""
+"""Tests of the query language: its alternatives, and the queries that are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from finapi.core.query_language import (
 
 
 def told(text: str) -> list[str]:
-    """The alternatives as texts: ``a:1 -b:2``."""
+    """Return the alternatives as texts: ``a:1 -b:2``."""
 
     def one(term: object) -> str:
         field, low, high, negated = term  # type: ignore[misc]

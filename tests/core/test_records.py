@@ -1,4 +1,4 @@
-"""A record is the row, the answer and its schema."""
+"""Tests of records: how a row becomes a JSON object, and its schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stop is seen within about a second, whatever is under way: every worker's step is bounded and looks for it."""
+"""Tests of stopping: every worker's step is bounded and checks for a stop, so that it ends within about a second."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def mails(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
 
 
 class Archive:
-    """An EDGAR that has nothing, and counts the questions."""
+    """An EDGAR without any documents, which counts the requests."""
 
     def __init__(self) -> None:
         self.questions = 0
@@ -255,7 +255,7 @@ WITHOUT_BACKLOG = {"memory", "backup", "copy", "watchdog"}
 
 @pytest.fixture
 def requested() -> Iterator[None]:
-    """The work of this thread has been asked to stop."""
+    """Request the work of this thread to stop."""
     flag = threading.Event()
     flag.set()
     with stopping.watched_by(flag):
@@ -405,7 +405,7 @@ ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELE
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers are given a twentieth of a second to see a stop, and as much to be broken off."""
+    """Give workers a twentieth of a second to see a stop, and as much to be interrupted."""
     for name in ("STOP_SECONDS", "BREAK_SECONDS", "MIN_BREAK_SECONDS"):
         monkeypatch.setattr(background, name, 0.05)
 

@@ -1,4 +1,4 @@
-"""Temporary folders: those of killed processes are removed, those of living ones and everything else are not."""
+"""Tests of temporary folders: only those of killed processes are removed."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_where_files_cannot_be_locked_the_process_id_decides(
 
 
 def sweep_now(folder: Path) -> bool:
-    """A sweep that comes before the lock is taken, and has removed the folder when it is."""
+    """Simulate a sweep that removes the folder before its lock is taken."""
     (folder / LOCK).unlink()
     folder.rmdir()
     return True

@@ -1,4 +1,4 @@
-"""The journal: numbers without holes, written with what caused them, kept for a time and in number."""
+"""Tests of the event journal: consecutive numbers, written with their cause, bounded in time and number."""
 
 from __future__ import annotations
 

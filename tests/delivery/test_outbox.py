@@ -1,4 +1,4 @@
-"""What filings cause for accounts: carried from one store to the other once, whenever either of them stops."""
+"""Tests of the outbox, which carries the effects of filings to the store of accounts exactly once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ with open_app(Config(data_dir=Path(sys.argv[1]))) as app:
 
 @pytest.fixture
 def apart(app: App) -> App:
-    """An App whose accounts are in a store of their own."""
+    """Return an App whose accounts are in a store of their own."""
     app.db.accounts = Database(None)
     return app
 
@@ -66,7 +66,7 @@ def complete_pass(app: App) -> float:
 
 
 def waiting(app: App) -> None:
-    """An account whose target waits for a filing of Apple."""
+    """Create an account whose target waits for a filing of Apple."""
     user = users.create(app, "ann@example.com", "pro", NOW)
     watched = sniper.WatchedCompany(APPLE, "AAPL")
     sniper.create_target(app, user.id, watched, {"webhook_url": "https://example.com/"}, NOW, lambda tx, target: target)
@@ -78,7 +78,7 @@ def store(app: App) -> None:
 
 
 def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
-    """The events, the states of targets and the deliveries of the account."""
+    """Return the events, the states of targets and the deliveries of the account."""
     with app.accounts.read() as tx:
         feed_events = [(row.seq, row.type) for row in events.list_events_after(tx, events.MAIN_FEED, 0, 100)]
         targets = sniper.list_targets(app, tx, 1, NOW + timedelta(minutes=1), limit=9)["targets"]
@@ -154,7 +154,7 @@ def test_accounts_that_are_away_keep_no_filing_from_being_stored(
 
 @pytest.fixture
 def spoilt(app: App, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Hits of targets cannot be recorded until this is undone; two rows of the outbox wait, the hit first."""
+    """Let hits of targets fail until this is undone. Two rows of the outbox wait, the hit first."""
 
     def fails(*_: object) -> None:
         raise ValueError("an amount of 'x'")

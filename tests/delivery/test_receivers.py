@@ -1,4 +1,4 @@
-"""Receivers that hang, fail or share a host: who waits, who is told, and what rests."""
+"""Tests of receivers that hang, fail or share a host: queues, mails to their owners, and pauses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST = "https://hooks.example.com"
 
 
 class Receivers:
-    """Stands for the network: what is posted to a URL fails, hangs or is answered, by the URL."""
+    """Stands for the network: a request fails, hangs or is answered, depending on its URL."""
 
     def __init__(self) -> None:
         self.broken: set[str] = set()
@@ -77,7 +77,7 @@ def another(app: App, name: str) -> users.NewUser:
 
 
 def run_out(app: App, dispatcher: Dispatcher, clock: FixedClock) -> None:
-    """Every attempt of what is queued."""
+    """Make every attempt of the queued deliveries."""
     for wait in (0, 10, 60, 300):
         clock.advance(wait)
         assert dispatcher.run_until_idle(20)
@@ -90,7 +90,7 @@ def mails(app: App) -> list[Any]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    """What threads do comes when it comes, and must come."""
+    """Wait until a condition that other threads cause is true."""
     limit = time.monotonic() + 20
     while not true():
         assert time.monotonic() < limit

@@ -1,4 +1,4 @@
-"""Sniper targets: windows by the clock, slots, filters, and a hit in the transaction that stores the filing."""
+"""Tests of sniper targets: windows by the clock, slots, filters, and hits in the transaction that stores the filing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox: what is written, how it is signed, and the whole schedule of DECISIONS 9."""
+"""Tests of webhook deliveries: their content and signature, and the retry schedule of DECISIONS 9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to, form by form; a wrong verdict here is a way into somebody's network."""
+"""Tests of the addresses that may be connected to. A wrong verdict would open a private network to callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mail: letters into messages, the ways for them to leave that need no server, and the queue."""
+"""Tests of mail: letters as messages, transports that need no server, and the queue."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parsed(data: bytes) -> EmailMessage:
 
 
 def sent_again(message: EmailMessage) -> EmailMessage:
-    """The message as a receiver sees it, which must find nothing wrong with it."""
+    """Return the message as a receiver parses it, without any defect."""
     received = parsed(message.as_bytes())
     for part in received.walk():
         assert part.defects == []
@@ -53,7 +53,7 @@ def sent_again(message: EmailMessage) -> EmailMessage:
 
 
 def texts(message: EmailMessage) -> list[str]:
-    """The bodies, with the line ends of a text in place of those of a mail."""
+    """Return the bodies, with the line ends of a text instead of those of a mail."""
     return [part.get_content().replace("\r\n", "\n") for part in message.iter_parts()]
 
 
@@ -478,7 +478,7 @@ def test_a_mistake_in_the_setting_is_told_without_repeating_it(text: str, clock:
 
 @pytest.fixture
 def hanging_look_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """A resolver that says nothing until the test is over; the event is set when it was asked."""
+    """Replace the resolver by one that hangs until the test ends. Yield an event that is set when it was called."""
     started, over = threading.Event(), threading.Event()
 
     def look_up(*_: object, flags: int = 0, **__: object) -> list[object]:
@@ -537,7 +537,7 @@ Result = BaseException | None
 
 
 class Scripted:
-    """A transport that does what it is told, in turn; then it takes everything."""
+    """A transport with scripted outcomes; after the last one it accepts every message."""
 
     def __init__(self, *results: Result) -> None:
         self.results = list(results)
@@ -560,7 +560,7 @@ class Scripted:
 
 
 class Office:
-    """A queue with its worker's step, a clock and a table of letters; what was given up is in ``lost``."""
+    """A queue with its worker's step, a clock and a table of letters. ``lost`` has the letters that were given up."""
 
     def __init__(self, clock: FixedClock, transport: Scripted, db: Database | None = None) -> None:
         self.clock = clock
@@ -572,7 +572,7 @@ class Office:
         transport.check = self.no_transaction
 
     def no_transaction(self) -> None:
-        """Slow work never holds the write lock: a transaction inside another is refused."""
+        """Check that no write lock is held during slow work: a transaction inside another is refused."""
         with self.db.write():
             pass
 

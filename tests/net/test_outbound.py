@@ -1,4 +1,4 @@
-"""Requests to others: what is sent, what is kept of a reply, and that nothing a receiver does holds us longer."""
+"""Tests of outbound requests: the bytes sent, the part of a reply that is read, and time limits."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_nobody_there(outbound: Outbound) -> None:
 
 
 def named(*answers: Sequence[str]) -> Outbound:
-    """An Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
+    """Return an Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
     remaining = list(answers)
     return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: remaining.pop(0))
 

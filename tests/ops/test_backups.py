@@ -1,4 +1,4 @@
-"""Backups: copied beside a writer, proven, named, kept in number; put back whole, with an epoch of their own."""
+"""Tests of backups: copied while others write, verified, named and bounded in number, and restored with a new epoch."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ LATER = {
 
 @pytest.fixture
 def killed(config: Config) -> Config:
-    """A data directory whose process was killed at noon, in the middle of two calls and after a third."""
+    """Return a data directory whose process was killed at noon, in two running calls and after a third."""
     with open_app(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
         with charged(app, 1, "GET /x", 25, "r0"):

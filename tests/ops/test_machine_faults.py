@@ -1,4 +1,4 @@
-"""Faults of the machine and their effect: damaged pages, few descriptors, a clock set back, kills."""
+"""Tests of machine faults and their effect: damaged pages, few descriptors, a clock set back, kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves of accounts between the data directory and PostgreSQL: whole, proven, and decided however they are cut off."""
+"""Tests of moves of accounts between the data directory and PostgreSQL, verified, and decided after any kill."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ def make_directory(tmp_path: Path) -> Config:
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    """A data directory with two accounts in its file."""
+    """Return a data directory with two accounts in its file."""
     return make_directory(tmp_path)
 
 
 @pytest.fixture
 def postgres_config(config: Config, url: str) -> Config:
-    """The same directory with accounts in an empty PostgreSQL database."""
+    """Return the same directory with accounts in an empty PostgreSQL database."""
     return replace(config, accounts_url=url)
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a verb on a data directory: its exit status, and what it wrote to stdout and stderr."""
+    """Return a function that runs a verb on a data directory and returns its exit status, stdout and stderr."""
 
     def run(config: Config, *words: object) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -315,7 +315,7 @@ class Boundaries:
 
 
 def in_child(work: Callable[[], object]) -> tuple[int, Any]:
-    """Do something in a process of its own; its exit status, and what ``work`` returned."""
+    """Run ``work`` in a process of its own. Return its exit status, and the value that ``work`` returned."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -416,7 +416,7 @@ def books_of_postgres(database: Any) -> Books:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a kill has left of both places, but for ids and times."""
+    """The state of both places after a kill, without ids and times."""
 
     is_recorded: bool
     has_marker: bool
@@ -453,7 +453,7 @@ def open_somewhere(config: Config) -> set[str]:
 
 @dataclass
 class Places:
-    """A data directory and a database that each test of a kill gets a copy of."""
+    """A data directory and a database, of which each test of a kill gets a copy."""
 
     cluster: Cluster
     config: Config
@@ -485,7 +485,7 @@ class Places:
 
 @pytest.fixture
 def places(cluster: Cluster, postgres_config: Config, tmp_path: Path) -> Places:
-    """Accounts in the file, with a debit that a crash left open, and an empty PostgreSQL."""
+    """Return accounts in the file, with a debit that a crash left open, and an empty PostgreSQL."""
     leave_open_debit(replace(postgres_config, accounts_url=""))
     return Places(cluster, postgres_config, tmp_path / "copies")
 
@@ -548,7 +548,7 @@ def test_a_kill_at_any_statement_leaves_one_ledger(places: Places, run: Run, tar
 
 
 def is_decided(situation: Situation, target: str) -> bool:
-    """Whether a kill came so late that the move can only be finished."""
+    """Return True if a kill came so late that the move can only be finished."""
     return situation.mark == "left" if target == "file" else situation.mark is None and situation.has_marker
 
 

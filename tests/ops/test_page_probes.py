@@ -1,4 +1,4 @@
-"""The watchdog's probes of pages: a good response, and the reason for any other."""
+"""Tests of the watchdog's probes of pages: a good response, and the reason for any other."""
 
 from __future__ import annotations
 

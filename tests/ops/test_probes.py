@@ -1,4 +1,4 @@
-"""Every part of a running server, stopped for real and started again: what ``/status`` says of it within one round."""
+"""Tests of ``/status`` while a part of a running server is stopped and started again: it changes within one round."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Service:
     archive: Path
 
     def round(self, seconds: float = 60.0) -> dict[str, Any]:
-        """What a reader is told by the answer after the next round, wherever it may have been kept before."""
+        """Return the status document after the next round."""
         self.get()
         self.clock.advance(seconds)
         watchdog.run_round(self.server.app, self.clock.now())
@@ -62,7 +62,7 @@ class Service:
         eventually(all_beat)
 
     def down(self, seconds: float = 60.0) -> set[str]:
-        """What is down after the next round."""
+        """Return the services that are down after the next round."""
         return {part["name"] for part in self.round(seconds)["services"] if part["status"] == "down"}
 
     def reason(self, name: str) -> str:
@@ -93,7 +93,7 @@ killing = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExcept
 
 
 def kill(name: str) -> None:
-    """End a thread of this process, wherever it stands."""
+    """End a thread of this process, at any point."""
     (thread,) = [thread_found for thread_found in threading.enumerate() if thread_found.name == name]
     assert thread.ident is not None
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))

@@ -1,4 +1,4 @@
-"""What is told of the checks: overall, the window of a history, its buckets, its rounding, and its speed."""
+"""Tests of the status document: the overall state, the window of a history, its buckets, rounding, and speed."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_rounding_is_within_half_a_hundredth() -> None:
 
 
 def test_ninety_days_of_twelve_services_take_few_sqlite_steps(app: App) -> None:
-    """Not timed here (``tests/bench`` does): the work is bounded by the rows that are answered."""
+    """Not timed here (``tests/bench`` does): the rows of the answer bound the work."""
     rows = [
         (service, MIDNIGHT - day * DAY, 1440, 1439, 1, 0, 1440 * 12)
         for service, day in itertools.product(set(TWELVE) - set(status.ALIASES), range(200))

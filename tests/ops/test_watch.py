@@ -1,4 +1,4 @@
-"""Checks: the class of each outcome, and that no part that hangs holds up another or a thread too many."""
+"""Tests of health checks: the class of each outcome, and that a hanging part delays no other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def works() -> None:
 
 
 def finds(*troubles: ProbeError | Exception | None) -> Probe:
-    """A probe that finds these, one at each call."""
+    """Return a probe with these outcomes, one at each call."""
     remaining = list(troubles)
 
     def probe() -> None:
@@ -42,7 +42,7 @@ def checks(clock: FixedClock) -> Iterator[HealthChecker]:
 
 @pytest.fixture
 def hang() -> Iterator[Callable[[], None]]:
-    """A probe that hangs until the test is over."""
+    """Yield a probe that hangs until the test ends."""
     release = threading.Event()
     yield lambda: bool(release.wait(30.0)) and None
     release.set()

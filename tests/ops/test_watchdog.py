@@ -1,4 +1,4 @@
-"""The watchdog's rounds: one count for each service and tick, whatever the clock, a restart or the store does."""
+"""Tests of the watchdog's rounds: one count for each service and tick, across clock changes and restarts."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def part(app: App) -> Part:
 
 
 def checks(app: App) -> list[tuple[str, int, str]]:
-    """Every single check that is kept: service, tick, class."""
+    """Return every single check that is stored: service, tick, class."""
     connection = app.db._writer
     rows = connection.execute("SELECT service, tick, class FROM status_checks ORDER BY tick, service")
     return [tuple(row) for row in rows]
 
 
 def buckets(app: App, table: str, service: str = "redis") -> list[tuple[int, ...]]:
-    """The rows of ``status_hours`` or ``status_days``: start, checks, healthy, degraded, down, ms."""
+    """Return the rows of ``status_hours`` or ``status_days``: start, checks, healthy, degraded, down, ms."""
     rows = app.db._writer.execute(
         f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start", (service,)
     )
@@ -73,7 +73,7 @@ def buckets(app: App, table: str, service: str = "redis") -> list[tuple[int, ...
 
 
 def rounds(app: App, clock: FixedClock, number: int, seconds: float = 60.0) -> None:
-    """So many rounds, each after the seconds before it."""
+    """Run ``number`` rounds, each after this number of seconds."""
     for _ in range(number):
         clock.advance(seconds)
         watchdog.run_round(app, clock.now())
@@ -239,7 +239,7 @@ def test_a_clock_decades_ahead_for_a_while_loses_no_history(movable: App) -> Non
 
 @pytest.fixture
 def start(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], App]]:
-    """Opens the same database as a process that starts anew; it does not wait long for others."""
+    """Yield a function that opens the same database as a new process would, with a short lock timeout."""
     monkeypatch.setattr(connections, "BUSY_SECONDS", 0.05)
     started: list[App] = []
 
@@ -317,7 +317,7 @@ def test_days_are_the_sums_of_their_hours(app: App, part: Part, clock: FixedCloc
 
 
 class Scripted(HealthChecker):
-    """Checks with outcomes at random, made in no time."""
+    """Checks with random outcomes that take no time."""
 
     def __init__(self, generator: random.Random) -> None:
         super().__init__(lambda: 0.0, 1.0)

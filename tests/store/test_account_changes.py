@@ -1,4 +1,4 @@
-"""What one process changes of accounts in PostgreSQL, another that nobody reads feeds from forgets."""
+"""Tests of changes of accounts in PostgreSQL: another process drops its cached accounts, even without feeds."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Pair = tuple[App, App]
 
 
 def listening(app: App) -> bool:
-    """Whether a process hears what others commit."""
+    """Return True if a process receives the changes that others commit."""
     return app.accounts._changes.is_listening()  # type: ignore[attr-defined, no-any-return]
 
 
 @pytest.fixture
 def pair(node: Node, tmp_path: Path) -> Pair:
-    """A process that changes accounts, and one that listens as ``serve --role api`` does, with no reader of a feed."""
+    """Return a process that changes accounts, and one that listens as ``serve --role api`` does, without feeds."""
     node_a, other = node(data_dir=tmp_path), node()
     other.accounts.follow_changes()
     eventually(lambda: listening(other))
@@ -63,7 +63,7 @@ def user(pair: Pair) -> NewUser:
 
 
 def statuses(app: App, key: str) -> list[int]:
-    """How a free call and one that costs tokens are answered."""
+    """Return the statuses of a free call and of one that costs tokens."""
     return [Client(app, key).get(path).status for path in (FREE, BILLED)]
 
 
@@ -346,7 +346,7 @@ def test_a_revocation_with_an_unknown_commit_counts_locally(
 
 @pytest.fixture
 def api_node(tmp_path: Path, url: str) -> Iterator[tuple[Path, dict[str, str], Running]]:
-    """The directory of a worker that does not run, its environment, and ``serve --role api`` on a copy of its data."""
+    """Yield the directory of a stopped worker, its environment, and ``serve --role api`` on a copy of its data."""
     worker, api_dir = tmp_path / "worker", tmp_path / "api"
     env = environment(FINAPI_ACCOUNTS_URL=url, FINAPI_PASSWORD_PROFILE="cheap")
     api_dir.mkdir(mode=0o700)

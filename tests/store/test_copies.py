@@ -1,4 +1,4 @@
-"""A copy of the market data, replaced or written where it stands: no call fails, and none mixes two states."""
+"""Tests of a copy of the market data that is replaced or written in place: no call fails or mixes two states."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.conftest import NOW
 
 
 def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z") -> None:
-    """A database of market data with this data version, in WAL mode, and nothing beside it."""
+    """Create a database of market data with this data version, in WAL mode, as a single file."""
     database = db.Database(path)
     with database.write() as tx:
         for _ in range(version):
@@ -37,7 +37,7 @@ def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z"
 
 
 def replaced(path: Path, version: int, **changes: str) -> None:
-    """Another database in the place of one, as a tool does that writes beside it and renames."""
+    """Replace a database by another, as a tool does that writes a new file and renames it."""
     new_path = path.with_name("made.db")
     original(new_path, version, **changes)
     new_path.replace(path)
@@ -50,7 +50,7 @@ def version_of(copy: MarketCopy) -> int:
 
 @contextmanager
 def separate(copy: MarketCopy) -> Iterator[sqlite3.Connection]:
-    """A connection apart, and its end."""
+    """Yield a separate connection, and close it."""
     connection = copy.open_separate_reader()
     try:
         yield connection
@@ -234,7 +234,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
 
 
 def written_at(clock: FixedClock) -> str:
-    """The time of a clock as it is stored."""
+    """Return the time of a clock as it is stored."""
     return clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

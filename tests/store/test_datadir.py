@@ -1,4 +1,4 @@
-"""The data directory: one writer, and the others hand it their work."""
+"""Tests of the data directory: one process writes, and the others hand their commands over to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mode(path: Path) -> int:
 
 @contextlib.contextmanager
 def client_of(data_dir: Path) -> Iterator[socket.socket]:
-    """A raw connection to the server's socket."""
+    """Yield a raw connection to the server's socket."""
     folder = os.open(data_dir, os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as client:
@@ -45,7 +45,7 @@ def client_of(data_dir: Path) -> Iterator[socket.socket]:
 
 
 def said_to(client: socket.socket) -> bytes:
-    """Everything that comes until the end of the connection."""
+    """Return all bytes until the end of the connection."""
     parts = []
     while part := client.recv(65536):
         parts.append(part)
@@ -53,14 +53,14 @@ def said_to(client: socket.socket) -> bytes:
 
 
 def heard(directory: Path, *words: str) -> tuple[int, list[tuple[str, str]]]:
-    """Exit status and output of a command that is handed over from this process."""
+    """Return the exit status and output of a command that is handed over from this process."""
     output_lines: list[tuple[str, str]] = []
     return hand_over(directory, list(words), lambda *line: output_lines.append(line)), output_lines
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Running]]:
-    """A server and its data directory, which no test stops."""
+    """Yield a server and its data directory, which no test stops."""
     data_dir = tmp_path_factory.mktemp("running") / "data"
     with process.serve(data_dir) as running:
         yield data_dir, running
@@ -72,7 +72,7 @@ def make(data_dir: Path) -> Path:
 
 
 def works(data_dir: Path) -> bool:
-    """Whether the server still takes commands; a complaint about the words is an answer."""
+    """Return True if the server still accepts commands; a complaint about the words is an answer."""
     with client_of(data_dir) as client:
         client.settimeout(1.5)
         client.sendall(b'{"words": ["user", "add", "nonsense"], "cwd": "/"}\n')
@@ -455,7 +455,7 @@ def test_a_command_that_hangs_does_not_block_a_stop(tmp_path: Path) -> None:
     opened: list[int] = []
 
     def begun() -> bool:
-        """Whether the server reads the pipe, which is then held open; or has answered that it does not."""
+        """Return True if the server reads the pipe, which is then held open, or has answered that it does not."""
         with contextlib.suppress(OSError):
             opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
         return bool(opened or select.select([client], [], [], 0)[0])

@@ -1,4 +1,4 @@
-"""The database: migrations, one writer, readers of one moment, and what is refused."""
+"""Tests of the database: migrations, one writer, consistent reads, and refused writes."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ def add_user(tx: Transaction, number: int) -> int:
 
 
 def count(tx: Transaction) -> None:
-    """The smallest write: the number in the one row of data_version goes up by one."""
+    """Add 1 to the number in the one row of data_version: the smallest write."""
     tx.run("bump_data_version")
 
 
 def counted(database: Database) -> int:
-    """How often ``count`` was committed, as a read transaction sees it."""
+    """Return the number of commits of ``count`` that a read transaction sees."""
     with database.read() as tx:
         return int(tx.find_value("data_version"))
 
 
 def write(database: Database, *steps: Callable[[Transaction], object]) -> None:
-    """One write transaction of these steps."""
+    """Run one write transaction of these steps."""
     with database.write() as tx:
         for step in steps:
             step(tx)
 
 
 def fails(error: BaseException) -> Callable[[Transaction], None]:
-    """A step that raises."""
+    """Raise an error as a step."""
 
     def step(tx: Transaction) -> None:
         raise error
@@ -494,7 +494,7 @@ def test_memory_databases_are_apart() -> None:
 
 
 def together(database: Database, works: list[Callable[[Transaction], object]]) -> list[object]:
-    """What each piece of work gave or raised, all of them having waited for one write to end."""
+    """Return the outcome of each piece of work, after all of them waited for one write to end."""
     outcomes: list[object] = [None] * len(works)
 
     def run(number: int) -> None:
@@ -515,7 +515,7 @@ def together(database: Database, works: list[Callable[[Transaction], object]]) -
 
 
 def commits(database: Database) -> list[str]:
-    """A list that grows by every COMMIT from now on."""
+    """Return a list that grows by every COMMIT from now on."""
     statements: list[str] = []
     database._writer.set_trace_callback(lambda sql: statements.append(sql) if sql == "COMMIT" else None)
     return statements

@@ -1,4 +1,4 @@
-"""What calls that cost nothing may take: SQLite's instructions, however many rows lie behind them."""
+"""Tests of calls that cost nothing: the number of SQLite's instructions does not grow with the tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def add(app: App, statement: str, size: int) -> None:
 
 
 def steps(app: App, work: Callable[[], object]) -> int:
-    """Instructions of SQLite that something takes, in hundreds."""
+    """Return the number of SQLite instructions that a call takes, in hundreds."""
     counted = [0]
 
     def count() -> None:

@@ -1,4 +1,4 @@
-"""What grows and what does not: every table is one that data fill, or stays bounded however long finapi runs."""
+"""Tests of growth: every table is filled by data, or stays bounded however long finapi runs."""
 
 from __future__ import annotations
 

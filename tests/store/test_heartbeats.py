@@ -1,4 +1,4 @@
-"""Signs of life and of arrival: the last one counts, and what was rolled back has left none."""
+"""Tests of heartbeats and arrivals: the last one counts, and a rolled back one leaves no trace."""
 
 from __future__ import annotations
 

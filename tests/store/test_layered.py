@@ -1,4 +1,4 @@
-"""Databases over one file: each writes what is its own, and undoes it."""
+"""Tests of layered databases over one file: each writes its own changes, and undoes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts in PostgreSQL: the same queries, the same promises, several processes over one ledger."""
+"""Tests of accounts in PostgreSQL: the same queries and promises, several processes over one ledger."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ QUOTA = "/api/v1/billing/quota"
 
 
 def asked(url: str, words: str) -> list[tuple[Any, ...]]:
-    """The rows of a statement, asked beside finapi."""
+    """Return the rows of a statement on a connection of its own."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(words)
         return [tuple(row) for row in cursor] if cursor.description else []
 
 
 def left(app: App) -> int:
-    """The tokens of the first account."""
+    """Return the tokens of the first account."""
     with app.accounts.read() as tx:
         return int(tx.find_row("userplan", user_id=1)["current_balance"])  # type: ignore[index]
 

@@ -1,4 +1,4 @@
-"""Queries of strangers: what they may read, what they may not, and what no query can take from the others."""
+"""Tests of callers' SQL queries: the tables they may read, and the resources they may use."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def seeded(path: Path | None) -> database.Database:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[database.Database]:
-    """A store that the tests of this module only read."""
+    """Yield a store that the tests of this module only read."""
     opened = seeded(tmp_path_factory.mktemp("sandbox") / "finapi.db")
     yield opened
     opened.close()
@@ -78,7 +78,7 @@ def ask(store: database.Database) -> Callable[..., QueryResult]:
 
 
 def refused(ask: Callable[..., QueryResult], sql: str, *values: Any) -> str:
-    """Why a query is refused."""
+    """Return the reason why a query is refused."""
     with pytest.raises(ApiError) as error:
         ask(sql, *values)
     assert (error.value.status, error.value.code) == (400, "INVALID_PARAM")
@@ -493,7 +493,7 @@ def resident() -> int:
 
 
 def nested(levels: int, width: int) -> str:
-    """A query whose compiled form has ``width ** levels`` parts."""
+    """Return a query whose compiled form has ``width ** levels`` parts."""
     sql = "SELECT cik AS x FROM company"
     for _ in range(levels):
         sql = f"SELECT {'+'.join(['x'] * width)} AS x FROM ({sql})"

@@ -1,4 +1,4 @@
-"""The schema: how a database is created and recognised, and which files are refused."""
+"""Tests of the schema: how a database is created and recognised, and which files are refused."""
 
 from __future__ import annotations
 

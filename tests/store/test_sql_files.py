@@ -1,4 +1,4 @@
-"""The queries by name: each compiles, is used, is given what it names, and is found in a zip too."""
+"""Tests of the named queries: each compiles, is called with its parameters, uses an index, and is read from a zip."""
 
 from __future__ import annotations
 
@@ -138,18 +138,18 @@ def connection() -> Iterator[sqlite3.Connection]:
 
 
 def names_in(query: str) -> set[str]:
-    """The ``:names`` of a query."""
+    """Return the ``:names`` of a query."""
     text = re.sub(r"'[^']*'|--[^\n]*", "", query)
     return set(re.findall(r":([a-z_]\w*)", text))
 
 
 def explained(connection: sqlite3.Connection, query: str, how: str) -> list[tuple[object, ...]]:
-    """What EXPLAIN says of a query, with None for every value."""
+    """Return the rows of EXPLAIN of a query, with None for every value."""
     return connection.execute(f"{how} {query}", nothings(query)).fetchall()
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
-    """Every call ``tx.METHOD(...)`` in finapi, with its place."""
+    """Yield every call ``tx.METHOD(...)`` in finapi, with its location."""
     for file in FILES:
         for node in nodes_of(file):
             if (
@@ -163,7 +163,7 @@ def calls() -> Iterator[tuple[str, ast.Call]]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every text in finapi's code with its place; an f-string as a pattern that any word fits in."""
+    """Yield every text in finapi's code with its location; an f-string as a pattern in which any word fits."""
     for file in FILES:
         for node in nodes_of(file):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -309,7 +309,7 @@ def test_every_table_and_view_of_the_schema_has_a_comment() -> None:
 
 
 def built(target: Path) -> Path:
-    """The package as setup.cfg builds it: ``sql`` inside ``finapi``, no bytecode."""
+    """Return the package as setup.cfg builds it: ``sql`` inside ``finapi``, no bytecode."""
     unwanted = shutil.ignore_patterns("__pycache__", "*.pyc")
     shutil.copytree(ROOT / "finapi", target / "finapi", ignore=unwanted)
     shutil.copytree(ROOT / "sql", target / "finapi" / "sql", ignore=unwanted)
@@ -326,7 +326,7 @@ database.close()
 
 
 def shown_by(folder: Path) -> list[str]:
-    """What a fresh interpreter that has only ``place`` on its path says of the queries."""
+    """Return the output of a fresh interpreter about the queries, with only ``folder`` on its path."""
     code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{SHOW}"
     run = subprocess.run(
         [sys.executable, "-I", "-B", "-c", code], capture_output=True, text=True, cwd=folder.parent, check=True

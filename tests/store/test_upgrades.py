@@ -1,4 +1,4 @@
-"""Upgrades of the schema: interrupted anywhere, without room, and what is kept as the way back."""
+"""Tests of schema upgrades: interrupted anywhere, without disk space, and the copies stored before."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ NEW_VERSION = 3
 
 @pytest.fixture
 def config() -> Iterator[Config]:
-    """A data directory in memory where that can be: hundreds of starts wait for the disk otherwise."""
+    """Yield a data directory in memory if possible: on a disk, hundreds of starts would be slow."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as directory:
         yield Config(data_dir=Path(directory) / "data", password_profile="cheap")
 
 
 @pytest.fixture
 def path(config: Config) -> Path:
-    """A database of schema version 1 with rows, which no process has open."""
+    """Return a database of schema version 1 with rows, which no process has open."""
     config.data_dir.mkdir(mode=0o700)
     path = config.data_dir / "finapi.db"
     Database(path).close()

@@ -1,4 +1,4 @@
-"""Conformance checks pass for finapi and fail for a server that breaks a promise. Vectors grade clients."""
+"""Tests of the conformance checks: they pass for finapi, and fail for a server that breaks a promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture without a socket: worlds, control, clock and faults. Each test has a world of its own."""
+"""Tests of the test server without a socket: worlds, control, clock and faults. Each test has a world of its own."""
 
 from __future__ import annotations
 

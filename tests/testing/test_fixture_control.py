@@ -1,4 +1,4 @@
-"""The control calls of a fixture under stress: impossible values, floods, deleted worlds, many threads."""
+"""Tests of the test server's control calls under stress: impossible values, floods, deleted worlds, many threads."""
 
 from __future__ import annotations
 

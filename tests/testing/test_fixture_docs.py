@@ -1,4 +1,4 @@
-"""The examples in docs/TESTING.md and docs/testing run unchanged."""
+"""Runs the examples in docs/TESTING.md and docs/testing unchanged."""
 
 from __future__ import annotations
 

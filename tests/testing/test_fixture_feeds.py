@@ -1,4 +1,4 @@
-"""Feeds of a fixture's worlds: found by a key, closed, reset, and read by many clients in parallel."""
+"""Tests of the feeds of a test server's worlds: found by a key, closed, reset, and read by many clients in parallel."""
 
 from __future__ import annotations
 

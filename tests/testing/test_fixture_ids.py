@@ -1,4 +1,4 @@
-"""Ids of a fixture: the same in every run, and never given out twice in a world."""
+"""Tests of the test server's ids: the same in every run, and never used twice in a world."""
 
 from __future__ import annotations
 

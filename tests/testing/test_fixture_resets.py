@@ -1,4 +1,4 @@
-"""The fault ``reset`` sends a TCP RST, so that every client sees ECONNRESET and none sees an orderly end."""
+"""Tests of the fault ``reset``: it sends a TCP RST, so that every client sees ECONNRESET and not an orderly end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture over its socket: feeds, broken answers, unread output, and what a stop leaves behind."""
+"""Tests of the test server over its socket: feeds, broken answers, unread output, and a clean stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many test runners on one fixture, and test runners that are killed."""
+"""Tests of many test runners on one test server, and of test runners that are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings of a service: written without credentials, replayed, and compared with the service later."""
+"""Tests of recordings of a service: written without credentials, replayed, and compared with the service later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of accounts as they are typed: on a data directory of their own and beside a server that holds it."""
+"""Tests of the account verbs: on a data directory of their own, and on one that a server uses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ANN = "ann@example.com"
 # A verb that is handed over prints what it prints alone, which a test of its own holds; each one again is slow.
 @pytest.fixture(params=["alone", pytest.param("beside a server", marks=pytest.mark.slow)])
 def data_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A data directory: nobody holds it, or a server does, to which every verb is handed."""
+    """Yield a data directory: an unused one, or one of a server, to which every verb is handed over."""
     new_dir = tmp_path / "data"
     if request.param == "alone":
         yield new_dir
@@ -58,19 +58,19 @@ def data_dir(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
-    """A server whose data directory is ``data`` in the test's own."""
+    """Yield a server whose data directory is ``data`` in the test's own."""
     with serve(tmp_path / "data") as running:
         yield running
 
 
 def rows(data_dir: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
-    """What a query finds in the directory's database."""
+    """Return the rows of a query in the directory's database."""
     with contextlib.closing(sqlite3.connect(data_dir / "finapi.db")) as db:
         return db.execute(query, values).fetchall()
 
 
 def did(finished: Finished) -> str:
-    """What a verb that succeeded printed on stdout, without its last line end."""
+    """Return the stdout of a verb that succeeded, without its last line end."""
     assert (finished.status, finished.err) == (0, ""), finished
     return finished.out.removesuffix("\n")
 
@@ -80,7 +80,7 @@ def verb(data_dir: Path, *words: object, stdin: bytes = b"") -> Finished:
 
 
 def added(data_dir: Path, *words: object, email: str = ANN, stdin: bytes = b"") -> dict[str, str]:
-    """A new account, as ``user add --json`` prints it."""
+    """Return a new account, as ``user add --json`` prints it."""
     finished = verb(data_dir, "user", "add", email, "--json", *words, stdin=stdin)
     did(finished)
     user: dict[str, str] = finished.json
@@ -95,7 +95,7 @@ def shown(data_dir: Path, email: str = ANN) -> dict[str, Any]:
 
 
 def invites(data_dir: Path) -> list[dict[str, Any]]:
-    """The invites that were made by hand."""
+    """Return the invites that were created by hand."""
     finished = verb(data_dir, "invite", "list", "--json")
     did(finished)
     assert list(finished.json) == ["invites"]
@@ -109,7 +109,7 @@ def created(data_dir: Path, *words: object) -> list[str]:
 
 
 def account(data_dir: Path) -> tuple[Any, ...]:
-    """Plan, balance and cents of the one user, and the reasons and deltas of the ledger."""
+    """Return plan, balance and cents of the one user, and the reasons and deltas of the ledger."""
     ((plan, balance, cents),) = rows(
         data_dir,
         "SELECT plan, total_limit_api - reach_limit_api, credit_cents FROM userplans JOIN users ON users.id = user_id",
@@ -124,7 +124,7 @@ def login(server: Running, password: str = PASSWORD, email: str = ANN) -> Answer
 
 
 def registered(server: Running, code: str, email: str) -> tuple[int, str]:
-    """Redeem a code and register with it: the status and code of the first answer that is no success."""
+    """Redeem a code and register with it. Return the status and code of the first failure, or of the last answer."""
     answer = server.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code})
     if answer.status == 200:
         body = {"email": email, "password": PASSWORD, "invite_token": answer.json["invite_token"]}

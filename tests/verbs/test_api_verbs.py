@@ -1,4 +1,4 @@
-"""The verbs that ask: tables of figures, documents as they came, and exit statuses by the kind of failure."""
+"""Tests of the verbs that query the API: tables of figures, documents, and exit statuses by the kind of failure."""
 
 from __future__ import annotations
 

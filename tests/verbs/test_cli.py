@@ -1,4 +1,4 @@
-"""The command line as it is typed: what it prints, where, and the exit status."""
+"""Tests of the command line: its output on stdout and stderr, and the exit status."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def rows(data_dir: Path, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in a data directory's database."""
+    """Return the rows of a query in a data directory's database."""
     with contextlib.closing(sqlite3.connect(data_dir / "finapi.db")) as db:
         return db.execute(query).fetchall()
 
@@ -120,7 +120,7 @@ def test_help_names_every_verb() -> None:
 
 
 def flags(*words: str) -> set[str]:
-    """The options that a help tells of."""
+    """Return the options that a help text lists."""
     text = finapi(*words, "--help").out.partition("Every other setting")[0]
     return set(re.findall(r"--([a-z-]+)", text)) - {"help", "config"}
 
@@ -265,7 +265,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 def typed(
     loggers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Finished]:
-    """Runs a command in this process, which is ten times faster; for those that end before they begin."""
+    """Return a function that runs a command in this process, ten times faster; for those that end before they begin."""
 
     def typed(*words: object, **settings: str) -> Finished:
         monkeypatch.setattr(os, "environ", environment(**settings))
@@ -384,7 +384,7 @@ SECRETS = ",".join(["ab" * 32, "cd" * 32])
 
 @pytest.fixture
 def layers(tmp_path: Path) -> tuple[tuple[object, ...], dict[str, str], Path]:
-    """Words, environment and file that set some things three times."""
+    """Return words, environment and file that set some things three times."""
     file = tmp_path / "finapi.toml"
     file.write_text(
         'host = "192.0.2.1"\nport = 1\nthreads = 3\nchannel_timeout = 7\ntrusted_proxies = ["10.0.0.0/8"]\n'
@@ -521,7 +521,7 @@ def test_the_database_holds_no_key(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A filing in a folder that is named after nothing."""
+    """Return a folder with a filing whose name says nothing about it."""
     return write(tmp_path / "in", filing())
 
 
@@ -601,7 +601,7 @@ def test_a_second_ingest_changes_nothing(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_day_that_is_told_later_is_taken(folder: Path, tmp_path: Path) -> None:
-    """The report names the filing whose day is not known; saying it then must help."""
+    """The report names the filing whose day is not known. A second ingest with the day must succeed."""
     words = ("ingest", folder, "--accession", process.accession(1), "--data-dir", tmp_path / "data")
     assert finapi(*words).status == 0
     assert finapi(*words, "--filed", "2025-02-14").status == 0
@@ -691,7 +691,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 
 
 def zip_bomb(size: int) -> bytes:
-    """A zip with ``size`` zero bytes in a thousandth of it, put together from one compressed piece."""
+    """Return a zip with ``size`` zero bytes in a thousandth of it, put together from one compressed piece."""
     piece = bytes(MIB)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     first = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -708,13 +708,13 @@ def zip_bomb(size: int) -> bytes:
 
 
 def patched(archive: bytes, offset: int, value: bytes) -> bytes:
-    """A zip of one member whose central directory says something else at ``offset``."""
+    """Return a zip of one member whose central directory is changed at ``offset``."""
     at = archive.index(b"PK\x01\x02") + offset
     return archive[:at] + value + archive[at + len(value) :]
 
 
 def encrypted(archive: bytes) -> bytes:
-    """A zip of one member with the flag of encryption set, there and in its local header."""
+    """Return a zip of one member with the flag of encryption set, there and in its local header."""
     return archive[:6] + b"\x01" + patched(archive, 8, b"\x01")[7:]
 
 
@@ -796,12 +796,12 @@ BAD_MEMBERS: dict[str, tuple[Callable[[], bytes], str, str]] = {
 
 @pytest.fixture
 def good(tmp_path: Path) -> Path:
-    """A filing that is whole, in the folder in which the bad things are put, and below it."""
+    """Return a complete filing, in the folder in which the bad files are put, and below it."""
     return write(tmp_path / "in" / process.accession(1), filing())
 
 
 def ingested_beside(good: Path, *paths: Path, data_dir: Path) -> list[str]:
-    """Ingest some paths, or else the folder that holds the good filing, which must come through; the complaints."""
+    """Ingest some paths, or the folder of the good filing, which must be stored. Return the complaints."""
     done, peak = measured("ingest", *(paths or [good.parent]), "--data-dir", data_dir)
     assert done.status == 1, done
     assert lines(good, "ingested", UNDATED, process.accession(1)) in done.out, done
@@ -983,7 +983,7 @@ def test_a_broken_filing_beside_a_whole_one_in_the_same_folder(tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data directory of a demo that was stopped."""
+    """Return the data directory of a demo that was stopped."""
     data_path = tmp_path_factory.mktemp("demo") / "data"
     with process.running("demo", "--port", 0, "--data-dir", data_path) as running:
         assert running.stop() == 0
@@ -994,7 +994,7 @@ LOOSE = ("--xbrl-burst", 10_000)
 
 
 def all_statements(running: Running, data_dir: Path) -> Iterator[tuple[str, str]]:
-    """What is asked, and the answer's data and meta as bytes would show them, for everything that is held."""
+    """Yield each requested path, and the answer's data and meta, for all stored statements."""
     email = f"all{time.monotonic_ns()}@example.com"
     added = finapi("user", "add", email, "--plan", "pro", "--json", "--data-dir", data_dir)
     accessions = rows(data_dir, "SELECT accession FROM filings JOIN reports ON filing_id = filings.id ORDER BY 1")
@@ -1069,7 +1069,7 @@ def test_a_bad_pack_is_one_line(case: str, tmp_path: Path) -> None:
 
 
 def temporary(tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    """An empty directory for temporary files, and the environment that says so."""
+    """Return an empty directory for temporary files, and the environment that names it."""
     temporary_dir = tmp_path / "tmp"
     temporary_dir.mkdir()
     return temporary_dir, environment(TMPDIR=str(temporary_dir))

@@ -1,4 +1,4 @@
-"""poll and follow on the command line, by themselves and beside a running server; slow, a process each time."""
+"""Tests of poll and follow on the command line, with and without a running server. Slow: a process each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The running server over real sockets: it starts, answers, refuses, logs, and stops without a trace."""
+"""Tests of the running server over real sockets: it starts, answers, refuses, logs, and stops without a trace."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def connect(server: Server) -> socket.socket:
 
 
 def answer_to(data: bytes, server: Server) -> tuple[http.client.HTTPResponse, bytes]:
-    """What comes back for some bytes, up to the end of the connection."""
+    """Return the answer to some bytes, up to the end of the connection."""
     with connect(server) as client:
         client.sendall(data)
         answer = http.client.HTTPResponse(client)
@@ -59,7 +59,7 @@ def answer_to(data: bytes, server: Server) -> tuple[http.client.HTTPResponse, by
 
 
 def keep_alive(server: Server) -> socket.socket:
-    """A connection on which a call was answered and another might follow."""
+    """Return a connection on which a call was answered and another might follow."""
     client = connect(server)
     client.sendall(LIVEZ)
     answer = http.client.HTTPResponse(client)
@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with one filing and the user of ``key``."""
+    """Return a data directory with one filing and the user of ``key``."""
     new_dir = tmp_path_factory.mktemp("data") / "data"
     folder = write(tmp_path_factory.mktemp("filing") / process.accession(1), filing())
     assert finapi("ingest", folder, "--data-dir", new_dir).status == 0
@@ -185,7 +185,7 @@ def test_a_prepare_that_fails_leaves_the_directory_free(tmp_path: Path) -> None:
 
 @pytest.fixture
 def used_port() -> Iterator[int]:
-    """A port on which another server listens."""
+    """Yield a port on which another server listens."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         yield other.getsockname()[1]
 
@@ -231,13 +231,13 @@ def test_a_directory_is_held_within_one_process_too(server: Server) -> None:
 
 
 def footprint() -> tuple[set[int], int]:
-    """The threads and the number of open files of this process."""
+    """Return the threads and the number of open files of this process."""
     threads = {thread.ident or 0 for thread in threading.enumerate()}
     return threads, len(os.listdir("/proc/self/fd"))
 
 
 def use(config: Config) -> None:
-    """Everything that a server does, in one life of it, with clients that it has to get rid of."""
+    """Run a server once with clients that use everything, some of which it has to disconnect."""
     with contextlib.ExitStack() as clients, run_server(config, perform) as server:
         email = f"ann{server.port}@example.com"
         user = users.create(server.app, email, "pro", server.app.clock.now())
@@ -359,7 +359,7 @@ def test_a_signal_right_behind_the_ready_line_is_not_lost(tmp_path: Path) -> Non
 
 
 def refuses(running: Running) -> bool:
-    """Whether nobody listens any more."""
+    """Return True if the port refuses connections."""
     try:
         running.connect().close()
     except OSError:
@@ -368,7 +368,7 @@ def refuses(running: Running) -> bool:
 
 
 def held(data_dir: Path) -> sqlite3.Connection:
-    """The write lock of the database: a call that costs tokens waits until it is rolled back."""
+    """Hold the write lock of the database: a call that costs tokens waits until it is rolled back."""
     connection = sqlite3.connect(data_dir / "finapi.db", isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     return connection
@@ -511,7 +511,7 @@ LOGGED = {
 
 
 def calls(running: Running, key: str) -> list[str]:
-    """Four calls that log their key if anything does; their request ids."""
+    """Make four calls that would log their key if any did. Return their request ids."""
     ids = []
     for answer in (
         running.get(STATEMENTS, key),
@@ -529,7 +529,7 @@ def calls(running: Running, key: str) -> list[str]:
 
 
 def of_calls(log: str) -> list[str]:
-    """The lines of a log between that of the start and those of the stop; the server's own checks are not logged."""
+    """Return the lines of a log between the start and the stop, without the server's own checks."""
     lines = log.splitlines()
     assert "listens at" in lines[0]
     assert "SIGTERM" in lines[-2]

@@ -1,4 +1,4 @@
-"""What verbs have in common: progress, lists of companies and what they say when they are cut off."""
+"""Tests of the common parts of verbs: progress, lists of companies, and the message after an interruption."""
 
 from __future__ import annotations
 

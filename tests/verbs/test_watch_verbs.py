@@ -1,4 +1,4 @@
-"""The verbs that watch, forward and trigger, over a server that listens; and what shells complete."""
+"""Tests of the verbs that watch, forward and trigger, against a server; and of shell completion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ready(server: FinapiServer, tmp_path: Path) -> str:
-    """A file with the ready line."""
+    """Return a file with the ready line."""
     file = tmp_path / "ready.json"
     file.write_text(json.dumps(server.ready), "utf-8")
     return str(file)
@@ -76,7 +76,7 @@ def test_webhooks_are_forwarded_signed_to_a_local_address(
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Nothing."""
+            """Log nothing."""
 
     inbox = server.control.inbox_url()
     delivery = lines(capsys, "trigger", "sniper.filing_hit", "--ready-line", ready, "--to", inbox)[0].split()[-1]
@@ -229,7 +229,7 @@ def test_a_chart_has_a_bar_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def script(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str], Path]:
-    """The file with what a shell is told."""
+    """Return the file with a shell's completion script."""
 
     def made(shell: str) -> Path:
         file = tmp_path / f"finapi.{shell}"
