@@ -221,7 +221,7 @@ def test_an_api_key_or_link_token_is_no_session_token() -> None:
 
 
 def altered(token: str) -> list[str]:
-    """Return the token with every single character changed in every bit, dropped, doubled, and swapped with the next."""
+    """Return the token with every character changed in every bit, dropped, doubled, and swapped with the next."""
     texts = []
     for position, character in enumerate(token):
         before, after = token[:position], token[position + 1 :]
