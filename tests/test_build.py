@@ -36,7 +36,7 @@ def sdist(tracked: set[str], tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def test_the_sdist_holds_everything_that_the_repository_does(sdist: tarfile.TarFile, tracked: set[str]) -> None:
     archived_names = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {"run.py", "CHANGELOG.md", "deploy/finapi.service", "tests/golden/demo/auth.json"} <= archived_names
+    assert {"run.py", "CHANGELOG.md", "deploy/finapi.service", "tests/golden/answers/auth.json"} <= archived_names
     assert tracked - archived_names == {".gitignore"}
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from tests.client import Answer
 from tests.golden.world import World
 
-REQUESTS = Path(__file__).with_name("asks")
+REQUESTS = Path(__file__).with_name("requests")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,12 @@ class RequestLine:
     anonymous: bool = False
 
 
-def read_areas(data_set: str) -> dict[str, list[str]]:
-    """Return the request lines of a data set, by area."""
-    lines_by_area: dict[str, list[str]] = {}
-    for folder in ("both", data_set):
-        for path in sorted((REQUESTS / folder).glob("*.txt")):
-            lines = (line.strip() for line in path.read_text("utf-8").splitlines())
-            lines_by_area.setdefault(path.stem, []).extend(line for line in lines if line and not line.startswith("#"))
+def read_areas() -> dict[str, list[str]]:
+    """Return the request lines by area."""
+    lines_by_area = {}
+    for path in sorted(REQUESTS.glob("*.txt")):
+        lines = (line.strip() for line in path.read_text("utf-8").splitlines())
+        lines_by_area[path.stem] = [line for line in lines if line and not line.startswith("#")]
     return lines_by_area
 
 

@@ -67,11 +67,11 @@ _VOLATILE = {"request_id": "<id>", "duration_ms": "<ms>"}
 
 
 class Record:
-    """An answer as it is recorded, and its sentences by their position."""
+    """An answer as it is recorded, and its sentences by the path of their member, without positions in lists."""
 
     def __init__(self, request: str, target: str, answer: Answer) -> None:
         self.request = request
-        self.sentences: dict[str, str] = {}
+        self.sentences: dict[str, set[str]] = {}
         self._all = target.startswith(_DOCUMENTS)
         self._people = _FOR_PEOPLE | ({"definition"} if target.startswith(_PROOF) else set())
         self._plain = target.partition("?")[0].endswith("/html")
@@ -124,7 +124,8 @@ class Record:
         if isinstance(value, list):
             return [self._strip_sentences(member, (*path, str(index))) for index, member in enumerate(value)]
         if isinstance(value, str) and self._is_for_people(value, path):
-            self.sentences[".".join(path)] = value
+            member_path = ".".join(name for name in path if not name.isdigit())
+            self.sentences.setdefault(member_path, set()).add(value)
             return SENTENCE
         return value
 
@@ -139,12 +140,13 @@ class Record:
         page = _MarkupReader()
         page.feed(text)
         page.close()
-        self.sentences.update(page.sentences)
+        if page.sentences:
+            self.sentences["markup"] = page.sentences
         return page.lines
 
 
 class _MarkupReader(HTMLParser):
-    """A parser that lists the elements of a page, one per line, and their texts by line."""
+    """A parser that lists the elements of a page, one per line, and collects their texts."""
 
     _EMPTY = frozenset({"br", "hr", "img", "input", "link", "meta"})
     _TEXTS = frozenset({"alt", "aria-label", "content", "placeholder", "title"})
@@ -152,14 +154,14 @@ class _MarkupReader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
-        self.sentences: dict[str, str] = {}
+        self.sentences: set[str] = set()
         self._depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = ""
         for name, value in attrs:
             if name in self._TEXTS and value and " " in value:
-                self._add_sentence(value, f"{len(self.lines)} {name}")
+                self.sentences.add(value)
                 value = SENTENCE
             attributes += f" {name}" if value is None else f' {name}="{value}"'
         self.lines.append(" " * self._depth + f"<{tag}{attributes}>")
@@ -177,14 +179,7 @@ class _MarkupReader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if data.strip():
-            self._add_sentence(" ".join(data.split()), f"{len(self.lines) - 1}")
-
-    def _add_sentence(self, text: str, element_key: str) -> None:
-        key, number = element_key, 1
-        while key in self.sentences:
-            number += 1
-            key = f"{element_key} #{number}"
-        self.sentences[key] = text
+            self.sentences.add(" ".join(data.split()))
 
 
 def _select_headers(headers: dict[str, str]) -> dict[str, str]:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from finapi.web.routes import ROUTES
-from tests.golden import __main__ as rewrite
-from tests.golden import answers, exact, world
+from tests.golden import collection, exact, world
 
 HERE = Path(__file__).parent
+REQUESTS = "requests.json"
 # Differences that a failure lists.
 MAX_DIFFERENCES = 40
 
@@ -31,78 +31,52 @@ PARTIAL_ROUTES = {
     "GET /api/v1/insiders/bulk/form-{form_type}/{year}/{filename}": "its SHA-256 depends on the zlib that made it",
 }
 
-needs_edgar = pytest.mark.skipif(
-    not world.EDGAR.is_dir(), reason="the SEC's own documents (../shared/edgar) are missing"
-)
-EACH_DATA_SET = pytest.mark.parametrize(
-    "data_set", ["demo", pytest.param("edgar", marks=[needs_edgar, pytest.mark.slow])]
-)
-
 
 @pytest.fixture(scope="session")
-def current_answers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Any:
-    """Return a function that writes a data set's files once for all processes and returns their folder."""
+def current_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Return the folder with the current files, which are written once for all test processes."""
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "golden"
     folder.mkdir(exist_ok=True)
-
-    def write_once(data_set: str) -> Path:
-        data_set_folder = folder / f"of-{data_set}"
-        with (folder / f"{data_set}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not (data_set_folder / answers.SENTENCES).exists():
-                data_set_folder.mkdir(exist_ok=True)
-                collected = answers.write(data_set, data_set_folder)
-                (data_set_folder / "asked.json").write_text(json.dumps(collected.requests), "utf-8")
-        return data_set_folder
-
-    return write_once
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / REQUESTS).exists():
+            collected = collection.write_files(folder)
+            (folder / REQUESTS).write_text(json.dumps(collected.requests), "utf-8")
+    return folder
 
 
-@EACH_DATA_SET
-def test_every_answer_equals_the_golden_files(current_answers: Any, data_set: str) -> None:
-    folder = current_answers(data_set)
-    _assert_same(HERE / data_set, folder / data_set)
+def test_every_answer_equals_the_golden_files(current_folder: Path) -> None:
+    _assert_same(HERE / collection.ANSWERS, current_folder / collection.ANSWERS)
 
 
-def test_every_operation_equals_the_golden_files(current_answers: Any) -> None:
-    _assert_same(HERE / "openapi", current_answers("demo") / "openapi")
+def test_every_operation_equals_the_golden_files(current_folder: Path) -> None:
+    _assert_same(HERE / collection.OPENAPI, current_folder / collection.OPENAPI)
 
 
-@EACH_DATA_SET
-def test_every_sentence_equals_the_golden_file(current_answers: Any, data_set: str) -> None:
-    folder = current_answers(data_set)
+def test_every_sentence_equals_the_golden_file(current_folder: Path) -> None:
     golden_sentences, current_sentences = (
-        json.loads((directory / answers.SENTENCES).read_text("utf-8"))[data_set] for directory in (HERE, folder)
+        json.loads((folder / collection.SENTENCES).read_text("utf-8")) for folder in (HERE, current_folder)
     )
-    _assert_no_difference(list(_iter_differences(golden_sentences, current_sentences, answers.SENTENCES)), folder)
+    differences = list(_iter_differences(golden_sentences, current_sentences, collection.SENTENCES))
+    _assert_no_difference(differences, current_folder)
 
 
-def test_every_route_is_requested(current_answers: Any) -> None:
-    requests = json.loads((current_answers("demo") / "asked.json").read_text("utf-8"))
+def test_every_route_is_requested(current_folder: Path) -> None:
+    requests = json.loads((current_folder / REQUESTS).read_text("utf-8"))
     assert set(world.list_routes()) <= {world.find_route(method, path) for method, path in requests}
     assert set(PARTIAL_ROUTES) <= set(world.list_routes())
 
 
-@needs_edgar
-@pytest.mark.slow
-def test_every_route_has_a_recorded_success(current_answers: Any) -> None:
+def test_every_route_has_a_recorded_success() -> None:
     answered_routes: set[str | None] = set()
-    for data_set in answers.DATA_SETS:
-        for path in (current_answers(data_set) / data_set).glob("*.json"):
-            for record in json.loads(path.read_text("utf-8")):
-                if record.get("status", 999) < 400:
-                    method, target, *_ = record["request"].split(" ")
-                    answered_routes.add(world.find_route(method, target.partition("?")[0]))
+    for path in (HERE / collection.ANSWERS).glob("*.json"):
+        for record in json.loads(path.read_text("utf-8")):
+            if record.get("status", 999) < 400:
+                method, target, *_ = record["request"].split(" ")
+                answered_routes.add(world.find_route(method, target.partition("?")[0]))
     pages = {f"{route.method} {route.path}" for route in ROUTES if route.page}  # tests/web/pages requests them
     assert sorted(set(world.list_routes()) - answered_routes - pages - set(PARTIAL_ROUTES)) == []
-
-
-def test_rewriting_without_the_sec_documents_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(world, "EDGAR", tmp_path / "missing")
-    monkeypatch.setattr(answers, "write", lambda name: pytest.fail(f"{name} was rewritten"))
-    monkeypatch.setattr("sys.argv", ["tests.golden"])
-    assert rewrite.main() == 2
 
 
 def _assert_same(golden: Path, current_answers: Path) -> None:

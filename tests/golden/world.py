@@ -31,12 +31,12 @@ from finapi.web.financials import screen
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client, text_of
-from tests.support import schedule_xml
+from tests.support import schedule_xml, submission_texts
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
-EDGAR = Path(__file__).parents[3] / "shared" / "edgar"
 FILINGS = Path(__file__).parents[1] / "filings"
 PASSWORD = "correct horse battery"
+SUBMISSION = "0000999999-25-000001"
 # A receiver whose name cannot be resolved, so that every delivery fails in the same way.
 RECEIVER = "https://hook.example.com/finapi"
 
@@ -181,12 +181,12 @@ def demo_world(**settings: Any) -> Iterator[World]:
 
 
 @contextmanager
-def edgar_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
-    """Yield a service that has ingested the SEC's own documents, with the outcome of each.
+def golden_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
+    """Yield the demo with documents of the kinds that it lacks, and the outcome of each document.
 
-    Its caller has a receiver for every webhook topic.
+    They are schedules, a notice of sale and a full submission with its text. The caller has a receiver for webhooks.
     """
-    with _open_world() as world:
+    with demo_world() as world:
         topics = ["13f.holdings.updated", "insider.transaction.created"]
         session = world.request(
             "login", "POST", "/api/v1/auth/login", json={"email": "ann@example.com", "password": PASSWORD}
@@ -199,20 +199,26 @@ def edgar_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
             session=session.json["token"],
         )
         assert changed.status == 200, changed.body
-        outcomes = world.ingest(EDGAR)
-        for outcome in outcomes:
-            outcome["path"] = outcome["path"].removeprefix(f"{EDGAR}/")
-        # The SEC documents include no schedule and no notice of sale.
+        outcomes: list[dict[str, Any]] = []
         with TemporaryDirectory() as folder:
             for accession, filed, document in schedule_xml.examples():
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
-                world.ingest(file, accession=accession, filed=filed)
-        screen.compute_all_latest_years(
-            world.app
-        )  # as a worker does; a screen computes nothing itself for this many companies
+                outcomes += world.ingest(file, accession=accession, filed=filed)
+            submission = Path(folder) / f"{SUBMISSION}.txt"
+            submission.write_bytes(_build_submission())
+            outcomes += world.ingest(submission)
+            for number, outcome in enumerate(outcomes, 1):
+                outcome["path"] = f"{number} {Path(outcome['path']).name}"
+        screen.compute_all_latest_years(world.app)  # As a worker does.
         world.run_watchdog()
         yield world, outcomes
+
+
+def _build_submission() -> bytes:
+    filer = submission_texts.party("FILER", "LAMP CORP", "0001234567") + submission_texts.values("8-K")
+    text = "<html><body><p>Revenue of lamps rose.</p><script>alert(1)</script><p>Tariffs did not.</p></body></html>"
+    return submission_texts.full(SUBMISSION, "8-K", filer, submission_texts.text("8-K", "lamp-8k.htm", text))
 
 
 def list_routes() -> list[str]:

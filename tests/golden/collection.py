@@ -1,4 +1,4 @@
-"""The files of a data set: its answers by area, its sentences, and the operations of the OpenAPI document."""
+"""The golden files: answers by area, sentences by route, and the operations of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from typing import Any
 
 from tests.golden import asking, exact, flows, world
 from tests.golden.records import Record
-from tests.golden.world import World
 
 HERE = Path(__file__).parent
+ANSWERS = "answers"
+OPENAPI = "openapi"
 SENTENCES = "sentences.json"
-DATA_SETS = ("demo", "edgar")
 
-# Records by area; sentences by area, request and position.
-Areas = dict[str, list[dict[str, Any]]]
-Sentences = dict[str, dict[str, dict[str, str]]]
+# Sentences by route and the path of their member, such as "GET /api/v1/policy" and "metering.statement".
+Sentences = dict[str, dict[str, set[str]]]
 
 
 class Answers:
-    """The answers of a data set; ``requests`` lists method and path of each request."""
+    """The recorded answers by area; ``requests`` lists method and path of each request."""
 
     def __init__(self) -> None:
-        self.areas: Areas = {}
+        self.areas: dict[str, list[dict[str, Any]]] = {}
         self.sentences: Sentences = {}
         self.requests: list[tuple[str, str]] = []
         self.operations: dict[str, Any] = {}
@@ -35,43 +34,38 @@ class Answers:
         for record in records:
             self.areas.setdefault(area, []).append(record.record)
             if record.sentences:
-                area_sentences = self.sentences.setdefault(area, {})
-                assert record.request not in area_sentences, f"requested twice: {record.request}"
-                area_sentences[record.request] = record.sentences
-
-    def build_files(self) -> dict[str, str]:
-        """Return the text of each file of answers, by its path in a data set's folder."""
-        return {f"{area}.json": _dump_records(records) for area, records in self.areas.items()}
+                sentences = self.sentences.setdefault(_name_source(record.request), {})
+                for member_path, texts in record.sentences.items():
+                    sentences.setdefault(member_path, set()).update(texts)
 
 
-def collect_answers(data_set: str) -> Answers:
-    """Send every request of a data set. Return the answers."""
+def _name_source(request: str) -> str:
+    """Return the route of a request, or for a record that is not an answer the first word of its name."""
+    method, _, target = request.partition(" ")
+    path = target.partition(" ")[0].partition("?")[0]
+    return world.find_route(method, path) or method
+
+
+def collect_answers() -> Answers:
+    """Send every request. Return the answers."""
     collected = Answers()
-    if data_set == "demo":
-        with world.demo_world() as demo:
-            _request_all(demo, data_set, collected)
-            collected.operations = extract_operations(demo.request("openapi", "GET", "/openapi.json").json)
-            collected.requests.append(("GET", "/openapi.json"))
-        for name, (script, service) in flows.FLOWS.items():
-            with service() as flow_world:
-                flow = flows.Flow(flow_world)
-                script(flow)
-                collected.add(name, flow.records)
-                collected.requests += flow.requests
-    else:
-        with world.edgar_world() as (edgar, outcomes):
-            collected.add("ingest", (Record.from_value(f"ingest {outcome['path']}", outcome) for outcome in outcomes))
-            _request_all(edgar, data_set, collected)
+    with world.golden_world() as (service, outcomes):
+        collected.add("ingest", (Record.from_value(f"ingest {outcome['path']}", outcome) for outcome in outcomes))
+        for area, lines in asking.read_areas().items():
+            records = []
+            for request, answer in asking.request_all(service, lines):
+                collected.requests.append((request.method, request.target.partition("?")[0]))
+                records.append(Record(request.text, request.target, answer))
+            collected.add(area, records)
+        collected.operations = extract_operations(service.request("openapi", "GET", "/openapi.json").json)
+        collected.requests.append(("GET", "/openapi.json"))
+    for name, (script, open_service) in flows.FLOWS.items():
+        with open_service() as flow_world:
+            flow = flows.Flow(flow_world)
+            script(flow)
+            collected.add(name, flow.records)
+            collected.requests += flow.requests
     return collected
-
-
-def _request_all(service: World, data_set: str, collected: Answers) -> None:
-    for area, lines in asking.read_areas(data_set).items():
-        records = []
-        for request, answer in asking.request_all(service, lines):
-            collected.requests.append((request.method, request.target.partition("?")[0]))
-            records.append(Record(request.text, request.target, answer))
-        collected.add(area, records)
 
 
 def _dump_records(records: list[dict[str, Any]]) -> str:
@@ -165,19 +159,18 @@ def _compute_digest(text: str) -> str:
 # ---- the files
 
 
-def write(data_set: str, folder: Path = HERE) -> Answers:
-    """Send every request of a data set and write its files into ``folder``."""
-    collected = collect_answers(data_set)
-    _replace_files(folder / data_set, collected.build_files())
-    if data_set == "demo":
-        _replace_files(
-            folder / "openapi",
-            {f"{name}.json": exact.dump(operation_part) for name, operation_part in collected.operations.items()},
-        )
-    sentences_path = folder / SENTENCES
-    sentences = json.loads(sentences_path.read_text("utf-8")) if sentences_path.exists() else {}
-    sentences[data_set] = collected.sentences
-    sentences_path.write_text(json.dumps(sentences, indent=1, ensure_ascii=False, sort_keys=True) + "\n", "utf-8")
+def write_files(folder: Path = HERE) -> Answers:
+    """Send every request and write the files into ``folder``. Return the answers."""
+    collected = collect_answers()
+    texts = {f"{area}.json": _dump_records(records) for area, records in collected.areas.items()}
+    _replace_files(folder / ANSWERS, texts)
+    _replace_files(folder / OPENAPI, {f"{name}.json": exact.dump(part) for name, part in collected.operations.items()})
+    sentences = {
+        route: {member_path: sorted(texts) for member_path, texts in members.items()}
+        for route, members in collected.sentences.items()
+    }
+    text = json.dumps(sentences, indent=1, ensure_ascii=False, sort_keys=True)
+    (folder / SENTENCES).write_text(text + "\n", "utf-8")
     return collected
 
 
