@@ -1,6 +1,6 @@
-"""Archives of the ledger: old rows are moved to files, and their sum stays as one row of each account.
+"""Archives of the ledger: old rows are moved to files, and one row per account with their sum stays in the ledger.
 
-A file is complete on the disk and recorded before any of its rows is deleted. Then rows are deleted in small batches.
+A file is complete on disk and recorded before any of its rows is deleted. Then the rows are deleted in small batches.
 The same transaction adds their sum to the account's ``carried_over`` row, so a balance is always the sum of its rows.
 """
 
@@ -25,11 +25,11 @@ from finapi.store.db import Transaction
 log = logging.getLogger("finapi.archive")
 
 COLUMNS = ("id", "account", "created_at", "delta", "reason", "endpoint", "request_id", "status")
-MAX_FILE_ROWS = 100_000  # Of one file: 2 MB, written in a second.
-MAX_REMOVED_ROWS = 1_000  # Deleted in one transaction, for which a call may have to wait a few milliseconds.
-BATCH_PAUSE_SECONDS = 0.05  # Between two of these transactions.
+MAX_FILE_ROWS = 100_000  # Rows in one file: about 2 MB, written in a second.
+MAX_REMOVED_ROWS = 1_000  # Rows deleted in one transaction. A call may have to wait for it for a few milliseconds.
+BATCH_PAUSE_SECONDS = 0.05  # Pause between two transactions that delete rows.
 STEP_SECONDS = 60.0
-RETRY_SECONDS = 600.0  # After a file that could not be written.
+RETRY_SECONDS = 600.0  # Pause after a file could not be written.
 
 
 def run_archive_step(app: App) -> float:
@@ -48,7 +48,7 @@ def run_archive_step(app: App) -> float:
             tx.run("delete_ledger_marks", before=before, archived=state["archived"])
             tx.run("delete_usage", before=oldest, limit=MAX_REMOVED_ROWS)
     if last_chunk_id is not None:
-        # A batched write leaves cached responses valid. None of them depends on rows so old.
+        # A batched write leaves cached responses valid, which is safe: none of them depends on rows this old.
         app.accounts.write_batched(lambda tx: _carry_over(tx, last_chunk_id), alone=True)
         return BATCH_PAUSE_SECONDS
     if state["due"] <= state["archived"]:
@@ -69,7 +69,7 @@ def _write_next_file(app: App, last_archived_id: int, last_due_id: int, now: dat
     """Write the next file and record it. Return False if there is no row to archive."""
     data = io.BytesIO()
     count, last_id, last_at = 0, last_archived_id, ""
-    # The same rows always make the same bytes, so a file that an interrupted step has written is recognised.
+    # The same rows always give the same bytes, so a file that an interrupted step has written is recognised.
     with gzip.GzipFile("", "wb", 6, data, 0) as compressed, io.TextIOWrapper(compressed, "utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
@@ -89,14 +89,14 @@ def _write_next_file(app: App, last_archived_id: int, last_due_id: int, now: dat
     values = {"last_id": last_id, "file": name, "rows": count, "last_at": last_at, "now": iso(now)}
     with app.accounts.write() as tx:
         tx.run("insert_ledger_archive", values, sha256=hashlib.sha256(data.getvalue()).hexdigest())
-    log.info("%d rows of the ledger, the last of %s, are archived in %s", count, last_at, name)
+    log.info("archived %d ledger rows up to %s in %s", count, last_at, name)
     return True
 
 
 def _write_file(directory: Path, stem: str, data: bytes) -> str:
-    """Write ``data`` to a new file, or find the file with these bytes. Return its name.
+    """Write ``data`` to a file, unless a file with the same bytes exists. Return the file's name.
 
-    A file with other bytes, from before a restore, is not overwritten: the new one gets a number.
+    A file of this name with other bytes (from before a restore) is not overwritten: the new file's name gets a number.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number in itertools.count(1):
@@ -112,17 +112,17 @@ def _write_file(directory: Path, stem: str, data: bytes) -> str:
 
 
 def list_missing_files(app: App) -> list[str]:
-    """Return the names of archives that are not in their directory any more, so that they cannot be checked."""
+    """Return the names of archive files that are no longer in the archive directory and cannot be checked."""
     with app.accounts.read() as tx:
         return [row["file"] for row in tx.list_rows("ledger_archives") if not _build_path(app, row["file"]).exists()]
 
 
 def list_errors(app: App) -> list[str]:
-    """Return one message for each sum of usage and each archive that does not agree with the ledger.
+    """Return one message for each usage total and each archive that does not agree with the ledger.
 
-    An archive must contain what was written. The amounts that accounts carry over are checked if every archive is
-    there. Usage is checked from the first day of which the ledger has every row and no sum was deleted. Sums are
-    deleted by the day of the newest mark, so the clock of the check does not matter.
+    An archive must contain what was written to it. The ``carried_over`` amounts are checked only if no archive is
+    missing. Usage is checked from the first day for which the ledger is complete and no usage total was deleted.
+    That day is computed from the newest ledger mark, not from the current time.
     """
     with app.accounts.read() as tx:
         files = tx.list_rows("ledger_archives")
@@ -159,10 +159,10 @@ def _build_path(app: App, file: str) -> Path:
 
 
 def _sum_file(path: Path, sha256: str, rows: int) -> Counter[str]:
-    """Return the sum of a file's rows for each account. Raise ValueError if it is not the file that was written."""
+    """Return the sum of a file's rows for each account. Raise ValueError if the file was changed."""
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            raise ValueError("is not what was written")
+            raise ValueError("the file has changed since it was written")
     sums: Counter[str] = Counter()
     with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
         table = csv.DictReader(text)

@@ -14,7 +14,7 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 
 
 class Actor(NamedTuple):
-    """The one who performs an audited action: an admin by user id, or None for the command line.
+    """The author of an audited action. ``user_id`` is that of an admin, or None for the command line.
 
     ``form_id`` identifies the form that requested the action. A form is carried out once, however often it is sent.
     """
@@ -29,8 +29,8 @@ def record_action(
 ) -> None:
     """Record an operator's action in the transaction that performs it. Without an actor nothing is recorded.
 
-    An account that acts on itself has no actor. Raise FORBIDDEN if the actor is not an admin any more, and CONFLICT for
-    a form that was sent before.
+    Users who change their own account are not actors: pass None. Raise FORBIDDEN if the actor is no longer an admin,
+    and CONFLICT for a form that was sent before.
     """
     if actor is None:
         return

@@ -1,8 +1,8 @@
 """Tokens: the charge of a call, and the ledger that it is written to (DECISIONS 4).
 
-A billed call takes its cost from the balance and writes a debit to the ledger, open, before its handler runs. When the
-call has ended, the charge is settled (the debit is closed) or refunded (the debit is closed and the tokens return to
-the balance). A debit that a crash left open is refunded at the next start.
+Before the handler of a billed call runs, the cost is taken from the balance and an open debit is written to the ledger.
+When the call has ended, the charge is either settled (the debit is closed) or refunded (the debit is closed and the
+tokens return to the balance). A debit that a crash left open is refunded at the next start.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from finapi.store.db import Row, Transaction
 log = logging.getLogger("finapi.billing")
 T = TypeVar("T")
 
-SETTLE_SECONDS = 0.5  # How often settled debits are closed if no later debit takes them along.
-REFUND_SECONDS = 60.0  # Between looks for debits that died with their process.
+SETTLE_SECONDS = 0.5  # Interval at which settled debits are closed, unless the next debit closes them earlier.
+REFUND_SECONDS = 60.0  # Interval between searches for open debits of processes that crashed.
 
-MAX_SUMMED_ROWS = 2_000  # Rows of the ledger in one transaction, a few milliseconds.
-MAX_SCANNED_ROWS = 20_000  # Rows that are scanned for an open debit, a few milliseconds too.
+MAX_SUMMED_ROWS = 2_000  # Ledger rows that one transaction adds to the usage totals. It takes a few milliseconds.
+MAX_SCANNED_ROWS = 20_000  # Ledger rows that one transaction searches for open debits. It takes a few milliseconds.
 MAX_REFUNDED_ROWS = 500  # Debits that one step refunds.
 
-# Reasons of the ledger rows of calls.
+# The reasons that ledger rows of calls can have.
 SPENDING = ("debit", "4xx_refund", "5xx_refund", "crash_refund")
 
 
 class Charge:
-    """The tokens of one call, taken and not settled yet. ``debit`` is the ledger row, or None if the call is free.
+    """The tokens taken for one call that is not settled yet. ``debit`` is the ledger row, or None if the call is free.
 
-    The first call of :meth:`settle` or :meth:`refund` decides. Later ones have no effect. ``cpu_meter`` counts the CPU
-    time of a call that is refunded, or that is free and fails.
+    Only the first call of :meth:`settle` or :meth:`refund` has an effect. ``cpu_meter`` counts the CPU time of a call
+    that is refunded, or that is free and fails.
     """
 
     def __init__(self, app: App, debit: Mapping[str, Any] | None) -> None:
@@ -58,7 +58,7 @@ class Charge:
             self._app.debits_to_settle.append(debit["id"])
 
     def refund(self, error: BaseException) -> None:
-        """Return the tokens of a call that ended with ``error``, later if nothing can be written now."""
+        """Refund the tokens of a call that ended with ``error``, later if the store cannot be written now."""
         debit, self._debit = self._debit, None
         cpu_meter, self.cpu_meter = self.cpu_meter, None
         if cpu_meter is not None:
@@ -76,10 +76,10 @@ class Charge:
 
 
 def charge(app: App, user_id: int, endpoint: str, cost: int, request_id: str) -> Charge:
-    """Take the cost of a call from a user's balance and write the debit, open. It is durable when this returns.
+    """Take the cost of a call from a user's balance and write an open debit. Both are durable when this returns.
 
-    Raise insufficient_tokens (402) if the balance is below the cost. ``request_id`` must be one made by finapi, never
-    the caller's.
+    Raise insufficient_tokens (402) if the balance is below the cost. ``request_id`` must be the id that finapi
+    generated, never one sent by the caller.
     """
     if cost == 0:
         return Charge(app, None)
@@ -126,12 +126,12 @@ def run_settlement_step(app: App) -> float:
         _close_settled_debits(app, tx)
         for debit, reason, status in _drain(tx, app.pending_refunds):
             _refund_debit(tx, debit, reason, status, app.clock.now())
-        # Usage adds the rows that are not summed yet, so that no call has to wait for its sum.
-        # If processes share the accounts, another one may have summed meanwhile.
+        # Readers of the usage add the rows that are not in the totals yet, so that no call has to update the totals.
+        # If processes share the accounts, another process may have updated them in the meantime.
         if sum_to > row["summed"] == tx.find_value("unsummed"):
             tx.run("sum_ledger_rows", summed=row["summed"], to=sum_to)
             tx.run("update_summed", to=sum_to)
-        # Alone: a debit with a smaller number that is not committed yet would not be seen.
+        # This write must run alone: a debit with a smaller id that is not committed yet would be overlooked.
         tx.run("update_closed_to", after=row["closed_to"], to=row["closed_to"] + MAX_SCANNED_ROWS)
 
     if app.debits_to_settle or app.pending_refunds or sum_to > row["summed"]:
@@ -140,10 +140,11 @@ def run_settlement_step(app: App) -> float:
 
 
 def refund_open_debits(app: App, now: datetime, *, every: bool = False, limit: int = -1) -> int:
-    """Refund the debits that a crash left open, before the first request of a start. Return how many were refunded.
+    """Refund the debits that a crash left open. Return how many were refunded.
 
-    If processes share the accounts, an open debit may belong to a running call of another one. Then only debits older
-    than any call are refunded, unless ``every``, for when no process is running.
+    A server does this at its start, before the first request. If several processes share the accounts, an open debit
+    may belong to a call that another process is running. Then only debits that are older than any running call can be
+    are refunded. ``every`` refunds all of them, for when no process is running.
     """
     is_shared = app.accounts is not app.db and not every
     longest_call = timedelta(seconds=app.config.server_timeout + app.config.drain_timeout)
@@ -162,14 +163,17 @@ def log_refunds(number: int) -> None:
 
 
 def run_refund_step(app: App) -> float:
-    """Refund old open debits of accounts that processes share. Return the seconds until it should run again."""
+    """Refund old open debits, where several processes share the accounts.
+
+    Return the seconds until it should run again.
+    """
     number = refund_open_debits(app, app.clock.now(), limit=MAX_REFUNDED_ROWS)
     log_refunds(number)
     return 0.0 if number == MAX_REFUNDED_ROWS else REFUND_SECONDS
 
 
 def _refund_debit(tx: Transaction, debit: Mapping[str, Any], reason: str, status: int, now: datetime) -> None:
-    """Close an open debit and return its tokens. A debit that is closed is not changed."""
+    """Close an open debit and give its tokens back to the user. A debit that is already closed is not changed."""
     if tx.run("close_debit", debit, status=status):
         refund = {**debit, "delta": debit["cost"], "reason": reason, "status": status, "open": 0, "now": iso(now)}
         tx.run("refund_tokens", refund)
@@ -183,7 +187,7 @@ def _close_settled_debits(app: App, tx: Transaction) -> None:
 
 
 def _drain(tx: Transaction, queue: deque[T]) -> list[T]:
-    """Take all that waits to be written. It is put back if the transaction is undone."""
+    """Remove and return all entries of a queue. They are put back if the transaction is rolled back."""
     items = []
     while queue:
         items.append(queue.popleft())
@@ -193,7 +197,7 @@ def _drain(tx: Transaction, queue: deque[T]) -> list[T]:
 
 
 class SpentOnDay(TypedDict):
-    """Tokens spent and calls made on a UTC day."""
+    """Tokens spent on a UTC day, and the number of calls."""
 
     day: Date
     tokens_consumed: int
@@ -201,7 +205,7 @@ class SpentOnDay(TypedDict):
 
 
 class SpentOnEndpoint(TypedDict):
-    """Tokens spent and calls made of an endpoint."""
+    """Tokens spent on an endpoint, and the number of calls."""
 
     endpoint: str
     tokens: int
@@ -219,7 +223,7 @@ class Spending(TypedDict):
 def compute_spending(tx: Transaction, user_id: int, window: int, now: datetime) -> Spending:
     """Return the tokens that a user spent in the last ``window`` UTC days, including today.
 
-    Refunds count against the day and the endpoint of their row, so that the tokens are those that were not refunded.
+    Refunds are subtracted from the day and the endpoint of their ledger row.
     """
     first_day = _first_day(window, now)
     by_day = {
@@ -252,7 +256,7 @@ class LedgerCall(TypedDict):
 
 
 class LedgerRow(TypedDict):
-    """A change of a balance. The oldest, ``carried_over``, is the sum of older rows that left the ledger."""
+    """A change of a balance. The oldest row, ``carried_over``, is the sum of the older rows that were archived."""
 
     created_at: Time
     delta: int
@@ -291,10 +295,11 @@ def list_open_debits(app: App) -> list[OpenDebit]:
 
 
 def list_errors(app: App) -> list[str]:
-    """Return one message for each error in the books; an empty list if there is none.
+    """Return one message for each balance, wallet or debit that is inconsistent. The list is empty if all are correct.
 
     An old open debit is not an error: its call may still run, and if a crash cut it off, the next start refunds it.
-    A start looks behind the last row up to which all debits are closed, so an open debit before it is an error.
+    But a start only searches the rows after ``closed_to``, the id up to which all debits are recorded as closed. An
+    open debit at or before that row would never be refunded, so it is an error.
     """
     with app.accounts.read() as tx:
         return [
@@ -315,6 +320,6 @@ def list_errors(app: App) -> list[str]:
 
 
 def insert_ledger_row(tx: Transaction, user_id: int, delta: int, reason: str, now: str) -> int:
-    """Write a change of a balance that belongs to no call. Return its id. The caller changes the balance itself."""
+    """Insert a ledger row that does not belong to a call. Return its id. The balance itself is not changed here."""
     no_call = {"endpoint": None, "request_id": None, "status": None, "open": 0}
     return tx.insert_row("insert_ledger_row", no_call, user_id=user_id, delta=delta, reason=reason, now=now)

@@ -30,7 +30,7 @@ INVITE_LIFETIME = 15 * 60  # seconds (DECISIONS 3)
 # Secret scanners recognise a webhook secret by its prefix.
 WEBHOOK_SECRET_PREFIX = "whsec_"
 
-# Seconds that a token may be issued in the future, as NTP may set the clock back.
+# Seconds by which the issue time of a token may be in the future, as NTP may have set the clock back.
 MAX_SKEW = 60
 
 # Tokens of finapi have less than 400 characters. A longer text is not hashed, decoded or parsed.
@@ -41,7 +41,8 @@ MAX_TOKEN_LENGTH = 4096
 _MAC = r"[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]"
 _JWT = re.compile(rf"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.{_MAC}")
 
-# PyJWT verifies the signature only: it reads its own clock for times, and accepts an audience that is in a list.
+# PyJWT verifies only the signature. finapi checks the claims itself: PyJWT would compare times with the system clock
+# instead of finapi's, and accept a list that contains the audience.
 _SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
 
 TokenType = Literal["session", "invite"]
@@ -104,12 +105,12 @@ def get_secret_name(secret: bytes) -> str:
 
 
 def hash_address(secrets: Sequence[bytes], user_uuid: str, address: str) -> bytes:
-    """Return the 16 bytes that are stored of a login's address. The address cannot be guessed from them."""
+    """Return the 16-byte hash under which a login's address is stored. The address cannot be guessed from it."""
     return _derive(secrets[0], "login-address", user_uuid, address)[:16]
 
 
 def derive_form_token(secrets: Sequence[bytes], session: bytes) -> str:
-    """Return the token of a session's forms, so that no other site can send one. ``session`` is its fingerprint."""
+    """Return the CSRF token for the forms of a session. ``session`` is the session's fingerprint."""
     return _base64url(_derive(secrets[0], "form", session.hex()))
 
 
@@ -146,7 +147,7 @@ def read_session_token(secrets: Sequence[bytes], token: str, now: datetime) -> S
 
 
 def build_invite_token(secrets: Sequence[bytes], code_id: int, now: datetime, lifetime: int = INVITE_LIFETIME) -> str:
-    """Return the JWT for a redeemed invite code. It only identifies the invite's row, which decides."""
+    """Return the JWT for a redeemed invite code. It only identifies the invite: the row says if it is still valid."""
     return _sign_token(secrets, "invite", {"code_id": code_id}, now, lifetime)
 
 
@@ -168,7 +169,7 @@ def build_link_token(secrets: Sequence[bytes], kind: LinkKind, row_id: int, row_
 def read_link_token(kind: LinkKind, token: str) -> int | None:
     """Return the row id in a link token, or None if the text does not have the form of a token of this kind.
 
-    This proves nothing: find the row, then call :func:`is_link_token_of_row`.
+    The signature is not checked: find the row, then call :func:`is_link_token_of_row`.
     """
     match = _LINK.fullmatch(token)
     if match is None or match[1] != _LINK_PREFIX[kind] or int(match[2]) > _MAX_ROW_ID:
@@ -177,10 +178,10 @@ def read_link_token(kind: LinkKind, token: str) -> int | None:
 
 
 def is_link_token_of_row(secrets: Sequence[bytes], kind: LinkKind, token: str, row_id: int, row_uuid: str) -> bool:
-    """Return True if a token was derived for this row from one of the secrets. Compares in constant time."""
+    """Return True if a token was derived for this row from one of the secrets. The comparison takes constant time."""
     if read_link_token(kind, token) != row_id:
         return False
-    # All are compared: any() over a generator would stop at the first match.
+    # A list, so that every secret is compared: any() over a generator would stop at the first match.
     matches = [hmac.compare_digest(token, build_link_token([secret], kind, row_id, row_uuid)) for secret in secrets]
     return any(matches)
 

@@ -68,13 +68,13 @@ def revoke(app: App, code: str, now: datetime, actor: audit.Actor | None = None)
 
 
 def redeem(app: App, tx: Transaction, code: str, now: datetime) -> str:
-    """Return the invite token of a code, without using the code up. Raise INVALID_INVITE (400) or INVITE_USED (410)."""
+    """Return an invite token for a code. The code stays unused. Raise INVALID_INVITE (400) or INVITE_USED (410)."""
     invite_id = _check_redeemable(_by_code(tx, code), now)
     return credentials.build_invite_token(app.secrets, invite_id, now, app.config.invite_token_lifetime)
 
 
 def get_id_by_token(app: App, tx: Transaction, token: str, now: datetime) -> int:
-    """Return the id of a token's invite. Raise INVALID_INVITE or INVITE_USED by the current state of its row."""
+    """Return the id of a token's invite. Raise INVALID_INVITE or INVITE_USED if its row is not valid now."""
     invite_id = credentials.read_invite_token(app.secrets, token, now)
     return _check_redeemable(None if invite_id is None else tx.find_row("invite_by_id", id=invite_id), now)
 

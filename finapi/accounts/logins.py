@@ -1,6 +1,6 @@
-"""Login failures and known login addresses, and the place of a login in the queue for password hashing.
+"""Login failures and known login addresses, and the priority of a login in the queue for password hashing.
 
-A login from an address that the account logged in from lately goes first. Failures are counted in memory
+A login from an address that the account recently logged in from goes first. Failures are counted in memory
 (``core.lockout``) and stored, so that a restart does not clear a lockout. Processes that share accounts count them in
 the database.
 """
@@ -21,14 +21,15 @@ from finapi.core.lockout import FORGET_AFTER_SECONDS, FailureCount
 from finapi.store.db import Row, Transaction
 
 ADDRESS_LIFETIME = timedelta(days=30)
-MAX_ADDRESSES = 20  # Of one account.
+MAX_ADDRESSES = 20  # Known login addresses that are stored for an account.
 
-# An IPv6 address is counted as its /64. A customer's /48 has 65,536 of these.
+# Logins over IPv6 are counted by /64. A provider's customer often has a /48, that is 65,536 of these, so the /48 is
+# counted too.
 NETWORK_BITS = 48
 
 
 class Claim(NamedTuple):
-    """The keys that a login is counted by in :meth:`FairQueue.enter`, and whether it goes first."""
+    """The keys by which :meth:`FairQueue.enter` counts a login, and whether the login goes first."""
 
     keys: tuple[Hashable, ...]
     is_first: bool = False
@@ -49,7 +50,7 @@ def parent_network(address: str) -> str | None:
 def build_claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
     """Return the claim of a login.
 
-    A login from an address that the account logged in from lately goes first and has a key of its own. Any other login
+    A login from an address that the account recently logged in from goes first and has its own key. Any other login
     shares the keys of its address, its network and its email. ``email`` is the email's key in the lockout.
     """
     user_id, uuid = (user["id"], user["uuid"]) if user else (0, "")
@@ -87,10 +88,10 @@ def load_failures(app: App, email: bytes, now: datetime) -> None:
 
 
 def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -> int | None:
-    """Store a failed login of an email. Return the seconds of the lock that it causes, or None.
+    """Store a failed login of an email. Return the length of the lockout that it causes in seconds, or None.
 
-    ``seconds`` is the lock by the count in memory. It is returned if only this process uses the accounts. Otherwise the
-    database counts the failure in one statement, and its count decides.
+    ``seconds`` is the lockout according to the count in memory. It is returned if only this process uses the accounts.
+    Otherwise the database counts the failure in one statement, and its count decides.
     """
     is_shared = app.accounts is not app.db
 
@@ -115,7 +116,7 @@ def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -
 
 
 def restore_failures(app: App) -> int:
-    """Load the stored failures into memory at a start. Return the number of emails that have some."""
+    """Load the stored failures into memory at a start. Return the number of emails that have failures."""
     now = app.clock.now()
     with app.accounts.read() as tx:
         rows = tx.list_rows("login_failures", since=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))

@@ -1,4 +1,4 @@
-"""Plans: the tokens of a period, its end, and tokens that are bought or granted in addition (DECISIONS 4).
+"""Plans: the tokens of each period, its end, and additional tokens that are bought or granted (DECISIONS 4).
 
 Each period starts with the full quota. Tokens that were bought or granted carry over, and are spent after the quota.
 """
@@ -31,13 +31,14 @@ MONTHS = {interval: months for months, interval in INTERVALS.items()}
 # A dollar buys 100 tokens (DECISIONS 5).
 TOKENS_PER_CENT = 1
 
-# Refills of one step, and the seconds to the next one if none is due. Calls refill their own account.
+# Accounts that one step refills, and the pause before the next step if no refill is due. A call does not wait for the
+# step: it refills its own account if that is due.
 MAX_REFILLS = 500
 REFILL_SECONDS = 60.0
 
 
 class Purchase(NamedTuple):
-    """Tokens that were bought, and the balance and the cents in the wallet after that."""
+    """Tokens that were bought, and the balance and the cents in the wallet after the purchase."""
 
     tokens: int
     balance: int
@@ -77,11 +78,11 @@ def get_terms(config: Config, plan: str) -> Terms:
 def check_name(config: Config, plan: str) -> None:
     """Raise UsageError if there is no plan of this name."""
     if plan not in build_catalogue(config):
-        raise UsageError(f"{plan!r} is not a plan: {', '.join(build_catalogue(config))}")
+        raise UsageError(f"{plan!r} is not a plan; use one of: {', '.join(build_catalogue(config))}")
 
 
 def parse_cents(text: str) -> int:
-    """Return the cents of an amount of dollars (12.50). Raise UsageError if the text is not one, or is zero."""
+    """Return an amount of dollars (``12.50``) in cents. Raise UsageError if the text is not an amount, or is zero."""
     match = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
     number = int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0")) if match else 0
     if number == 0:
@@ -115,14 +116,14 @@ def begin_period(
 ) -> None:
     """Begin a period of ``plan``, counted from ``anchor`` (default: now).
 
-    The balance is the plan's quota and the bought tokens that are left.
+    The new balance is the plan's quota plus the bought tokens that are left.
     """
     row = tx.find_row("userplan", user_id=user_id)
     anchor = anchor or now
     remaining_tokens = row["current_balance"] if row else 0
-    bought = min(row["bought"], remaining_tokens) if row else 0
-    tokens = get_terms(config, plan).tokens + bought
-    values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought, "now": iso(now)}
+    bought_tokens = min(row["bought"], remaining_tokens) if row else 0
+    tokens = get_terms(config, plan).tokens + bought_tokens
+    values = {"user_id": user_id, "plan": plan, "tokens": tokens, "bought": bought_tokens, "now": iso(now)}
     tx.run("upsert_userplan", values, anchor=iso(anchor), period_end=iso(compute_period_end(anchor, plan, now, config)))
     billing.insert_ledger_row(tx, user_id, tokens - remaining_tokens, "refill", iso(now))
 
@@ -141,7 +142,7 @@ def refill(app: App, user_id: int, now: datetime) -> None:
 
 
 def refill_in_transaction(tx: Transaction, config: Config, user_id: int, now: datetime) -> None:
-    """Refill a user as :func:`refill` does, in a transaction that is open."""
+    """Refill a user as :func:`refill` does, in the caller's transaction."""
     row = tx.find_row("userplan", user_id=user_id)
     if row is not None and row["current_period_end"] <= iso(now):
         begin_period(tx, config, user_id, row["plan"], now, anchor=datetime.fromisoformat(row["anchor"]))

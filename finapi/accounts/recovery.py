@@ -20,8 +20,8 @@ from finapi.net import mail
 from finapi.net.letters import Letter, MailError
 from finapi.store.db import Row, Transaction
 
-# Templates of mails. The first two are also the kinds of link tokens. A decoy is queued but not sent, so that a
-# request for an unknown email takes the same work.
+# Templates of mails. The first two are also the kinds of link tokens. A decoy is queued but not sent, so that the time
+# of a response does not reveal whether an email has an account.
 VERIFY: Literal["verify"] = "verify"
 RESET: Literal["reset"] = "reset"
 WELCOME = "welcome"
@@ -33,16 +33,16 @@ KEY_REFUSED = "key_refused"
 WEBHOOK_REFUSED = "webhook_refused"
 FAILING_RECEIVER = "failing_receiver"
 
-# The calls that notices recommend.
-_CALLS: dict[str, str] = {
+# The API call that a notice recommends, by template.
+_RECOMMENDED_CALLS: dict[str, str] = {
     KEY_REFUSED: "POST /api/v1/user/api-key/rotate",
     NEW_WEBHOOK_SECRET: "GET /api/v1/webhooks/secret",
     WEBHOOK_REFUSED: "POST /api/v1/webhooks/secret/rotate",
 }
 
 # The paths of the links, below /api/v1/auth/.
-_PATHS: dict[str, str] = {VERIFY: "verifyEmail", RESET: "verifyPasswordLink"}
-_ROWS: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset"}
+_LINK_PATHS: dict[str, str] = {VERIFY: "verifyEmail", RESET: "verifyPasswordLink"}
+_ROW_QUERIES: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset"}
 
 
 def invalid_token() -> ApiError:
@@ -53,7 +53,7 @@ def invalid_token() -> ApiError:
 def _get_live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
     """Return the row of a valid link token: id, user_id, uuid, expires_at, email. Raise INVALID_TOKEN otherwise."""
     row_id = credentials.read_link_token(kind, token)
-    row = None if row_id is None else tx.find_row(_ROWS[kind], id=row_id)
+    row = None if row_id is None else tx.find_row(_ROW_QUERIES[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(now):
         raise invalid_token()
     if not credentials.is_link_token_of_row(app.secrets, kind, token, row["id"], row["uuid"]):
@@ -80,8 +80,8 @@ def renew_verification(tx: Transaction, app: App, user_id: int, now: datetime) -
 def resend_verification(app: App, email: str, now: datetime) -> None:
     """Queue the verification mail again for an account that needs one.
 
-    The caller cannot see if there is such an account: for any other email, and for one that is over its limit of mails
-    an hour, a decoy is queued.
+    For any other email, and for one that has reached its limit of mails per hour, a decoy is queued. So the caller
+    cannot see whether there is such an account.
     """
     email = users.normalise_email(email)
     allowed = app.limiters["resend_email"].take(lockout.hash_email(email), app.clock.monotonic()).allowed
@@ -112,9 +112,9 @@ def send_verification(app: App, verification_id: int) -> None:
 
 
 def verify_email(app: App, token: str, now: datetime, *, follow: bool = True) -> None:
-    """Mark the email of a verification link as verified, also a second time. Raise INVALID_TOKEN for a wrong link.
+    """Mark the email of a verification link as verified. A link may be followed several times.
 
-    With ``follow=False``, as for HEAD, the link is only checked.
+    With ``follow=False``, as for HEAD, the link is only checked. Raise INVALID_TOKEN for a wrong link.
     """
     with app.accounts.write() as tx:
         row = _get_live_row(app, tx, VERIFY, token, now)
@@ -132,7 +132,10 @@ def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
 
 
 def request_password_reset(app: App, email: str, now: datetime) -> None:
-    """Queue a reset mail unless a valid token exists. Any other email takes the same work (DECISIONS 3)."""
+    """Queue a reset mail, unless a valid reset token exists already.
+
+    For an unknown email a decoy is queued, so that the time of the response does not reveal it (DECISIONS 3).
+    """
     expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
     values = {"email": users.normalise_email(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
@@ -164,16 +167,16 @@ def run_mail_step(app: App) -> float | None:
 
 
 def render_mail(app: App, template: str, row_id: int) -> Letter | None:
-    """Return the letter of a queued mail, or None for a decoy and if its subject (a user, a link) is gone."""
+    """Return the letter of a queued mail, or None if it is a decoy or its user or link has been deleted."""
     with app.accounts.read() as tx:
-        if template in (WELCOME, NEW_KEY, *_CALLS):
+        if template in (WELCOME, NEW_KEY, *_RECOMMENDED_CALLS):
             user = tx.find_row("user_by_id", id=row_id)
             if user is None:
                 return None
             key = users.build_profile(app, tx, row_id, app.clock.now())["api_key"]
             if template == KEY_REFUSED and key is not None:
                 return None  # The key has been replaced in the meantime.
-            line = _CALLS.get(template) or key or "(log in to see it)"
+            line = _RECOMMENDED_CALLS.get(template) or key or "(log in to see it)"
             return build_letter(template, user["email"], line, url=app.config.public_url)
         if template == FAILING_RECEIVER:
             failing = tx.find_row("failing_receiver", id=row_id)
@@ -184,11 +187,11 @@ def render_mail(app: App, template: str, row_id: int) -> Letter | None:
         if template not in (VERIFY, RESET):
             return None
         kind = VERIFY if template == VERIFY else RESET
-        row = tx.find_row(_ROWS[kind], id=row_id)
+        row = tx.find_row(_ROW_QUERIES[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(app.clock.now()):
         return None
     token = credentials.build_link_token(app.secrets, kind, row["id"], row["uuid"])
-    link = f"{app.config.public_url}/api/v1/auth/{_PATHS[kind]}?token={token}"
+    link = f"{app.config.public_url}/api/v1/auth/{_LINK_PATHS[kind]}?token={token}"
     lifetime = app.config.verification_lifetime if kind == VERIFY else app.config.reset_lifetime
     return build_letter(kind, row["email"], link, lifetime=lifetime)
 

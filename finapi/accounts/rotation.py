@@ -1,7 +1,8 @@
 """Addition and removal of master secrets.
 
-Every key, invite code and webhook secret is derived from a master secret and stored with its name (``made_with``). If
-the secret is removed, its credentials are refused. If it comes back, they are accepted again.
+Every key, invite code and webhook secret is derived from a master secret and stored with the name of that secret
+(``made_with``). If a master secret is removed from the configuration, the credentials derived from it are refused. If
+it is added again, they are accepted again.
 """
 
 from __future__ import annotations
@@ -40,43 +41,47 @@ class SecretUse(TypedDict):
 
 
 def apply_secrets(app: App, now: datetime, *, new_secrets: bool = True) -> None:
-    """Refuse the stored credentials of missing secrets, and accept those of secrets that came back.
+    """Refuse credentials derived from master secrets that are no longer configured, and accept those of returned ones.
 
-    Owners of refused credentials get a mail. Without ``new_secrets`` raise UsageError if all credentials would be
-    refused, as the configured secrets are then the wrong ones.
+    Owners of refused credentials get a mail. If all credentials would be refused, the configured secrets are probably
+    those of another installation: then raise UsageError, unless ``new_secrets`` is set.
     """
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        has_unnamed = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
+        has_unnamed_credentials = any(tx.find_row(f"unnamed_{kind}") for kind in _DERIVED)
         credential_counts = tx.list_rows("credential_counts", now=iso(now))
         returned_names = names & {row["made_with"] for row in tx.list_rows("refused_names")}
-    if has_unnamed:
+    if has_unnamed_credentials:
         with app.accounts.write() as tx:
             _name_credentials(app, tx)
             credential_counts = tx.list_rows("credential_counts", now=iso(now))
-    orphaned = [row for row in credential_counts if row["made_with"] not in names]
-    if orphaned and len(orphaned) == len(credential_counts) and not new_secrets:
-        counts = format_credential_counts(orphaned)
+    orphaned_counts = [row for row in credential_counts if row["made_with"] not in names]
+    if orphaned_counts and len(orphaned_counts) == len(credential_counts) and not new_secrets:
+        counts = format_credential_counts(orphaned_counts)
         raise UsageError(f"no configured master secret matches the stored data ({counts}): {MISSING_SECRETS_ADVICE}")
-    if orphaned or returned_names:
+    if orphaned_counts or returned_names:
         with app.accounts.write() as tx:
             for name in returned_names:
                 tx.run("accept_api_keys", name=name)
                 tx.run("accept_webhook_secrets", name=name)
-            _refuse_credentials(tx, {row["made_with"] for row in orphaned}, now)
+            _refuse_credentials(tx, {row["made_with"] for row in orphaned_counts}, now)
             tx.announce(users.KEYS_TOPIC)
-    if orphaned:
-        log.warning("refused, as their master secret is missing: %s", format_credential_counts(orphaned))
+    if orphaned_counts:
+        log.warning("refused because their master secret is missing: %s", format_credential_counts(orphaned_counts))
 
 
 def check_secrets(app: App, now: datetime) -> None:
-    """Raise UsageError if a secret is missing here that valid credentials were derived from. Nothing is changed."""
+    """Raise UsageError if valid credentials were derived from a secret that is not configured here. Change nothing."""
     names = {credentials.get_secret_name(secret) for secret in app.secrets}
     with app.accounts.read() as tx:
-        orphaned = [row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] not in names]
-    if orphaned:
-        counts = format_credential_counts(orphaned)
-        raise UsageError(f"a master secret of the worker is missing here, which made {counts}: bring its secrets")
+        orphaned_counts = [
+            row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] not in names
+        ]
+    if orphaned_counts:
+        counts = format_credential_counts(orphaned_counts)
+        raise UsageError(
+            f"a master secret of the worker is missing here ({counts} depend on it): copy the worker's secrets"
+        )
 
 
 def list_secrets(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
@@ -112,7 +117,7 @@ def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str
     if len(remaining) == len(app.secrets):
         raise ApiError("NOT_FOUND", f"There is no master secret named {name}.")
     if name == credentials.get_secret_name(app.secrets[0]):
-        raise ApiError("CONFLICT", "New keys are made from the newest secret; put a newer one in front of it first.")
+        raise ApiError("CONFLICT", "The newest secret cannot be removed: new keys are derived from it. Add one first.")
     with app.accounts.read() as tx:
         refused_counts = format_credential_counts(
             row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] == name
@@ -120,7 +125,7 @@ def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str
     if refused_counts and not confirmed:
         raise ApiError(
             "CONFLICT",
-            f"It made {refused_counts}, which would be refused. Replace them first "
+            f"{refused_counts} derived from this secret would be refused. Replace them first "
             "(finapi user rotate-key --all --webhooks), or add --yes.",
         )
     _store_secrets(app, remaining)
@@ -161,6 +166,6 @@ def _refuse_credentials(tx: Transaction, names: set[str], now: datetime) -> None
 
 
 def _invalidate_links(tx: Transaction, now: datetime) -> None:
-    """Invalidate all mailed links, some of which can no longer be verified. A user who requests one gets a new link."""
+    """Invalidate all mailed links, as some were signed with the removed secret. Users can request new ones."""
     tx.run("delete_resets")
     tx.run("expire_verifications", now=iso(now))

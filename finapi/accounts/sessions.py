@@ -35,7 +35,7 @@ class PasswordReset:
 
     id: int
     uuid: str
-    email_key: bytes  # The email as the lockout counts it
+    email_key: bytes  # The hash by which the lockout counts the failures of the email.
     password_hash: str
 
 
@@ -92,7 +92,10 @@ def login(app: App, email: str, password: str, address: str, now: datetime) -> L
 
 
 def check_password(app: App, email: str, password: str, address: str, now: datetime) -> Row:
-    """Return the user of an email and its password. Raise 401, or 429 during a lockout. A wrong password counts."""
+    """Return the user with this email and password. Raise 401, or 429 during a lockout.
+
+    A wrong password counts towards the lockout.
+    """
     key = lockout.hash_email(email)
     logins.load_failures(app, key, now)
     lock_seconds = app.lockouts.get_lock_seconds(key, app.clock.monotonic())
@@ -102,9 +105,9 @@ def check_password(app: App, email: str, password: str, address: str, now: datet
 
 
 def _find_user_by_password(app: App, email: str, key: bytes, password: str, address: str, now: datetime) -> Row:
-    """Return the user of an email and its password. Raise 401 or 429. ``key`` is the email's key in the lockout.
+    """Return the user with this email and password. Raise 401 or 429. ``key`` is the email's key in the lockout.
 
-    For an email that is not verified, the user is returned whatever the password is.
+    A user whose email is not verified is returned even if the password is wrong: the caller answers 400.
     """
     with app.accounts.read() as tx:
         user = tx.find_row("user_by_email", email=email)
@@ -121,7 +124,7 @@ def _find_user_by_password(app: App, email: str, key: bytes, password: str, addr
                 seconds = attempt.record_failure()
     except ApiError as error:
         if error.code == "UNAVAILABLE" and app.hasher.queue.count_for_key(("email", key)) >= lockout.MAX_OPEN_ATTEMPTS:
-            # Too many logins of this email, registered or not, wait; the server itself is not busy.
+            # Too many logins for this email are waiting, registered or not. The server itself is not busy.
             raise ApiError("RATE_LIMIT_EXCEEDED", TOO_MANY_LOGINS_MESSAGE, headers={"Retry-After": "1"}) from None
         raise
     seconds = logins.record_failure(app, key, seconds, now)
@@ -134,7 +137,7 @@ def _find_user_by_password(app: App, email: str, key: bytes, password: str, addr
 
 
 def logout(app: App, session: bytes) -> None:
-    """End the session with a fingerprint."""
+    """End the session with this fingerprint."""
     with app.accounts.write() as tx:
         tx.run("delete_session", fingerprint=session)
 
@@ -145,7 +148,7 @@ def list_sessions(tx: Transaction, user_id: int, now: datetime) -> list[Row]:
 
 
 def end_other_sessions(app: App, user_id: int, session: bytes) -> None:
-    """End every session of a user except the one with a fingerprint."""
+    """End every session of a user except the one with this fingerprint."""
     with app.accounts.write() as tx:
         tx.run("delete_other_sessions", user_id=user_id, fingerprint=session)
 

@@ -118,9 +118,9 @@ def find_caller_by_api_key(tx: Transaction, key: str) -> Caller | None:
 
 
 def find_cached_caller(app: App, key: str) -> Caller | None:
-    """Return the user of an API key from the cache, or None as :func:`find_caller_by_api_key`.
+    """Return the same as :func:`find_caller_by_api_key`, from a cache.
 
-    The cache is valid until something other than the cost of a call is written.
+    The cache is valid until anything but the charge of a call is written to the accounts.
     """
 
     def look_up() -> Caller | None:
@@ -172,7 +172,7 @@ def create(
     is_admin: bool = False,
     actor: audit.Actor | None = None,
 ) -> NewUser:
-    """Create a verified user for the operator. ``password`` is in the clear, and was checked before.
+    """Create a verified user at the operator's request. ``password`` is plain text that the caller has checked.
 
     Raise CONFLICT if the email is taken, and UsageError for an unknown plan.
     """
@@ -226,7 +226,7 @@ def build_profile(app: App, tx: Transaction, user_id: int, now: datetime) -> Use
 
 
 def build_limits(app: App, tx: Transaction, user_id: int) -> tuple[DocumentLimit, DeviceLimit]:
-    """Return the limits of a user's documents and sessions, with the sessions that there are."""
+    """Return the limits on a user's documents and devices, with the user's sessions."""
     now = iso(app.clock.now())
     row = tx.find_row("user_profile", id=user_id, now=now)
     assert row is not None
@@ -282,7 +282,9 @@ def set_locked(app: App, email: str, locked: bool, now: datetime, actor: audit.A
 
 
 def list_users(tx: Transaction, text: str = "", limit: int = -1) -> list[Row]:
-    """Return accounts whose email contains a text or whose uuid it is: oldest first, or the newest ``limit``.
+    """Return the accounts whose email contains ``text`` or whose uuid is ``text``.
+
+    They are the newest ``limit`` accounts or, without a limit, all accounts, oldest first.
 
     The columns are ``email``, ``uuid``, ``plan``, ``balance``, ``state``, ``created_at``, ``credit_balance`` and
     ``usertype``.
@@ -301,7 +303,7 @@ def get_email(tx: Transaction, uuid: str) -> str:
 def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = None) -> None:
     """Erase an account for good: its email, credentials, settings and deliveries.
 
-    Its ledger and wallet stay under its number. They are the books of the service, which prove that money and tokens
+    The rows of its ledger and wallet stay, under its user id: without them the totals of the service would no longer
     add up, and rows cannot be removed from archives.
     """
     with app.accounts.write() as tx:
@@ -355,7 +357,7 @@ def rotate_key(app: App, user_id: int, now: datetime) -> str:
 
 
 def rotate_key_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> str:
-    """Replace a user's API key, in a transaction that is open, and return the new one."""
+    """Replace a user's API key in the caller's transaction, and return the new one."""
     user = tx.find_row("user_by_id", id=user_id)
     assert user is not None
     key, values = _new_key(app, user["uuid"], app.new_uuid())
@@ -365,7 +367,7 @@ def rotate_key_in_transaction(tx: Transaction, app: App, user_id: int, now: date
 
 
 def _new_key(app: App, user_uuid: str, uuid: str) -> tuple[str, dict[str, Any]]:
-    """Return the API key with this uuid, and the columns that are stored of it."""
+    """Return the API key with this uuid, and the columns to store for it."""
     key = credentials.derive_api_key(app.secrets, user_uuid, uuid)
     made_with = credentials.get_secret_name(app.secrets[0])
     return key, {"uuid": uuid, "fingerprint": credentials.fingerprint(key), "made_with": made_with}

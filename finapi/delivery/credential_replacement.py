@@ -1,7 +1,7 @@
-"""Credentials that are replaced: by the operator after a master secret has leaked, or by their owner.
+"""Replacement of an account's credentials: by the operator after a master secret has leaked, or by their owner.
 
-The owner does it with a password reset. Someone may have registered the owner's address first: that person chose the
-password and knows the API key and the webhook secret, and a new password alone ends only their sessions.
+The owner does it with a password reset. This matters if someone else registered the owner's email address: that person
+knows the API key and the webhook secret, which a new password alone would not change.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from finapi.delivery import sniper, webhooks
 from finapi.net import mail
 from finapi.store.db import Transaction
 
-BATCH = 200  # accounts in one transaction, so that calls need not wait for all of them
+BATCH = 200  # Accounts per transaction, so that calls do not have to wait until all accounts are done.
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacedCounts:
-    """How many were replaced."""
+    """The numbers of credentials that were replaced."""
 
     api_keys: int
     webhook_secrets: int
@@ -52,11 +52,11 @@ def reset_password(
     replace_credentials: bool = False,
     remove_receivers: bool = False,
 ) -> None:
-    """Set a new password by a reset token, and end every session and the lockout.
+    """Set a new password with a reset token, and end every session and the lockout.
 
     With ``replace_credentials`` the API key and the webhook secret are replaced in the same transaction. With
     ``remove_receivers`` the account's receiver is removed, its sniper targets are stopped, and its deliveries that have
-    not arrived are dropped. Raise INVALID_TOKEN or INVALID_PARAM, and change nothing then.
+    not arrived are dropped. Raise INVALID_TOKEN or INVALID_PARAM without changing anything.
     """
     reset = sessions.prepare_reset(app, token, password, address, now)
     with app.accounts.write() as tx:
@@ -73,7 +73,10 @@ def reset_password(
 def replace_credentials(
     app: App, email: str, now: datetime, include_webhooks: bool, actor: audit.Actor | None = None
 ) -> str:
-    """Replace the API key of an account, and mail it; the new key. NOT_FOUND when there is no such user."""
+    """Replace the API key of an account, mail the new key to its owner and return it.
+
+    With ``include_webhooks`` the webhook secret is replaced too. Raise NOT_FOUND if there is no such user.
+    """
     user_id = users.get_id(app, email)
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "replace the key", now, user_id)

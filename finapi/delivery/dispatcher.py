@@ -1,8 +1,8 @@
-"""The worker that sends webhook deliveries: claims, attempts and retries, with room for every receiver.
+"""The worker that sends webhook deliveries and retries them. Slow receivers cannot take up all of its threads.
 
 ``Dispatcher.run_step`` does all the writing, in one transaction: the outcomes of attempts that have ended, and a row
-for each attempt that is about to start. Threads send the requests. After a crash, every attempt without an end is
-repeated.
+for each attempt that is about to start. Threads send the requests. After a crash, every attempt whose outcome was not
+recorded is repeated.
 """
 
 from __future__ import annotations
@@ -30,32 +30,35 @@ from finapi.store.db import Row, Transaction
 
 log = logging.getLogger("finapi.dispatch")
 
-# Deliveries in progress to a lane (a URL of an account) at the same time: if its last one was quick, and otherwise.
+# The deliveries to one URL of one account form a lane. These many may run at the same time in a lane: the first number
+# if the last delivery was quick, else the second.
 QUICK_LANE_WIDTH = 4
 LANE_WIDTH = 1
 
-# Deliveries in progress to a host: in total, to receivers not known to be quick, and of those to one account.
+# Deliveries to one host that may run at the same time: in total, to receivers that are not known to be quick, and to
+# such receivers of one account.
 HOST_WIDTH = 8
 HOST_WIDTH_OTHERS = 6
 HOST_WIDTH_ACCOUNT = 2
 
-DROP_STREAK = 5  # Deliveries dropped in a row after which the account gets a mail, and its URL may rest.
+# After this many dropped deliveries in a row, the account gets a mail, and further deliveries to the URL may be dropped
+# without an attempt for a while (the URL "rests").
+DROP_STREAK = 5
 
-# A receiver that takes longer is slow. All receivers that were slow or failed the last time share half of the threads.
-# An account has half of them for all its receivers that are not known to be quick.
+# A receiver that takes longer is slow. All receivers whose last attempt was slow or failed share half of the threads.
+# All receivers of one account that are not known to be quick also get at most half of the threads.
 SLOW_SECONDS = 1.0
 
-# An attempt without an end counts as lost after this time, which is far above the limit of an attempt.
+# An attempt without an outcome counts as lost after this time, which is far longer than the timeout of an attempt.
 LEASE_SECONDS = 60
 
-MAX_RESPONSE_BYTES = 2048  # Of a response that are stored (DECISIONS 9).
-MAX_HOLD_TIME = timedelta(days=30)  # Of deliveries that cannot be signed.
-HOLD_TIME = timedelta(
-    minutes=5
-)  # Between two checks if an account can sign again. A new secret releases them immediately.
-CLEANUP_SECONDS = 3600.0  # Between two deletions of old rows.
-MAX_DELETED_ROWS = 500  # Of a table in one transaction; attempts are deleted with their delivery.
-IDLE_SECONDS = 1.0  # Between two steps without a wake-up.
+MAX_RESPONSE_BYTES = 2048  # Bytes of a receiver's response that are stored (DECISIONS 9).
+MAX_HOLD_TIME = timedelta(days=30)  # Deliveries that cannot be signed are dropped after this time.
+# Interval between two checks if deliveries on hold can be signed again. A new secret releases them immediately.
+HOLD_TIME = timedelta(minutes=5)
+CLEANUP_SECONDS = 3600.0  # Interval between two deletions of old rows.
+MAX_DELETED_ROWS = 500  # Rows deleted from a table in one transaction. Attempts are deleted with their delivery.
+IDLE_SECONDS = 1.0  # Pause between two steps if nothing wakes the dispatcher.
 MAX_REMEMBERED_LANES = 10_000
 
 UNSIGNED_REASON = "held: the webhook secret was withdrawn; make a new one (POST /api/v1/webhooks/secret/rotate)"
@@ -67,7 +70,7 @@ State = Literal["delivered", "retry_pending", "dropped"]
 
 
 def compute_next_attempt(failures: int, delays: tuple[float, ...]) -> tuple[State, float | None]:
-    """Return the state after the nth failure in a row, and the seconds until the next attempt or None.
+    """Return the state after ``failures`` failures in a row, and the seconds until the next attempt or None.
 
     There is one retry for each of ``delays`` (10, 60 and 300 s), then the delivery is dropped (DECISIONS 9).
     """
@@ -94,8 +97,8 @@ class EndedAttempt:
     """The outcome of an attempt. ``error`` is None if the response was 200."""
 
     claim: ClaimedAttempt
-    duration_seconds: float  # By the machine's clock, to judge if the receiver is quick.
-    clock_ms: int  # By the clock of the app, which is stored. A test server's clock may stand still.
+    duration_seconds: float  # The real duration, from which it is decided if the receiver is quick.
+    clock_ms: int  # The duration by the app's clock, which is stored. On a test server this clock may stand still.
     status: int | None
     error: str | None
     body: str | None
@@ -109,16 +112,16 @@ class Dispatcher:
         self._wake = wake
         self._delays = app.config.webhook_retry_seconds
         self._max_running = app.config.webhook_threads
-        # The pool starts threads when they are needed and keeps them.
+        # The pool starts a thread when it is first needed.
         self._pool = ThreadPoolExecutor(self._max_running, thread_name_prefix="finapi-webhook")
         self._ended_attempts: deque[EndedAttempt] = deque()
-        self._running_claims: dict[int, ClaimedAttempt] = {}  # by delivery
-        self._is_quick_by_lane: dict[str, bool] = {}  # by lane: how it was the last time
+        self._running_claims: dict[int, ClaimedAttempt] = {}  # Attempts in progress, by delivery id.
+        self._is_quick_by_lane: dict[str, bool] = {}  # True for lanes whose last attempt was quick.
         self._change = threading.Condition()
         self._next_cleanup_at = 0.0
 
     def recover(self) -> int:
-        """Requeue attempts that a crash or a stop cut off, before the first step. Return their number."""
+        """Requeue attempts that a crash or a stop cut off. Return their number. Call it before the first step."""
         now = iso(self._app.clock.now())
         with self._app.accounts.write() as tx:
             rows = tx.list_rows("broken_off_attempts")
@@ -137,7 +140,7 @@ class Dispatcher:
             due_times = tx.find_row("outbox_span")
         assert due_times is not None
         soonest = due_times["soonest"]
-        # No schedule is due later than this. A later time means that the clock was set back.
+        # No delivery can be scheduled for later than this. A later time means that the clock was set back.
         latest_due_at = iso(now + max(HOLD_TIME, timedelta(seconds=max(LEASE_SECONDS, *self._delays))))
         is_clock_set_back = soonest is not None and due_times["latest"] > latest_due_at
         claims: list[ClaimedAttempt] = []
@@ -166,7 +169,7 @@ class Dispatcher:
         return min(max((datetime.fromisoformat(soonest) - now).total_seconds(), 0.05), IDLE_SECONDS)
 
     def _delete_old_rows(self, now: datetime) -> bool:
-        """Drop some deliveries that were held for too long, and remove old ones. Return True if there may be more."""
+        """Drop deliveries that were held for too long, and delete old ones. Return True if some may be left."""
         before = iso(now - timedelta(days=self._app.config.deliveries_kept_days))
         with self._app.accounts.write() as tx:
             counts = (
@@ -177,7 +180,7 @@ class Dispatcher:
         return max(counts) == MAX_DELETED_ROWS
 
     def run_until_idle(self, seconds: float) -> bool:
-        """Run steps until nothing is under way or due. Return False if that takes longer than ``seconds``."""
+        """Run steps until nothing is in progress or due. Return False if that takes longer than ``seconds``."""
         deadline = time.monotonic() + seconds
         while True:
             self.run_step()
@@ -190,7 +193,7 @@ class Dispatcher:
                 self._change.wait_for(lambda: bool(self._ended_attempts), min(remaining_seconds, 0.5))
 
     def stop(self, seconds: float) -> None:
-        """Wait ``seconds`` for running attempts, interrupt the others, record those that ended, end the threads."""
+        """Wait ``seconds`` for running attempts and interrupt the rest. Record ended attempts and end the threads."""
         with self._change:
             self._change.wait_for(lambda: len(self._ended_attempts) >= len(self._running_claims), seconds)
         self._app.outbound.close()
@@ -202,7 +205,7 @@ class Dispatcher:
                     for attempt in self._ended_attempts:
                         self._record_end(tx, attempt, now)
         except ApiError as error:
-            log.warning("the last deliveries are repeated at the next start: %s", error)
+            log.warning("the last attempts could not be recorded and will be repeated at the next start: %s", error)
         self._ended_attempts.clear()
         self._running_claims.clear()
 
@@ -219,7 +222,7 @@ class Dispatcher:
             room = self._count_free_slots(lane_name, [*busy, *claims])
             if room <= 0:
                 continue
-            # More rows than slots, because an attempt that seems lost but still runs is skipped.
+            # More rows are read than there are slots, because attempts that seem lost but still run are skipped.
             for row in tx.list_rows("due_deliveries", lane=lane_name, now=iso(now), limit=room + QUICK_LANE_WIDTH):
                 is_running = row["id"] in self._running_claims and row["id"] not in ended_ids
                 if room > 0 and not is_running:
@@ -230,7 +233,7 @@ class Dispatcher:
         return claims
 
     def _drop_if_resting(self, tx: Transaction, lane: str, now: datetime) -> None:
-        """Drop the due deliveries of a lane whose URL rests, if the operator lets URLs rest."""
+        """Drop the due deliveries of a lane if its URL rests. The operator can turn resting off."""
         seconds = self._app.config.webhook_rest
         if not seconds or not tx.find_value(
             "receiver_rests", lane=lane, streak=DROP_STREAK, since=iso(now - timedelta(seconds=seconds))
@@ -239,13 +242,17 @@ class Dispatcher:
         dropped = tx.run("drop_resting_deliveries", lane=lane, now=iso(now), reason=RESTING_REASON)
         self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "resting", by=dropped)
         if dropped:
-            log.warning("%d deliveries to %s were dropped: the URL rests", dropped, webhooks.get_host(lane))
+            log.warning(
+                "dropped %d deliveries to %s without an attempt: the last ones all failed",
+                dropped,
+                webhooks.get_host(lane),
+            )
 
     def _count_free_slots(self, lane: str, busy: list[ClaimedAttempt]) -> int:
         """Return the number of deliveries of a lane that may start now.
 
-        Receivers that are not quick leave threads for others, and so do the receivers of one account: many URLs and
-        host names that lead to one slow host cost an attacker nothing.
+        Receivers that are not known to be quick must leave threads for others. The limits also apply per account:
+        otherwise an attacker could occupy all threads with many URLs and host names that lead to one slow host.
         """
         host, user, *_ = lane.split(" ")
         user_id = int(user)
@@ -266,7 +273,11 @@ class Dispatcher:
         return min(LANE_WIDTH - lane_count, *limits)
 
     def _claim_delivery(self, tx: Transaction, row: Row, now: datetime) -> ClaimedAttempt | None:
-        """Claim a delivery and record its attempt. If its account cannot sign, hold its due deliveries, return None."""
+        """Claim a delivery and record the start of its attempt.
+
+        If the account's webhook secret was refused, so that nothing can be signed, put its due deliveries on hold and
+        return None.
+        """
         secrets = webhooks.list_signing_secrets(self._app, tx, row["user_id"], now)
         if not secrets:
             until = iso(now + HOLD_TIME)
@@ -275,7 +286,7 @@ class Dispatcher:
             )
             if held_count:
                 log.error(
-                    "%d deliveries of user %d are held: the webhook secret was withdrawn", held_count, row["user_id"]
+                    "put %d deliveries of user %d on hold: the webhook secret is refused", held_count, row["user_id"]
                 )
             return None
         number = row["attempts"] + 1
@@ -297,7 +308,7 @@ class Dispatcher:
         self._pool.submit(self._send, claim)
 
     def _send(self, claim: ClaimedAttempt) -> None:
-        """Send a delivery, in a thread of the pool. An interrupted one has no end and is repeated."""
+        """Send a delivery. This runs in a thread of the pool. An interrupted attempt has no outcome and is repeated."""
         started = time.monotonic()
         clock_started = self._app.clock.monotonic()
         status: int | None = None
@@ -345,7 +356,7 @@ class Dispatcher:
             log.warning("%s failed: %s; next in %g s", claim.description, attempt.error, delay)
 
     def _count_drop(self, tx: Transaction, claim: ClaimedAttempt, now: datetime) -> None:
-        """Count dropped deliveries in a row of a lane. Mail the account at the fifth."""
+        """Count the deliveries of a lane that were dropped in a row. Mail the account after DROP_STREAK of them."""
         receiver = {"lane": claim.lane, "user_id": claim.user_id, "now": iso(now)}
         tx.run("upsert_failing_receiver", receiver)
         notified_user_id = tx.find_value(

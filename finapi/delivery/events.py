@@ -1,8 +1,8 @@
-"""The journal of the feeds: numbered events, written in the transaction that causes them.
+"""The event journal: the numbered events of each feed, written in the transaction that causes them.
 
 ``seq`` counts up by one within a feed, without gaps: the number is taken in the transaction that inserts the row, so a
-rollback takes none. An ``epoch`` says which numbering is meant. A restore begins a new epoch, because it uses numbers
-again that readers have seen with other events.
+rollback uses no number. Numbers are unique within an ``epoch``. A restore begins a new epoch, because numbers are then
+used again that readers have already seen for other events.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TYPES_BY_FEED = _list_types_by_feed()
 FEED_BY_TYPE = {type: feed for feed, types in TYPES_BY_FEED.items() for type in types}
 
 TOPIC = "events"  # Listeners of this topic are called after a commit with new events.
-FIRST_EPOCH = 1  # Of a journal without events.
-PRUNE_SECONDS = 60.0  # Between two prunings.
-MAX_PRUNED_ROWS = 2_000  # Of a table in one transaction, which takes about ten milliseconds.
+FIRST_EPOCH = 1  # The epoch of a journal without events.
+PRUNE_SECONDS = 60.0  # Interval between two deletions of old events.
+MAX_PRUNED_ROWS = 2_000  # Rows deleted from a table in one transaction, which takes about ten milliseconds.
 
 
 class EventTags(NamedTuple):
@@ -61,9 +61,9 @@ class Event(NamedTuple):
 
 
 class SequenceRange(NamedTuple):
-    """The stored events of a feed: the numbers ``first`` to ``last``, none if ``first`` is greater.
+    """The numbers ``first`` to ``last`` of a feed's stored events. If ``first`` is greater, there are none.
 
-    They are numbers of ``epoch``. Those up to ``last_shared`` are the same events in the epoch before.
+    They are numbers of ``epoch``. Those up to ``last_shared`` are the same events in the previous epoch.
     """
 
     first: int
@@ -72,7 +72,7 @@ class SequenceRange(NamedTuple):
     last_shared: int = 0
 
     def resume_after(self, seq: int) -> int:
-        """Return the number after which a reader continues that had read up to ``seq`` in another epoch."""
+        """Return the number after which a reader has to continue who has read up to ``seq`` in another epoch."""
         return min(seq, self.last_shared)
 
 
@@ -107,7 +107,7 @@ def get_range(tx: Transaction, feed: str) -> SequenceRange:
 
 
 def open_journal(app: App, now: datetime) -> None:
-    """Begin the first epoch of a new journal. It is the time, so that no two data directories have the same epoch."""
+    """Begin the first epoch of a new journal. Its number is the time, so that two data directories do not share one."""
     with app.accounts.read() as tx:
         has_epoch = tx.find_value("journal_epoch") != FIRST_EPOCH
     if not has_epoch:
@@ -124,7 +124,7 @@ def begin_epoch(tx: Transaction, min_epoch: int, now: datetime) -> int:
 
 
 def list_events_after(tx: Transaction, feed: str, seq: int, limit: int, offset: int = 0) -> list[Event]:
-    """Return ``limit`` events after ``seq`` in order, without the first ``offset`` of them."""
+    """Return ``limit`` events after ``seq`` in order. Skip the first ``offset`` events."""
     return [_build_event(row) for row in tx.list_rows("events_after", feed=feed, seq=seq, limit=limit, offset=offset)]
 
 
@@ -135,14 +135,14 @@ def list_events_before(tx: Transaction, feed: str, seq: int, limit: int) -> list
 
 
 def run_prune_step(app: App) -> float:
-    """Prune some rows of every feed. Return the seconds until it should run again."""
+    """Delete some old events of every feed. Return the seconds until it should run again."""
     return PRUNE_SECONDS if prune(app, app.clock.now()) == 0 else 0.0
 
 
 def prune(app: App, now: datetime) -> int:
-    """Delete some events that are too old or too many, of every feed. Return the number of rows.
+    """Delete some events of each feed that are too old, or that exceed its maximum. Return the number of deleted rows.
 
-    The newest events, which a new reader is sent, are kept at any age.
+    The newest events, which are sent to each new reader, are never deleted.
     """
     config = app.config
     oldest = iso(now - timedelta(days=config.events_kept_days))
@@ -166,12 +166,12 @@ def _build_event(row: Row) -> Event:
 
 
 def build_tag_columns(tags: EventTags) -> dict[str, str | None]:
-    """Return tags as the values of columns."""
+    """Return the values of the columns in which tags are stored."""
     return {"tickers": ",".join(tags.tickers), "ciks": ",".join(tags.ciks), "form_type": tags.form_type}
 
 
 def build_tags(row: Row) -> EventTags:
-    """Return the tags of a row's columns."""
+    """Return the tags that are stored in a row."""
     return EventTags(_split_list(row["tickers"]), _split_list(row["ciks"]), row["form_type"])
 
 

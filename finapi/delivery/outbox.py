@@ -1,9 +1,9 @@
-"""The outbox: the effects of filings on accounts, from the store of market data to the store of accounts.
+"""The outbox: a queue of events on filings, which connects the store of market data with the store of accounts.
 
 Market data and accounts may be in two stores, and no transaction spans both. So a row is written in the filing's own
-transaction. After the commit it is transferred to the journal, the sniper targets and the webhook receivers. Its key
-(accession number, type and subject) is recorded with the transfer, so that it is transferred once, even if a crash
-comes before the row is deleted. A row that fails ``MAX_TRIES`` times is set aside, and the rows after it do not wait.
+transaction. After the commit it is transferred to the event journal, the sniper targets and the webhook receivers. Its
+key (accession number, type and subject) is recorded with the transfer, so that it is transferred only once even if a
+crash happens before the row is deleted. A row that fails ``MAX_TRIES`` times is set aside and does not hold up others.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.outbox")
 
-BATCH_ROWS = 100  # Transferred in one transaction.
-TRANSFER_SECONDS = 5.0  # Between two passes over rows that could not be transferred after their commit.
-MAX_TRIES = 5  # Of a row, one in each pass. A row that fails so often probably needs a new version of finapi.
+BATCH_ROWS = 100  # Rows transferred in one transaction.
+TRANSFER_SECONDS = 5.0  # Interval between two passes over rows that could not be transferred after their commit.
+MAX_TRIES = 5  # Tries of a row, one in each pass. A row that fails more often probably needs a fix in finapi.
 MAX_REASON_LENGTH = 300
 
 
@@ -48,7 +48,8 @@ def enqueue_event(
 ) -> None:
     """Enqueue an event of a filing for :func:`events.record`.
 
-    A ``new_filing`` event is recorded once for a filing, other types once for the same ``documents`` and ``data``.
+    A ``new_filing`` event is recorded once for a filing. An event of another type is recorded once for the same
+    ``documents`` and ``data``.
     """
     text = json.text(data)
     subject = "" if type == "new_filing" else hashlib.sha256(documents + text.encode()).hexdigest()[:32]
@@ -61,7 +62,7 @@ def enqueue_webhook(tx: Transaction, now: datetime, accession: str, event: Webho
 
 
 def enqueue_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
-    """Enqueue a filing for the targets that wait for it (:func:`sniper.record_hit`)."""
+    """Enqueue a filing for the sniper targets that wait for it (:func:`sniper.record_hit`)."""
     from finapi.delivery import sniper
 
     tags = EventTags((), tuple(map(str, filing.ciks)), filing.form)
@@ -86,8 +87,8 @@ def _insert_row(
 def transfer(db: Database, *, include_tried: bool = True) -> int:
     """Transfer the waiting rows, oldest first. Return the number of rows.
 
-    With ``include_tried`` also rows that failed before. Raise the error if accounts cannot be written at all. A request
-    to stop ends it after a batch, and the next call continues.
+    With ``include_tried`` rows that failed before are transferred too. Raise StoreUnavailableError if accounts cannot
+    be written at all. If a stop is requested, return after the current batch. The next call continues.
     """
     carried = 0
     last_id: int | None = 0
@@ -109,7 +110,10 @@ def _transfer_batch_after(db: Database, after: int, *, include_tried: bool) -> t
 
 
 def _transfer_rows(db: Database, rows: list[Row]) -> int:
-    """Transfer rows in one transaction, again without a row that fails. Return how many were not transferred before."""
+    """Transfer rows in one transaction and delete them. Return how many had not been transferred before.
+
+    If a row fails, note the failure and repeat the transaction without it.
+    """
     while rows:
         current_row: Row | None = None
         try:
@@ -122,7 +126,7 @@ def _transfer_rows(db: Database, rows: list[Row]) -> int:
         except StoreUnavailableError:
             raise
         except Exception as error:
-            # Before the first row and after the last one the error is not caused by a row.
+            # The error happened before the first row or after the last one, so no row caused it.
             if current_row is None:
                 raise
             rows = [row for row in rows if row["id"] != current_row["id"]]
@@ -164,7 +168,7 @@ def count_rows_aside(tx: Transaction) -> int:
 
 
 def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
-    """Reset and transfer these rows of :func:`list_failed_rows` (None: all). Return the number of rows for each id."""
+    """Try rows of :func:`list_failed_rows` again. Return the number of rows for each id. An id of None means all."""
     with db.write() as tx:
         counts = [tx.run("reset_outbox_rows", id=id) for id in ids]
     if any(counts):
@@ -173,11 +177,11 @@ def retry_rows(db: Database, ids: Sequence[int | None]) -> list[int]:
 
 
 class OutboxTransfer:
-    """The work of the worker that transfers remaining rows, a batch in each :meth:`run_step`."""
+    """A background job that transfers remaining rows, one batch in each :meth:`run_step`."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._after: int | None = None  # The last row of this pass. Each is tried once in a pass.
+        self._after: int | None = None  # The id of the last row that this pass has tried.
 
     def run_step(self) -> float:
         """Transfer a batch. Return the seconds until it should run again."""
@@ -196,7 +200,7 @@ def _transfer_row(tx: Transaction, row: Row) -> bool:
     """Transfer a row. Return False if it was transferred before."""
     if not tx.run("insert_carried", dict(row)):
         return False
-    # Imported with the first row, as a start usually finds none.
+    # Imported with the first row, because most starts find no row to transfer.
     from finapi.delivery import sniper, webhooks
 
     type = row["type"]

@@ -1,8 +1,8 @@
-"""Sniper targets: a company watched for a filing for a time (DECISIONS 9).
+"""Sniper targets: a user watches a company for a filing during a window of time (DECISIONS 9).
 
 The table :data:`TRANSITIONS` contains every change of a target's state. :func:`record_hit` stops the targets that wait
-for a filing. :func:`run_window_step` opens and closes windows by the clock. Reads return the state of the current time,
-even if it has not been written yet.
+for a filing. :func:`run_window_step` opens and closes windows when their time has come. Reads compute the state at the
+current time, even if the step has not written it yet.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ PROCESSING_STATES = {CREATED: "scheduled", ACTIVE: "watching", STOPPED: "resolve
 DEFAULT_WINDOW_MINUTES = 60
 MIN_WINDOW_MINUTES = 1
 MAX_WINDOW_MINUTES = 1440
-MAX_START_DELAY = timedelta(days=366)  # From now to the start of a window.
+MAX_START_DELAY = timedelta(days=366)  # Maximum time from now to the start of a window.
 MAX_FORMS = 50
-ADVANCE_SECONDS = 1.0  # Between two steps that open and close windows.
+ADVANCE_SECONDS = 1.0  # Interval between two steps that open and close windows.
 MAX_TARGETS_PER_STEP = 100
 
 _FORM = re.compile(r"[A-Z0-9][A-Z0-9 /.&-]{0,19}")
@@ -71,7 +71,7 @@ class FilingHit(NamedTuple):
 
 
 class SniperTarget(TypedDict):
-    """A target, as returned by ``POST /sniper/targets``. ``webhook_url`` is its own, or that of the account."""
+    """A target, as returned by ``POST /sniper/targets``. ``webhook_url`` is the target's own or else the account's."""
 
     target_id: str
     ticker: str
@@ -99,7 +99,7 @@ class TargetEvent(TypedDict):
 
 
 class ListedTarget(SniperTarget):
-    """A target in a list. Clients read members for stages of a 13F pipeline, which finapi does not have."""
+    """A target in a list. Some members exist only because clients read them: finapi has no 13F pipeline stages."""
 
     processing_state: Annotated[str, OneOf(tuple(PROCESSING_STATES.values()))]
     candidate_urls: list[CandidateUrl]
@@ -113,7 +113,7 @@ class ListedTarget(SniperTarget):
 
 
 class TargetPaging(TypedDict):
-    """The numbers of targets and of free slots."""
+    """The paging of a list of targets, and the numbers of slots."""
 
     total: int
     limit: int
@@ -195,7 +195,7 @@ def count_open_targets(tx: Transaction, user_id: int) -> int:
 
 
 def stop_all_targets(tx: Transaction, user_id: int, now: datetime) -> None:
-    """Stop every target of a user. Nothing is sent about it, not even for windows that have just ended."""
+    """Stop every target of a user. No webhook is sent, not even for windows that have just ended."""
     for row in tx.list_rows("open_targets_of_user", user_id=user_id):
         _apply_event(tx, row, "window_expired" if row["end_time"] <= iso(now) else "manual_stop", now)
 
@@ -247,7 +247,7 @@ def record_hit(tx: Transaction, now: datetime, filing: FilingHit) -> None:
 
 
 def run_window_step(app: App, now: datetime) -> float:
-    """Open and close windows by the clock. Return the seconds until it should run again."""
+    """Open and close windows whose time has come. Return the seconds until it should run again."""
     with app.accounts.read() as tx:
         due = tx.list_rows("targets_ending", now=iso(now), limit=1)
         due += tx.list_rows("targets_beginning", now=iso(now), limit=1)
@@ -270,7 +270,7 @@ def _apply_event(
     state: str | None = None,
     filing: FilingHit | None = None,
 ) -> bool:
-    """Apply an event to a target in ``state`` (default: that of the row). Return True if it changed its state."""
+    """Apply an event to a target in ``state`` (default: that of the row). Return True if the state changed."""
     old_state = state or row["state"]
     transition = TRANSITIONS.get((old_state, event))
     if transition is None:
@@ -278,7 +278,7 @@ def _apply_event(
     new_state, reason = transition
     stopped_at = iso(now) if new_state == STOPPED else None
     if reason == "window_expired":
-        stopped_at = row["end_time"]  # Not the later time at which a step noticed it.
+        stopped_at = row["end_time"]  # The end of the window, not the later time at which a step noticed it.
     values = {"id": row["id"], "old": old_state, "state": new_state, "reason": reason, "stopped_at": stopped_at}
     hit = {
         "hit_accession": filing.accession if filing else None,

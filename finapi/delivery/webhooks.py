@@ -32,9 +32,9 @@ T = TypeVar("T")
 BuildResponse = Callable[[Transaction, Mapping[str, Any]], T]
 
 TOPIC = WEBHOOKS_TOPIC
-OVERLAP_TIME = timedelta(hours=24)  # After a rotation, in which the previous secret signs too.
+OVERLAP_TIME = timedelta(hours=24)  # Time after a rotation in which messages are also signed with the old secret.
 RECEIVER_REMOVED = "not sent: the receivers were removed when the password was reset"
-MAX_LISTED_ATTEMPTS = 10  # Of a delivery: more than the attempts of two rounds.
+MAX_LISTED_ATTEMPTS = 10  # Attempts listed for a delivery: more than it makes even if it is redelivered once.
 
 
 class Receiver(NamedTuple):
@@ -60,7 +60,7 @@ class WebhookEvent(NamedTuple):
 
 
 class DeliveryAttempt(TypedDict):
-    """An attempt to deliver. Without ``ended_at`` it is in progress."""
+    """An attempt to send a delivery. It is in progress if ``ended_at`` is None."""
 
     attempt: int
     started_at: Time
@@ -119,7 +119,7 @@ class FailedDelivery(TypedDict):
 
 def enqueue(tx: Transaction, now: datetime, receiver: Receiver, event: WebhookEvent) -> str:
     """Insert a delivery that is due immediately, unless it exists already. Return its ``delivery_id``."""
-    # No part contains NUL, so different parts never make the same text.
+    # No part contains NUL, so two different lists of parts never give the same text.
     parts = "\0".join((receiver.user_uuid, event.type, event.target_id or "", event.subject))
     delivery_id = f"dlv_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
     body = {
@@ -168,7 +168,7 @@ def find_receiver(tx: Transaction, user_id: int, url: str | None, topic: str | N
 
 
 def check_url(app: App, name: str, url: str) -> None:
-    """Raise INVALID_PARAM for a receiver URL that nothing can be sent to."""
+    """Raise INVALID_PARAM if webhooks cannot be sent to a URL."""
     try:
         app.outbound.reach.check(url)
     except TargetRefusedError as error:
@@ -176,7 +176,7 @@ def check_url(app: App, name: str, url: str) -> None:
 
 
 def enqueue_test(app: App, user_id: int, url: str | None, now: datetime, respond: BuildResponse[T]) -> T:
-    """Enqueue a ``finapi.test`` event to ``url`` or the account's. Return what ``respond`` builds from it."""
+    """Enqueue a ``finapi.test`` event to ``url`` or else the account's URL. Return the answer built by ``respond``."""
     if url is not None:
         check_url(app, "url", url)
     with app.accounts.write() as tx:
@@ -282,7 +282,7 @@ def rotate_secret(app: App, user_id: int, now: datetime) -> WebhookSecret:
 
 
 def rotate_secret_in_transaction(tx: Transaction, app: App, user_id: int, now: datetime) -> WebhookSecret:
-    """Rotate a user's secret as :func:`rotate_secret` does, in a transaction that is open."""
+    """Rotate a user's secret as :func:`rotate_secret` does, in the caller's transaction."""
     row = _get_secret_row(app, tx, user_id, now)
     tx.run(
         "rotate_webhook_secret",
@@ -361,8 +361,8 @@ def _build_secret_values(app: App, row: Row) -> dict[str, Any]:
 
 # ---- test vectors for authors of receivers
 
-# A receiver refuses messages that are older or newer than this, so that a captured message cannot be sent again. It is
-# the default of the standard's libraries.
+# A receiver refuses messages whose timestamp differs by more than this from its clock, so that a captured message
+# cannot be sent again. It is the default of the libraries for Standard Webhooks.
 TOLERANCE_SECONDS = 300
 
 _VECTOR_SECRETS = (
@@ -387,7 +387,7 @@ class WebhookVector(TypedDict):
 
 
 class WebhookVectors(TypedDict):
-    """Messages to try a receiver with."""
+    """Messages to test a receiver with."""
 
     tolerance_seconds: int
     vectors: list[WebhookVector]

@@ -1,1 +1,1 @@
-"""How the service stands: probes of its components, the watchdog that runs them, and the status made of them."""
+"""Operation of the service: probes, watchdog and status; backups, moves of accounts, and checks of data and host."""

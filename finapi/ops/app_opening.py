@@ -1,4 +1,6 @@
-"""Opening of a data directory as an App, for a server or for one command. The server module takes longer to import."""
+"""Opening of a data directory as an App, for a server or for a single command.
+
+Commands import this module instead of the server module, which takes longer to import."""
 
 from __future__ import annotations
 
@@ -35,9 +37,9 @@ def open_app(
     """Open the App of a data directory as its only writer. Raise DirectoryBusyError if there is another one.
 
     First, debits that a crash left open are refunded, waiting events are transferred, and lockouts are restored. A node
-    with the role ``api`` only checks that its secrets are the worker's. With ``new_secrets`` credentials of missing
-    master secrets are invalidated. ``accounts`` is a store that is open already. ``patience`` is the number of seconds
-    that another process has to release the directory.
+    with the role ``api`` only checks that its secrets are the worker's. With ``new_secrets`` the start goes on even if
+    it has to refuse all credentials. ``accounts`` is a store of accounts that is already open. ``patience`` is the
+    number of seconds to wait for another process to release the directory.
     """
     with datadir.lock_directory(config.data_dir, patience):
         for directory in (config.data_dir, config.ledger_directory, config.data_dir / apps.BULK_DIRECTORY):
@@ -57,5 +59,5 @@ def open_app(
             try:
                 billing.run_settlement_step(app)
             except (ApiError, StoreUnavailableError) as error:
-                log.warning("the last calls are refunded at the next start: %s", error)
+                log.warning("the last calls could not be settled and will be refunded at the next start: %s", error)
             app.db.close()

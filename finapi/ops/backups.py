@@ -1,6 +1,7 @@
-"""Backups: copies of a running server's database, verified before they get their name, and their restore.
+"""Backups of a running server's database, and their restore.
 
-A backup's name says if it contains the master secrets. ``NightlyBackup`` makes one every night and deletes old ones.
+A backup gets its final name after it was verified. The name says if it contains the master secrets. ``NightlyBackup``
+makes a backup every night and deletes old ones.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from finapi.store.schema import DevelopmentDatabaseError
 
 log = logging.getLogger("finapi.backups")
 
-DUE_CHECK_SECONDS = 60.0  # Between two checks whether the night's backup is due.
-RETRY_SECONDS = 3600.0  # After a backup that failed.
+DUE_CHECK_SECONDS = 60.0  # Interval at which the worker checks if the backup of the night is due.
+RETRY_SECONDS = 3600.0  # Pause after a backup failed.
 WITH_SECRETS = "with-secrets"
 WITHOUT_SECRETS = "without-secrets"
 _BACKUP_NAME = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH_SECRETS}|{WITHOUT_SECRETS})\.db")
@@ -48,7 +49,7 @@ class Backup(TypedDict):
     bytes: int
     secrets: bool
     counts: proof.ProofCounts
-    # The calls that had not ended when the copy was made. A restore refunds them.
+    # Debits of calls that had not ended when the copy was made. A restore refunds them.
     open_debits: proof.OpenDebits
 
 
@@ -80,8 +81,9 @@ def create(
 ) -> Backup:
     """Copy the database to ``file``, or to a new file in it if it is a directory, and verify the copy.
 
-    The file appears when it is verified, and replaces no other. ``on_open`` gets the open copy: closing it interrupts
-    the verification. Raise UsageError for a wrong path or name, and ApiError if the copy fails the verification.
+    The file appears only after the verification, and never replaces another file. ``on_open`` is called with the open
+    copy: closing it interrupts the verification. Raise UsageError for a wrong path or name, and ApiError if the copy
+    fails the verification.
     """
     path = get_database_path(config)
     target = build_backup_path(file, now, secrets=secrets)
@@ -132,7 +134,7 @@ def _compact_time(now: datetime) -> str:
 
 
 class NightlyBackup:
-    """The work of a server's worker that makes a backup every night."""
+    """A background job of the server that makes a backup every night."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -153,11 +155,11 @@ class NightlyBackup:
         if created is not None:
             log.info("a backup of %d bytes was made and proven: %s", created["bytes"], created["file"])
             if self._app.accounts is not self._app.db:
-                log.info("it is of market data: accounts are in PostgreSQL, which pg_dump copies")
+                log.info("the backup contains only market data: back up the accounts in PostgreSQL with pg_dump")
         return DUE_CHECK_SECONDS
 
     def interrupt(self) -> None:
-        """Interrupt the verification of a copy. The copying itself checks for a stop. No file remains of either."""
+        """Interrupt the verification of a copy. The copying itself checks for a stop. In both cases no file remains."""
         for db in list(self._open_copies):
             db.close()
 
@@ -191,8 +193,8 @@ class NightlyBackup:
 def delete_old_backups(directory: Path, number: int) -> list[Path]:
     """Delete all but the newest ``number`` backups of a directory. Return the deleted paths.
 
-    Backups with secrets and backups without are counted apart. Otherwise those of every night would displace the few
-    with secrets. Files with other names are not touched.
+    Backups with secrets and backups without are counted separately. Otherwise the backups of every night would displace
+    the few with secrets. Files with other names are not touched.
     """
     backups = sorted(path for path in directory.iterdir() if _BACKUP_NAME.fullmatch(path.name))
     removed = []
@@ -207,14 +209,14 @@ def delete_old_backups(directory: Path, number: int) -> list[Path]:
 def restore(
     config: Config, file: Path, clock: Clock, *, secrets: bool, report_progress: ReportProgress
 ) -> RestoreResult:
-    """Replace the database of a data directory, which the caller has locked, by a backup.
+    """Replace the database of a data directory by a backup. The caller has locked the directory.
 
-    A copy of the backup is upgraded and verified. Its open debits are refunded, as at a start, and it gets a new epoch.
-    Then it replaces the database in one step. Its master secrets are used if the directory has none; with ``secrets``
-    they are added after those of the directory.
+    A copy of the backup is upgraded and verified. Its open debits are refunded, as at a start, and it gets a new epoch
+    of the event journal. Then the copy replaces the database in one step. The backup's master secrets are used if the
+    directory has none. With ``secrets`` they are added after those of the directory.
 
-    Raise UsageError while a move of accounts is not decided, and for a backup that would replace accounts in force by
-    accounts from before a move.
+    Raise UsageError while a move of accounts between the file and PostgreSQL is unfinished, and for a backup that would
+    replace the current accounts by accounts from before a move.
     """
     account_moves.check_decided(config.data_dir)
     path = config.data_dir / DATABASE
@@ -223,7 +225,7 @@ def restore(
         version = backup.read_version(file)
     except DevelopmentDatabaseError:
         raise
-    except UsageError:  # Its message is about a data directory.
+    except UsageError:  # The message of this error would be about a data directory.
         version = 0
     if not version:
         raise UsageError(f"{file} is not a backup")
@@ -252,9 +254,10 @@ def restore(
 
 
 def _check_accounts(config: Config, copy: Database) -> None:
-    """Raise UsageError if a backup has no accounts that were in force, and the data directory has.
+    """Raise UsageError if a backup contains only outdated accounts and the data directory has current ones.
 
-    While accounts are in PostgreSQL, the file keeps those of before the move, and so do backups of it.
+    While accounts are in PostgreSQL, the database file still contains the accounts from before the move, and so do its
+    backups.
     """
     database = account_moves.find_recorded_database(copy)
     path = config.data_dir / DATABASE
@@ -262,31 +265,31 @@ def _check_accounts(config: Config, copy: Database) -> None:
         return
     try:
         current = Database(path, reads_only=True)
-    except (UsageError, DatabaseError):  # Its accounts are lost already.
+    except (UsageError, DatabaseError):  # The current database is damaged, so its accounts are lost already.
         return
     try:
         if account_moves.find_recorded_database(current) is None and apps.has_accounts(current):
             raise UsageError(
-                f"the backup was made while accounts were in {database}, and has older ones; those in {path} are in "
-                "force and would be lost; nothing has changed"
+                f"the backup was made while accounts were in {database}, so it only has older accounts; the current "
+                f"accounts in {path} would be lost; nothing has changed"
             )
     except DatabaseError as error:
-        log.warning("whether %s holds accounts cannot be read: %s", path, error)
+        log.warning("cannot check whether %s contains accounts: %s", path, error)
     finally:
         current.close()
 
 
 def _refund_open_debits(config: Config, db: Database, report: proof.Proof, now: datetime) -> proof.OpenDebits:
-    """Refund the open debits of the copy that will replace the database. Return them."""
+    """Refund the open debits in the copy that will replace the database. Return them."""
     if config.accounts_url:
-        # The accounts in force are in PostgreSQL. Those in the file are not used.
+        # The current accounts are in PostgreSQL. Those in the file are not used.
         return proof.sum_open_debits([])
     billing.refund_open_debits(apps.wrap_database(config, db), now)
     return report["open_debits"]
 
 
 def _read_epoch(path: Path) -> int:
-    """Return the epoch of a database, or 0 if it is damaged, old or missing."""
+    """Return the epoch of a database's event journal, or 0 if the database is damaged, old or missing."""
     try:
         db = Database(path, reads_only=True)
     except (UsageError, DatabaseError):
@@ -301,7 +304,7 @@ def _read_epoch(path: Path) -> int:
 
 
 def _read_secrets(config: Config) -> Keyring:
-    """Return the master secrets of the data directory. Raise UsageError if they are a setting."""
+    """Return the master secrets in the data directory. Raise UsageError if they are set by FINAPI_SECRETS instead."""
     if config.secrets:
-        raise UsageError("the master secrets are a setting: keep FINAPI_SECRETS yourself")
+        raise UsageError("the master secrets are in the setting FINAPI_SECRETS, not in the data directory: back it up")
     return Keyring(master_secrets.read_or_create(config))

@@ -14,11 +14,11 @@ from finapi.store.db import DatabaseError
 
 log = logging.getLogger("finapi.copies")
 
-STATUS_READ_SECONDS = 5.0  # Between two reads of the checks that the worker's watchdog stored.
+STATUS_READ_SECONDS = 5.0  # Interval between two reads of the checks that the worker's watchdog stored.
 
 
 def run_copy_step(app: App) -> float:
-    """Open a newer copy if there is one, and refresh the status of the worker's components now and then.
+    """Open a newer copy if there is one, and refresh the status of the worker's components every few seconds.
 
     Return the seconds until it should run again.
     """
@@ -29,17 +29,18 @@ def run_copy_step(app: App) -> float:
         try:
             watchdog.load_latest_checks(app, status.list_service_names(app.config))
         except (ApiError, DatabaseError) as error:
-            if app.accounts.trouble is None:  # The store has logged its own trouble.
-                log.warning("how the worker's parts stand cannot be read: %s", error)
+            if app.accounts.trouble is None:  # If not None, the store has already logged the problem.
+                log.warning("the status of the worker's components cannot be read: %s", error)
         health.last_round_at = now
     return CHECK_SECONDS
 
 
 def find_staleness_message(app: App, now: datetime) -> str | None:
-    """Return why this node should get no more calls, as its copy is too far behind the worker, or None.
+    """Return a message if the copy is too old for this node to serve calls, else None.
 
-    A copy is compared with the worker's last round of checks, which is stored with the accounts. So a worker that
-    rests makes no node stale. The clock of this node is used if the accounts cannot be read or no round is stored.
+    The age is the time from the copy to the worker's last round of checks, which is stored with the accounts. So a node
+    does not count as stale because the worker is stopped. If the accounts cannot be read or no round is stored, the
+    copy is compared with the clock of this node.
     """
     copy_age = heartbeats.get_copy_age(app.db, now)
     if copy_age is None or copy_age <= app.config.copy_age:

@@ -1,6 +1,6 @@
-"""Problems of a host that would keep finapi from serving well, each with its remedy.
+"""Checks for problems of a host that would keep finapi from serving well (``finapi doctor``).
 
-Each check of ``CHECKS`` yields observations: if the thing is as it should be, its state, and the remedy.
+Each check in ``CHECKS`` yields one or more observations: whether all is well, a description, and how to fix it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from finapi.store import account_moves, backup, datadir
 from finapi.store.db import SQLITE, Database
 from finapi.store.schema import has_full_text, newest_version
 
-TIMEOUT_SECONDS = 10.0  # For the response of a mail server or of EDGAR.
+TIMEOUT_SECONDS = 10.0  # Maximum wait for the response of a mail server or of EDGAR.
 GIB = 1 << 30
 MIN_FREE_BYTES = GIB // 4
 MIN_MEMORY_BYTES = 300 << 20
@@ -34,7 +34,7 @@ EDGAR_TEST_PATH = "/files/company_tickers.json"
 
 
 class Finding(TypedDict):
-    """The state of a thing that serving needs, and the remedy if it is not ``ok``."""
+    """An observation of a check, as it is printed. ``fix`` is None if the state is ``ok``."""
 
     check: str
     state: Literal["ok", "warning", "wrong"]
@@ -42,7 +42,8 @@ class Finding(TypedDict):
     fix: str | None
 
 
-# The observations of a check: True, or False for a problem, or None for a warning; a description; the remedy.
+# The observations of a check. Each has three values: True if all is well, False for a problem or None for a warning;
+# a description; and how to fix it.
 Observations = Iterator[tuple[bool | None, str, str]]
 
 
@@ -92,7 +93,7 @@ _STATES: dict[bool | None, Literal["ok", "warning", "wrong"]] = {True: "ok", Non
 
 def _check_all_settings(config: Config, clock: Clock) -> Observations:
     check_settings(config, clock)
-    yield True, "serve takes every one of them", ""
+    yield True, "serve accepts all of them", ""
 
 
 def _check_data_directory(config: Config, clock: Clock) -> Observations:
@@ -108,7 +109,7 @@ def _check_data_directory(config: Config, clock: Clock) -> Observations:
     datadir.check_permissions(directory)
     from finapi.ops.proof import find_write_error
 
-    # A directory that its mode allows to write may be on a full or read-only disk, so a file is written.
+    # The directory's mode may allow writing although the disk is full or read-only, so a file is really written.
     problem = find_write_error(directory)
     if not problem:
         yield True, f"{directory} is writable", ""

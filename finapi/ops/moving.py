@@ -1,17 +1,18 @@
 """Moves of accounts from the data directory to PostgreSQL and back.
 
-A move is decided in one step, and a kill before or after it loses nothing:
+A move becomes final in one step (step 4). If the process is killed before or after that step, nothing is lost:
 
 1. The move is recorded in the data directory (``store/account_moves.py``). From here on nothing is served from it.
    A move to the file first sets a mark in PostgreSQL, so that nothing is served from there either.
-2. The rows are copied in one transaction, and every row must be the same on both sides. In PostgreSQL they arrive with
-   a mark that keeps every process from them.
-3. The balances of both sides must be the same, and add up.
-4. The move is decided: the mark is removed (to PostgreSQL), or says that the accounts have left (to the file).
-5. The record in the data directory is removed, and the accounts are in force at their new place.
+2. The rows are copied in one transaction, and every row must be the same on both sides. In PostgreSQL they arrive
+   together with a mark that keeps other processes from using them.
+3. The balances of both sides must be equal and consistent.
+4. The move becomes final: the mark is removed (move to PostgreSQL), or changed to say that the accounts have left (move
+   to the file).
+5. The record in the data directory is removed. From here on the accounts are used at their new place.
 
-Until step 4 the old place has all rows and is not written, so that the move can be made again or undone. By the mark
-``finapi move`` finds out how far the last one came.
+Until step 4 the old place has all rows and is not written, so that the move can be repeated or undone. From the mark,
+``finapi move`` sees how far an interrupted move came.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """How a move ended, and the accounts that are in force now: ``database`` is None if they are in the file."""
+    """The outcome of a move, and counts of the accounts. ``database`` is where they are now, or None for the file."""
 
     outcome: Literal["moved", "undone"]
     database: str | None
@@ -50,7 +51,10 @@ class MoveResult:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Both ends of a move. ``app.accounts`` are those of the file, unless the block of :meth:`using_store` runs."""
+    """Both ends of a move.
+
+    ``app.accounts`` is the database file, except in a block of :meth:`using_store`: there it is PostgreSQL.
+    """
 
     app: App
     store: Postgres
@@ -58,13 +62,14 @@ class _Ends:
 
     @property
     def directory_name(self) -> str:
-        """The name of the data directory for other hosts."""
+        """The name by which the data directory is identified in PostgreSQL, with the host's name."""
         return account_moves.describe_place(self.app.config.data_dir)
 
     def find_state(self, move: Move | None, target: Target) -> MarkState | None:
-        """Return how far a move to ``target`` came by the mark in PostgreSQL; None: the accounts there are in force.
+        """Return how far a move to ``target`` came, according to the mark in PostgreSQL.
 
-        Raise UndecidedMoveError if the mark is of a move to the other target or of another data directory.
+        None means that there is no mark: the accounts there are in use. Raise UndecidedMoveError if the mark is of a
+        move to the other target or of another data directory.
         """
         mark = self.store.find_mark()
         if mark is None:
@@ -78,11 +83,11 @@ class _Ends:
         return mark.state
 
     def find_database(self) -> str | None:
-        """Return the PostgreSQL database that the data directory records as that of its accounts, or None."""
+        """Return the PostgreSQL database that contains the accounts according to the data directory, or None."""
         return account_moves.find_database(self.app.db, self.app.config.data_dir)
 
     def set_database(self, name: str | None) -> None:
-        """Record in the data directory that this database holds its accounts, or with None that its file does."""
+        """Record in the data directory which PostgreSQL database contains its accounts. None means its own file."""
         account_moves.set_database(self.app.db, self.app.config.data_dir, name)
 
     def set_mark(self, state: MarkState, move: Move) -> None:
@@ -91,7 +96,7 @@ class _Ends:
 
     @contextmanager
     def using_store(self) -> Iterator[None]:
-        """Let ``app.accounts`` be those in PostgreSQL until the block ends."""
+        """Replace ``app.accounts`` by the store in PostgreSQL until the block ends."""
         self.app.db.accounts = self.store
         try:
             yield
@@ -100,9 +105,10 @@ class _Ends:
 
 
 def move_to_postgres(config: Config) -> MoveResult:
-    """Move the accounts of a data directory to ``accounts_url``; finish or undo a move that was interrupted.
+    """Move the accounts of a data directory to the database ``accounts_url``, or finish an interrupted move.
 
-    The file keeps its rows, and is not opened without PostgreSQL any more.
+    An interrupted move in the other direction is undone instead. The rows in the file are not deleted. From now on the
+    data directory can only be opened together with PostgreSQL.
     """
     with _open_file(config) as app, _open_ends(config, app) as ends:
         move = _find_move(ends)
@@ -114,9 +120,10 @@ def move_to_postgres(config: Config) -> MoveResult:
 
 
 def move_to_file(config: Config) -> MoveResult:
-    """Move accounts back from ``accounts_url``; finish or undo a move that was interrupted.
+    """Move accounts back from the database ``accounts_url``, or finish an interrupted move.
 
-    PostgreSQL keeps the rows, and they are not opened there any more.
+    An interrupted move in the other direction is undone instead. The rows in PostgreSQL are not deleted, but can no
+    longer be opened there.
     """
     with _open_file(config) as app:
         move = account_moves.find_move(config.data_dir)
@@ -127,7 +134,7 @@ def move_to_file(config: Config) -> MoveResult:
                 raise UsageError(f"accounts are in {location}")
             if move.target == "postgresql":
                 return _undo_move_to_postgres_alone(app, move)
-            raise UndecidedMoveError(f"{move.describe()}; set accounts_url to the database at the other end")
+            raise UndecidedMoveError(f"{move.describe()}; set accounts_url to the PostgreSQL database of this move")
         with _open_ends(config, app) as ends:
             move = _find_move(ends)
             if move is not None and move.target == "postgresql":
@@ -137,12 +144,12 @@ def move_to_file(config: Config) -> MoveResult:
 
 @contextmanager
 def _open_file(config: Config) -> Iterator[App]:
-    """Open a data directory as its one writer, with the accounts that its file holds, and change nothing in it."""
+    """Open a data directory as its only writer, with the accounts in its file. Opening changes nothing in it."""
     if config.role == "api":
-        raise UsageError("a node of the role api has no accounts of its own; move those of the worker")
+        raise UsageError("a node with the role api has no accounts of its own; run this command on the worker")
     with datadir.lock_directory(config.data_dir):
         sweep(config.data_dir)
-        # A move is decided when its rows are on the disk, however durable other commits are to be.
+        # The rows of a move must be on disk before it becomes final, even if other commits are less durable.
         db = apps.open_original(replace(config, synchronous="FULL"))
         try:
             yield apps.wrap_database(config, db)
@@ -152,26 +159,27 @@ def _open_file(config: Config) -> Iterator[App]:
 
 @contextmanager
 def _open_ends(config: Config, app: App) -> Iterator[_Ends]:
-    """Open PostgreSQL, which no other process may use meanwhile."""
+    """Open PostgreSQL for this process only, until the block ends."""
     database = apps.load_postgres().describe_database(config.accounts_url)
     with closing(apps.open_postgres(config.accounts_url, alone=True)) as store:
         yield _Ends(app, store, database)
 
 
 def _find_move(ends: _Ends) -> Move | None:
-    """Return the undecided move of the data directory, with what a missing or damaged record of it lacks, or None.
+    """Return the unfinished move of the data directory, or None if there is none.
 
-    Raise UndecidedMoveError if it is a move to or from another database.
+    If its record is missing or damaged, complete it from the mark in PostgreSQL and store it again. Raise
+    UndecidedMoveError if it is a move to or from another database.
     """
     move = account_moves.find_move(ends.app.config.data_dir)
     if move is not None and move.target is not None:
         if move.database != ends.database:
-            raise UndecidedMoveError(f"{ends.database} is another database; {move.describe()}")
+            raise UndecidedMoveError(f"{ends.database} is not the database of the unfinished move; {move.describe()}")
         return move
     mark = ends.store.find_mark()
     if move is None and (mark is None or mark.state != "leaving" or not mark.is_of(None, ends.directory_name)):
         return None
-    # Without a record a move to the file was killed between its mark and its record.
+    # If the record is missing, a move to the file was killed after it set its mark and before it wrote its record.
     target: Target = "file" if move is None else _infer_target(ends, mark)
     completed = Move(uuid4().hex, target, ends.database, iso(ends.app.clock.now()))
     account_moves.begin_move(ends.app.config.data_dir, completed)
@@ -179,18 +187,19 @@ def _find_move(ends: _Ends) -> Move | None:
 
 
 def _infer_target(ends: _Ends, mark: MoveMark | None) -> Target:
-    """Return the target of a move whose record is damaged, by what both ends hold."""
+    """Return the target of a move whose record is damaged. It is inferred from the contents of both ends."""
     if mark is not None:
         is_own = mark.is_of(None, ends.directory_name)
         return "file" if is_own and mark.state != "arriving" else "postgresql"
     if ends.find_database() is not None:
-        # In force in PostgreSQL: a move there was decided, or one to the file was not begun there.
+        # The accounts in PostgreSQL are in use: either a move to PostgreSQL has become final, or a move to the file has
+        # not yet set its mark there.
         return "file"
     in_file, in_store = apps.has_accounts(ends.app.db), apps.has_accounts(ends.store)
     if in_file and in_store:
         raise UsageError(
-            f"{account_moves.DAMAGED}; both places hold accounts, and nothing says which are in force: "
-            f"remove {account_moves.MOVING} by hand when you know, and empty the other place"
+            f"{account_moves.DAMAGED}; both places contain accounts, and finapi cannot know which ones are current: "
+            f"delete those that are outdated, then remove {account_moves.MOVING} by hand"
         )
     return "file" if in_store else "postgresql"
 
@@ -199,7 +208,7 @@ def _move_to_postgres(ends: _Ends, move: Move | None) -> MoveResult:
     app, data_dir = ends.app, ends.app.config.data_dir
     state = ends.find_state(move, "postgresql")
     if move is not None and state is None and ends.find_database() is not None:
-        # The last one was decided, and killed just before it was over.
+        # An earlier move became final and was killed before it could remove its record.
         account_moves.end_move(data_dir)
         with ends.using_store():
             return _build_result(app, "moved", ends.database, _prove_balances(app))
@@ -213,7 +222,7 @@ def _move_to_postgres(ends: _Ends, move: Move | None) -> MoveResult:
             ends.store.copy_from_file(app.db, MoveMark("arriving", move.id, ends.directory_name))
             with ends.using_store():
                 if _prove_balances(app) != tokens:
-                    raise UsageError("the balances there are others; the accounts in the data directory stay in force")
+                    raise UsageError("the balances in PostgreSQL differ; accounts in the data directory stay in use")
                 result = _build_result(app, "moved", ends.database, tokens)
         except UsageError:
             _undo_move_to_postgres(ends, move)
@@ -228,7 +237,7 @@ def _move_to_file(ends: _Ends, move: Move | None) -> MoveResult:
     app = ends.app
     state = ends.find_state(move, "file")
     if state == "left":
-        # The last one was decided, and killed before it was over.
+        # An earlier move became final and was killed before it could remove its record.
         return _end_move_to_file(ends, _build_result(app, "moved", None, _prove_balances(app)))
     has_moved = move is not None or ends.find_database() is not None
     if not has_moved and apps.has_accounts(app.db) and not apps.has_accounts(ends.store):
@@ -244,7 +253,7 @@ def _move_to_file(ends: _Ends, move: Move | None) -> MoveResult:
         try:
             ends.store.copy_to_file(app.db)
             if _prove_balances(app) != tokens:
-                raise UsageError("the balances in the file are others; the accounts in PostgreSQL stay in force")
+                raise UsageError("the balances in the file differ; the accounts in PostgreSQL stay in use")
             result = _build_result(app, "moved", None, tokens)
         except UsageError:
             _undo_move_to_file(ends, move)
@@ -260,7 +269,7 @@ def _end_move_to_file(ends: _Ends, result: MoveResult) -> MoveResult:
 
 
 def _undo_move_to_postgres(ends: _Ends, move: Move) -> MoveResult:
-    """Leave the accounts in force in the file. What arrived in PostgreSQL stays there and is not opened."""
+    """Undo a move: the accounts in the file stay in use. Rows already copied to PostgreSQL stay there, unused."""
     state = ends.find_state(move, "postgresql")
     if state is None and ends.find_database() is not None:
         raise UndecidedMoveError(
@@ -275,16 +284,16 @@ def _undo_move_to_postgres(ends: _Ends, move: Move) -> MoveResult:
 
 
 def _undo_move_to_postgres_alone(app: App, move: Move) -> MoveResult:
-    """Do the same without PostgreSQL, before the accounts can have been in force there."""
+    """Undo a move without access to PostgreSQL. This is possible until the accounts may be in use there."""
     if account_moves.find_database(app.db, app.config.data_dir) is not None:
         raise UndecidedMoveError(f"the accounts may be in {move.database} already; set accounts_url to it to find out")
-    # Whatever arrived there keeps its mark, by which nothing opens it.
+    # Rows that were copied to PostgreSQL keep their mark, so that no process uses them.
     account_moves.end_move(app.config.data_dir)
     return _build_result(app, "undone", None, _prove_balances(app))
 
 
 def _undo_move_to_file(ends: _Ends, move: Move) -> MoveResult:
-    """Leave the accounts in force in PostgreSQL. What was written to the file stays there and is not opened."""
+    """Undo a move: the accounts in PostgreSQL stay in use. Rows already copied to the file stay there, unused."""
     if ends.find_state(move, "file") == "left":
         raise UndecidedMoveError(
             "the accounts are in the data directory already; finish the move first: finapi move --to file"
@@ -298,7 +307,7 @@ def _undo_move_to_file(ends: _Ends, move: Move) -> MoveResult:
 
 @contextmanager
 def _reporting_interruption(move: Move) -> Iterator[None]:
-    """Say of a failure in the block that the move is not decided, and how to go on."""
+    """Raise a failure in the block as an ApiError that says that the move is unfinished and how to continue it."""
     try:
         yield
     except (DatabaseError, OSError) as error:
@@ -312,9 +321,9 @@ def _build_result(app: App, outcome: Literal["moved", "undone"], database: str |
 
 
 def _prove_balances(app: App) -> int:
-    """Return the tokens of all accounts. Raise UsageError if balances, wallets or debits do not add up."""
+    """Return the total tokens of all accounts. Raise UsageError if balances, wallets or debits are inconsistent."""
     errors = billing.list_errors(app)
     if errors:
-        raise UsageError(f"{errors[0]}; finapi check says more")
+        raise UsageError(f"{errors[0]}; for details run finapi check")
     with app.accounts.read() as tx:
         return sum(row["balance"] or 0 for row in tx.list_rows("user_rows", text="", limit=-1))

@@ -33,19 +33,20 @@ OPERATOR_TARGETS = ReachPolicy(allows_any_address=True)
 # The components of the poller, all in one thread.
 POLLING_COMPONENTS: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
 
-# The longest time without a heartbeat after a step is due. Each request and each document is a heartbeat.
+# The longest time without a heartbeat after a step is due. Each fetched document and each request causes a heartbeat.
 MAX_SILENCE_SECONDS = 30.0
 
-# Returns the reason why a thread does not work, or None.
+# A function that returns the reason why a thread does not work, or None if it works.
 Diagnosis = Callable[[], str | None]
 
 
 def build_server_probes(
     app: App, url: str, outbound: Outbound, thread_diagnoses: Mapping[str, Diagnosis]
 ) -> dict[str, Probe]:
-    """Return the probes of the components that every server at ``url`` has, and of the URLs in its settings.
+    """Return the probes of the components that every server has, and of the URLs in its settings.
 
-    ``thread_diagnoses`` are those of threads that belong to ``main_api``, such as that for mails.
+    ``url`` is the server's own URL. ``thread_diagnoses`` check the threads that belong to ``main_api``, such as the one
+    that sends mails.
     """
     check_targets(app.config)
     timeout_seconds = app.config.watchdog_deadline
@@ -70,7 +71,7 @@ def build_server_probes(
 
 
 def check_targets(config: Config) -> None:
-    """Raise UsageError for a target of the settings that cannot be probed, or has the name of a component."""
+    """Raise UsageError if a URL in ``watchdog_targets`` cannot be probed, or has the name of a component."""
     for name, target in config.watchdog_urls.items():
         try:
             OPERATOR_TARGETS.check(target)
@@ -95,7 +96,7 @@ def build_polling_probes(app: App, thread: Diagnosis) -> dict[str, Probe]:
 def probe_page(outbound: Outbound, url: str, media_type: str, timeout_seconds: float, probe_token: str = "") -> None:
     """Raise ProbeError unless a GET of ``url`` is answered 200 with a body of the media type (empty: any).
 
-    ``probe_token`` is only sent to this server. Then only the head of the response is read.
+    ``probe_token`` is given only for URLs of this server. Then only the head of the response is read.
     """
     headers = {"User-Agent": USER_AGENT} | ({PROBE_HEADER: probe_token} if probe_token else {})
     try:
@@ -152,14 +153,15 @@ def probe_counters(app: App) -> None:
         limiter.reset(USER_AGENT)
         is_counting = second.remaining == first.remaining - 1 or not second.allowed
         if not first.allowed or not is_counting or repeated != first:
-            raise ProbeError("wrong", f"the counters of {zone} do not count")
+            raise ProbeError("wrong", f"the rate limit of {zone} does not count calls")
 
 
 class HeartbeatProbe:
     """The probe of a component that stores heartbeats: a new one must come within ``max_age_seconds``.
 
-    A heartbeat is new if it differs from the previous one. So one from before the start does not count, and a clock
-    that jumps does not make one old. ``diagnose_thread`` returns the reason why the component's thread does not work.
+    A heartbeat is new if it differs from the previous one; its time is not compared with the clock. So a heartbeat from
+    before the start does not count, and a jump of the clock does not make a heartbeat old. ``diagnose_thread`` returns
+    the reason why the component's thread does not work, or None.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Verification of a database: its pages, balances, the journal of the feeds, counts of rows, stored documents."""
+"""Verification of a database: its pages, balances, event journal, row counts and stored documents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from finapi.market.holdings import industry_flows, value_doubts
 from finapi.store.db import Database, DatabaseError, Transaction
 from finapi.store.portions import read_in_portions
 
-TEST_FILE_BYTES = 1 << 16  # Size of the file that tests if a directory can be written.
+TEST_FILE_BYTES = 1 << 16  # Size of the file that is written to test if a directory is writable.
 DOCUMENTS_PER_PORTION = 20
-MAX_NAMED_FILINGS = 20  # Filings with wrong facts that are named.
+MAX_NAMED_FILINGS = 20  # Filings with missing facts that are named in messages. The others are only counted.
 
 
 class ProofCounts(TypedDict):
@@ -34,7 +34,7 @@ class ProofCounts(TypedDict):
 
 
 class OpenDebits(TypedDict):
-    """Debits of calls that have not ended yet, or that a crash cut off: their number, their tokens and each of them."""
+    """Debits of calls that have not ended yet, or that a crash cut off: their number, total tokens, and a list."""
 
     count: int
     tokens: int
@@ -45,7 +45,7 @@ class Proof(TypedDict):
     """The result of a check.
 
     ``open_debits`` are the debits that a start or a restore would refund. ``archives_elsewhere`` is the number of
-    archives of the ledger that are not in their directory, so that they were not checked.
+    ledger archives that were not checked because they are not in their directory.
     """
 
     counts: ProofCounts
@@ -55,14 +55,14 @@ class Proof(TypedDict):
 
 
 def check_database(db: Database, config: Config) -> Proof:
-    """Check a database and return its counts and problems. Writers do not wait for it.
+    """Check a database and return its counts and problems. Writers do not have to wait for the check.
 
-    Nothing here depends on the clock: a copy is judged by its rows, so that it is proven however old it is.
+    No check compares anything with the current time, so an old copy passes as well as a new one.
     """
     try:
         problems = db.list_integrity_errors()
         if problems:
-            # Rows of damaged pages are not counted.
+            # The rows of a database with damaged pages are not checked.
             return _unreadable(problems)
         with db.read() as tx:
             rows = tx.list_rows("counts_of_market")
@@ -103,7 +103,7 @@ def _unreadable(problems: list[str]) -> Proof:
 
 
 def list_write_errors(config: Config) -> list[str]:
-    """Return one message each if the database or the ledger's archives cannot be written, as on a full disk."""
+    """Return one message for each of the database and the ledger archives that cannot be written (full disk etc.)."""
     directories = {"the database": config.data_dir, "the ledger's archives": config.ledger_directory}
     errors = []
     for subject, directory in directories.items():
@@ -114,7 +114,10 @@ def list_write_errors(config: Config) -> list[str]:
 
 
 def find_write_error(directory: Path) -> str:
-    """Write a temporary file in a directory. Return the system's error, or an empty text, also if it does not exist."""
+    """Write a temporary file in a directory and return the system's error message.
+
+    Return an empty text if there is no error, or if the directory does not exist.
+    """
     if not directory.is_dir():
         return ""
     try:
@@ -128,7 +131,7 @@ def find_write_error(directory: Path) -> str:
 
 
 def render_summary(proof: Proof) -> str:
-    """Return the result in a line: the number of problems, or the counts."""
+    """Return the result of a check in one line: the number of problems, or the counts if there are none."""
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
     problem_count = len(proof["problems"])
     if problem_count:
@@ -137,7 +140,7 @@ def render_summary(proof: Proof) -> str:
 
 
 def describe_open_debits(open_debits: OpenDebits) -> str:
-    """Return the number of open debits, their tokens and the time of the oldest one in a line."""
+    """Return a line with the number of open debits, their tokens and the time of the oldest one."""
     count, tokens = open_debits["count"], open_debits["tokens"]
     debits = "1 debit is open" if count == 1 else f"{count:,} debits are open"
     return f"{debits}: {tokens:,} tokens, the oldest from {open_debits['calls'][0]['created_at']}"
@@ -157,7 +160,7 @@ def _list_feed_errors(tx: Transaction) -> list[str]:
 
 
 def _list_count_errors(tx: Transaction) -> list[str]:
-    """Return messages on filings that lack facts, and on tables with another number of rows than was counted."""
+    """Return a message for each filing that lacks facts, and for each table whose row count is not the stored one."""
     rows = tx.list_rows("unequal_facts", id=0, limit=MAX_NAMED_FILINGS + 1)
     errors = [
         f"facts of {row['accession']}: {row['found']} are there, {row['stored']} were stored"
@@ -172,7 +175,7 @@ def _list_count_errors(tx: Transaction) -> list[str]:
 
 
 def _check_documents(db: Database) -> tuple[int, list[str]]:
-    """Return the number of stored documents, and one message for each that does not have its hash."""
+    """Return the number of stored documents, and one message for each whose content does not match its hash."""
     count = 0
     errors: list[str] = []
 

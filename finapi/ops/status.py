@@ -1,7 +1,7 @@
-"""The status of finapi's components: at the last check, over time, and its changes.
+"""The status of finapi's components at the last check, its history and its changes.
 
-The watchdog (``ops/watchdog.py``) stores the checks. This module builds the documents of ``/status`` and the figures of
-``/metrics`` from them.
+The watchdog (``ops/watchdog.py``) stores the checks. From them this module builds the JSON documents of ``/status`` and
+the figures of ``/metrics``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from finapi.ops.watchdog import DAY, HOUR
 from finapi.store import heartbeats
 from finapi.store.db import DatabaseError, Transaction
 
-# The names of services in their order (DECISIONS 1). ALIASES has those that are second names of a component.
+# The names of services in the order of the API (DECISIONS 1). Some are second names of a component: see ALIASES.
 SERVICES = (
     "main_api",
     "insider_api",
@@ -44,10 +44,10 @@ SERVICES = (
 # Second names of components. A component is checked once, and counts once in the overall status.
 ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
-FIRST_ROUND_SECONDS = 1.0  # The longest time that a response waits for the first round of checks.
+FIRST_ROUND_SECONDS = 1.0  # Maximum time that a response waits for the first round of checks after a start.
 
 MAX_DAYS = 90  # A larger number is clamped (DECISIONS 11).
-MAX_BUCKETS = 200  # Of a service. If there were more, days are returned instead of hours (DECISIONS 11).
+MAX_BUCKETS = 200  # Buckets returned for a service. For a longer history, hours become days (DECISIONS 11).
 
 Overall = Literal["operational", "degraded", "partial_outage", "major_outage"]
 Resolution = Literal["hourly", "daily"]
@@ -64,7 +64,7 @@ class Change(NamedTuple):
 
 
 class ServiceStatus(TypedDict):
-    """A service at its last check; the uptime is the share of healthy checks in the last 30 days, in per cent."""
+    """A service at its last check. The uptime is the percentage of healthy checks in the last 30 days."""
 
     name: str
     status: Status
@@ -96,8 +96,8 @@ class StatusDocument(TypedDict):
 def build_status(app: App, now: datetime) -> StatusDocument:
     """Return the status of every running component at its last check.
 
-    Raise ApiError (UNAVAILABLE) before the first round of checks. If the store cannot be read, the freshness is the one
-    that was read last.
+    Raise ApiError (UNAVAILABLE) before the first round of checks. If the store cannot be read, ``data_freshness`` is
+    the last one that was read.
     """
     components = get_components(app)
     services: list[ServiceStatus] = []
@@ -213,9 +213,9 @@ def list_changes(tx: Transaction, limit: int) -> list[Change]:
 
 
 def compute_uptime_percent(healthy: int, checks: int) -> float:
-    """Return the share of healthy checks in per cent, with two decimals.
+    """Return the percentage of healthy checks, with two decimals.
 
-    Python rounds a half that a double represents exactly to the even digit: 1 healthy check of 32 (3.125) is 3.12.
+    Python's ``round`` rounds an exact half to the even digit: 1 healthy check of 32 (3.125 %) gives 3.12.
     """
     return round(healthy / checks * 100, 2)
 
@@ -233,7 +233,7 @@ def count_queued_work(app: App, now: datetime) -> dict[str, int]:
 
 
 def compute_metrics(app: App) -> Figures:
-    """Return the figures of ``/metrics`` that are read at the request: components, queues and the store."""
+    """Return the figures of ``/metrics`` that are computed for each request: components, queues and the store."""
     app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
     queue_depths = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:

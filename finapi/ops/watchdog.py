@@ -26,13 +26,13 @@ NAME = "sec_watchdog"
 HOUR, DAY = 3600, 86_400  # seconds
 UPTIME_DAYS = 30
 
-# The rows stored for each service: the checks of a week, and more buckets than the 90 days that are served.
+# How long rows of a service are stored: its checks for a week, its buckets for longer than the 90 days that are served.
 KEEP_SECONDS = 7 * DAY
 KEEP_HOURS = 100 * 24
 KEEP_DAYS = 400
 KEEP_CHANGES = 1000
 
-# The delay at which a round counts as missed, and the watchdog as stuck.
+# The delay after which a round counts as missed and the watchdog as stuck.
 GRACE_SECONDS = 1.0
 
 
@@ -53,7 +53,7 @@ def run_round(app: App, now: datetime) -> None:
         probes = dict(health.probes)
         checks = health.checker.check_all(probes)
         if checks.keys() != probes.keys():
-            return  # A stop cut the round short, so components without a result were not checked.
+            return  # The server is stopping and interrupted the round: some components were not checked.
         checks[NAME] = _check_schedule(app, started)
         # Published before it is stored, so that a store which blocks the watchdog is visible immediately.
         changed = _publish(app, checks, now, {})
@@ -66,12 +66,12 @@ def run_round(app: App, now: datetime) -> None:
         for service, check in checks.items():
             app.metrics.count(metrics.WATCHDOG_CHECKS, service, check.health)
     if changed:
-        health.clear_answer_caches()  # Answers cached between the two publications.
+        health.clear_answer_caches()  # Removes answers that were cached between the two publications.
     health.first_round_done.set()
 
 
 def _publish(app: App, checks: Mapping[str, CheckResult], now: datetime, uptimes: Mapping[str, float]) -> bool:
-    """Let ``app.health`` show these checks. Return True if the status of a component changed."""
+    """Store these checks in ``app.health``, which is in memory. Return True if the status of a component changed."""
     before = app.health.components
     after: dict[str, ComponentStatus] = {}
     for service, check in checks.items():
@@ -85,7 +85,7 @@ def _publish(app: App, checks: Mapping[str, CheckResult], now: datetime, uptimes
 
 
 def _replace_components(app: App, after: dict[str, ComponentStatus]) -> bool:
-    """Set the components. If the status of one changed, clear the cached answers and return True."""
+    """Replace the components in ``app.health``. If a status changed, clear the cached answers and return True."""
     old_statuses = {name: component.status for name, component in app.health.components.items()}
     new_statuses = {name: component.status for name, component in after.items()}
     app.health.components = after
@@ -96,25 +96,25 @@ def _replace_components(app: App, after: dict[str, ComponentStatus]) -> bool:
 
 
 def compute_tick(config: Config, now: datetime) -> int:
-    """Return the tick of a moment, in seconds since 1970."""
+    """Return the tick to which a time belongs, in seconds since 1970."""
     seconds = int(now.timestamp())
     return seconds - seconds % config.watchdog_interval
 
 
 def is_stuck(app: App) -> bool:
-    """Return True if a due round has not run, so that the watchdog itself is down."""
+    """Return True if a round is overdue. Then the watchdog itself counts as down."""
     if app.health.last_round_at is None:
         return False
     interval = app.config.watchdog_interval
-    # A round takes up to its deadline before its results are published.
+    # The results of a round are published when it ends, at the latest at its deadline.
     max_age_seconds = interval + min(app.config.watchdog_deadline, interval) + GRACE_SECONDS
     return app.clock.monotonic() - app.health.last_round_at > max_age_seconds
 
 
 def load_latest_checks(app: App, services: Sequence[str]) -> None:
-    """Publish the latest stored check of each service, as made by another process with the same accounts.
+    """Load the latest stored check of each service, made by another process that shares the accounts.
 
-    A component whose latest check is more than one interval older than the newest one does not run any more.
+    A component whose latest check is more than one interval older than the newest one is no longer running.
     """
     interval = app.config.watchdog_interval
     with app.accounts.read() as tx:
@@ -132,12 +132,13 @@ def load_latest_checks(app: App, services: Sequence[str]) -> None:
 
 
 def _check_schedule(app: App, started: float) -> CheckResult:
-    """Return the check of the watchdog itself, by how late this round is on the monotonic clock."""
+    """Return the check of the watchdog itself: how late this round is on the monotonic clock."""
     if app.health.last_round_at is None:
         return CheckResult("answered", 0)
     interval = app.config.watchdog_interval
     delay_seconds = max(0.0, started - app.health.last_round_at - interval)
-    # With rounds every second the grace is a quarter of the interval, so that a punctual round is not missed.
+    # The grace is at most a quarter of the interval. With an interval of one second, a grace of one second would count
+    # every punctual round as missed.
     missed = int((delay_seconds + min(GRACE_SECONDS, interval / 4)) // interval)
     ms = round(delay_seconds * 1000)
     if missed:
@@ -165,8 +166,8 @@ def _store_checks(app: App, now: datetime, *, new_hour: bool) -> Mapping[str, fl
                 tx.run("forget_changes", keep=KEEP_CHANGES)
             uptimes = _compute_uptimes(tx, services, int(now.timestamp()))
     except (DatabaseError, ApiError) as error:
-        if app.accounts.trouble is None:  # The store has logged its own trouble.
-            log.warning("the checks are written with the next round: %s", error)
+        if app.accounts.trouble is None:  # If not None, the store has already logged the problem.
+            log.warning("the checks could not be stored and will be stored with the next round: %s", error)
         return {}
     unrecorded.clear()
     return uptimes

@@ -238,7 +238,7 @@ def test_an_archive_that_was_changed_is_named(app: App, clock: FixedClock, tmp_p
     original = file.read_bytes()
     for damaged in (original[:-20], gzip.compress(gzip.decompress(original).replace(b"-25", b"-26")), b""):
         file.write_bytes(damaged)
-        assert archive.list_errors(app) == [f"archive {file.name}: is not what was written"]
+        assert archive.list_errors(app) == [f"archive {file.name}: the file has changed since it was written"]
     file.rename(tmp_path / file.name)
     assert archive.list_errors(app) == []
     assert archive.list_missing_files(app) == [file.name]

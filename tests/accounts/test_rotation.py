@@ -201,7 +201,7 @@ def test_a_delivery_that_cannot_be_signed_is_held_and_logged(
             enqueue(app, user, server.url, str(number))
         dispatcher.run_until_idle(5)
         assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
-            f"3 deliveries of user {user.id} are held: the webhook secret was withdrawn"
+            f"put 3 deliveries of user {user.id} on hold: the webhook secret is refused"
         ]
         clock.advance(3600)
         dispatcher.run_until_idle(5)
@@ -341,10 +341,10 @@ def test_dropping_a_secret_that_keys_need_asks_for_confirmation(tmp_path: Path) 
     with closing(app.db):
         ann = users.create(app, ANN, "free", NOW)
         old = credentials.get_secret_name(app.secrets[0])
-        with pytest.raises(ApiError, match="New keys are made from the newest secret"):
+        with pytest.raises(ApiError, match="The newest secret cannot be removed"):
             rotation.remove_secret(app, old, NOW, confirmed=True)
         new = rotation.add_secret(app)
-        with pytest.raises(ApiError, match=r"^It made 1 API key, which would be refused"):
+        with pytest.raises(ApiError, match=r"^1 API key derived from this secret would be refused"):
             rotation.remove_secret(app, old, NOW, confirmed=False)
         with pytest.raises(ApiError, match="no master secret named nonsense"):
             rotation.remove_secret(app, "nonsense", NOW, confirmed=True)
@@ -389,7 +389,7 @@ def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     new = finapi("secret", "list", "--json", *data).json["secrets"][0]["name"]
     assert done.out == f"new keys are derived from the secret {new}; keys of the other secrets remain valid\n"
     refused = finapi("secret", "drop", old["name"], *data)
-    assert (refused.status, refused.complaint[:11]) == (1, "It made 1 A")
+    assert (refused.status, refused.complaint[:9]) == (1, "1 API key")
     done = finapi("user", "rotate-key", "--all", *data)
     assert done.out == "replaced API keys: 1; mails tell their owners\n"
     assert finapi("secret", "drop", old["name"], *data).out == f"the secret {old['name']} is gone\n"

@@ -205,7 +205,7 @@ def test_balances_that_differ_after_the_copy_undo_the_move(
     tokens = iter([501_975, 501_974, 501_975])
     with monkeypatch.context() as patched:
         patched.setattr(moving, "_prove_balances", lambda app: next(tokens))
-        with pytest.raises(UsageError, match=r"are others; the accounts in .* stay in force"):
+        with pytest.raises(UsageError, match=r"differ; .*accounts in .* stay in use"):
             move(postgres_config)
     spend(in_force, 1)
     assert move(postgres_config).tokens == 501_974
@@ -242,7 +242,7 @@ def test_two_moves_at_once_are_one_move(
 
     monkeypatch.setattr(postgres.Postgres, "take", take_beside_another)
     assert moving.move_to_postgres(postgres_config).outcome == "moved"
-    assert statuses == [(2, "", f"finapi: {config.data_dir} is held by a running finapi; stop it first\n")]
+    assert statuses == [(2, "", f"finapi: {config.data_dir} is in use by a running finapi; stop it first\n")]
 
 
 def test_two_directories_do_not_move_into_one_database(config: Config, postgres_config: Config, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_two_directories_do_not_move_into_one_database(config: Config, postgres_
 
 
 def test_the_accounts_of_a_node_on_a_copy_are_not_moved(postgres_config: Config) -> None:
-    with pytest.raises(UsageError, match="a node of the role api has no accounts of its own"):
+    with pytest.raises(UsageError, match="a node with the role api has no accounts of its own"):
         moving.move_to_postgres(replace(postgres_config, role="api"))
 
 
@@ -604,7 +604,7 @@ def test_another_database_does_not_finish_a_move(config: Config, postgres_config
     kill_after(postgres_config, moving.move_to_postgres, "arriving")
     other = replace(postgres_config, accounts_url=cluster.create_database())
     for move in (moving.move_to_postgres, moving.move_to_file):
-        with pytest.raises(UndecidedMoveError, match=r"accounts\d+\?.* is another database; the move of accounts to"):
+        with pytest.raises(UndecidedMoveError, match=r"accounts\d+\?.* is not the database of the unfinished move; "):
             move(other)
     assert not query(other.accounts_url, "SELECT 1 FROM users")
     with pytest.raises(UndecidedMoveError):
@@ -638,7 +638,7 @@ def test_a_move_from_postgresql_asks_for_its_url(config: Config, postgres_config
         moving.move_to_file(config)
     (config.data_dir / MOVED).unlink()
     kill_after(postgres_config, moving.move_to_file, "recorded")
-    with pytest.raises(UndecidedMoveError, match="; set accounts_url to the database at the other end"):
+    with pytest.raises(UndecidedMoveError, match="; set accounts_url to the PostgreSQL database of this move"):
         moving.move_to_file(config)
     assert moving.move_to_file(postgres_config).outcome == "moved"
 
@@ -653,7 +653,7 @@ def test_a_damaged_record_keeps_accounts_closed(config: Config, postgres_config:
         status, _, err = run(config, *verb)
         assert status == (1 if verb == ("check",) else 2)
         assert "the file accounts-moving in the data directory is damaged, so a move of accounts is not decided" in err
-    with pytest.raises(UndecidedMoveError, match="set accounts_url to the database at the other end"):
+    with pytest.raises(UndecidedMoveError, match="set accounts_url to the PostgreSQL database of this move"):
         moving.move_to_file(config)
     assert moving.move_to_postgres(postgres_config).tokens == 501_975
     spend(postgres_config, 1)
@@ -695,7 +695,7 @@ def test_two_sets_of_accounts_are_left_to_the_operator(
     app.db.close()
     (config.data_dir / MOVING).write_bytes(b"")
     for move in (moving.move_to_postgres, moving.move_to_file):
-        with pytest.raises(UsageError, match="both places hold accounts, and nothing says which are in force"):
+        with pytest.raises(UsageError, match="both places contain accounts, and finapi cannot know which"):
             move(postgres_config)
     assert (config.data_dir / MOVING).exists()
 
@@ -790,7 +790,7 @@ def test_a_backup_with_old_accounts_replaces_none_in_force(
     status, _, err = run(config, "restore", file)
     assert status == 2
     assert "the backup was made while accounts were in postgresql:///accounts" in err
-    assert "are in force and would be lost; nothing has changed" in err
+    assert "would be lost; nothing has changed" in err
     assert [row for row in books_of_file(config) if -75 in row] == [(2, -75, "debit", 0)]
 
 

@@ -431,7 +431,7 @@ def test_counters_that_do_not_count_are_wrong(app: App, monkeypatch: pytest.Monk
     limiter = app.limiters["xbrl"]
     decision = limiter.take("a", 0.0)
     monkeypatch.setattr(limiter, "take", lambda *_: decision)
-    with pytest.raises(ProbeError, match="the counters of xbrl do not count"):
+    with pytest.raises(ProbeError, match="the rate limit of xbrl does not count calls"):
         probe_counters(app)
 
 
