@@ -1,6 +1,7 @@
-"""The dispatcher of a world's webhooks: in a repeatable order while the clock stands, and with the faults of the world.
+"""The dispatcher of a world's webhooks, which applies the faults of the world.
 
-A webhook that meets the fault ``reorder`` is held until another one has been sent, and follows it.
+While the clock stands still, webhooks are sent in the same order in every run. A webhook with the fault ``reorder`` is
+held back until another one has been sent.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from finapi.delivery.dispatcher import ClaimedAttempt, Dispatcher, EndedAttempt
 from finapi.store.db import Transaction
 from finapi.testing.faults import FaultPlan
 
-UNLIMITED = 1_000_000  # Attempts under way.
-POLL_SECONDS = 0.5  # Between two looks at the deadline while attempts are under way.
+UNLIMITED = 1_000_000  # A number of attempts in progress that is never reached.
+POLL_SECONDS = 0.5  # Interval at which the deadline is checked while attempts are in progress.
 
 
 class WorldDispatcher(Dispatcher):
@@ -30,15 +31,16 @@ class WorldDispatcher(Dispatcher):
         super().__init__(app, wake)
         self._fault_plan = fault_plan
         self._one_by_one = one_by_one
-        self._reordered: list[tuple[ClaimedAttempt, float]] = []  # With the time of ``monotonic`` when each was held.
+        # Attempts that are held back, each with the time (``monotonic``) since when.
+        self._reordered: list[tuple[ClaimedAttempt, float]] = []
         if one_by_one:
-            self._most = UNLIMITED
+            self._max_running = UNLIMITED
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="finapi-webhook")
 
     def flush(self, max_wait_seconds: float = 0.0) -> float | None:
-        """Send the reordered webhooks that have been held for this long.
+        """Send the reordered webhooks that have been held back for at least ``max_wait_seconds``.
 
-        Return the seconds until the next one has, or None if there is none.
+        Return the seconds until the next one has to be sent, or None if there is none.
         """
         now = time.monotonic()
         while self._reordered:
@@ -49,9 +51,9 @@ class WorldDispatcher(Dispatcher):
         return None
 
     def run_until_idle(self, seconds: float) -> bool:
-        """Make passes until no attempt is due or under way. Return False if that takes longer than ``seconds``.
+        """Run steps until no attempt is due or in progress. Return False if that takes longer than ``seconds``.
 
-        When only reordered webhooks are left there is nothing that they could follow, and they are sent.
+        When only reordered webhooks are left, no other webhook can come before them, and they are sent too.
         """
         deadline = time.monotonic() + seconds
         while not super().run_until_idle(0.0):
@@ -83,7 +85,7 @@ class WorldDispatcher(Dispatcher):
         self._pool.submit(self._attempt_in_order, claim, followers)
 
     def _attempt_in_order(self, claim: ClaimedAttempt, followers: Sequence[ClaimedAttempt]) -> None:
-        """Make an attempt and begin its followers when it has ended. In parallel they might arrive first."""
+        """Make an attempt, then begin its followers. If they were sent in parallel, they might arrive first."""
         self._send(claim)
         for follower in followers:
             super()._submit(follower)
