@@ -28,14 +28,14 @@ from finapi.market.demo import demo_image
 from finapi.store.db import Transaction
 from finapi.store.layered import LayeredDatabase
 
-# The time at which the accounts of a seeded fixture are created, and at which its clock stands.
+# The time at which the accounts of a seeded fixture are created. Its clock stands still at this time.
 SEEDED_START = demo_image.STORED_AT
 
 SEEDS = range(-(2**63), 2**63)
 INVALID_SEED = f"seed must be a whole number from {SEEDS[0]} to {SEEDS[-1]}."
 
 PASSWORD = "fixture password"
-# The hash of PASSWORD by the fixture's profile. With it a start does not have to load argon2.
+# The hash of PASSWORD with the fixture's cheap argon2 parameters. As it is stored here, a start need not load argon2.
 CHEAP_PASSWORD_HASH = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
 STATES = ("active", "unverified", "locked", "exhausted")
@@ -57,10 +57,10 @@ class Base:
     file: Path
     accounts: dict[str, FixtureAccount]
     invite_codes: list[str]
-    open_databases: list[LayeredDatabase]  # Opened over the file and not yet used by a world.
+    open_databases: list[LayeredDatabase]  # Databases that are open over the file and not yet used by a world.
 
 
-BaseKey = tuple[Config, int, datetime]  # Settings, seed and time of creation.
+BaseKey = tuple[Config, int, datetime]  # The settings, the seed and the time of creation of a base.
 
 # The newest base of this process, with the bytes of its file. It has at most one entry.
 _cached_bases: dict[BaseKey, tuple[bytes, Base]] = {}
@@ -94,23 +94,23 @@ def build_base(directory: Path, config: Config, seed: int, now: datetime) -> Bas
 
 
 def cache_base(base: Base, config: Config, seed: int, now: datetime) -> None:
-    """Let the next fixture of this process copy this base, because a test suite may start many fixtures."""
+    """Cache a base, so that the next fixture of this process can copy it. A test suite may start many fixtures."""
     key = (config, seed, now)
     if key in _cached_bases:
         return
-    with suppress(OSError):  # A cleaner of /tmp may have removed the file; the next start builds another.
+    with suppress(OSError):  # The file may have been removed with /tmp. Then the next start builds another base.
         image = base.file.read_bytes()
         _cached_bases.clear()
         _cached_bases[key] = image, replace(base, open_databases=[])
 
 
 def is_seed(seed: object) -> bool:
-    """Return True for a whole number of 64 bits."""
+    """Return True for an integer that can be a seed (64 bits)."""
     return type(seed) is int and seed in SEEDS
 
 
 def derive_master_secret(seed: int) -> bytes:
-    """Return the master secret of a seed."""
+    """Return the master secret that is derived from a seed."""
     return hashlib.sha256(f"finapi fixture {seed}".encode()).digest()
 
 

@@ -21,7 +21,7 @@ class BoundedLog(Generic[Entry]):
         self._lock = threading.Lock()
 
     def append(self, entry: Entry, size_bytes: int) -> None:
-        """Add an entry of about this size, and drop the oldest entries that exceed a limit. The new one stays."""
+        """Add an entry of about this size. While a limit is exceeded, drop the oldest entry, but never the new one."""
         with self._lock:
             self._sized_entries.append((entry, size_bytes))
             self._total_bytes += size_bytes

@@ -1,9 +1,9 @@
-"""The effects of faults on one call: which answer is made, and how it is sent or broken.
+"""The effects of faults on one call: they replace its answer, or send it slowly or incompletely.
 
-``CallEffects`` combines the faults that a call meets. ``send_answer`` is the last step of the call: it starts the
-response and returns the pieces of the body, truncated, slowed down or ended by a reset as the effects say. In finapi's
-own server a slow answer is held back without a thread (``finapi.pace``). Other WSGI servers see an exception where the
-connection should break.
+``CallEffects`` combines the faults that apply to a call. ``send_answer`` is the last step of the call: it starts the
+response and returns the pieces of the body. According to the effects the body is truncated, slowed down, or ended by a
+connection reset. In finapi's own server a slow answer does not occupy a thread (``finapi.pace``). On other WSGI servers
+an exception is raised where the connection should break.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from finapi.testing.faults import Fault
 from finapi.web.application import StartResponse
 
 DRIP_PIECES_PER_SECOND = 20
-EXCESS_BYTES = 7  # That a wrong Content-Length promises and that are never sent.
+EXCESS_BYTES = 7  # Bytes that a wrong Content-Length announces and that are never sent.
 
 Environ = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallEffects:
-    """The effects on one call. None means that no fault has this effect."""
+    """The effects of faults on one call. An attribute is None if no fault has this effect."""
 
     status: int | None = None
     has_limit_headers: bool = True
@@ -34,11 +34,11 @@ class CallEffects:
     truncate_bytes: int | None = None
     has_wrong_length: bool = False
     has_reset: bool = False
-    stale: str | None = None  # A time, in ISO 8601.
+    stale: str | None = None  # The time (ISO 8601) as of which the data are answered.
 
 
 def combine_faults(faults: Sequence[Fault]) -> CallEffects:
-    """Combine the faults that a call meets. Of two with the same effect the later one counts."""
+    """Combine the faults that apply to a call. If two have the same effect, the later one wins."""
     values = {fault.effect: fault.effect_value for fault in faults}
     return CallEffects(
         status=values.get("status"),
@@ -61,7 +61,7 @@ def send_answer(
     start_response: StartResponse,
     closing: threading.Event,
 ) -> Iterable[bytes]:
-    """Start the response and return the pieces of its body. ``closing`` ends the wait between two pieces."""
+    """Start the response and return the pieces of its body. When ``closing`` is set, no piece is delayed any more."""
     reset: Callable[[], None] | None = environ.get("finapi.reset")
     hold_back: Callable[..., None] | None = environ.get("finapi.pace")
     is_truncated = effects.truncate_bytes is not None
@@ -81,7 +81,8 @@ def send_answer(
 
     length = _find_content_length(headers)
     if is_truncated or effects.has_wrong_length:
-        # An answer of unknown length gets one too. Sent in chunks, the truncated answer would look complete.
+        # An answer of unknown length gets a Content-Length too. If it were sent in chunks, it would look complete
+        # although it is truncated.
         length = len(body) if length is None else length
         length += EXCESS_BYTES if effects.has_wrong_length else 0
         headers = [header for header in headers if header[0] != "Content-Length"] + [("Content-Length", str(length))]
@@ -111,7 +112,7 @@ def _iter_slowly(body: bytes, bytes_per_second: float, closing: threading.Event)
 
 
 def _raise_after(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pieces of an answer, then raise ConnectionResetError in place of the rest or of a reset."""
+    """Yield the pieces of an answer, then raise ConnectionResetError so that the server breaks the connection."""
     yield from pieces
     raise ConnectionResetError("a fault cuts this answer off")
 

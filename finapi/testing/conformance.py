@@ -1,4 +1,4 @@
-"""Checks of a server of this API (``finapi conformance``): does it keep the promises that its clients rely on?
+"""Conformance checks of a server of this API (``finapi conformance``): behaviour that clients rely on.
 
 Each check makes a few calls and judges the answers. It returns a summary, raises MismatchError if the
 server breaks a promise, or NotGradedError if this server cannot be checked for it. ``grade_server`` turns these into
@@ -28,14 +28,14 @@ from finapi.client.exchange import ApiAnswer, ApiRequest, parse_retry_after
 from finapi.client.signatures import verify_webhook
 from finapi.client.synchronous import Send, by_urllib
 
-MAX_ROWS = 2_000  # In the list that is paged through.
-PAGE_COUNT = 7  # Of that list, unless a page would have more than MAX_PAGE_ROWS.
+MAX_ROWS = 2_000  # Maximum length of the list that is read in pages.
+PAGE_COUNT = 7  # Pages in which that list is read, unless a page would have more than MAX_PAGE_ROWS.
 MAX_PAGE_ROWS = 100
-MAX_CALLS = 200  # To reach one limit.
+MAX_CALLS = 200  # Maximum number of calls that are made to reach one limit.
 MAX_RETRY_AFTER_SECONDS = 60.0
 DELIVERY_TIMEOUT_SECONDS = 15.0
 FEED_TIMEOUT_SECONDS = 10.0
-EVENT_COUNT = 3  # Events that are read again from a feed.
+EVENT_COUNT = 3  # Number of past events that are read from a feed.
 MAX_WEBHOOK_BYTES = 1 << 20
 
 UNKNOWN_COMPANY_PATH = "/xbrl/companies/NOSUCH/statements"
@@ -48,9 +48,9 @@ class Zone(NamedTuple):
 
     name: str
     path: str
-    policy_name: str  # Of its capacity, in the answer of /policy.
-    extra_calls: int  # That pass in addition to this capacity.
-    has_limit_headers: bool  # On a 429.
+    policy_name: str  # The name of the zone's capacity in the answer of /policy.
+    extra_calls: int  # The number of calls that pass in addition to this capacity.
+    has_limit_headers: bool  # True if a 429 of this zone has the X-RateLimit headers.
 
 
 ZONES = (
@@ -65,7 +65,7 @@ class MismatchError(Exception):
 
 
 class NotGradedError(Exception):
-    """The reason why a check cannot be made of this server."""
+    """The reason why a check cannot be applied to this server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class GradedServer:
     def request(
         self, path: str, *, method: str = "GET", has_key: bool = True, body: Any = None, **headers: str
     ) -> ApiAnswer:
-        """Make a call and return the answer. Raise MismatchError if there is none."""
+        """Make a call and return the answer. Raise MismatchError if the server does not answer."""
         request_headers = {name.replace("_", "-"): text for name, text in headers.items()}
         if has_key:
             request_headers["X-API-Key"] = self.api_key
@@ -105,7 +105,10 @@ class GradedServer:
         return answer
 
     def request_object(self, path: str, **options: Any) -> dict[str, Any]:
-        """Make a call that is answered 200 and return the JSON object. Its numbers are the texts that were sent."""
+        """Make a call, require status 200 and return the JSON object of the answer.
+
+        Numbers are returned as text, exactly as the server wrote them.
+        """
         answer = self.request(path, **options)
         require_equal(f"the status of {path}", answer.status, 200)
         return parse_object(path, answer)
@@ -259,7 +262,7 @@ def check_paging(server: GradedServer) -> str:
 
 
 def _iter_accessions(server: GradedServer, path: str, mode: str, total: int) -> Iterator[str]:
-    """Yield the accession numbers of all pages of a list, up to a page more than it should have."""
+    """Yield the accession numbers of all pages of a list. Stop when there are more than ``total``."""
     page_query, row_count = "", 0
     while row_count <= total:
         document = server.request_object(path + page_query)
@@ -279,7 +282,7 @@ def _iter_accessions(server: GradedServer, path: str, mode: str, total: int) -> 
 
 
 def check_limits(server: GradedServer) -> str:
-    """Check that as many calls pass as the policy and the headers say, and that the next one is refused properly."""
+    """Check that as many calls pass as the policy and the headers promise, and that the next one is refused."""
     policy = server.request_object("/policy")["data"]["rate_limits"]
     summaries = []
     for zone in ZONES:
@@ -289,7 +292,7 @@ def check_limits(server: GradedServer) -> str:
             continue
         passed, remaining, refusal = _call_until_refused(server, zone.path)
         if not min(remaining + 1, capacity) <= passed <= MAX_CALLS:
-            raise MismatchError(f"{zone.name}: {passed} calls passed where {remaining + 1} were left")
+            raise MismatchError(f"{zone.name}: {passed} calls passed, but the headers promised {remaining + 1}")
         code = parse_object(zone.path, refusal).get("code")
         require_equal(f"the code of a 429 of {zone.name}", code, "RATE_LIMIT_EXCEEDED")
         names = [name for name in ("retry-after", *LIMIT_HEADERS) if name in refusal.headers]
@@ -302,32 +305,35 @@ def check_limits(server: GradedServer) -> str:
 
 
 def _require_short_wait(policy: Mapping[str, Any], refusal: ApiAnswer) -> None:
-    """Raise MismatchError if Retry-After is longer than the app-wide limit needs to allow another call.
+    """Raise MismatchError if Retry-After is longer than it takes until the app-wide limit allows another call.
 
-    A limit of 60 calls a minute allows one more each second.
+    For example, a limit of 60 calls per minute allows another call after one second.
     """
     seconds, limit = parse_retry_after(refusal.headers) or 0.0, refusal.headers["x-ratelimit-limit"]
     limits = ((policy["global_default_per_minute"], 60), (policy["global_default_per_hour"], 3600))
     needed_seconds = [ceil(period / int(calls)) for calls, period in limits if calls == limit]
     max_seconds = max(needed_seconds, default=seconds)
     if seconds > max_seconds:
-        raise MismatchError(f"Retry-After is {seconds:g} s, where {limit} calls allow another after {max_seconds:g} s")
+        raise MismatchError(f"Retry-After is {seconds:g} s, but another call is allowed after {max_seconds:g} s")
 
 
 def _call_until_refused(server: GradedServer, path: str) -> tuple[int, int, ApiAnswer]:
-    """Make calls until one is refused. Return how many passed, the remaining calls by the first, and the refusal."""
-    remaining, tag = 0, ""
+    """Make calls until one is refused.
+
+    Return how many passed, the remaining calls according to the first answer, and the refusal.
+    """
+    remaining, etag = 0, ""
     for passed in range(MAX_CALLS):
-        answer = server.request(path, If_None_Match=tag)
+        answer = server.request(path, If_None_Match=etag)
         if answer.status == 429:
             return passed, remaining, answer
         if answer.status not in (200, 304):
-            raise MismatchError(f"{path} is answered {answer.status}")
-        tag = answer.headers.get("etag", "")  # So that the next calls are free.
+            raise MismatchError(f"{path} was answered with status {answer.status}")
+        etag = answer.headers.get("etag", "")  # With the ETag the next calls are answered 304 and are free.
         if not passed:
             remaining = int(answer.headers.get("x-ratelimit-remaining", 0))
             if remaining > MAX_CALLS:
-                raise NotGradedError(f"{remaining} calls are left")
+                raise NotGradedError(f"{remaining} calls would be needed to reach the limit")
     raise MismatchError(f"{path} refused none of {MAX_CALLS} calls")
 
 
@@ -355,7 +361,7 @@ def _parse_timestamp(path: str, answer: ApiAnswer) -> datetime:
 
 # ---- webhooks and feeds
 
-Message = tuple[dict[str, str], bytes]  # The headers and the body of a webhook.
+Message = tuple[dict[str, str], bytes]  # The headers and the body of a received webhook.
 
 
 @contextmanager
@@ -406,7 +412,7 @@ def check_webhooks(server: GradedServer) -> str:
 
 
 def check_events(server: GradedServer) -> str:
-    """Check that a feed read from a number sends the events after it in order, over HTTP and over a WebSocket."""
+    """Check that a feed sends the events after a given number in order, over HTTP and over a WebSocket."""
     newest_events = server.request_object("/events?feed=main-api")["data"]
     if len(newest_events) <= EVENT_COUNT:
         raise NotGradedError("the feed has hardly any events")
@@ -438,7 +444,7 @@ def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
 
 # ---- grading
 
-# The checks of limits come last, because they leave no calls for others.
+# The checks of limits come last, because they use up all calls that the limits allow.
 CHECKS: Mapping[str, Callable[[GradedServer], str]] = {
     "errors": check_errors,
     "headers": check_headers,
@@ -454,7 +460,7 @@ CHECKS: Mapping[str, Callable[[GradedServer], str]] = {
 
 
 def grade_server(server: GradedServer, names: Iterable[str]) -> Iterator[Verdict]:
-    """Make the checks of these names and yield their verdicts, each as soon as its check is made."""
+    """Run the checks with these names and yield the verdict of each as soon as it is known."""
     for name in names:
         try:
             yield Verdict(name, "ok", CHECKS[name](server))

@@ -1,8 +1,8 @@
 """The control calls of a fixture, ``/_control/*`` (docs/DECISIONS.md, 13): reset a world, move its clock, add faults.
 
-``ControlCalls.call`` finds the function of a call and passes it the world and the JSON body. Most functions run as a
-call of their world, so that no reset happens meanwhile. Those in ``EXCLUSIVE_CALLS`` do not, because they wait
-themselves until the calls under way have ended.
+``ControlCalls.call`` finds the function of a call and passes it the world and the JSON body. Most functions count as a
+running call of their world, so that it is not reset in the meantime. Those in ``EXCLUSIVE_CALLS`` do not, because they
+themselves wait until all running calls have ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ BODY_MEMBERS = {
     "events": ("feed", "type", "data"),
     "webhooks": ("event_type", "data", "url", "email"),
 }
-# Calls that wait until other calls of the world have ended, or for webhooks whose receivers may make some.
+# Control calls that wait until other calls of the world have ended, or until webhooks are delivered whose receivers may
+# call the world.
 EXCLUSIVE_CALLS = ("reset", "snapshot", "restore", "clock", "webhooks/inbox", "world")
 
 Environ = Mapping[str, Any]
@@ -48,7 +49,7 @@ ControlCall = Callable[[World, dict[str, Any]], dict[str, Any]]
 
 
 class WorldManager(Protocol):
-    """Creates and deletes the worlds of a fixture, and has the readers of their feeds."""
+    """Creates and deletes the worlds of a fixture, and closes the connections to their feeds."""
 
     def create_world(self, name: str) -> World:
         """Create a world."""
@@ -60,7 +61,7 @@ class WorldManager(Protocol):
         """Close the feeds of a world with this code."""
 
     def restart_feeds(self, world: World, reason: str) -> None:
-        """Close the feeds of a world, whose journal begins again, and send their readers the reason."""
+        """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
 
     def get_last_read_time(self, world: World) -> float:
         """Return when a feed of a world was last read, in seconds of ``time.monotonic``."""
@@ -100,7 +101,8 @@ class ControlCalls:
         control_call = self._calls.get((method, name))
         if control_call is None:
             known_calls = [*self._calls, ("POST", "filings")]
-            raise ApiError("NOT_FOUND", f"Control has: {', '.join(' '.join(call) for call in known_calls)}.")
+            call_names = ", ".join(" ".join(call) for call in known_calls)
+            raise ApiError("NOT_FOUND", f"Unknown control call. Use one of: {call_names}.")
         body = _read_json(environ) if method == "POST" else {}
         allowed_members = BODY_MEMBERS.get(name, ())
         for member in body:
@@ -113,7 +115,7 @@ class ControlCalls:
 
     def _reset(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         world.reset()
-        # After the reset: a reader that came back before it is disconnected too.
+        # This comes after the reset, so that readers that reconnected during the reset are disconnected too.
         self._manager.restart_feeds(world, "This world was reset.")
         return {}
 
@@ -228,7 +230,8 @@ def _move_clock(world: World, body: dict[str, Any]) -> dict[str, Any]:
         case {"until_idle": True}:
             happenings = world.advance_until_idle()
         case _:
-            raise invalid_param(next(iter(body)), "freeze takes a time or true, advance seconds, the others true.")
+            message = "freeze must be a time or true, advance must be seconds, run and until_idle must be true."
+            raise invalid_param(next(iter(body)), message)
     return {**_read_clock(world, {}), "happened": happenings}
 
 
@@ -328,7 +331,7 @@ def _list_calls(world: World, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list_inboxes(world: World, body: dict[str, Any]) -> dict[str, Any]:
-    world.settle()  # So that webhooks under way have arrived.
+    world.settle()  # Webhooks that are being sent must have arrived.
     inboxes: dict[str, list[dict[str, Any]]] = {}
     for inbox_name, message in world.inbox_log:
         inboxes.setdefault(inbox_name, []).append({**message, "json": _parse_json(message["body"])})

@@ -15,7 +15,10 @@ from finapi.client.synchronous import Send
 
 
 def build_wsgi_sender(application: WSGIApplication) -> Send:
-    """Build a sender that calls a WSGI application without a socket. It returns None for an incomplete answer."""
+    """Build a ``send`` function that calls a WSGI application without a socket.
+
+    It returns None if the answer is incomplete.
+    """
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         environ = _build_environ(request)
@@ -32,7 +35,7 @@ def build_wsgi_sender(application: WSGIApplication) -> Send:
             body = b"".join(chunks)
         finally:
             if hasattr(chunks, "close"):
-                chunks.close()  # PEP 3333: even if it was read to the end.
+                chunks.close()  # PEP 3333 requires this even if the answer was read to the end.
         status, header_list = started
         headers = {name.lower(): text for name, text in header_list}
         promised_length = int(headers.get("content-length", len(body)))
@@ -60,7 +63,7 @@ def _build_environ(request: ApiRequest) -> dict[str, Any]:
 
 
 class Control:
-    """The control calls of one world (docs/TESTING.md), a method for each."""
+    """A client of one world's control calls (docs/TESTING.md), with a method for each call."""
 
     def __init__(self, control_url: str, token: str, send: Send, world: str = "") -> None:
         self._url = control_url
@@ -92,7 +95,7 @@ class Control:
         self.call("POST", "restore", {"snapshot": snapshot})
 
     def seed(self, seed: int) -> None:
-        """Draw ids, keys and secrets from this seed from here on."""
+        """Derive all further ids, keys and secrets from this seed."""
         self.call("POST", "seed", {"seed": seed})
 
     def freeze(self, moment: datetime | str | None = None) -> datetime:
@@ -121,7 +124,7 @@ class Control:
         return str(self.call("POST", "faults", {"route": route, **effect_and_conditions})["id"])
 
     def faults(self) -> list[dict[str, Any]]:
-        """Return the faults, with the number of calls that met each."""
+        """Return the faults, with the number of calls that each was applied to."""
         return list(self.call("GET", "faults")["faults"])
 
     def clear_faults(self) -> None:
@@ -152,7 +155,7 @@ class Control:
         return str(self.call("POST", "webhooks", {"event_type": event_type, **payload, **receiver})["delivery_id"])
 
     def clear_limits(self) -> None:
-        """Clear the use of every limit and every wrong password."""
+        """Reset every rate limit and every count of wrong passwords."""
         self.call("POST", "limits/clear")
 
     def mailbox(self) -> list[dict[str, Any]]:

@@ -18,16 +18,16 @@ from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
 from finapi.client.synchronous import Send
 from finapi.testing.recording import ServiceRecording
 
-MAX_DEPTH = 40  # Levels of a JSON document that are compared.
+MAX_DEPTH = 40  # Levels of nesting up to which JSON documents are compared.
 MAX_TRIES = 4
-# The headers that a client reads.
+# The headers that clients read. Other headers are not compared.
 CLIENT_HEADER = re.compile(
     "etag|retry-after|allow|link|deprecation|sunset"
     "|x-(api-version|request-id|tokens-charged|ratelimit-.*|has-more|next-cursor|total-.*|window)"
 )
 VERSION_HEADER = "x-api-version"
 
-# The calls that are made without a recording: one or two of each family.
+# The calls that are compared if there is no recording: one or two of each kind.
 DEFAULT_TARGETS = (
     "/api/v1/financials/status",
     "/api/v1/policy",
@@ -51,7 +51,7 @@ _TYPE_NAMES = {dict: "object", list: "list", str: "text", bool: "boolean", type(
 
 
 class Endpoint(NamedTuple):
-    """A server that is compared: where it is, with which key, and how requests are sent to it."""
+    """A server that is compared: its URL, the API key, and the function that sends requests to it."""
 
     url: str
     api_key: str
@@ -70,7 +70,7 @@ def iter_differences(
 ) -> Iterator[Difference]:
     """Compare the GETs of a recording, or those of DEFAULT_TARGETS, and yield each difference.
 
-    ``wait`` is called with the seconds until a call that the service refused is tried again.
+    If the service refuses a call for now, ``wait`` is called with the seconds to wait before it is tried again.
     """
     for target, accept in _list_calls(recording):
         headers = {"Accept": accept or "application/json"}
@@ -102,7 +102,7 @@ def _list_calls(recording: ServiceRecording | None) -> list[tuple[str, str]]:
 
 
 def _call_service(request: ApiRequest, send: Send, wait: Callable[[float], None]) -> ApiAnswer:
-    """Return the answer of the service, after the waits that it requires. Raise ApiFailure if there is none."""
+    """Return the answer of the service. Wait as long as it demands. Raise ApiFailure if it does not answer."""
     last_answer: ApiAnswer | None = None
     conversation = exchange.run_conversation(request, MAX_TRIES)
     try:
@@ -189,7 +189,7 @@ def _join_types(types: set[str]) -> str:
 
 
 def _is_unknown(path: str, form: Form) -> bool:
-    """Return True if the document says nothing of a path, because its parent is null, an empty list or missing."""
+    """Return True if a document cannot show the type of a path: its parent is null, an empty list or missing."""
     is_list_item = path.endswith("[]")
     parent_path = path[:-2] if is_list_item else path.rpartition(".")[0]
     return bool(parent_path) and (parent_path not in form or "null" in form[parent_path] or is_list_item)

@@ -47,19 +47,19 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
 # The error code by status. Where several codes share a status, the first one is the least specific.
 ERROR_CODES = {STATUS_BY_CODE[code]: code for code in reversed(STATUS_BY_CODE) if STATUS_BY_CODE[code] in _STATUSES}
 
-MAX_FAULTS = 100  # In a world.
+MAX_FAULTS = 100  # Maximum number of faults in a world.
 MAX_ROUTE_LENGTH = 1_000
 ROUTE = re.compile(r"([A-Za-z*]+ )?\S+")
 MAX_DELAY_SECONDS = 60.0
 
-# Keys, tickers and emails that are answered with a status without any fault; see docs/TESTING.md.
+# Magic API keys, tickers and emails: the status in them is answered, without any fault. See docs/TESTING.md.
 MAGIC_KEY = re.compile(r"0{29}([1-5][0-9]{2})")
 MAGIC_NAME = re.compile(r"status-([1-5][0-9]{2})(@.*)?", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Fault:
-    """One effect on the calls that meet its conditions."""
+    """One effect and the conditions under which it applies to a call."""
 
     id: str
     effect: str
@@ -69,13 +69,13 @@ class Fault:
     share: float | None = None
     times: int | None = None
     headers: bool = True
-    seen: int = 0  # Calls on the route.
-    met: int = 0  # Calls that the effect was applied to.
-    # A source of its own for each fault, so that adding a fault does not change the calls that others affect.
+    seen: int = 0  # Number of calls that the route matched.
+    met: int = 0  # Number of calls that the effect was applied to.
+    # Each fault has its own source, so that adding a fault does not change which calls other faults affect.
     random_source: random.Random = field(default_factory=random.Random)
 
     def matches(self, call: str) -> bool:
-        """Return True if the effect applies to ``GET /path`` or ``WEBHOOK event_type``, and count the call."""
+        """Return True if the effect applies to a call (``GET /path`` or ``WEBHOOK event_type``), and count the call."""
         pattern = self.route if " " in self.route else f"* {self.route}"
         if not fnmatchcase(call, pattern) or (self.times is not None and self.met >= self.times):
             return False
@@ -88,7 +88,7 @@ class Fault:
         return True
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fault as it was added, with its id and its counts."""
+        """Return the members with which the fault was added, with its id and its counts."""
         conditions = {name: getattr(self, name) for name in CONDITION_TYPES if getattr(self, name) is not None}
         return {"id": self.id, **conditions, self.effect: self.effect_value, "seen": self.seen, "met": self.met}
 
@@ -115,7 +115,7 @@ class FaultPlan:
         conditions["route"] = method.upper() + space + path
         with self._lock:
             if len(self._faults) >= MAX_FAULTS:
-                raise ApiError("CONFLICT", f"At most {MAX_FAULTS} faults can be planned at once.")
+                raise ApiError("CONFLICT", f"There can be at most {MAX_FAULTS} faults at the same time.")
             self._last_number += 1
             random_source = random.Random(f"{self.seed} {self._last_number}")  # nosec B311
             fault_id = f"flt_{self._last_number}"
@@ -130,7 +130,7 @@ class FaultPlan:
             return removed_count
 
     def get_state(self) -> tuple[int, list[Fault]]:
-        """Return the number of the last fault and a copy of the faults, for :meth:`set_state`."""
+        """Return the id number of the last fault and a copy of all faults, for :meth:`set_state`."""
         with self._lock:
             return self._last_number, copy.deepcopy(self._faults)
 
@@ -148,7 +148,7 @@ class FaultPlan:
     def match_feed_request(self, method: str, path: str) -> list[Fault]:
         """Return the faults that apply to a request that opens a feed, and count the request.
 
-        A fault without a path in its route applies to no such request.
+        A fault whose route has no path does not apply to such requests.
         """
         with self._lock:
             candidates = [
@@ -168,7 +168,7 @@ class FaultPlan:
             return effects
 
     def pop_duplicate(self, delivery_id: str) -> bool:
-        """Return True if the attempt under way is to be sent twice. The next attempt is not."""
+        """Return True if the current attempt has to be sent twice. Later attempts are sent once."""
         with self._lock:
             is_duplicated = delivery_id in self._duplicated_deliveries
             self._duplicated_deliveries.discard(delivery_id)
@@ -190,7 +190,7 @@ def _check_types(body: Mapping[str, Any]) -> str:
         if not is_expected or (isinstance(member, bool) and expected_type is not bool):
             raise invalid_param(name, f"{name} has the wrong type.", expected=expected_type.__name__)
         if member is False and name in EFFECT_TYPES:
-            raise invalid_param(name, f"{name} is true or left out.", expected="true")
+            raise invalid_param(name, f"{name} must be true, or left out.", expected="true")
     effects = [name for name in body if name in EFFECT_TYPES]
     if len(effects) != 1:
         raise invalid_param("status", "A fault has exactly one effect.", allowed=list(EFFECT_TYPES))
@@ -233,11 +233,15 @@ def _check_values(body: Mapping[str, Any]) -> None:
                 raise invalid_param(name, message, allowed=list(FEED_REQUEST_EFFECTS))
     for name in CONDITION_TYPES if "close" in body else ():
         if body.get(name, "*") != "*":
-            raise invalid_param(name, f"close acts at once on every reader; it takes no {name}.", expected="no member")
+            message = f"close disconnects all readers immediately, so it cannot be combined with {name}."
+            raise invalid_param(name, message, expected="no member")
 
 
 def parse_time(text: Any, name: str) -> datetime:
-    """Parse the time with a zone that a member gives. Raise INVALID_PARAM for any other, or one not in 2000 to 2099."""
+    """Parse the text of a JSON member as a time with a time zone.
+
+    Raise INVALID_PARAM if it is not such a time, or is not in the years 2000 to 2099.
+    """
     try:
         time = datetime.fromisoformat(text)
         if time.tzinfo is None:
@@ -250,7 +254,7 @@ def parse_time(text: Any, name: str) -> datetime:
 
 
 def find_magic_status(api_key: str, names: list[str]) -> int | None:
-    """Return the status that an API key, a ticker or an email stands for, or None."""
+    """Return the status of a magic API key, ticker or email, or None if there is none."""
     match = MAGIC_KEY.fullmatch(api_key) or next(filter(None, map(MAGIC_NAME.fullmatch, names)), None)
     return int(match[1]) if match and int(match[1]) in ERROR_CODES else None
 

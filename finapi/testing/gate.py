@@ -1,8 +1,9 @@
 """The WSGI application of a fixture. It finds the world of each call and lets that world answer.
 
 There are three kinds of calls: control calls (``/_control/*``, :mod:`finapi.testing.control`), webhooks that arrive in
-an inbox (``/_control/inbox/NAME``), and calls of the API. A call of the API first meets the faults of its world, then
-an answer source (a recorded service), then the world itself. Each one is written to the world's log of calls.
+an inbox (``/_control/inbox/NAME``), and API calls. For an API call the faults of its world are checked first. Then an
+answer source (a real or recorded service) may answer it, otherwise the world itself. Each API call is written to the
+world's log of calls.
 """
 
 from __future__ import annotations
@@ -41,13 +42,14 @@ WORLD_PATH = "/_world/"  # Followed by the world's name and then any path, for c
 WORLD_HEADER = "HTTP_X_FINAPI_WORLD"
 WORLD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MAX_WORLDS = 1_000
-# Of real time. An idle world, whose test runner may have been killed, makes room for a new one.
+# Seconds of real time without a call after which a world counts as idle: its test runner may have been killed. It is
+# deleted when there is no room for a new world.
 IDLE_SECONDS = 600.0
 MAX_LOGGED_BODY_BYTES = 65_536
 MAX_MESSAGE_BYTES = 1 << 20
 BODILESS_STATUSES = ("204", "205", "304")
-# Host names that no one can own in the public DNS: addresses, names of one label, and those reserved by RFC 2606, 6762,
-# 8375 and 9476.
+# Host names that nobody can register in the public DNS: IP addresses, names without a dot, and names that are reserved
+# by RFC 2606, 6762, 8375 and 9476.
 UNOWNED_HOST = re.compile(
     r"|\[[0-9a-f:.]+\]|[0-9.]+|[^.]+|.*\.(localhost|test|example|invalid|local|internal|home\.arpa|alt)"
     r"|(.*\.)?example\.(com|net|org)"
@@ -58,7 +60,7 @@ class AnswerSource(Protocol):
     """A source of answers that is tried before the worlds: a real service or a recording of one."""
 
     def find_answer(self, world: World, environ: Environ, path: str) -> Answer | None:
-        """Return the answer to a call, or None if the world has to answer it."""
+        """Return the answer to a call, or None to let the world answer it."""
 
 
 class Gate:
@@ -69,18 +71,18 @@ class Gate:
         self._control_calls = ControlCalls(manager)
         self.control_token = control_token
         self.answer_source: AnswerSource | None = None
-        # The host names of the fixture, allowed in addition to those that no one owns. None allows every name.
+        # Host names under which the fixture may be called, in addition to UNOWNED_HOST. None allows every name.
         self.hosts: Collection[str] | None = None
         self.worlds: dict[str, World] = {}
         self.credential_index = CredentialIndex()
         self.closing = threading.Event()
-        self.ends_process = False  # True if the process ends as soon as the fixture is closed.
+        self.ends_process = False  # True if the process will exit as soon as the fixture is closed.
         self._lock = threading.Lock()
 
     # ---- worlds
 
     def get_world(self, name: str) -> World:
-        """Return the world of a name. Create it if there is none.
+        """Return the world with this name. Create it if there is none.
 
         Raise BAD_REQUEST for a name that is not allowed, and CONFLICT if there are too many worlds.
         """
@@ -108,13 +110,13 @@ class Gate:
                 self._manager.delete_world(world)
 
     def remove_world(self, world: World) -> None:
-        """Forget a world that was closed."""
+        """Remove a closed world from the list of worlds."""
         with self._lock:
             del self.worlds[world.name]
         self.credential_index.remove(world)
 
     def find_world(self, name: str | None, api_key: str, token: str) -> World:
-        """Return the world that a call names, or the one of its credential, or the unnamed world."""
+        """Return the world that a call names. Without a name, return that of its credential, or the unnamed world."""
         if name is not None:
             return self.get_world(name)
         return self.credential_index.find_world(api_key, token) or self.get_world("")
@@ -122,7 +124,7 @@ class Gate:
     # ---- calls of the API
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        # The deadline is a time of the machine's clock, and a world has a clock of its own.
+        # The server's deadline is a time of the machine's clock, and a world has its own clock.
         environ.pop("finapi.deadline", None)
         world_name, path = _strip_world(environ)
         try:
@@ -169,10 +171,10 @@ class Gate:
             answer = self._find_source_answer(world, environ, path)
         with world.enter_call():
             if "status" in path or path == "/metrics":
-                world.rounds.catch_up()  # Only these calls show the rounds.
+                world.rounds.catch_up()  # Only calls with these paths show the results of the watchdog's rounds.
             status, headers, body = answer or _call_world(world, environ, effects.stale)
             if method not in ("GET", "HEAD", "OPTIONS"):
-                # A client that has the answer finds the mail that its call caused.
+                # The mail that a call causes must be in the mailbox when the client gets the answer.
                 world.send_due_mails()
             request_headers, request_text = read_headers(environ), request_body.decode("utf-8", "replace")
             logged_call = {
@@ -255,7 +257,7 @@ class Gate:
 
 
 def format_status(status: int) -> str:
-    """Return a status with its phrase."""
+    """Return a status code with its reason phrase."""
     with suppress(ValueError):
         return f"{status} {HTTPStatus(status).phrase}"
     return f"{status} Unknown"
@@ -270,7 +272,7 @@ def split_world_path(target: str) -> tuple[str, str]:
 
 
 def _strip_world(environ: Environ) -> tuple[str | None, str]:
-    """Remove the world's name from the path of a call. Return the name, of the path or the header, and the path."""
+    """Remove the world's name from the path of a call. Return the name (from the path or a header) and the path."""
     uri = environ.get("REQUEST_URI") or environ.get("PATH_INFO", "/")
     name = environ.get(WORLD_HEADER)
     if uri.startswith(WORLD_PATH):
@@ -280,7 +282,7 @@ def _strip_world(environ: Environ) -> tuple[str | None, str]:
 
 
 def _call_world(world: World, environ: Environ, stale: str | None) -> Answer:
-    """Return the world's answer. With ``stale`` it is as of that time, as if nothing had reached the service since."""
+    """Return the world's answer. With ``stale`` (a time), answer as if no filing had arrived since then."""
     wsgi = world.wsgi
     if stale is not None:
         moment = faults.parse_time(stale, "stale")
@@ -288,7 +290,7 @@ def _call_world(world: World, environ: Environ, stale: str | None) -> Answer:
         wsgi.app = replace(wsgi.app, clock=FixedClock(moment))
         query = parse_qs(environ.get("QUERY_STRING", ""))
         if wsgi.has_param(environ, "as_of") and "as_of" not in query:
-            # The day before, because a filing of the same day may have come later than this time.
+            # The day before ``stale``, because a filing of the same day may have arrived later than that time.
             query["as_of"] = [(moment - timedelta(days=1)).date().isoformat()]
             environ["QUERY_STRING"] = urlencode(query, doseq=True)
             environ["REQUEST_URI"] = f"{environ['PATH_INFO']}?{environ['QUERY_STRING']}"
@@ -298,13 +300,13 @@ def _call_world(world: World, environ: Environ, stale: str | None) -> Answer:
         body = b"".join(chunks)
     finally:
         if hasattr(chunks, "close"):
-            chunks.close()  # PEP 3333: even if it was read to the end.
+            chunks.close()  # PEP 3333 requires this even if the answer was read to the end.
     status, headers = started
     return status, headers, body
 
 
 def _peek_body(environ: Environ) -> bytes:
-    """Return the body of a request, which can be read again afterwards. Return b"" without reading a long one."""
+    """Return the body of a request without consuming it. Return b"" for a long body, which is not read."""
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if not 0 < length <= MAX_LOGGED_BODY_BYTES:
         return b""
@@ -314,7 +316,7 @@ def _peek_body(environ: Environ) -> bytes:
 
 
 def _list_names(path: str, query: Mapping[str, list[str]], body: bytes) -> list[str]:
-    """Return the texts of a call that may be a ticker or an email: of its path, its query and its body."""
+    """Return the parts of a call's path, query and body that may be a ticker or an email."""
     names = path.split("/")
     for texts in query.values():
         for text in texts:
@@ -336,14 +338,14 @@ def _list_body_names(body: bytes) -> list[str]:
 def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
     """Return True if the headers of a call look like those of a program or page of this machine.
 
-    A page of another site could call a fixture by a host name of its own that resolves to 127.0.0.1, or across sites
-    with the keys that every fixture of a seed has. It could then send webhooks to other services of this machine. Only
-    browsers send Sec-Fetch-Site.
+    A page of another site could call the fixture through a host name that resolves to 127.0.0.1 (DNS rebinding), or by
+    a cross-site request with the keys that all fixtures with the same seed have. It could then make the fixture send
+    webhooks to other services on this machine. Only browsers send Sec-Fetch-Site.
     """
     names = [environ.get("HTTP_HOST", "")]
     if environ.get("HTTP_SEC_FETCH_SITE") == "cross-site":
         origin = environ.get("HTTP_ORIGIN", "")
-        if origin == "null":  # A sandboxed frame of any page.
+        if origin == "null":  # The origin of a sandboxed frame, which any site may have opened.
             return False
         names.append(origin.rpartition("//")[2])
     host_names = (re.sub(r":[0-9]*$", "", name).lower().rstrip(".") for name in names)

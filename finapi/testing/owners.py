@@ -1,4 +1,4 @@
-"""The worlds by their API keys and sessions, so that a call that names no world still reaches the right one."""
+"""An index of the worlds by API key and session, so that a call without a world's name reaches the right one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CredentialIndex:
         self._lock = threading.Lock()
         self._world_by_fingerprint: dict[bytes, World] = {}
         self._fingerprints_of: dict[World, list[bytes]] = {}
-        self._changed_worlds: set[World] = set()  # Written to since they were read.
+        self._changed_worlds: set[World] = set()  # Worlds that were written to since they were last read.
 
     def add(self, world: World) -> None:
         """Index a world, and watch its database for changes."""

@@ -33,7 +33,7 @@ def finapi_server(request: Any) -> Iterator[FinapiServer]:
 
 @pytest.fixture
 def finapi(finapi_server: FinapiServer) -> Iterator[FixtureWorld]:
-    """A finapi that only this test changes, with API keys of its own."""
+    """A world of finapi that only this test uses, with its own API keys."""
     world = finapi_server.world(f"test-{uuid.uuid4().hex}")
     yield world
     world.control.drop()

@@ -1,4 +1,4 @@
-"""Recordings of a real service: its answers are written to a file without credentials, and given again later.
+"""Recordings of a real service: its answers are written to a file without credentials, and replayed later.
 
 ``Recorder`` passes the calls of a fixture on to a service and writes each call with its answer as a line of JSON; the
 first line describes the file. ``ServiceRecording`` reads such a file and answers the same calls from it. Both remove
@@ -43,7 +43,8 @@ MAX_ANSWER_BYTES = 16 << 20
 MAX_REQUEST_BYTES = 1 << 20
 ANSWER_TIMEOUT_SECONDS = 60.0
 
-# Headers that are passed on to the service, and headers of its answers that are passed back and recorded. No cookies.
+# The request headers that are passed on to the service, and the response headers that are passed back and recorded.
+# Cookies are not among them.
 REQUEST_HEADERS = ("accept", "content-type", "if-none-match", "idempotency-key", "x-request-id", "user-agent")
 ANSWER_HEADER = re.compile(
     "content-type|etag|cache-control|link|vary|allow|retry-after|deprecation|sunset|content-disposition"
@@ -56,7 +57,7 @@ BODILESS_STATUSES = (204, 205, 304)
 RECORDED_TYPES = ("application/json", "text/csv", "application/x-ndjson")
 # Calls that create, show or take credentials are not recorded. The fixture's own accounts answer them later.
 CREDENTIAL_PATH = re.compile(r"/auth/|/api-key|/secret|/user/|/invite")
-CREDENTIAL_PARAMETERS = ("apikey", "api_key", "token")  # In a query.
+CREDENTIAL_PARAMETERS = ("apikey", "api_key", "token")  # Query parameters that contain credentials.
 # Members that are credentials by their name, and texts that are credentials by their form.
 SECRET_MEMBER = re.compile(
     r'("[\w-]*(?:api_?key|token|password|secret|cookie)"\s*:\s*)"((?:[^"\\]|\\.)*)"', re.IGNORECASE
@@ -72,14 +73,14 @@ Environ = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A call without its credentials. Calls that are equal have the same answers."""
+    """A call without its credentials. It is the key under which answers are recorded."""
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...]
     accept: str
     body: str
-    credential: str  # "none", "key" or "session".
+    credential: str  # The kind of credential of the call: "none", "key" or "session".
 
     @property
     def target(self) -> str:
@@ -97,7 +98,7 @@ class RecordedAnswer:
 
 
 def build_outbound_sender(outbound: Outbound) -> Send:
-    """Build a sender to a service that is not trusted: the answer has a limit in bytes and in time."""
+    """Build a ``send`` function for an untrusted service: the size and the duration of its answers are limited."""
 
     def send(request: ApiRequest) -> ApiAnswer | None:
         outbound_request = OutboundRequest(
@@ -124,7 +125,7 @@ def _decompress(reply: Reply) -> bytes:
     if encoding == "identity" or not reply.body:
         return reply.body
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise OutboundError("the reply is encoded in a way that was not asked for")
+        raise OutboundError("the reply has a Content-Encoding that was not requested")
     decompressor = zlib.decompressobj(zlib.MAX_WBITS | 32)  # Detects gzip and zlib.
     try:
         body = decompressor.decompress(reply.body, MAX_ANSWER_BYTES + 1)
@@ -159,7 +160,7 @@ def split_credentials(environ: Environ, path: str, body: bytes) -> tuple[Recorde
 
 
 def remove_credentials(body: bytes, credentials: Iterable[str]) -> bytes:
-    """Return a body without these credentials, and without those that it has by their name or their form."""
+    """Return a body without these credentials, and without texts that are credentials by their name or form."""
     text = SECRET_MEMBER.sub(rf'\1"{REMOVED}"', body.decode("utf-8", "surrogateescape"))
     text = SECRET_TEXT.sub(REMOVED, text)
     for credential in credentials:
@@ -173,9 +174,9 @@ def _list_secret_members(body: bytes) -> list[str]:
 
 
 def _iter_encodings(secret: str) -> Iterator[str]:
-    """Yield a secret as a text may contain it, in lower case: as it is, in hexadecimal, and in Base64.
+    """Yield the forms in which a text may contain a secret, in lower case: plain, hexadecimal, and Base64.
 
-    In Base64 three bytes are four characters, so a secret looks different after zero, one or two other bytes.
+    Base64 encodes three bytes as four characters, so a secret looks different after zero, one or two other bytes.
     Characters at its ends that depend on the bytes around it are cut off.
     """
     secret_bytes = secret.encode("utf-8", "replace")
@@ -195,7 +196,7 @@ def _unescape(body: bytes) -> str:
 
 
 def _is_recorded_header(name: str, text: str, method: str) -> bool:
-    """Return True if a recording may contain a header. Any other could give the answer a false length."""
+    """Return True if a recording may contain this header with this text."""
     is_head_length = name == "content-length" and method == "HEAD" and re.fullmatch("[0-9]{1,18}", text) is not None
     return is_head_length or _is_passed_on(name, text)
 
@@ -232,7 +233,7 @@ class Recorder:
             self._file.close()
 
     def find_answer(self, world: World, environ: Environ, path: str) -> Answer:
-        """Return the service's answer to a call. Raise UNAVAILABLE if there is none."""
+        """Return the service's answer to a call. Raise UNAVAILABLE if it does not answer."""
         if not path.startswith("/"):
             raise ApiError("BAD_REQUEST", "The path must begin with a slash.")
         body = _peek_full_body(environ)
@@ -258,7 +259,7 @@ class Recorder:
     def _build_request(
         self, call: RecordedCall, environ: Environ, body: bytes, credentials: list[str], fixture_keys: list[str]
     ) -> ApiRequest:
-        """Build the request to the service. Any key of the fixture is replaced by the service's own."""
+        """Build the request to the service. API keys of the fixture are replaced by the key of the service."""
         headers = {}
         for name in REQUEST_HEADERS:
             if text := environ.get(_get_variable(name)):
@@ -289,7 +290,7 @@ class Recorder:
         headers = {
             name: remove_credentials(text.encode("utf-8", "replace"), secrets).decode()
             for name, text in answer.headers.items()
-            if name != "location"  # Its query may contain a token under any name.
+            if name != "location"  # The query of this URL may contain a token under any name.
         }
         line = {
             **{name: getattr(call, name) for name in RecordedCall.__slots__},
@@ -300,7 +301,7 @@ class Recorder:
         line_text, body_text = json.dumps(line).lower(), _unescape(body)
         encodings = (encoding for secret in secrets for encoding in _iter_encodings(secret))
         if any(encoding in line_text or encoding in body_text for encoding in encodings):
-            log.warning("%s is not recorded: a key stands in it in some other form", call.path)
+            log.warning("%s is not recorded: its answer contains a credential in an encoded form", call.path)
             return False
         with self._lock:
             is_full = self._file_bytes + len(line_text) >= MAX_FILE_BYTES or self._call_count >= MAX_CALLS
@@ -310,7 +311,7 @@ class Recorder:
             try:
                 self._write_line(line)
             except OSError as error:
-                log.error("the recording ends: %s", error.strerror)
+                log.error("the recording was stopped: it cannot be written: %s", error.strerror)
                 self._file_bytes = MAX_FILE_BYTES
                 return False
         return True
@@ -323,7 +324,7 @@ class Recorder:
 
 
 def _peek_full_body(environ: Environ) -> bytes:
-    """Return the body of a request, which can be read again afterwards. Raise PAYLOAD_TOO_LARGE for a long one."""
+    """Return the body of a request without consuming it. Raise PAYLOAD_TOO_LARGE if it is too long."""
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > MAX_REQUEST_BYTES:
         raise ApiError("PAYLOAD_TOO_LARGE", f"The body may have at most {MAX_REQUEST_BYTES:,} bytes.")
@@ -333,7 +334,7 @@ def _peek_full_body(environ: Environ) -> bytes:
 
 
 def _get_variable(header: str) -> str:
-    """Return the name that a header has in a WSGI environ."""
+    """Return the key of a header in a WSGI environ."""
     variable = header.upper().replace("-", "_")
     return variable if variable == "CONTENT_TYPE" else f"HTTP_{variable}"
 
@@ -349,7 +350,7 @@ def _build_answer(status: int, headers: Mapping[str, str], body: bytes) -> Answe
 
 
 class ServiceRecording:
-    """An answer source that gives the answers of a recording. It leaves other calls to the fixture."""
+    """An answer source that replays the answers of a recording. Calls that are not in it are left to the fixture."""
 
     def __init__(self, file: Path) -> None:
         self.service_url = ""
@@ -385,7 +386,7 @@ class ServiceRecording:
         body = line["text"].encode() if "text" in line else base64.b64decode(line["base64"], validate=True)
         headers = {str(name): str(text) for name, text in line["headers"].items()}
         status = int(line["status"])
-        if not call.path.startswith("/"):  # It could continue the name of a host.
+        if not call.path.startswith("/"):  # Appended to a base URL, such a path could change the host name.
             raise ValueError
         if not 200 <= status <= 599:
             raise ValueError

@@ -1,8 +1,8 @@
 """The watchdog of a world, which runs when its status is requested instead of every minute.
 
 A running service makes a round of checks in each tick, a whole multiple of the watchdog's interval. A world makes the
-round of the current tick when a call reads the status. The ticks since the round before are then counted in the history
-with the results of this round, so that no minute is missing from it.
+round of the current tick when a call reads the status. The ticks since the previous round are then added to the history
+with the results of this round, so that the history has no gaps.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class WatchdogRounds:
         self.last_reported_tick = 0
 
     def catch_up(self) -> None:
-        """Make the round of the current tick, unless it was made, and count the ticks before it alike.
+        """Make the round of the current tick, unless it was made, and fill the ticks before it with its results.
 
-        Make none while the clock, which may be moved back, is before the newest round.
+        Do nothing if the clock was moved back to a time before the newest round.
         """
-        from finapi.ops import watchdog  # With the probes, which no start needs.
+        from finapi.ops import watchdog  # Imported late: it imports the probes, which are not needed at a start.
 
         with self._lock:
             app, now = self._wsgi.app, self._wsgi.app.clock.now()
@@ -54,7 +54,7 @@ class WatchdogRounds:
     def list_unreported(self, start: datetime, now: datetime, other_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the rounds from ``start`` to ``now`` that were not reported before, one row for each gap.
 
-        ``other_rows`` are the other events of that time. The rounds between two of them are one row.
+        ``other_rows`` are the other events of that time. All rounds between two of these events become one row.
         """
         interval, rows = self._wsgi.app.config.watchdog_interval, []
         first_tick = self._compute_tick(start)

@@ -1,4 +1,4 @@
-"""A running fixture: a temporary data directory with its base, a pool of worlds, and a socket unless none is wanted."""
+"""A running fixture: a temporary data directory with its base, a pool of worlds, and optionally a socket."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ FIXTURE_SETTINGS: dict[str, Any] = {
     "webhook_allow": ("127.0.0.0/8", "::1/128"),
     "default_windows": "all",
     "pages": "public",
-    # A call that moves the clock keeps its thread while webhooks go to receivers that may call back.
+    # A call that moves the clock occupies its thread until webhooks are delivered, and their receivers may call back.
     "threads": 32,
-    # The worlds would write their ledger archives to the same directory.
+    # No ledger archives: all worlds would write them to the same directory.
     "ledger_days": 0,
     "connections_per_address": 1_000,
-    # CPU times differ from run to run, and answers must not; the clock by which they are forgotten may be frozen.
+    # Practically no limit on CPU time: it differs from run to run, which answers must not, and while the clock stands
+    # still it would never be forgotten.
     "refunded_cpu_per_minute": 3_600.0,
     "sql_cpu_per_minute": 3_600.0,
-    # The readers of all worlds connect from one address.
+    # A high limit, as the readers of all worlds connect from one address.
     "feed_connections_per_address": 2_000,
     "feed_unauthenticated": 1_000,
     "feed_unauthenticated_per_address": 1_000,
@@ -55,7 +56,7 @@ class Fixture:
     """A fixture that answers on its socket, or only as the WSGI application ``gate``."""
 
     url: str
-    port: int  # 0 without a socket.
+    port: int  # The port of the socket, or 0 if there is no socket.
     gate: Gate
     base: Base
     directory: Path
@@ -89,8 +90,8 @@ def run_fixture(
 ) -> Iterator[Fixture]:
     """Run a fixture in a temporary directory until the block ends.
 
-    With ``seed`` its clock stands, and ids, keys and times are the same in every run. Calls that ``answer_source``
-    answers do not reach the fixture's worlds.
+    With ``seed`` its clock stands still, and ids, keys and times are the same in every run. ``answer_source`` is asked
+    for the answer to each API call before the fixture's worlds.
     """
     if seed is not None and not base.is_seed(seed):
         raise UsageError(base.INVALID_SEED)

@@ -27,7 +27,7 @@ class FixtureWorld:
     accounts: dict[str, FixtureAccount]
     control: Control
     send: Send
-    # For ``httpx.WSGITransport(app=world.wsgi)`` and the like. None if the server is another process.
+    # For example for ``httpx.WSGITransport(app=world.wsgi)``. None if the server is another process.
     wsgi: WSGIApplication | None = None
 
     @property
@@ -66,7 +66,7 @@ class FixtureWorld:
 class FinapiServer:
     """A fixture that runs until the end of the ``with`` block. Its attributes are those of its unnamed world.
 
-    ``seed``: its clock stands, and ids, keys and times are the same in every run.
+    ``seed``: the clock stands still, and ids, keys and times are the same in every run.
     ``listens=False``: there is no socket; ``client()`` and ``wsgi`` call the fixture in this process.
     ``ready``: the ready line of a fixture that runs already, or a file with it. No other is started.
     ``recording``: a file of ``finapi fixture --record``, whose answers come before the fixture's own.
@@ -103,7 +103,7 @@ class FinapiServer:
         return self
 
     def _run_fixture(self) -> None:
-        # Not needed where the fixture is another process.
+        # Imported late, because they are not needed if the fixture is another process.
         from finapi.core.config import Config
         from finapi.testing.running import FIXTURE_SETTINGS, run_fixture
 
@@ -171,11 +171,11 @@ class FinapiServer:
     @property
     def _unnamed_world(self) -> FixtureWorld:
         if self._world is None:
-            raise AttributeError("the server runs inside its with block")
+            raise AttributeError("the server is not running: use it inside its with block")
         return self._world
 
     def world(self, name: str) -> FixtureWorld:
-        """Return the world of a name. It is created with the first call, and shares no changes with other worlds."""
+        """Return the world with this name. It is created at its first call and shares no changes with other worlds."""
         token, url = self._ready["control_token"], f"{self._ready['url']}/_world/{name}"
         control = Control(f"{url}/_control", token, self._send)
         accounts = control.call("GET", "accounts")["accounts"]

@@ -17,7 +17,7 @@ class SharedLock:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._shared_holders = 0
-        self._exclusive_requests = 0  # Threads that hold exclusive mode or wait for it.
+        self._exclusive_requests = 0  # Number of threads that hold exclusive mode or wait for it.
 
     @contextmanager
     def hold_shared(self) -> Iterator[None]:
@@ -34,7 +34,7 @@ class SharedLock:
 
     @contextmanager
     def hold_exclusive(self) -> Iterator[None]:
-        """Hold the lock in exclusive mode. The caller makes sure that no two threads are in such a block."""
+        """Hold the lock in exclusive mode. The caller ensures that only one thread at a time enters such a block."""
         with self._changed:
             self._exclusive_requests += 1
             self._changed.wait_for(lambda: not self._shared_holders)

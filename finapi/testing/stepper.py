@@ -13,7 +13,7 @@ from finapi.testing.world import World
 
 log = logging.getLogger("finapi.testing")
 
-RETRY_SECONDS = 1.0  # After a step of a world failed.
+RETRY_SECONDS = 1.0  # Pause after a step of a world failed.
 MAX_SLEEP_SECONDS = 1.0
 
 
@@ -23,7 +23,7 @@ class Stepper:
     def __init__(self, closing: threading.Event) -> None:
         self._closing = closing
         self._woken_worlds: set[World] = set()
-        self._due_times: dict[World, float] = {}  # In seconds of ``monotonic``.
+        self._due_times: dict[World, float] = {}  # When to step each world, in seconds of ``monotonic``.
         self._jobs: list[Callable[[], None]] = []
         self._changed = threading.Condition()
 
@@ -59,7 +59,7 @@ class Stepper:
         try:
             seconds = world.run_due_step()
         except (ApiError, DatabaseError):
-            log.exception("a world is stepped again in %g s", RETRY_SECONDS)
+            log.exception("the background work of a world failed; it is tried again in %g s", RETRY_SECONDS)
             seconds = RETRY_SECONDS
         with self._changed:
             self._due_times.pop(world, None)

@@ -18,7 +18,7 @@ def read_text() -> str:
 
 
 def grade_answers(answers: Mapping[str, Any]) -> Iterator[Verdict]:
-    """Yield the verdict on each vector. ``answers`` are those of a client, by the ids of the vectors."""
+    """Yield the verdict on each vector. ``answers`` maps the ids of vectors to a client's answers."""
     vectors = json.loads(read_text())
     for kind in KINDS:
         for vector in vectors[kind]:

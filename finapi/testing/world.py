@@ -42,7 +42,7 @@ from finapi.testing.rounds import WatchdogRounds
 from finapi.testing.shared_lock import SharedLock
 from finapi.web.application import WsgiApp
 
-# Modules of work that becomes due. No start needs them.
+# Modules for work that becomes due later. They are imported late, because they are not needed at a start.
 if TYPE_CHECKING:
     from email.message import EmailMessage
 
@@ -50,21 +50,21 @@ if TYPE_CHECKING:
     from finapi.testing.sending import WorldDispatcher
 
 MAX_LOGGED_CALLS = 1_000
-MAX_INBOX_MESSAGES = 10_000  # In all inboxes of a world.
-MAX_LOG_BYTES = 16 << 20  # Of the call log, and of the inboxes.
-# The memory that an entry of a log takes in addition to its texts: itself, each name in it, each value of a query.
+MAX_INBOX_MESSAGES = 10_000  # Maximum number of messages in all inboxes of a world together.
+MAX_LOG_BYTES = 16 << 20  # Maximum size of the call log, and of all inboxes together.
+# The memory that a log entry takes in addition to its texts: for itself, for each name in it, for each query value.
 ENTRY_OVERHEAD_BYTES, NAME_OVERHEAD_BYTES, VALUE_OVERHEAD_BYTES = 1_000, 150, 60
 MAX_MAILS = 1_000
 MAX_SNAPSHOTS = 100
-MAX_STOPS = 10_000  # Due times in one advance.
-MAX_EXPIRY_ROWS = 10  # Expiries of one kind that are listed one by one, between two other events.
+MAX_STOPS = 10_000  # Maximum number of due times at which one advance of the clock stops.
+MAX_EXPIRY_ROWS = 10  # Expiries of one kind that are listed separately. If there are more, one row counts them.
 MAX_ADVANCE = timedelta(days=366 * 5)
 CLOCK_END = datetime(2100, 1, 1, tzinfo=UTC)
-DELIVERY_TIMEOUT_SECONDS = 60.0  # Of real time, for the webhooks under way.
-MAX_REORDER_SECONDS = 2.0  # Of real time, that a reordered webhook waits for another while the clock runs.
-BOUNCE_SUFFIX = "+bounce"  # Mail to an address whose local part ends so cannot be delivered.
+DELIVERY_TIMEOUT_SECONDS = 60.0  # Real time to wait for webhooks that are being sent.
+MAX_REORDER_SECONDS = 2.0  # Real time that a reordered webhook waits for another one while the clock runs.
+BOUNCE_SUFFIX = "+bounce"  # A mail to an address whose local part ends with this cannot be delivered.
 
-Happening = dict[str, Any]  # "at", "what", "subject" and "detail".
+Happening = dict[str, Any]  # An event that an advance reports: "at", "what", "subject" and "detail".
 
 
 class WorldGoneError(ApiError):
@@ -75,7 +75,7 @@ class WorldGoneError(ApiError):
 
 
 class Mailbox(mail.MemoryTransport):
-    """The mails of a world. They are also sent by ``second_transport``, if there is one."""
+    """A transport that stores the mails of a world. If there is a ``second_transport``, it sends them too."""
 
     def __init__(self, second_transport: mail.Transport | None = None) -> None:
         super().__init__(MAX_MAILS)
@@ -110,7 +110,7 @@ class FaultyOutbound(Outbound):
     """The outgoing webhooks of a world. Some are sent twice; those to an inbox of the fixture need no connection."""
 
     fault_plan: FaultPlan
-    # Returns the reply of an inbox, or None for any other URL.
+    # A function that delivers a request to an inbox and returns the reply, or returns None for any other URL.
     deliver: Callable[[OutboundRequest], Reply | None]
 
     def send(self, request: OutboundRequest) -> Reply:
@@ -127,7 +127,7 @@ class FaultyOutbound(Outbound):
 class JournalState(NamedTuple):
     """The position of a world's event journal."""
 
-    event_count: int  # Of all feeds, ever.
+    event_count: int  # The number of events that were ever recorded, in all feeds.
     epoch: int
 
 
@@ -139,7 +139,7 @@ class Snapshot:
     journal: JournalState
     clock: tuple[bool, datetime]
     seed: int
-    draw_counts: dict[int, int]  # By seed.
+    draw_counts: dict[int, int]  # The number of draws from the random stream of each seed.
     filed_digest: bytes
     mails: list[EmailMessage]
     call_log: list[tuple[dict[str, Any], int]]
@@ -150,15 +150,18 @@ class Snapshot:
 
 
 class WorldHistory(NamedTuple):
-    """The counters of a deleted world. The next world of its name continues them, so that no name or epoch repeats."""
+    """The counters of a deleted world.
+
+    The next world with the same name continues them, so that names of snapshots and epochs are not used again.
+    """
 
     snapshot_count: int = 0
-    epoch: int = 0  # The first epoch of the next world. 0 if no world of the name sent an event.
+    epoch: int = 0  # The first epoch of the next world, or 0 if no world with this name sent an event.
 
 
 @dataclass(eq=False)
 class World:
-    """A finapi of its own. ``wsgi`` answers the calls to ``url``."""
+    """A finapi with its own state. The application ``wsgi`` answers the calls to ``url``."""
 
     name: str
     url: str
@@ -169,15 +172,15 @@ class World:
     seed: int
     faults: FaultPlan
     call_log: BoundedLog[dict[str, Any]] = field(default_factory=lambda: BoundedLog(MAX_LOGGED_CALLS, MAX_LOG_BYTES))
-    # Messages with the name of their inbox.
+    # Received webhooks, each with the name of its inbox.
     inbox_log: BoundedLog[tuple[str, dict[str, Any]]] = field(
         default_factory=lambda: BoundedLog(MAX_INBOX_MESSAGES, MAX_LOG_BYTES)
     )
-    replay_counts: Counter[Any] = field(default_factory=Counter)  # Answers given, by recorded call.
-    snapshot_count: int = 0  # Snapshots ever taken under this name.
-    # Called when work may be due that no call waits for.
+    replay_counts: Counter[Any] = field(default_factory=Counter)  # How often each recorded call was answered.
+    snapshot_count: int = 0  # The number of snapshots that were ever taken in worlds with this name.
+    # A function that is called when background work of the world may be due.
     wake: Callable[[World], None] = lambda world: None
-    # Returns the reply of an inbox to a webhook, or None for any other URL.
+    # A function that delivers a webhook to an inbox and returns the reply, or returns None for any other URL.
     deliver: Callable[[OutboundRequest], Reply | None] = lambda request: None
 
     def __post_init__(self) -> None:
@@ -193,9 +196,9 @@ class World:
         self._initial_epoch = 0
         self._snapshots: dict[str, Snapshot] = {}
         self._dispatcher: WorldDispatcher | None = None
-        # Happenings of the current moment of the clock that were already returned.
+        # The happenings with the current time of the clock that were already returned.
         self._returned_now: list[Happening] = []
-        self._streams: dict[int, RandomStream] = {}  # By seed.
+        self._streams: dict[int, RandomStream] = {}  # The random stream of each seed.
         self._filed_digest = b""
         self.draw_from(self.seed)
 
@@ -223,7 +226,7 @@ class World:
             self._initial_state = self._capture_state()
 
     def close(self) -> bool:
-        """Close the world once the calls under way have ended, but not its database.
+        """Close the world once its running calls have ended. Its database stays open.
 
         Return False if it was closed before.
         """
@@ -237,7 +240,7 @@ class World:
             return True
 
     def build_history(self) -> WorldHistory:
-        """Return what this closed world leaves to the next one of its name."""
+        """Return the counters that the next world with this name continues. The world must be closed."""
         assert self._initial_state is not None
         journal = self._read_journal_state()
         has_changed = journal != self._initial_state.journal
@@ -331,7 +334,7 @@ class World:
             self.database.roll_back_to(snapshot.database_mark)
             self.clock.restore(snapshot.clock)
             if journal != snapshot.journal:
-                # Numbers of undone events will be given out again: a client that resumes with one is sent a gap.
+                # The numbers of undone events will be used again. Clients that resume after one are told of a gap.
                 events_were_undone = snapshot.journal.event_count < journal.event_count
                 with self.app.accounts.write() as tx:
                     events.begin_epoch(tx, journal.epoch + events_were_undone, self.clock.now())
@@ -360,9 +363,9 @@ class World:
         return JournalState(row["event_count"], row["epoch"])
 
     def draw_from(self, seed: int) -> None:
-        """Draw ids, keys, secrets and the shares of faults from a seed from here on.
+        """Derive all further ids, keys, secrets and random decisions of faults from a seed.
 
-        A seed that was used before in this world goes on where it stopped, so that no id is given out twice.
+        If the seed was used before in this world, its stream continues where it stopped, so that no id is used twice.
         """
         self.seed = self.faults.seed = seed
         stream = self._streams.setdefault(seed, self._build_stream(seed))
@@ -373,7 +376,7 @@ class World:
         return RandomStream(seed, f"world {self.name}", draw_count)
 
     def clear_limits(self) -> None:
-        """Clear the use of every limit, for every caller."""
+        """Reset every rate limit for every caller."""
         for limiter in self.app.limiters.values():
             limiter.restore({})
         self._clear_cpu_allowances()
@@ -383,7 +386,7 @@ class World:
         self.app.refunded_cpu.clear()
 
     def clear_lockouts(self) -> None:
-        """Clear the wrong passwords that are counted in memory."""
+        """Reset the counts of wrong passwords in memory."""
         self.wsgi.app = replace(self.app, lockouts=Lockouts(self.app.config.lockout_emails, self.app.config.hash_wait))
 
     def create_account(self, plan: str, state: str, email: str | None) -> FixtureAccount:
@@ -402,7 +405,7 @@ class World:
         return base.create_account(self.app, plan, state, email)
 
     def list_fingerprints(self) -> list[bytes]:
-        """Return the fingerprints of the API keys and sessions."""
+        """Return the fingerprints of all API keys and sessions of this world."""
         with self.app.accounts.read() as tx:
             return [row["fingerprint"] for row in tx.list_rows("credentials_of_world")]
 
@@ -417,10 +420,10 @@ class World:
         return outcomes
 
     def _draw_versions_for(self, name: str, document: bytes) -> None:
-        """Draw the data versions of a filed document from a stream that no other market data draw from.
+        """Draw the data versions for a filed document from a random stream that belongs to the contents of this world.
 
-        Worlds share cached answers by data version. The stream follows from every document filed in this world, in
-        order, and from the times when they were filed.
+        Worlds share cached answers by data version, so different market data must never get the same version. The
+        stream is seeded by all documents filed in this world, in order, and by the times when they were filed.
         """
         now = iso(self.clock.now())
         digest = hashlib.sha256(b"%b\0%b\0%b\0%b" % (self._filed_digest, now.encode(), name.encode(), document))
@@ -431,11 +434,11 @@ class World:
     # ---- time
 
     def build_date_header(self) -> tuple[str, str]:
-        """Return a Date header with the time of its clock."""
+        """Return a Date header with the time of the world's clock."""
         return "Date", format_http_date(int(self.clock.now().timestamp()))
 
     def settle(self, delivery_seconds: float = DELIVERY_TIMEOUT_SECONDS) -> None:
-        """Do all the work that is due now. Webhooks under way have ``delivery_seconds`` of real time to end."""
+        """Do all the work that is due now. Wait at most ``delivery_seconds`` of real time for webhooks."""
         with self._hold_control():
             self._settle(delivery_seconds)
 
@@ -454,9 +457,10 @@ class World:
             self._get_dispatcher().run_until_idle(delivery_seconds)
 
     def send_due_mails(self) -> None:
-        """Send the mails that are due, as after a call that may have queued some.
+        """Send the mails that are due, for example after a call that may have queued some.
 
-        This does not wait for an :meth:`advance`, which may itself wait for a webhook's receiver that makes this call.
+        This does not wait for an :meth:`advance`: the advance may itself be waiting for a webhook's receiver, which may
+        be the caller.
         """
         with self._mail_lock:
             with self.app.accounts.read_one() as tx:
@@ -505,15 +509,15 @@ class World:
         else:
             raise ApiError("UNAVAILABLE", f"More than {MAX_STOPS} events are due; advance by less.")
         if not stops_when_idle:
-            # A running clock shows whole milliseconds, up to one less than the time is. Without the one that is added
-            # here, a lock of exactly these seconds would not be over.
+            # A running clock truncates the time to whole milliseconds. Without the millisecond that is added here, a
+            # lockout of exactly ``seconds`` might not be over.
             unseen_seconds = 0.0 if self.clock.is_frozen else 0.001
             self.clock.advance(max(0.0, (end - self.clock.now()).total_seconds() + unseen_seconds))
             self._settle()
         return self._list_happenings(start)
 
     def _list_happenings(self, start: datetime) -> list[Happening]:
-        """Return what happened from ``start`` to now, both included, and was not returned before."""
+        """Return the happenings from ``start`` to now (both included) that were not returned before."""
         now = self.clock.now()
         with self.app.accounts.read() as tx:
             since = iso(start - timedelta(milliseconds=1))
@@ -522,16 +526,16 @@ class World:
         for row in self._returned_now:
             if row in new_rows:
                 new_rows.remove(row)
-        # The next advance starts at this moment, and reads these rows again.
+        # The next advance starts at this time and will read these rows again.
         self._returned_now = [row for row in rows if row["at"] == iso(now)]
         new_rows = _merge_expiries(new_rows)
         new_rows += self.rounds.list_unreported(start, now, new_rows)
         return sorted(new_rows, key=lambda row: (row["at"], row["what"]))
 
     def run_due_step(self) -> float | None:
-        """Do the work that is due while no call waits for it.
+        """Do the background work that is due while the clock runs.
 
-        Return the seconds until it should run again, or None if it need not: time stands still or nothing is due.
+        Return the seconds until it should run again, or None if the clock stands still or nothing will become due.
         """
         with suppress(WorldGoneError), self._hold_control():
             self._settle(0.0)
@@ -586,7 +590,7 @@ class World:
 
 
 def _merge_expiries(rows: list[Happening]) -> list[Happening]:
-    """Replace many expiries of one kind by one row that counts them, if nothing else happened in between."""
+    """Replace many expiries of one kind, with no other event between them, by one row that counts them."""
     merged_rows: list[Happening] = []
     for is_expiry, group in itertools.groupby(rows, lambda row: row["what"].endswith(".expired")):
         group_rows = list(group)
@@ -613,10 +617,10 @@ def build_world(
     template: WsgiApp | None,
     second_transport: mail.Transport | None = None,
 ) -> World:
-    """Build a world over a base that is open as ``database``. The caller starts and closes it.
+    """Build a world over ``database``, a database that is open over a base. The caller starts and closes the world.
 
-    With ``is_frozen`` its clock stands at SEEDED_START. Cached answers of ``template``, an earlier world, are used here
-    too as long as the data are the same.
+    With ``is_frozen`` its clock stands still at SEEDED_START. The world shares the cached answers of ``template``, an
+    earlier world, for as long as their data are the same.
     """
     clock = MovableClock(SEEDED_START if is_frozen else None)
     mailbox, fault_plan = Mailbox(second_transport), FaultPlan(seed)
@@ -641,7 +645,7 @@ def build_world(
 
 
 def _replace_keys(world: World, accounts: Mapping[str, FixtureAccount]) -> None:
-    """Give the accounts of a named world new keys, by which a call without a world's name reaches it."""
+    """Give the accounts of a named world their own keys, so that calls can find the world by the key alone."""
     now = world.clock.now()
     with world.app.accounts.write() as tx:
         ids = {row["email"]: row["id"] for row in tx.list_rows("users_of_world")}

@@ -1,8 +1,9 @@
 """The event feeds (WebSocket, Socket.IO, Server-Sent Events) of all worlds of a fixture.
 
-One event loop serves the readers of every world; it is started with the first reader. In it each world that is read has
-a hub, which sends the world's events to its readers. A connection finds its world by the name in its path or header, or
-by its key. Without either it begins in the unnamed world and moves to another when a key arrives in its first message.
+One event loop serves the readers of all worlds; it is started with the first reader. Each world that has readers has a
+hub, which sends the world's events to them. The world of a connection is the one named in its path or header, or the
+one of its API key. Without either, the connection begins in the unnamed world, and moves to another world if its first
+message contains a key of that world.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from finapi.testing.faults import Fault
 from finapi.testing.gate import Gate, split_world_path
 from finapi.testing.world import World
 
-# Loaded with the first reader.
+# These modules are imported with the first reader.
 if TYPE_CHECKING:
     from finapi.feeds.feed_loop import Feeds
     from finapi.feeds.hub import Hub
 
 WORLD_HEADER = "x-finapi-world"
-CLOSE_GRACE_SECONDS = 0.05  # For readers to close their side when the fixture ends.
+CLOSE_GRACE_SECONDS = 0.05  # Time that readers have to close their side when the fixture ends.
 
 
 class WorldFeeds:
@@ -82,7 +83,7 @@ class WorldFeeds:
         return self._starter.started_feeds if self._starter else None
 
     def get_last_read_time(self, world: World) -> float:
-        """Return when a world was last read, in seconds of ``time.monotonic``. Return -inf if it never was."""
+        """Return when a feed of a world was last read (seconds of ``time.monotonic``), or -inf if it never was."""
         hub = self._hubs.get(world)
         return hub.last_read_at if hub else -inf
 
@@ -93,7 +94,7 @@ class WorldFeeds:
             self._feeds.end_readers(hub, code, "The fixture was told to close.")
 
     def remove_hub(self, world: World, reason: str) -> None:
-        """Close the readers of a world that was deleted or whose journal begins again, and send them the reason."""
+        """Disconnect the readers of a world and send them the reason: it was deleted, or its journal begins again."""
         with self._lock:
             hub = self._hubs.pop(world, None)
         if self._feeds is not None and (hub is not None or world.closed):

@@ -1,4 +1,4 @@
-"""The worlds of a running fixture: how they are created, deleted, and closed with it.
+"""The pool of the worlds of a running fixture: it creates, deletes and closes them.
 
 Opening a database takes milliseconds, which SQLite spends on reading the schema. So some databases are opened in
 advance, and the database of a deleted world is used again.
@@ -19,10 +19,10 @@ from finapi.testing.stepper import Stepper
 from finapi.testing.world import World, WorldHistory, build_world
 from finapi.testing.world_feeds import WorldFeeds
 
-MIN_OPEN_DATABASES = 4  # Opened in advance when fewer than half of them are left.
-MAX_OPEN_DATABASES = 16  # Kept of deleted worlds.
-MAX_HISTORIES = 10_000  # Names of deleted worlds whose snapshots and epochs are continued.
-NO_URL = "http://finapi.test"  # The base of links when the fixture does not listen.
+MIN_OPEN_DATABASES = 4  # Databases that are opened in advance, whenever fewer than half of them are left.
+MAX_OPEN_DATABASES = 16  # Maximum number of open databases, including those of deleted worlds.
+MAX_HISTORIES = 10_000  # Number of deleted worlds whose counters are remembered.
+NO_URL = "http://finapi.test"  # The base of links if the fixture has no socket.
 
 
 class WorldPool:
@@ -35,7 +35,7 @@ class WorldPool:
         self._base_file = base_file
         self._mail_directory = mail_directory
         self._open_databases = base_file.open_databases
-        self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # Of deleted worlds, by name.
+        self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # The histories of deleted worlds, by name.
         self.base_url = NO_URL
         self.gate = Gate(self, RandomStream(seed, "control token").draw_bytes(24).hex())
         self.stepper = Stepper(self.gate.closing)
@@ -70,7 +70,7 @@ class WorldPool:
             self._open_databases.append(self._open_database())
 
     def delete_world(self, world: World) -> None:
-        """Close a world once the calls under way in it have ended, and keep its database for another."""
+        """Close a world once its running calls have ended. Its database is reused for another world."""
         if not world.close():
             return
         history = world.build_history()
@@ -81,7 +81,7 @@ class WorldPool:
         self.gate.remove_world(world)
         self.stepper.remove(world)
         self.feeds.remove_hub(world, "This world was deleted.")
-        if self.gate.ends_process:  # The end of the process frees everything faster.
+        if self.gate.ends_process:  # The process is about to exit, which frees everything faster.
             return
         if len(self._open_databases) < MAX_OPEN_DATABASES:
             world.database.reset()
@@ -94,7 +94,7 @@ class WorldPool:
         self.feeds.close_readers(world, code)
 
     def restart_feeds(self, world: World, reason: str) -> None:
-        """Close the feeds of a world, whose journal begins again, and send their readers the reason."""
+        """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
         self.feeds.remove_hub(world, reason)
 
     def get_last_read_time(self, world: World) -> float:

@@ -148,7 +148,7 @@ def test_a_retry_after_that_is_too_long_fails(server: FinapiServer, limit: str, 
     assert verdict.outcome == outcome, verdict.message
     if outcome == "failed":
         needed = {"60": 1, "1000": 4}[limit]
-        assert verdict.message == f"Retry-After is {seconds} s, where {limit} calls allow another after {needed} s"
+        assert verdict.message == f"Retry-After is {seconds} s, but another call is allowed after {needed} s"
 
 
 def test_every_check_fails_for_some_server() -> None:
@@ -225,8 +225,8 @@ def test_the_command_prints_the_vectors_and_grades_answers(tmp_path: Path) -> No
     [
         ((), "name a server with --against URL, or a client's answers with --answers FILE"),
         (("--against", "http://127.0.0.1:1"), "grading a server needs --key or FINAPI_API_KEY"),
-        (("--against", "file:///etc", "--key", "k"), "--against is an http or https URL"),
-        (("pages", "--against", "http://127.0.0.1:1", "--key", "k"), "there is no check pages; there are errors,"),
+        (("--against", "file:///etc", "--key", "k"), "--against must be an http or https URL"),
+        (("pages", "--against", "http://127.0.0.1:1", "--key", "k"), "unknown check pages; use one of: errors,"),
         (("--answers", "/no/such/file"), "/no/such/file: No such file or directory"),
         (("--answers", "-"), "-: is not JSON"),
     ],

@@ -287,7 +287,10 @@ def send_to_raw_server(raw: bytes) -> tuple[int, str]:
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + LONG, "the reply is longer than 1000 bytes"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + PACKED[:-4], "the reply cannot be decompressed"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n{}", "the reply cannot be decompressed"),
-        (b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n{}", "the reply is encoded in a way that was not asked for"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n{}",
+            "the reply has a Content-Encoding that was not requested",
+        ),
     ],
 )
 def test_a_broken_answer_is_reported_with_its_reason(raw: bytes, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +473,7 @@ def test_every_kind_of_difference_is_reported(service: Service, file: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--record", SERVICE), "--record needs --recording FILE, to write what passes"),
+        (("--record", SERVICE), "--record needs --recording FILE, the file to write"),
         (("--record", "ftp://x", "--recording", "/tmp/x"), "ftp://x: the URL is neither http nor https"),
         (("--verify", SERVICE, "--record", SERVICE), "--record and --verify cannot be combined"),
         (("--recording", "/no/file"), "/no/file: No such file or directory"),
