@@ -90,7 +90,7 @@ def test_a_missing_notify_socket_stops_nothing(tmp_path: Path) -> None:
             assert running.stop() == 0
     with serve(tmp_path / "data", env=environment(NOTIFY_SOCKET=str(tmp_path / "none"))) as running:
         assert running.get("/livez").status == 200
-        eventually(lambda: "the service manager cannot be told READY=1: No such file or directory" in running.log)
+        eventually(lambda: "cannot send READY=1 to the service manager: No such file or directory" in running.log)
 
 
 def test_a_server_that_does_not_answer_itself_says_nothing(
@@ -112,7 +112,7 @@ def test_a_server_that_does_not_answer_itself_says_nothing(
     assert serving_verbs._wait_for_stop(app) == "SIGTERM"
     assert [manager.recv(100) for _ in range(4)] == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"STOPPING=1"]
     assert waits == [30.0] * 4
-    assert "the service manager is not told that this process lives: " in caplog.text
+    assert "no keep-alive message is sent to the service manager: " in caplog.text
 
 
 def test_a_long_start_asks_for_more_time_again_and_again(

@@ -1,1 +1,1 @@
-"""The verbs of the command line, a module for each family; ``verb_table`` imports a module when it is used."""
+"""The verbs of the command line, one module for each group. ``verb_table`` imports a module when it is first needed."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 
-def _invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import invites
 
     now = app.clock.now()
@@ -57,20 +57,20 @@ def _parse_duration(text: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * seconds_by_unit[match[2]])
 
 
-def _user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     _check_address(getattr(args, "email", None))
     args.actor = _build_actor(directory)
     return _USER_ACTIONS[args.action](app, args, say)
 
 
 def _build_actor(directory: str) -> audit.Actor:
-    """Return the actor of the audit log for a command that was typed in ``directory``."""
+    """Return the actor that the audit log records for a command run in ``directory``."""
     from finapi.accounts import audit
 
     return audit.Actor(None, directory)
 
 
-def _audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
 
     with app.accounts.read() as tx:
@@ -89,14 +89,14 @@ def _check_address(email: str | None) -> None:
         raise UsageError(f"{email!r} is not an email address") from None
 
 
-def _list(app: App, args: argparse.Namespace, say: Say) -> int:
+def _list_users(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     with app.accounts.read() as tx:
         return print_table(say, args, "users", users.list_users(tx), "email plan balance state created_at uuid")
 
 
-def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
+def _print_usage(app: App, args: argparse.Namespace, say: Say) -> int:
     """Print the tokens that each account spent, or the usage of one account by endpoint (as JSON also by day)."""
     from finapi.accounts import billing, users
 
@@ -116,7 +116,7 @@ def _usage(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_table(say, args, "", spending["top_endpoints"], "endpoint tokens calls")
 
 
-def _password(app: App, args: argparse.Namespace, say: Say) -> int:
+def _set_password(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import audit, recovery, sessions, users
 
     now, user_id = app.clock.now(), users.get_id(app, args.email)
@@ -136,7 +136,7 @@ def _password(app: App, args: argparse.Namespace, say: Say) -> int:
     )
 
 
-def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
+def _delete_user(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     user_id = users.get_id(app, args.email)
@@ -147,7 +147,7 @@ def _delete(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, line, email=args.email, deleted=True)
 
 
-def _show(app: App, args: argparse.Namespace, say: Say) -> int:
+def _show_user(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
     from finapi.core import lockout
 
@@ -163,14 +163,14 @@ def _show(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_document(say, profile, indent=None if args.json else 1)
 
 
-def _lock(app: App, args: argparse.Namespace, say: Say) -> int:
+def _lock_or_unlock_user(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
 
     users.set_locked(app, args.email, args.action == "lock", app.clock.now(), args.actor)
     return print_result(say, args, f"{args.email} is {args.action}ed", email=args.email, locked=args.action == "lock")
 
 
-def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
+def _change_plan(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     plans.check_name(app.config, args.plan)
@@ -178,7 +178,7 @@ def _plan(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
-def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
+def _add_credit(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     balance_cents = users.add_credit(app, args.email, plans.parse_cents(args.amount), app.clock.now(), args.actor)
@@ -186,7 +186,7 @@ def _credit(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, f"{args.email} has {balance:.2f} dollars", email=args.email, credit_balance=balance)
 
 
-def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
+def _grant_tokens(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
     if not 1 <= args.tokens <= 10**12:
@@ -196,7 +196,7 @@ def _grant(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, line, email=args.email, granted=args.tokens)
 
 
-def _mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_mail(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     """Send a test mail and print whether the mail server accepted it."""
     from finapi.net import letters, mail
 
@@ -231,7 +231,7 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, f"{args.email} has the API key {api_key}", email=args.email, api_key=api_key)
 
 
-def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
+def _revoke_credentials(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.delivery import credential_replacement
 
     credential_replacement.revoke_credentials(app, args.email, app.clock.now(), args.actor)
@@ -239,7 +239,7 @@ def _revoke(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, line, email=args.email, revoked=True)
 
 
-def _add(app: App, args: argparse.Namespace, say: Say) -> int:
+def _add_user(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import users
     from finapi.core import passwords
 
@@ -257,24 +257,24 @@ def _add(app: App, args: argparse.Namespace, say: Say) -> int:
 
 
 _USER_ACTIONS = {
-    "add": _add,
-    "list": _list,
-    "show": _show,
-    "usage": _usage,
-    "password": _password,
-    "lock": _lock,
-    "unlock": _lock,
-    "delete": _delete,
-    "revoke": _revoke,
+    "add": _add_user,
+    "list": _list_users,
+    "show": _show_user,
+    "usage": _print_usage,
+    "password": _set_password,
+    "lock": _lock_or_unlock_user,
+    "unlock": _lock_or_unlock_user,
+    "delete": _delete_user,
+    "revoke": _revoke_credentials,
     "rotate-key": _rotate_key,
-    "plan": _plan,
-    "credit": _credit,
-    "grant": _grant,
+    "plan": _change_plan,
+    "credit": _add_credit,
+    "grant": _grant_tokens,
 }
 
 INVITE = Verb(
     "invite codes",
-    work=_invite,
+    work=_run_invite,
     actions={
         "create": (
             "create invite codes",
@@ -293,7 +293,7 @@ _EMAIL = arg("email")
 _STDIN = arg("--password-stdin", action="store_true", help="read the password from standard input")
 USER = Verb(
     "accounts",
-    work=_user,
+    work=_run_user,
     actions={
         "add": (
             "create a verified account and print its key",
@@ -334,6 +334,6 @@ USER = Verb(
 AUDIT = Verb(
     "the log of operators' actions, newest first",
     (arg("--limit", type=int, default=100, help="how many (100); -1: all"),),
-    work=_audit,
+    work=_run_audit,
 )
-MAIL = Verb("mail", work=_mail, actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))})
+MAIL = Verb("mail", work=_run_mail, actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))})

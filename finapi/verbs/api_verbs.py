@@ -28,7 +28,8 @@ from finapi.store.datadir import Say
 from finapi.verbs import terminal_tables
 from finapi.verbs.verb import Argument, Perform, ProgressBar, Verb, arg, escape_unprintable, whole_number
 
-# Exit statuses by HTTP status. Others are 0, 1 (no answer, or a failure of the server) and 2 (a wrong argument).
+# The exit status for each HTTP status of an error. Other exit statuses are 0 (success), 1 (no answer, or the server
+# failed) and 2 (a wrong argument).
 EXIT_STATUSES = {400: 2, 401: 3, 403: 3, 404: 4, 402: 5, 429: 5}
 EXIT_STATUS_NOTE = (
     "Exit status: 0 done, 1 no answer or a server's failure, 2 a wrong argument, 3 credentials, 4 not there, "
@@ -121,7 +122,7 @@ _QUERIES = {
 
 
 def _build_run(query: _Query | None) -> Callable[..., int]:
-    """Return the ``run`` function of a query's verb, or of ``get`` for None."""
+    """Return the ``run`` function of the verb for a query. None stands for the verb ``get``."""
     path = query.path if query else ""
     columns = query.columns if query else ()
     names = _parameter_names(query.arguments) if query else []
@@ -130,7 +131,7 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
         parameters = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
         on_terminal = query is not None and not (args.csv or args.json)
         if on_terminal and path == _SERIES:
-            parameters["provenance"] = "summary"  # It contains the units.
+            parameters["provenance"] = "summary"  # The provenance contains the units, which the table shows.
         if "where" in parameters:
             parameters |= _parse_conditions(parameters.pop("where"))
         operation = _find_operation(_API + path)
@@ -161,7 +162,7 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
         if isinstance(response, bytes):
             return _write_file(response)
         assert client.last is not None
-        # The body as received, so that every digit of a figure is printed.
+        # Print the body as it was received, so that no digit of a figure is lost.
         say("out", client.last.body.decode("utf-8", "replace").rstrip("\n"))
         return 0
 
@@ -173,7 +174,7 @@ def _find_operation(path: str) -> ApiOperation | None:
 
 
 def report_failure(say: Say, failure: ApiFailure, url: str, suggestion: str = "") -> int:
-    """Print in one line why a call failed and how to correct it. Return the exit status."""
+    """Print a line that says why a call failed and what to do. Return the exit status."""
     message = str(failure)
     document = failure.document
     if failure.code == "UNREACHABLE":
@@ -195,7 +196,7 @@ def get_api_key(args: argparse.Namespace, config: Config) -> str:
     """Return the API key of ``--key`` or the settings. Raise UsageError if a header cannot contain it."""
     key: str = args.key or config.api_key
     if not (key.isascii() and key.isprintable()):
-        raise UsageError("the API key holds what is not a printable ASCII character")
+        raise UsageError("the API key must consist of printable ASCII characters")
     return key
 
 
@@ -204,7 +205,7 @@ def _build_wait(say: Say) -> Callable[[float], None]:
     sleep = time.sleep
 
     def wait(seconds: float) -> None:
-        say("progress", f"refused for now, or no answer; the next try is in {seconds:.0f} s")
+        say("progress", f"the server is busy or does not answer; next try in {seconds:.0f} s")
         sleep(seconds)
         say("progress", "")
 
@@ -214,14 +215,14 @@ def _build_wait(say: Say) -> Callable[[float], None]:
 def _write_file(data: bytes) -> int:
     """Write ``data`` to standard output and return exit status 0. Raise UsageError on a terminal."""
     if sys.stdout.isatty():
-        raise UsageError("the answer is a file: write it to one, with > FILE behind the command")
+        raise UsageError("the answer is a file: redirect it with > FILE at the end of the command")
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     return 0
 
 
 def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, Any], say: Say) -> Any:
-    """Return the statements by kind, or the rows of a list. With a limit, as many pages are fetched as it needs."""
+    """Return the statements by kind, or the rows of a list. If there is a limit, fetch as many pages as necessary."""
     limit = parameters.get("limit")
     is_statements = operation.path.endswith("/statements")
     if is_statements or operation.rows_path is None or limit is None:
@@ -245,7 +246,7 @@ def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, A
 
 
 def _suggest_path(target: str, failure: ApiFailure) -> str:
-    """Return a sentence with the path of the API nearest to an unknown one, or an empty text."""
+    """Return a sentence that suggests the API path most similar to an unknown one, or an empty text."""
     path = target.partition("?")[0]
     known_paths = [operation.path for operation in get_operations().values()]
     patterns = [re.sub(r"\{.*?\}", "[^/]+", known_path) for known_path in known_paths]
@@ -259,10 +260,10 @@ def _suggest_path(target: str, failure: ApiFailure) -> str:
 
 @contextmanager
 def connect(config: Config) -> Iterator[tuple[str, Send]]:
-    """Yield the base URL and the sender of a client: for the server of ``--url``, or for the data directory.
+    """Yield the base URL and the ``send`` function of a client: for the server of ``--url``, or for the data directory.
 
-    In the latter case the application runs in this process. No worker computes latest years there, so a screen first
-    computes those that are due.
+    In the latter case the application runs in this process. No background worker computes the companies' latest years
+    there, so a screen first computes those that are outdated.
     """
     if config.url:
         yield config.url.rstrip("/"), by_urllib(with_reason=True)
@@ -273,7 +274,7 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
     from finapi.web.financials import screen
 
     if not (config.data_dir / datadir.DATABASE).exists():
-        raise UsageError(f"there is no database in {config.data_dir}: name a --data-dir, or a server with --url")
+        raise UsageError(f"there is no database in {config.data_dir}: give another --data-dir, or a server with --url")
     try:
         with open_app(config) as app:
             send_to_app = build_wsgi_sender(WsgiApp(app))
@@ -285,7 +286,7 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
 
             yield "", send
     except datadir.DirectoryBusyError:
-        raise UsageError(f"{config.data_dir} is in use by a server; name its address with --url") from None
+        raise UsageError(f"{config.data_dir} is in use by a server; give its address with --url") from None
 
 
 def _render_tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str]:
@@ -319,7 +320,7 @@ def _render_charts(path: str, columns: Sequence[str], rows: Any) -> Iterator[str
             yield from render_chart(kind, bars)
         return
     if path == _SERIES:
-        rows = rows[::-1]  # Oldest first.
+        rows = rows[::-1]  # Charts show the oldest period first.
     if path == "/sec/filings":
         yield from render_chart("filings", terminal_tables.count_by_month(row["filed_date"] for row in rows))
     elif path.startswith("/insiders/"):

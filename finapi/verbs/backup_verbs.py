@@ -1,4 +1,4 @@
-"""The verbs backup, restore and check: copies of a data directory, and the proof that one adds up."""
+"""The verbs backup, restore and check: copy a data directory, restore it, and verify its data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from finapi.store.db import Database
 
 
-def _backup(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_backup(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups, proof
 
     file = resolve_path(os.getcwd(), args.file)
@@ -92,7 +92,9 @@ def _create_backup(config: Config, file: Path, secrets: bool, say: Say) -> Backu
     return run_interruptibly(create_backup, stop)
 
 
-def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_restore(
+    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
+) -> int:
     from finapi.ops import backups
     from finapi.store.db import DatabaseDamagedError
 
@@ -127,7 +129,7 @@ def _restore(args: argparse.Namespace, config: Config, origins: settings.Origins
     return print_result(say, args, line, file=str(file), kept=previous and str(previous), refunded=refunds)
 
 
-def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_check(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.app import attach_accounts
     from finapi.ops import backups, proof
     from finapi.store.connections import RESTORE_ADVICE
@@ -142,11 +144,11 @@ def _check(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     try:
         if args.file is None:
             try:
-                # The proof below reports damage.
+                # Ignore damage here: the verification below reports it.
                 with suppress(DatabaseDamagedError):
                     attach_accounts(config, db)
             except account_moves.UndecidedMoveError as error:
-                # The rows of the file can be verified nevertheless.
+                # Report this as a problem, but go on: the rows of the file can be verified nevertheless.
                 undecided.append(str(error))
         report = run_interruptibly(lambda: proof.check_database(db, config), db.close)
     finally:
@@ -189,7 +191,7 @@ BACKUP = Verb(
         arg(_SECRETS, action="store_true", help="include the master secrets; the file then opens every account"),
         arg("--keep", type=int, metavar="N", help="keep the newest N of the directory, with and without secrets each"),
     ),
-    _backup,
+    _run_backup,
     interrupt_note="no backup was made; give the same command again",
 )
 RESTORE = Verb(
@@ -198,13 +200,13 @@ RESTORE = Verb(
         arg("file", metavar="FILE"),
         arg(_SECRETS, action="store_true", help="also add its master secrets, after the present ones"),
     ),
-    _restore,
+    _run_restore,
     interrupt_note="either the database is unchanged, or it is the backup and the replaced one is "
     "finapi.db.before-...; give the same command again",
 )
 CHECK = Verb(
     "verify that the database, the ledger, the wallets and the feeds add up",
     (arg("--file", metavar="FILE", help="a backup instead of the data directory"),),
-    _check,
+    _run_check,
     interrupt_note="nothing is proven, and nothing has changed",
 )

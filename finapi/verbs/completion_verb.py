@@ -18,7 +18,7 @@ _PATH_SETTINGS = ("config", "data_dir", "mail_dir", "backup_dir")
 
 @dataclass(frozen=True, slots=True)
 class _CompletableArgument:
-    """An option, or a positional argument if it has no names."""
+    """An option or a positional argument of a command. A positional argument has no ``names``."""
 
     names: tuple[str, ...]
     help: str = ""
@@ -74,9 +74,9 @@ def _iter_commands(verbs: Mapping[str, Verb]) -> Iterator[_CommandArguments]:
 
 
 def _build_argument(names: tuple[str, ...], options: Mapping[str, Any]) -> _CompletableArgument:
-    """Return an argument that is declared with the parameters of ``ArgumentParser.add_argument``."""
+    """Build an argument from the parameters of ``ArgumentParser.add_argument``."""
     words = tuple(options.get("choices", ()))
-    if options.get("metavar") == "CHECK":  # The checks are not imported with the verbs.
+    if options.get("metavar") == "CHECK":  # The names of the checks are in a module that is imported only here.
         from finapi.testing.conformance import CHECKS
 
         words = tuple(CHECKS)

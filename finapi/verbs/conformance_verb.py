@@ -18,10 +18,10 @@ from finapi.verbs.verb import Perform, Verb, arg, escape_unprintable, print_docu
 if TYPE_CHECKING:
     from finapi.testing.conformance import Verdict
 
-MAX_ANSWERS_BYTES = 1 << 20  # Of the file with a client's answers.
+MAX_ANSWERS_BYTES = 1 << 20  # Maximum size of the file with a client's answers.
 
 
-def _conformance(
+def _run_conformance(
     args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
 ) -> int:
     from finapi.testing import vectors
@@ -42,26 +42,29 @@ def _conformance(
 
 
 def _iter_verdicts(args: argparse.Namespace, config: Config) -> Iterator[Verdict]:
-    """Return the verdicts on the server or the client's answers. Raise UsageError for wrong arguments."""
+    """Return the verdicts on a server, or on a client's answers to the vectors. Raise UsageError."""
     from finapi.testing import conformance, vectors
 
     if (args.against is None) == (args.answers is None):
         raise UsageError("name a server with --against URL, or a client's answers with --answers FILE")
     unknown = [name for name in args.checks if name not in conformance.CHECKS]
     if unknown:
-        raise UsageError(f"there is no check {unknown[0]}; there are {', '.join(conformance.CHECKS)}")
+        raise UsageError(f"unknown check {unknown[0]}; use one of: {', '.join(conformance.CHECKS)}")
     if args.answers is not None:
         return vectors.grade_answers(_read_answers(args.answers))
     key = args.key or config.api_key
     if not key:
         raise UsageError("grading a server needs --key or FINAPI_API_KEY")
     if not args.against.startswith(("http://", "https://")):
-        raise UsageError("--against is an http or https URL")
+        raise UsageError("--against must be an http or https URL")
     return conformance.grade_server(conformance.GradedServer(args.against, key), args.checks or conformance.CHECKS)
 
 
 def _read_answers(path: str) -> dict[str, object]:
-    """Return a client's answers by vector id from a file, or from standard input for ``-``. Raise UsageError."""
+    """Read a client's answers by vector id from a file, or from standard input if ``path`` is ``-``.
+
+    Raise UsageError if it cannot be read or is not a JSON object.
+    """
     try:
         if path == "-":
             data = sys.stdin.buffer.read(MAX_ANSWERS_BYTES + 1)
@@ -91,7 +94,7 @@ CONFORMANCE = Verb(
             help="a client's answers to the vectors: a JSON object by id; - is standard input",
         ),
     ),
-    _conformance,
+    _run_conformance,
     storeless=True,
     interrupt_note="only the printed checks are done",
 )

@@ -30,7 +30,7 @@ ARGUMENTS = (
 
 @contextmanager
 def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[AnswerSource | None]:
-    """Yield the source that answers calls before the fixture does: a service, a recording, or None."""
+    """Yield the source that is asked for answers before the fixture: a service, a recording, or None."""
     if args.record is None and args.recording is None:
         yield None
         return
@@ -42,7 +42,7 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
         yield ServiceRecording(resolve_path(os.getcwd(), args.recording))
         return
     if args.recording is None:
-        raise UsageError("--record needs --recording FILE, to write what passes")
+        raise UsageError("--record needs --recording FILE, the file to write the recording to")
     file = resolve_path(os.getcwd(), args.recording)
     api_key = args.key or config.api_key
     with closing(Outbound(OPERATOR_TARGETS)) as outbound:
@@ -53,7 +53,10 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
 
 
 def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
-    """Print where a service and the fixture differ. Return 1 if the service lacks or changes something."""
+    """Print where a service and the fixture differ.
+
+    Return exit status 1 if clients of the fixture may fail on the service, else 0.
+    """
     from finapi.net.outbound import Outbound
     from finapi.ops.probes import OPERATOR_TARGETS
     from finapi.testing.control_client import build_wsgi_sender
@@ -84,7 +87,7 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
 
 
 def _check_url(url: str) -> str:
-    """Return ``url``. Raise UsageError if it is not the URL of a service."""
+    """Return ``url``. Raise UsageError if it cannot be the URL of a service."""
     from finapi.net.outbound import TargetRefusedError, parse_target
 
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 
-def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents.outcomes import Outcome
     from finapi.market.intake import ingest
     from finapi.web.financials import screen
@@ -43,7 +43,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
             line = f"{outcome.outcome:9} {outcome.path} ({outcome.kind}){accession}"
             if outcome.reason:
                 line += f": {outcome.reason}"
-            # Names of files must not control the terminal.
+            # Escaped, as the name of a file may contain characters that control the terminal.
             say("err" if outcome.outcome == "refused" else "out", escape_unprintable(line))
 
     def print_report(**extra_fields: bool) -> dict[str, int]:
@@ -71,7 +71,7 @@ def _ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 
 def _parse_instructions(app: App, args: argparse.Namespace, directory: str) -> Any:
-    """Return the accession number, filing day, ticker and companies of the options, or raise UsageError."""
+    """Return the accession number, filing day, ticker and companies given by the options. Raise UsageError."""
     from finapi.edgar import identifiers, tickers
     from finapi.market.documents.identification import IngestOptions
     from finapi.market.intake import fetch_queue, loading
@@ -102,7 +102,7 @@ def _parse_instructions(app: App, args: argparse.Namespace, directory: str) -> A
     return IngestOptions(accession, args.filed, frozenset(ciks_by_name.values()), ticker)
 
 
-def _pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents import packs
 
     file = resolve_path(directory, args.file)
@@ -145,12 +145,12 @@ INGEST = Verb(
         arg("--ticker", help="ticker for files of prices that do not contain it"),
         arg("--only", metavar="FILE", help="only companies listed in FILE, for bulk files and quarters; or: followed"),
     ),
-    work=_ingest,
+    work=_run_ingest,
     creates_directory=True,
 )
 PACK = Verb(
     "embedded data: every stored report in one compact file",
-    work=_pack,
+    work=_run_pack,
     interrupt_note="of load, the reports stored so far are kept, and the same command goes on",
     actions={
         "export": ("write every stored report into one compact file", (_FILE, *_FAMILY_OPTIONS)),

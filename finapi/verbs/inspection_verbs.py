@@ -12,7 +12,7 @@ from finapi.store.datadir import Say
 from finapi.verbs.verb import Perform, Verb, escape_unprintable, print_document
 
 
-def _config(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_config(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import doctor
 
     doctor.check_settings(config, SystemClock())
@@ -29,7 +29,9 @@ def _config(args: argparse.Namespace, config: Config, origins: settings.Origins,
     return 0
 
 
-def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_openapi(
+    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
+) -> int:
     from finapi.web import openapi
     from finapi.web.routes import ROUTES, apply_costs
 
@@ -38,7 +40,7 @@ def _openapi(args: argparse.Namespace, config: Config, origins: settings.Origins
     return 0
 
 
-def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_doctor(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import doctor
 
     findings = doctor.list_findings(config, SystemClock())
@@ -53,6 +55,6 @@ def _doctor(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
 
 _EXAMINED_SETTINGS = ("user_agent", "base_url", "public_url", "trusted_proxies", "host")
-DOCTOR = Verb("find problems of this host and print how to fix them", run=_doctor, settings=_EXAMINED_SETTINGS)
-CONFIG = Verb("print every setting, its value and its origin", run=_config)
-OPENAPI = Verb("print the OpenAPI document", run=_openapi, settings=("public_url",), storeless=True)
+DOCTOR = Verb("find problems of this host and print how to fix them", run=_run_doctor, settings=_EXAMINED_SETTINGS)
+CONFIG = Verb("print every setting, its value and its origin", run=_run_config)
+OPENAPI = Verb("print the OpenAPI document", run=_run_openapi, settings=("public_url",), storeless=True)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 MAX_YEARS = 40
-DRY_RUN_WAIT_SECONDS = 15  # A dry run does not wait longer for EDGAR.
-MAX_NAMED_FILES = 3  # Missing files that are printed; the others are counted.
+DRY_RUN_WAIT_SECONDS = 15  # The longest time that a dry run waits for EDGAR.
+MAX_NAMED_FILES = 3  # Maximum number of missing files that are printed. The others are only counted.
 
 
-def _load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents.identification import IngestOptions
     from finapi.market.documents.outcomes import Outcome
     from finapi.market.intake import ingest
@@ -103,7 +103,7 @@ def _build_wait(args: argparse.Namespace, bar: ProgressBar, say: Say) -> Callabl
 
 
 def _parse_companies(args: argparse.Namespace, directory: str) -> tuple[list[str], int]:
-    """Return the given tickers and CIKs, and N of ``top:N`` or 0. Raise UsageError for wrong arguments."""
+    """Return the given tickers and CIKs, and the N of ``top:N`` (0 without it). Raise UsageError."""
     if not 1 <= args.years <= MAX_YEARS:
         raise UsageError(f"--years: must be from 1 to {MAX_YEARS}")
     top = re.fullmatch(r"top:([1-9][0-9]{0,4})", args.companies or "")
@@ -112,9 +112,9 @@ def _parse_companies(args: argparse.Namespace, directory: str) -> tuple[list[str
         texts += read_company_names(directory, args.companies)
     for text in texts:
         if text.startswith("top:"):
-            raise UsageError(f"{text}: write --companies {text}")
+            raise UsageError(f"{text} is not a company: did you mean --companies {text}?")
     if not texts and top is None:
-        raise UsageError("name companies, or --companies FILE, or --companies top:500")
+        raise UsageError("give companies, or --companies FILE, or --companies top:500")
     return texts, int(top[1]) if top else 0
 
 
@@ -149,7 +149,7 @@ LOAD = Verb(
         arg("--prices", metavar="PATH", help="also store these files of prices"),
         arg("--dry-run", action="store_true", help="print the size and the duration, and load nothing"),
     ),
-    work=_load,
+    work=_run_load,
     settings=("user_agent", "base_url"),
     creates_directory=True,
     interrupt_note="fetched and stored files are kept, and the same command goes on from there",

@@ -1,7 +1,7 @@
-"""The verb mapping: the cells that differ between two versions of the mapping of metrics.
+"""The verb mapping: compare the figures that two versions of the metric mapping compute.
 
-``save`` writes the cells of every company to a file, one JSON object for each company in a line. ``diff`` compares two
-versions, each of which is a mapping (``metrics.toml``) or such a file.
+``save`` writes the cells (metric values) of every company to a file, one line of JSON for each company. ``diff``
+compares two versions, each of which is a mapping (``metrics.toml``) or such a file.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from finapi.app import App
     from finapi.store.db import Transaction
 
-# Returns the cells of a company (CIK) by one version of the mapping.
+# A function that returns the cells of a company (by CIK) according to one version of the mapping.
 BuildCells = Callable[["Transaction", int], dict[str, Any]]
 
 
-def _mapping(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    run_action = _save if args.action == "save" else _diff
+def _run_mapping(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+    run_action = _save_cells if args.action == "save" else _print_differences
     return run_action(app, args, directory, say)
 
 
-def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _save_cells(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.financials import metric_mapping
 
     file = resolve_path(directory, args.file)
@@ -66,7 +66,7 @@ def _save(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     return print_result(say, args, line, companies=company_count, version=version)
 
 
-def _diff(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _print_differences(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.financials import mapping_diff
 
     if args.most < 0:
@@ -79,7 +79,7 @@ def _diff(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
         with app.db.read() as tx:
             changes = mapping_diff.iter_changes(name, before(tx, cik), after(tx, cik), count)
             changes_to_print = list(islice(changes, args.most - len(printed_changes)))
-        # The iterator counts the other changes too.
+        # Consume the remaining changes without printing them, so that the iterator counts them.
         for _ in changes:
             pass
         printed_changes += changes_to_print
@@ -120,7 +120,10 @@ def _iter_companies(app: App, list_path: str | None, directory: str, say: Say) -
 
 
 def _open_version(directory: str, path: str | None) -> BuildCells:
-    """Return the cells by a mapping (a .toml file, or None for the present mapping) or those of a saved file."""
+    """Return the function that builds cells for one version.
+
+    ``path`` is a mapping (a .toml file), a file of saved cells, or None for the current mapping.
+    """
     from finapi.market.financials import metric_mapping
 
     if path is None:
@@ -143,7 +146,7 @@ def _use_mapping(mapping: Any) -> BuildCells:
 
 
 def _use_saved_cells(file: Path) -> BuildCells:
-    """Return a function that reads a company's line of ``file``. Only the offsets of the lines are in memory."""
+    """Return a function that reads the cells of a company from ``file``. Only line offsets are kept in memory."""
     offsets: dict[int, int] = {}
     with file.open("rb") as stream:
         offset = 0
@@ -164,7 +167,7 @@ def _use_saved_cells(file: Path) -> BuildCells:
 _MAPPING = "a mapping (metrics.toml of a release), or cells saved by one"
 MAPPING = Verb(
     "show which figures differ between two versions of the mapping, and why",
-    work=_mapping,
+    work=_run_mapping,
     interrupt_note="nothing is written, and nothing has changed",
     actions={
         "save": (

@@ -21,7 +21,7 @@ from finapi.verbs.api_verbs import KEY, connect, get_api_key
 from finapi.verbs.verb import Perform, Verb
 
 
-def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_mcp(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.mcp.protocol import MAX_BYTES, ContextServer
 
     with connect(config) as (url, send):
@@ -33,13 +33,13 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
         for line in _iter_lines(sys.stdin.buffer, MAX_BYTES):
             document = server.answer(line).document
             if document is not None:
-                # In ASCII, so that the encoding of the stream does not matter.
+                # Other than ASCII characters are escaped, so that the encoding of the stream does not matter.
                 say("out", re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text(document)))
     return 0
 
 
 def _iter_lines(stream: BinaryIO, max_bytes: int) -> Iterator[bytes]:
-    """Yield the lines of a stream that are not blank. A longer line is cut after ``max_bytes + 1`` bytes."""
+    """Yield the lines of a stream that are not blank. A line longer than ``max_bytes`` is cut after one more byte."""
     while line := stream.readline(max_bytes + 1):
         part = line
         while not part.endswith(b"\n") and (part := stream.readline(max_bytes)):
@@ -62,12 +62,15 @@ def _build_cost_lookup(url: str, send: Send, say: Say) -> Callable[[], dict[str,
                     for method, operation in item.items():
                         costs[f"{method.upper()} {path}"] = int(operation["x-token-cost"])
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                say("err", f"finapi: {url}/openapi.json is no document of this API; is another server there?")
+                say("err", f"finapi: {url}/openapi.json is not that of finapi; is another server running there?")
         return costs
 
     return get_costs
 
 
 MCP = Verb(
-    "Model Context Protocol on standard input and output, for hosts of language models", (KEY,), _run, settings=("url",)
+    "Model Context Protocol on standard input and output, for hosts of language models",
+    (KEY,),
+    _run_mcp,
+    settings=("url",),
 )

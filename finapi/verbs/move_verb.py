@@ -15,7 +15,7 @@ from finapi.verbs.verb import Perform, Verb, arg, print_result
 TO_FILE = "file"
 
 
-def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_move(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     from finapi.ops import backups, moving
 
     backups.get_database_path(config)
@@ -27,7 +27,7 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         else:
             result = moving.move_to_postgres(replace(config, accounts_url=args.to))
     except datadir.DirectoryBusyError:
-        raise UsageError(f"{config.data_dir} is held by a running finapi; stop it first") from None
+        raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     destination = result.database or str(config.data_dir)
     variable = f"{settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL"
     setting = f"unset {variable}" if result.database is None else f"set {variable} to its URL"
@@ -50,7 +50,7 @@ def _move(args: argparse.Namespace, config: Config, origins: settings.Origins, s
 MOVE = Verb(
     "move accounts from the data directory to PostgreSQL or back, and prove it; finish or undo an interrupted move",
     (arg("--to", required=True, metavar="URL", help="postgresql://... of an empty database, or: file"),),
-    _move,
+    _run_move,
     note=(
         "Example: finapi move --to postgresql://finapi@db.example.com/finapi, with the password in ~/.pgpass or "
         "PGPASSWORD, as other users of this host can read command lines. Stop every finapi first. After an "

@@ -26,12 +26,12 @@ from finapi.verbs.verb import (
 if TYPE_CHECKING:
     from finapi.app import App
 
-# Seconds between two lines of progress during a wait. A command that a server executes notices by its failed output
-# that the caller has gone.
+# Seconds between two lines of progress during a wait. When a server executes the command for a caller, a line that
+# cannot be sent shows that the caller has disconnected.
 _PROGRESS_SECONDS = 1.0
 
 
-def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.intake import replay
     from finapi.market.intake.gateway import Gateway
     from finapi.market.intake.poller import Poller
@@ -62,7 +62,7 @@ def _poll(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
 
 
 def wait_with_progress(seconds: float, say: Say) -> None:
-    """Wait for ``seconds`` and print a line of progress every second, as a sign of life."""
+    """Wait for ``seconds``, and print a line of progress every second."""
     waiting = threading.Event()
     while seconds > 0:
         waiting.wait(min(seconds, _PROGRESS_SECONDS))
@@ -87,7 +87,7 @@ def _print_counts(counts: Any, args: argparse.Namespace, say: Say) -> int:
     return 1 if counts.problems else 0
 
 
-def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.intake import fetch_queue, loading
 
     if args.action == "list":
@@ -102,7 +102,7 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     if args.file is not None:
         texts += read_company_names(directory, args.file)
     if not texts:
-        raise UsageError("name companies, or a --file of them")
+        raise UsageError("give companies, or a --file with companies")
     ciks_by_name, unknown = loading.resolve_companies(app, texts)
     with app.db.write() as tx:
         rows = [
@@ -120,7 +120,7 @@ def _follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
     return 1 if unknown else 0
 
 
-def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
     from finapi.edgar import identifiers
     from finapi.market.intake import fetch_queue
@@ -130,22 +130,22 @@ def _documents(app: App, args: argparse.Namespace, directory: str, say: Say) -> 
             rows = fetch_queue.list_failed_documents(tx)
         return print_table(say, args, "documents", rows, "accession form given_up_at next_try_at tries reason")
     if bool(args.accessions) == args.all:
-        raise UsageError("name accession numbers, or give --all")
+        raise UsageError("give accession numbers or --all")
     accessions: list[str | None] = [identifiers.parse_accession(text) for text in args.accessions]
     for text, accession in zip(args.accessions, accessions, strict=True):
         if accession is None:
             raise UsageError(f"{text!r} is not an accession number (0000320193-25-000057)")
     actor = audit.Actor(None, directory)
-    # None stands for all documents.
+    # An accession number of None stands for all documents.
     retried = fetch_queue.retry_documents(app, accessions or [None], app.clock.now(), actor)
     for text, count in zip(args.accessions, retried, strict=False):
         if not count:
-            say("err", f"finapi: {text} is neither given up nor put off")
+            say("err", f"finapi: {text} is not in finapi documents list")
     print_result(say, args, f"{sum(retried)} documents are fetched again", retried=sum(retried))
     return 0 if args.all or all(retried) else 1
 
 
-def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
     from finapi.delivery import outbox
 
@@ -154,8 +154,8 @@ def _outbox(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
             rows = outbox.list_failed_rows(tx)
         return print_table(say, args, "outbox", rows, "id state type accession noted_at tries reason")
     if bool(args.ids) == args.all:
-        raise UsageError("name numbers of finapi outbox list, or give --all")
-    # The audit record is in the other store and comes first: a node that may not do this is refused here.
+        raise UsageError("give numbers from finapi outbox list, or --all")
+    # The audit record is written first, in the store of accounts: this fails on a node that may not retry rows.
     with app.accounts.write() as tx:
         ids_text = " ".join(map(str, args.ids)) or "all"
         audit.record_action(tx, audit.Actor(None, directory), "retry", app.clock.now(), detail=f"outbox {ids_text}")
@@ -184,13 +184,13 @@ POLL = Verb(
         arg("--replay", metavar="DIR", help="play recorded pages of the feed instead"),
         arg("--speed", type=float, default=60.0, help="speed of the replay (60 times as fast)"),
     ),
-    work=_poll,
+    work=_run_poll,
     interrupt_note="stored filings are kept, and the next poll goes on from there",
     settings=("user_agent", "base_url"),
 )
 FOLLOW = Verb(
     "the companies whose documents the poller fetches",
-    work=_follow,
+    work=_run_follow,
     actions={
         "add": ("follow companies", _COMPANIES),
         "drop": ("stop following companies", _COMPANIES),
@@ -199,7 +199,7 @@ FOLLOW = Verb(
 )
 DOCUMENTS = Verb(
     "documents that the poller gave up or put off",
-    work=_documents,
+    work=_run_documents,
     actions={
         "list": ("list documents that were given up, then those that are put off, with their reasons", ()),
         "retry": (
@@ -213,7 +213,7 @@ DOCUMENTS = Verb(
 )
 OUTBOX = Verb(
     "events of filings that could not be delivered to feeds, webhooks and targets",
-    work=_outbox,
+    work=_run_outbox,
     actions={
         "list": ("list events that were set aside or will be tried again, with their reasons", ()),
         "retry": (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from finapi.app import App
 
 
-def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
+def _run_secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import rotation
 
     now = app.clock.now()
@@ -31,7 +31,7 @@ def _secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int
 
 SECRET = Verb(
     "the master secrets: every key is derived from one",
-    work=_secret,
+    work=_run_secret,
     actions={
         "list": ("list them, newest first, with the number of valid credentials of each", ()),
         "rotate": ("add a secret, from which new keys are derived", ()),

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 log = logging.getLogger("finapi.server")
 
-EXTEND_SECONDS = 10.0  # Between two requests for more time to start.
-EXTENSION_SECONDS = 60  # Requested by each of them.
+EXTEND_SECONDS = 10.0  # Interval between two requests for more time to start.
+EXTENSION_SECONDS = 60  # The time that each of these requests asks for.
 
 
 class ServiceManager(NamedTuple):
-    """The socket of a service manager, and the seconds within which it expects a sign of life.
+    """The socket of a service manager, and the seconds within which it expects keep-alive messages.
 
-    The address is a path, or begins with ``@`` for a socket without a file. It is empty without a service manager.
-    ``watchdog_seconds`` is 0 if no signs of life are expected.
+    The address is a path, or begins with ``@`` for an abstract socket. It is empty if there is no service manager.
+    ``watchdog_seconds`` is 0 if no keep-alive messages are expected.
     """
 
     address: str
@@ -35,13 +35,14 @@ class ServiceManager(NamedTuple):
                 sender.setblocking(False)
                 sender.sendto(message.encode(), target)
         except OSError as error:
-            log.warning("the service manager cannot be told %s: %s", message, error.strerror)
+            log.warning("cannot send %s to the service manager: %s", message, error.strerror)
 
     @contextmanager
     def extending_start(self) -> Iterator[None]:
-        """Request more time to start until the block ends, as an upgrade of a large database takes minutes.
+        """Keep requesting more time to start until the block ends. An upgrade of a large database takes minutes.
 
-        A worker that waited for another one has reported before that it is ready, so it needs signs of life instead.
+        A standby that takes over has already reported that it is ready, so the service manager expects keep-alive
+        messages from it instead. Each message contains both.
         """
         if not self.address:
             yield

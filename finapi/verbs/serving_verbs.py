@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.server")
 
-# The archive directory that the demo's poller reads, in its data directory.
+# The directory in the demo's data directory from which the demo's poller reads documents.
 DEMO_ARCHIVE_DIRECTORY = "edgar"
 DEMO_POLL_SECONDS = 60.0
 # Defaults of the demo that differ from those of serve.
@@ -50,16 +50,16 @@ _DEMO_SETTINGS: dict[str, Any] = {
     "pages": "public",
 }
 
-# These signals are blocked in every thread before resources are created that a stop has to release, and then waited
-# for. A handler that sets an Event is not safe: it may be lost, or hang, if the signal comes just when the main thread
-# begins to wait. SIGHUP (a closed terminal, or a request to reload) stops too, as settings cannot change while calls
-# run. Under nohup it stays ignored.
+# These signals are blocked in every thread before any resource is created that a stop has to release. Then the main
+# thread waits for them. A handler that sets an Event would not be safe: if the signal comes just when the main thread
+# begins to wait, it may be lost or hang. SIGHUP (a closed terminal, or a request to reload) stops the process too, as
+# settings cannot change while calls run. Under nohup it stays ignored.
 _STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
     _STOP_SIGNALS.add(signal.SIGHUP)
 
 
-def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_demo(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     if origins["port"] == "default" and _is_port_in_use(config.host, config.port):
         config = replace(config, port=0)
@@ -74,11 +74,11 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
             (config.data_dir / DEMO_ARCHIVE_DIRECTORY).mkdir(exist_ok=True)
         _load_demo_data(app, is_copy)
         now = app.clock.now()
-        # A demo's data directory may be started twice. Each start has its own accounts.
+        # A demo may be started again with the same data directory. Each start creates its own accounts.
         start_id = app.new_uuid()[:8]
         password = app.new_uuid()
         user = users.create(app, f"demo-{start_id}@example.com", "pro", now, password=password)
-        # The front page shows the key while the pages are public. Every reader may use it.
+        # If the pages are public, the front page shows this key, and every visitor may use it.
         app.static_bodies[DEMO_KEY] = user.api_key.encode()
         return {
             "api_key": user.api_key,
@@ -97,7 +97,8 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
         )
 
     with ExitStack() as stack:
-        # A given directory may contain data, and with accounts in PostgreSQL the journal is not in the file.
+        # A copy of the prepared demo database is used only for a new directory (a given one may contain data) and only
+        # if accounts are in the file (in PostgreSQL, the events of the copy would be missing from the journal).
         is_copy = origins["data_dir"] == "default" and not config.accounts_url
         if origins["data_dir"] == "default":
             sweep()
@@ -108,14 +109,15 @@ def _demo(args: argparse.Namespace, config: Config, origins: settings.Origins, s
             demo_image.write_copy(config.data_dir / datadir.DATABASE)
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
-            # The poller runs too, as every component does. Its archive directory is empty until the visitor fills it.
+            # The demo runs every component, so the poller too. It finds nothing until the visitor puts documents into
+            # its directory.
             archive = str(config.data_dir.absolute() / DEMO_ARCHIVE_DIRECTORY)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
         return _serve_until_stopped(args, config, prepare, describe, say, perform)
 
 
 def _load_demo_data(app: App, is_copy: bool) -> None:
-    """Load the demo's data, or only move the dates of a database that is a copy of the prepared one."""
+    """Load the demo's data. If the database is a copy of the prepared one, only shift its dates."""
     if is_copy:
         from finapi.market.demo import demo_image
 
@@ -126,7 +128,7 @@ def _load_demo_data(app: App, is_copy: bool) -> None:
         demo_data.load(app)
 
 
-def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_serve(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites
 
@@ -144,7 +146,9 @@ def _serve(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     return _serve_until_stopped(args, config, prepare, describe, say, perform)
 
 
-def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_fixture(
+    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
+) -> int:
     with memory.exempt_from_gc():
         from finapi.testing import running
 
@@ -159,7 +163,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
     if origins["port"] == "default" and _is_port_in_use(config.host, config.port):
         config = replace(config, port=0)
     for stream in (sys.stdout, sys.stderr):
-        # A parent process may never read the pipes: output that does not fit is lost instead of blocking.
+        # A parent process may never read its end of the pipe. Then output is dropped instead of blocking this process.
         if not stream.isatty() and stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             os.set_blocking(stream.fileno(), False)
     logs.configure(config.log_format, config.log_level)
@@ -175,7 +179,7 @@ def _fixture(args: argparse.Namespace, config: Config, origins: settings.Origins
         if args.exit_with_parent:
             threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
         signal.sigwait(_STOP_SIGNALS)
-        # Nothing is stored, and collecting garbage at exit would only take time.
+        # A fixture stores nothing, so its worlds need not be cleaned up at exit.
         fixture.gate.ends_process = True
         gc.freeze()
     return 0
@@ -233,9 +237,9 @@ def _serve_until_stopped(
                 say("out", describe(running.url, ready))
             log.info("listens at %s", running.url)
             signal_name = _wait_for_stop(running.app)
-            log.info("%s: running calls and work are ended", signal_name)
+            log.info("%s: stopping after running calls and work have ended", signal_name)
     except stopping.WorkStopped:
-        log.info("stopped before it served")
+        log.info("stopped before the server was ready")
         return 0
     log.info("stopped")
     return 0
@@ -250,7 +254,7 @@ def _refusing_busy_directory(config: Config) -> Iterator[None]:
 
 
 class _PendingStop:
-    """The stop flag of long work during a start, such as an upgrade. It is set once a stop signal is pending."""
+    """A stop flag for long work during a start, such as an upgrade. It is set while a stop signal is pending."""
 
     def is_set(self) -> bool:
         """Return True if a stop signal is pending."""
@@ -258,7 +262,7 @@ class _PendingStop:
 
 
 def _wait_as_standby(seconds: float) -> bool:
-    """Wait ``seconds`` while another worker is active. Return True if a signal to stop came."""
+    """Wait ``seconds`` as a standby, while another worker is active. Return True if a stop signal came."""
     ServiceManager(*settings.find_service_manager()).notify(
         "READY=1\nWATCHDOG=1\nSTATUS=another worker is active; waiting to take over"
     )
@@ -266,9 +270,9 @@ def _wait_as_standby(seconds: float) -> bool:
 
 
 def _wait_for_stop(app: App) -> str:
-    """Wait for a signal to stop and return its name. Until then send signs of life to the service manager.
+    """Wait for a stop signal and return its name. Until then send keep-alive messages to the service manager.
 
-    They are sent twice within the period of its watchdog, and only while the server answers a request of its own.
+    They are sent twice within the period of its watchdog, and only while the server answers a test request.
     """
     manager = ServiceManager(*settings.find_service_manager())
     manager.notify("READY=1")
@@ -286,7 +290,7 @@ def _wait_for_stop(app: App) -> str:
             app.health.probes["main_api"]()
             manager.notify("WATCHDOG=1")
         except ProbeError as error:
-            log.warning("the service manager is not told that this process lives: %s", error)
+            log.warning("no keep-alive message is sent to the service manager: %s", error)
 
 
 def uses_default_sender(config: Config) -> bool:
@@ -319,7 +323,7 @@ _HELP_SETTINGS = (
 DEMO = Verb(
     "serve a few real companies' filings from a fresh temporary directory",
     _READY,
-    _demo,
+    _run_demo,
     settings=("host", "port", "public"),
 )
 FIXTURE = Verb(
@@ -330,9 +334,9 @@ FIXTURE = Verb(
         arg("--exit-with-parent", action="store_true", help="stop at the end of standard input"),
         *fixture_recording.ARGUMENTS,
     ),
-    _fixture,
+    _run_fixture,
     settings=("host", "port"),
     storeless=True,
 )
 _NEW_SECRETS = arg("--new-secrets", action="store_true", help="invalidate credentials of master secrets that are gone")
-SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _serve, settings=("role", *_HELP_SETTINGS))
+SERVE = Verb("serve a data directory", (*_READY, _NEW_SECRETS), _run_serve, settings=("role", *_HELP_SETTINGS))

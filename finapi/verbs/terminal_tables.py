@@ -12,13 +12,13 @@ from unicodedata import combining, east_asian_width
 
 from finapi.verbs.verb import escape_unprintable
 
-# Widths in characters.
+# Maximum and minimum widths, in characters.
 MAX_CELL_WIDTH = 60
-MIN_TEXT_WIDTH = 16  # Of a text that is cut because the terminal is narrow.
+MIN_TEXT_WIDTH = 16  # Width to which a text is cut at most if the terminal is narrow.
 MAX_BAR_WIDTH = 40
-MIN_BAR_WIDTH = 10  # Of the longest bar on a narrow terminal.
-ELLIPSIS = "..."  # Ends a text that was cut.
-MAX_MONTHS = 36  # Of a chart; a longer span is counted by year.
+MIN_BAR_WIDTH = 10  # Minimum width of the longest bar on a narrow terminal.
+ELLIPSIS = "..."  # The end of a text that was cut.
+MAX_MONTHS = 36  # Maximum number of months in a chart. A longer time is counted by year.
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -59,7 +59,7 @@ def _has_blanks(values: Iterable[Any]) -> bool:
 
 
 def _fit_texts(widths: Sequence[int], excess: int) -> int:
-    """Return the maximum width of texts that saves ``excess`` characters, at least MIN_TEXT_WIDTH."""
+    """Return the width to which texts must be cut to save ``excess`` characters, at least MIN_TEXT_WIDTH."""
     max_width = max(widths, default=MIN_TEXT_WIDTH)
     while max_width > MIN_TEXT_WIDTH and sum(max(0, width - max_width) for width in widths) < excess:
         max_width -= 1
@@ -70,7 +70,7 @@ def _render_column(name: str, values: Sequence[Any], *, coloured: bool, max_widt
     """Return the cells of a column, all of the same width, its heading first."""
     heading = truncate(escape_unprintable(name), max_width)
     cells = [render_cell(value, max_width) for value in values]
-    # For each figure, by its index: the length of its fraction, with the decimal point.
+    # The length of each figure's fraction with the decimal point, by the index of the figure.
     fraction_lengths = {
         index: len(cells[index]) - len(cells[index].partition(".")[0])
         for index, value in enumerate(values)
@@ -140,7 +140,7 @@ def _pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def render_cell(value: Any, max_width: int = MAX_CELL_WIDTH) -> str:
-    """Return the text of a cell: figures with thousands separators, ``-`` for None, other texts cut."""
+    """Return the text of a cell: a figure with thousands separators, ``-`` for None, or a text that is cut."""
     if value is None:
         return "-"
     if is_figure(value):
@@ -187,7 +187,7 @@ def get_metric_values(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def count_by_month(days: Iterable[str | None]) -> list[tuple[str, int]]:
-    """Return the months of the days with their counts, oldest first. A span over MAX_MONTHS is counted by year."""
+    """Return how many days are in each month, oldest first. If they span more than MAX_MONTHS, count by year."""
     known_days = [day for day in days if day]
     counts = Counter(day[:7] for day in known_days)
     if len(counts) > MAX_MONTHS:

@@ -20,7 +20,8 @@ from finapi.store.datadir import Say
 if TYPE_CHECKING:
     from finapi.app import App
 
-# Runs a command that another process handed over: (app, words, directory, standard input, say) -> exit status.
+# A function that runs a command handed over by another process. It is called with the app, the words of the command,
+# the directory in which it was typed, its standard input and ``say``. It returns the exit status.
 Perform = Callable[["App", list[str], str, str, Say], int]
 
 # The names and options that ``ArgumentParser.add_argument`` takes.
@@ -60,7 +61,7 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
-BAR_SECONDS = 0.25  # Between two lines of progress.
+BAR_SECONDS = 0.25  # Interval between two updates of the line of progress.
 
 _JSON = arg("--json", action="store_true", help="print one JSON document")
 
@@ -104,7 +105,7 @@ class Verb(NamedTuple):
             _add(actions.add_parser(name, help=help, parents=[common]), self.get_arguments(name))
 
     def get_arguments(self, action: str | None = None) -> Arguments:
-        """Return the arguments of the verb or of an action, with ``--json`` unless there is ``--ready json``."""
+        """Return the arguments of the verb or of an action. Add ``--json``, except for verbs with ``--ready json``."""
         arguments = self.actions[action][1] if action is not None else self.arguments
         return arguments if any("--ready" in names for names, _ in arguments) else (*arguments, _JSON)
 
@@ -121,7 +122,7 @@ def print_document(say: Say, value: Any, indent: int | None = None) -> int:
 
 
 def print_result(say: Say, args: argparse.Namespace, line: str, **fields: Any) -> int:
-    """Print what was done, in a line or as a JSON document of ``fields``. Return exit status 0."""
+    """Print the result of a command: ``line``, or with ``--json`` a document of ``fields``. Return exit status 0."""
     if args.json:
         return print_document(say, fields)
     say("out", escape_unprintable(line))
@@ -168,11 +169,11 @@ def escape_unprintable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-MAX_NAMES_BYTES = 1 << 20  # Of a file that lists companies.
+MAX_NAMES_BYTES = 1 << 20  # Maximum size of a file that lists companies.
 
 
 def read_company_names(directory: str, path: str) -> list[str]:
-    """Return the tickers and CIKs in a file, separated by line ends, commas or blanks. A # begins a comment.
+    """Return the tickers and CIKs in a file. They are separated by newlines, commas or spaces; ``#`` begins a comment.
 
     Raise UsageError if the file cannot be read, is too large or contains no name.
     """
@@ -196,13 +197,13 @@ class ProgressBar:
 
     def __init__(self, say: Say, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._say, self._monotonic = say, monotonic
-        self._subject: tuple[str, str] | None = None  # Label and unit.
+        self._subject: tuple[str, str] | None = None  # The label and the unit of the current work.
         self._first_done = 0
         self._started_at = -math.inf
         self._written_at = -math.inf
 
     def update(self, label: str, unit: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` (0: unknown) units of ``label`` are done."""
+        """Show that ``done`` of ``total`` units are done for the work ``label``. A total of 0 is unknown."""
         now = self._monotonic()
         if self._subject != (label, unit):
             self._subject = (label, unit)
@@ -241,9 +242,10 @@ def format_duration(seconds: float) -> str:
 
 
 def resolve_path(directory: str, path: str) -> Path:
-    """Return the absolute path of ``path`` as typed in ``directory``. A server that runs the command is elsewhere.
+    """Return the absolute path of ``path``, relative to the ``directory`` in which the command was typed.
 
-    Raise UsageError if it is empty, as an unset shell variable is: it would mean ``directory`` itself.
+    The current directory cannot be used, as a server with another one may run the command. Raise UsageError if
+    ``path`` is empty, which is usually an unset shell variable: it would mean ``directory`` itself.
     """
     if not path:
         raise UsageError("a path is empty")

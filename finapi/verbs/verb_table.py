@@ -26,7 +26,7 @@ watch_verbs = LazyModule("finapi.verbs.watch_verbs")
 
 __all__ = ["VERBS", "Perform", "Verb", "escape_unprintable"]
 
-# Each reference is a Verb, a mapping of names to Verbs, or a function that builds a Verb from all verbs.
+# Each reference leads to a Verb, to a mapping of names to Verbs, or to a function that builds a Verb from all verbs.
 _VERBS: dict[str, LazyReference] = {
     "demo": serving_verbs("DEMO"),
     "serve": serving_verbs("SERVE"),

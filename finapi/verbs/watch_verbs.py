@@ -44,14 +44,14 @@ TRIGGER_EVENTS = (
     "finapi.test",
     *FEEDS,
 )
-# The members of a delivery that are in a webhook's body.
+# The members of a delivery (in the API's answer) that form the body of a webhook.
 WEBHOOK_MEMBERS = ("event_type", "occurred_at", "delivery_id", "target_id", "payload")
 FORWARD_TIMEOUT_SECONDS = 10.0
 _EVERY = arg("--every", type=parse_seconds, default=2.0, metavar="SECONDS", help="seconds between two requests (2)")
 _COUNT = arg("-n", "--count", type=whole_number(1), help="end after N events")
 
 
-def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_watch(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     def iter_events(client: Client) -> Iterator[dict[str, Any]]:
         if config.url:
             yield from client.feed(args.feed, since=args.since, tickers=[args.ticker] if args.ticker else ())
@@ -71,9 +71,9 @@ def _watch(args: argparse.Namespace, config: Config, origins: settings.Origins, 
     return _show_events(args, config, say, iter_events, show)
 
 
-def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_listen(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     if not args.forward_to.startswith(("http://", "https://")):
-        raise UsageError(f"--forward-to is an http or https URL: {args.forward_to}")
+        raise UsageError(f"--forward-to must be an http or https URL, not {args.forward_to}")
     send = by_urllib(FORWARD_TIMEOUT_SECONDS)
 
     def iter_deliveries(client: Client) -> Iterator[dict[str, Any]]:
@@ -82,7 +82,7 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
         known_ids: set[str] | None = None
         while True:
             newest_deliveries = _list_deliveries(client, known_ids)
-            # At the first request all deliveries are old, and are forwarded only with --all.
+            # Deliveries in the first answer happened before the start, so they are forwarded only with --all.
             if known_ids is not None or args.all:
                 for delivery in reversed(newest_deliveries):
                     if delivery["delivery_id"] not in (known_ids or ()):
@@ -98,7 +98,7 @@ def _listen(args: argparse.Namespace, config: Config, origins: settings.Origins,
 
 
 def _list_deliveries(client: Client, known_ids: set[str] | None) -> list[dict[str, Any]]:
-    """Return the newest deliveries, in pages of a hundred until one is known. For None, return the first page."""
+    """Return the newest deliveries. Read pages until one is in ``known_ids``, or only one page if that is None."""
     deliveries: list[dict[str, Any]] = []
     query: dict[str, Any] = {"limit": 100}
     while True:
@@ -131,7 +131,7 @@ def _show_events(
     """Show the events of ``iter_events``, at most ``args.count``. Return the exit status."""
 
     def wait(seconds: float) -> None:
-        # Within this process a wait is normal. With a server it means that the server does not answer.
+        # A feed in this process waits for new events. A feed of a server waits only if the server does not answer.
         if config.url:
             line = f"finapi: no answer from {config.url}, or refused for now; next try in {seconds:.0f} s"
             say("err", escape_unprintable(line))
@@ -158,7 +158,9 @@ def _parse_data(text: str | None) -> dict[str, Any] | None:
     return data
 
 
-def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+def _run_trigger(
+    args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
+) -> int:
     from finapi.testing.control_client import Control
 
     try:
@@ -166,10 +168,10 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
         control = Control(str(ready["control_url"]), str(ready["control_token"]), by_urllib())
         accounts = {name: account["email"] for name, account in ready["accounts"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"--ready-line: needs what finapi fixture --ready json printed: {error}") from None
+        raise UsageError(f"--ready-line: must be the output of finapi fixture --ready json: {error}") from None
     data = _parse_data(args.data)
     if args.account not in accounts:
-        raise UsageError(f"--account: is one of {', '.join(accounts)}")
+        raise UsageError(f"--account: must be one of {', '.join(accounts)}")
     receiver = {"url": args.to} if args.to else {"email": accounts[args.account]}
     try:
         if args.event in FEEDS:
@@ -180,7 +182,7 @@ def _trigger(args: argparse.Namespace, config: Config, origins: settings.Origins
         except ApiFailure as failure:
             if args.to or failure.details.get("param") != "url":
                 raise
-            # The account has no receiver: send it to an inbox of the fixture, so that finapi listen forwards it.
+            # The account has no receiver: send the webhook to an inbox of the fixture. finapi listen forwards it.
             delivery = control.webhook(args.event, data, **receiver, url=control.inbox_url("trigger"))
     except ApiFailure as failure:
         return report_failure(say, failure, str(ready["control_url"]))
@@ -198,7 +200,7 @@ VERBS = {
             _EVERY,
             KEY,
         ),
-        _watch,
+        _run_watch,
         settings=("url",),
         storeless=True,
         note=EXIT_STATUS_NOTE,
@@ -213,7 +215,7 @@ VERBS = {
             _EVERY,
             KEY,
         ),
-        _listen,
+        _run_listen,
         settings=("url",),
         storeless=True,
         note=EXIT_STATUS_NOTE,
@@ -229,7 +231,7 @@ VERBS = {
             arg("--data", metavar="JSON", help="the data of the event, a JSON object"),
             arg("--type", default="new_filing", help="type of a feed's event (new_filing)"),
         ),
-        _trigger,
+        _run_trigger,
         storeless=True,
         note=EXIT_STATUS_NOTE,
     ),

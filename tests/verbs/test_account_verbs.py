@@ -526,7 +526,7 @@ def test_grant_refuses_what_is_no_number(tmp_path: Path, tokens: str) -> None:
 def test_an_unknown_plan_is_refused_in_one_line(data_dir: Path) -> None:
     finished = verb(data_dir, "user", "plan", ANN, "gold")
     assert finished.status == 2
-    assert finished.complaint == "'gold' is not a plan: free, weekly, monthly, pro, yearly"
+    assert finished.complaint == "'gold' is not a plan; use one of: free, weekly, monthly, pro, yearly"
 
 
 # ---- beside a server

@@ -214,7 +214,7 @@ def test_a_wait_is_told_where_somebody_watches(
     lines(capsys, "filings", "-n", "1")
     server.control.fault(status=429, times=1)
     assert cli.main(["filings", "-n", "1"]) == 0
-    assert "refused for now, or no answer; the next try is in 1 s" in capsys.readouterr().err
+    assert "the server is busy or does not answer; next try in 1 s" in capsys.readouterr().err
 
 
 def test_without_tokens_the_cost_and_the_refill_are_printed(

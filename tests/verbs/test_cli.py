@@ -237,7 +237,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "no email": (("user", "add"), "the following arguments are required: email; see finapi user add --help"),
     "an email that is none": (("user", "add", "ann"), "'ann' is not an email address"),
     "an email with a blank": (("user", "add", "a n@n.example"), "'a n@n.example' is not an email address"),
-    "unknown plan": (("user", "add", "ann@example.com", "--plan", "gold"), "'gold' is not a plan: free, "),
+    "unknown plan": (("user", "add", "ann@example.com", "--plan", "gold"), "'gold' is not a plan; use one of: free, "),
     "nothing to ingest": (("ingest",), "the following arguments are required: PATH; see finapi ingest --help"),
     "an accession number that is none": (
         ("ingest", "x", "--accession", "1"),

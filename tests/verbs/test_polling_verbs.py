@@ -60,10 +60,10 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         finapi("poll", *settings, *data)
         assert edgar.paths.count(build_document_path(320193, ACCESSION)) == 2
     other = finapi("documents", "retry", "0000320193-26-000009", *data)
-    assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is neither given up nor put off\n")
+    assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is not in finapi documents list\n")
     assert finapi("documents", "retry", "--all", *data).out == "1 documents are fetched again\n"
     assert finapi("documents", "retry", "x", *data).complaint.startswith("'x' is not an accession number")
-    assert finapi("documents", "retry", *data).complaint == "name accession numbers, or give --all"
+    assert finapi("documents", "retry", *data).complaint == "give accession numbers or --all"
     assert finapi("documents", "retry", "--all", ACCESSION, *data).status == 2
 
 
@@ -109,7 +109,7 @@ def test_news_that_cannot_be_told_are_listed_and_tried_again(tmp_path: Path) -> 
     nothing = finapi("outbox", "retry", *data)
     assert (nothing.status, nothing.err.splitlines()[-1]) == (
         2,
-        "finapi: name numbers of finapi outbox list, or give --all",
+        "finapi: give numbers from finapi outbox list, or --all",
     )
     assert finapi("outbox", "retry", "--all", "1", *data).status == 2
     with serve(data_dir):

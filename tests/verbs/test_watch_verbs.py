@@ -149,10 +149,10 @@ def test_an_address_that_does_not_answer_is_told(
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (("listen", "--forward-to", "ftp://x"), 2, "--forward-to is an http or https URL"),
+        (("listen", "--forward-to", "ftp://x"), 2, "--forward-to must be an http or https URL"),
         (("watch", "main-api", "--key", "bad", "-n", "1"), 3, "UNAUTHORIZED"),
         (("watch", "main-ap"), 2, "did you mean main-api?"),
-        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "--ready-line: needs what finapi fixture"),
+        (("trigger", "finapi.test", "--ready-line", "/nowhere"), 2, "--ready-line: must be the output"),
         (("trigger", "sniper.filing_hti", "--ready-line", "x"), 2, "did you mean sniper.filing_hit?"),
         (("watch", "main-api", "--every", "nan"), 2, "must be a number of seconds above 0"),
         (("watch", "main-api", "-n", "0"), 2, "must be a whole number from 1"),
@@ -187,7 +187,7 @@ def test_a_server_that_does_not_answer_is_named(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--account", "nobody"), "--account: is one of free, weekly, monthly, pro,"),
+        (("--account", "nobody"), "--account: must be one of free, weekly, monthly, pro,"),
         (("--data", "{"), "--data: is not JSON"),
         (("--data", "[" * 100_000), "--data: is not JSON"),
         (("--data", "[1]"), "--data: must be a JSON object"),
@@ -205,7 +205,7 @@ def test_a_ready_line_of_something_else_is_told(capsys: pytest.CaptureFixture[st
     for text in ("", "[]", "{}", '{"control_url": "http://x", "control_token": "t", "accounts": []}'):
         (tmp_path / "ready.json").write_text(text)
         assert cli.main(["trigger", "finapi.test", "--ready-line", str(tmp_path / "ready.json")]) == 2
-        assert "--ready-line: needs what finapi fixture" in capsys.readouterr().err
+        assert "--ready-line: must be the output of finapi fixture" in capsys.readouterr().err
 
 
 def test_companies_are_screened(capsys: pytest.CaptureFixture[str]) -> None:

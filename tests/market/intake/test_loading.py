@@ -444,11 +444,11 @@ def test_unknown_companies_are_not_reported_as_loaded(edgar: FakeEdgar, tmp_path
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("load",), "name companies, or --companies FILE, or --companies top:500"),
+        (("load",), "give companies, or --companies FILE, or --companies top:500"),
         (("load", "AAPL"), "EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'"),
         (("load", "AAPL", "--years", "0"), "--years: must be from 1 to 40"),
         (("load", "--companies", "top:0"), "top:0: No such file or directory"),
-        (("load", "top:500"), "top:500: write --companies top:500"),
+        (("load", "top:500"), "top:500 is not a company: did you mean --companies top:500?"),
         (("follow", "add", "--file", "/"), "/: Is a directory"),
         (("ingest", "x", "--only", "followed"), "--only: no company is followed"),
     ],
