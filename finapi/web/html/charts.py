@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 40, 10, 24
 PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
 MAX_BAR_WIDTH, MAX_STACK_WIDTH = 34, 40
-LABEL_WIDTH = 44  # The room that a period's label needs along the axis.
+LABEL_WIDTH = 44  # The width that a period's label needs along the axis, in SVG units.
 
 FormatNumber = Callable[[Decimal], str]
 
@@ -233,7 +233,7 @@ def _round_up(number: Decimal, step: Decimal) -> Decimal:
 
 
 def _choose_step(span: Decimal) -> Decimal:
-    """Return a round number (1, 2, 5, 10, 20, 25 or 50 of a power of ten) of which about four make the span."""
+    """Return the distance between grid lines: a round number that fits about four times into ``span``."""
     unit = Decimal(1).scaleb(span.adjusted() - 1)
     for factor in (1, 2, 5, 10, 20, 25, 50):
         if unit * factor * 4 >= span:

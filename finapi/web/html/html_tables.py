@@ -12,7 +12,7 @@ from finapi.web.html.tags import Child, Html, h
 # A short text, such as a date or a form type, is not broken into two lines.
 MAX_UNBROKEN_CHARACTERS = 11
 
-# How a cell shows what its row has: a point in time to the minute, code, or the header of its row.
+# The formats of a cell: text, a time to the minute, code, or the header of its row.
 ColumnStyle = Literal["text", "time", "code", "row_header"]
 
 

@@ -1,4 +1,4 @@
-"""The layout of every page: head, header with links, footer, and headers that keep other sites out."""
+"""The layout of every page: head, header with links, footer, and HTTP headers against attacks from other sites."""
 
 from __future__ import annotations
 

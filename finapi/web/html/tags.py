@@ -84,7 +84,7 @@ def _render_children(children: Iterable[Child]) -> str:
         elif isinstance(child, Iterable):
             output += _render_children(child)
         else:
-            raise TypeError(f"{child!r} is no HTML")
+            raise TypeError(f"{child!r} cannot be part of an HTML element")
     return output
 
 

@@ -24,7 +24,7 @@ from finapi.web.http.route import API, Route
 from finapi.web.http.tables import CSV
 from finapi.web.pages import page_access
 
-# The parameter of every page with one table.
+# The parameter that every page with a single table accepts.
 FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page, or its table as CSV.")
 
 # Errors for a company or filing that is not stored. Pages show them with a hint on how to load it.
@@ -116,7 +116,7 @@ def serve_api_page(call: Call, api_calls: Sequence[ApiCall], render: Callable[[]
 
 def serve_csv(call: Call, api_call: ApiCall) -> Response:
     """Return the rows of a call as a CSV file."""
-    # The answer with a template is nested and has no form as a table.
+    # Without a template: with one, the answer is nested and the API has no CSV of it.
     arguments = tuple((name, text) for name, text in api_call.arguments if name != "template")
     table_call = api_call._replace(arguments=arguments)
     return name_download(table_call.get_response(call, CSV), table_call.url)
@@ -139,7 +139,7 @@ def render_missing_page(call: Call, error: ApiError, load_argument: str = "", se
         raise error
     search_form = page_layout.render_search_form(search_text)
     body = (h.p(error.message, role="alert"), h.p(render_load_hint(load_argument)), search_form)
-    return page_layout.render_page(call, "Not held", *body, status=404, search=False)
+    return page_layout.render_page(call, "Not available", *body, status=404, search=False)
 
 
 # ---- parts of a page

@@ -80,7 +80,7 @@ def _render_description(call: Call, filing: Mapping[str, Any]) -> Html:
             ("Period", filing["period_of_report"]),
             ("Accepted", accepted_at and f"{accepted_at[:16].replace('T', ' ')} UTC"),
             ("Items", ", ".join(filing["items"])),
-            ("Kept here", filing["has_html"] and _render_part_links(call, accession_number)),
+            ("Stored document", filing["has_html"] and _render_part_links(call, accession_number)),
             ("At the SEC", h.a(accession_number, href=sec_url, rel="noreferrer")),
         ]
     )
@@ -189,7 +189,7 @@ def _render_document(call: Call, document_call: ApiCall) -> Response:
 
 
 def show_filings(call: Call) -> Response:
-    """Return the page at ``/filings``: all filings, newest first. A script renews the first page."""
+    """Return the page at ``/filings``: all filings, newest first. A script refreshes the first page."""
     list_call = filing_list.build_list_call(call, ticker=call.params["ticker"])
     return api_backed_pages.serve_api_page(call, (list_call,), lambda: _render_filings(call, list_call))
 
@@ -200,7 +200,7 @@ def _render_filings(call: Call, list_call: ApiCall) -> Response:
     answer = list_call.get_answer(call)
     rows = filing_list.render_filtered_list(call, "/filings", answer, ticker_field, with_filer=True)
     source = api_backed_pages.render_source_note(call, list_call, csv_url=filing_list.get_csv_url(call))
-    # A member would pay each time that the page renews itself.
+    # A member would have to pay each time that the page refreshes itself.
     is_live = call.app.config.pages == "public" and not call.params["cursor"]
     return page_layout.render_page(
         call,

@@ -21,7 +21,7 @@ MAX_NEWEST = 12
 
 KEY_PLACEHOLDER = "YOUR_KEY"
 
-# The stored counts that are shown, with their labels.
+# The counts of stored data that the page shows, with their labels.
 _COUNTS = (
     ("companies", "companies"),
     ("filings", "filings"),
@@ -35,7 +35,7 @@ _EXAMPLE_CALLS = (
     ("Standardised figures over time", f"{API}/xbrl/timeseries?ticker=AAPL&metrics=revenue,net_income&years=5"),
     ("A company's filings", f"{API}/sec/filings?ticker=AAPL&limit=5"),
 )
-# The routes with the same data as the list of the newest filings.
+# The API routes that return the same data as the list of the newest filings.
 _NEWEST_ROUTES = (f"GET {API}/sec/filings",)
 
 
@@ -84,7 +84,7 @@ def _render_coverage(call: Call) -> Html:
         freshness = "No filing has been ingested yet."
     else:
         freshness = f"Last filing ingested on {_format_minute(last_filing_at)}."
-    return h.section(h.h2("Coverage"), h.dl(cells, class_="held"), h.p(freshness, class_="quiet"))
+    return h.section(h.h2("Coverage"), h.dl(cells, class_="key-figures"), h.p(freshness, class_="quiet"))
 
 
 def _render_newest_filings(call: Call) -> Html:

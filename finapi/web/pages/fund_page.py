@@ -22,7 +22,7 @@ from finapi.web.pages.company import filing_list
 
 PAGE_POSITIONS = 100
 MAX_REPORTS = 40
-# The changes of a position between two quarters, with the texts of the choice.
+# The possible changes of a position between two quarters, with the texts that a visitor chooses from.
 CHANGES = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
 PARAMS = (
     MANAGER,
@@ -107,7 +107,7 @@ def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str
     if entry_count in (None, stored_count):
         entries = f"{stored_count:,} entries"
     else:
-        entries = f"{entry_count:,} entries, of which {stored_count:,} are held"
+        entries = f"{entry_count:,} entries, of which {stored_count:,} are stored"
     return html_tables.render_description_list(
         [
             ("CIK", answer["fund"]["cik"]),
@@ -131,7 +131,10 @@ def _describe_changes(meta: Mapping[str, Any]) -> str:
 
 
 def _get_values_by_period(reports: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the values on the covers of original reports by quarter, newest first, without covers that give none."""
+    """Return the total value by quarter, newest first, as stated on the cover pages of original reports.
+
+    Reports whose cover page states no value are left out.
+    """
     originals = [report for report in reports if not report["is_amendment"]]
     originals.sort(key=lambda report: report["period_of_report"], reverse=True)
     values = {}

@@ -34,7 +34,7 @@ _LIMIT_COLUMNS = (
 
 
 class McpHost(NamedTuple):
-    """A program that hosts language models: where its configuration is written, and the text to write there."""
+    """An MCP host: the place of its configuration, and the text to write there."""
 
     name: str
     location: str
@@ -61,9 +61,9 @@ def show_plans(call: Call) -> Response:
         "Plans",
         h.p(
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
-            "and are spent after the plan's own. The operator of this host puts accounts on plans."
+            "and are spent after the plan's own. The operator of this host assigns the plans."
         ),
-        html_tables.render_table("", ("Plan", "What it brings"), plan_rows, label="Plans"),
+        html_tables.render_table("", ("Plan", "Includes"), plan_rows, label="Plans"),
         h.h2("Limits", id="limits"),
         html_tables.render_grid("By account, or by address without one", _LIMIT_COLUMNS, _list_limits(call)),
         h.h2("Cost of calls"),
@@ -111,7 +111,7 @@ def _render_changelog() -> Html:
 
 
 def show_mcp(call: Call) -> Response:
-    """Return the page on connecting hosts of language models, with the tools that they get."""
+    """Return the page on connecting MCP hosts (programs with a language model), with the tools that they get."""
     from finapi.mcp.tools import get_tools
 
     address = f"{call.app.config.public_url}/api/mcp"
@@ -120,7 +120,7 @@ def show_mcp(call: Call) -> Response:
     for tool in get_tools().values():
         cost = str(costs[tool.operation.route])
         tool_rows.append(h.tr(h.th(h.code(tool.name), scope="row"), h.td(cost), h.td(render_inline(tool.description))))
-    tool_head = h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("What it answers")))
+    tool_head = h.thead(h.tr(h.th("Tool"), h.th("Tokens"), h.th("Returns")))
     return render_page(
         call,
         "Model Context Protocol",
@@ -138,10 +138,10 @@ def show_mcp(call: Call) -> Response:
 
 
 _MCP_INTRODUCTION = (
-    "A model asks this host by tools, each of which is a call of the API: made with your key, within its limits, at "
-    "its price, free when it fails. A host that starts programs runs ",
+    "A model uses this service through tools. Each use of a tool is a call of the API with your key: it has the same "
+    "limits and the same cost, and is free if it fails. Hosts that start programs run ",
     h.code("finapi mcp"),
-    "; one over HTTP sends the key as ",
+    ". Hosts that use HTTP send the key as ",
     h.code("X-API-Key"),
     " or as ",
     h.code("Authorization: Bearer"),
@@ -150,7 +150,7 @@ _MCP_INTRODUCTION = (
 
 
 def _list_mcp_hosts(address: str) -> list[McpHost]:
-    """Return the configuration of common hosts of language models."""
+    """Return the configurations of common MCP hosts."""
     key = "YOUR_KEY"
     http_server: dict[str, Any] = {"url": address, "headers": {"X-API-Key": key}}
     program = {
@@ -188,7 +188,7 @@ def show_robots_txt(call: Call) -> Response:
 
 
 def show_security_txt(call: Call) -> Response:
-    """Return security.txt: the contact for reports of weaknesses (RFC 9116)."""
+    """Return security.txt: the contact for reports of vulnerabilities (RFC 9116)."""
     config = call.app.config
     contact = config.security_contact or f"mailto:{parseaddr(config.mail_from)[1]}"
     expires = iso(call.now + timedelta(days=CONTACT_DAYS))

@@ -24,7 +24,7 @@ TITLE = "Set a new password"
 
 @dataclass(frozen=True, slots=True)
 class ResetForm:
-    """The contents of the form for a new password: hidden fields, ticked boxes, and the receivers they would remove."""
+    """The contents of the form for a new password: hidden fields, ticked boxes, and the receivers to be removed."""
 
     token: str
     email: str

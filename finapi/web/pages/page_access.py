@@ -81,7 +81,7 @@ def _charge(call: Call, cost: int, render: Callable[[], Response]) -> Response:
 
 def _compute_etag(call: Call, data_version: int, *, is_shared: bool) -> str:
     user_uuid = call.caller.uuid if call.caller and not is_shared else ""
-    # The day is part of the fingerprint because some windows of days end today.
+    # The day is part of the fingerprint, because some pages show a window of days that ends today.
     today = call.now.date().isoformat()
     inputs = [__version__, data_version, today, user_uuid, call.app.config.public_url, call.request.target]
     return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:32]

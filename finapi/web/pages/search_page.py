@@ -21,7 +21,7 @@ PARAMS = (Param("q", default="", empty_is_default=True),)
 MAX_SUGGESTIONS = 8
 MAX_COMPANIES = 50
 
-# The route with the same data as the companies found.
+# The API route that returns the same companies as the search.
 _COMPANY_ROUTES = (f"GET {API}/xbrl/search",)
 
 _COMPANY_COLUMNS = (
@@ -44,7 +44,7 @@ _INSIDER_COLUMNS = (
 
 def show_search(call: Call) -> Response:
     """Return the page of the companies, funds and insiders that a text finds."""
-    # The text does not matter for the names of the routes.
+    # Only the names of the routes are needed here, so the text of the search does not matter.
     other_routes = [_build_fund_search("x").route_name, _build_insider_search("x").route_name]
     return page_access.serve_data_page(call, (*_COMPANY_ROUTES, *other_routes), lambda: _render_search(call))
 
@@ -77,7 +77,7 @@ def _render_search(call: Call) -> Response:
     companies = _search_companies(call, MAX_COMPANIES)
     funds = _build_fund_search(text).get_answer(call)["results"] if text else []
     insiders = _build_insider_search(text).get_answer(call) if text else []
-    # People who file are in the list of companies too.
+    # Persons who file are also found as companies. They are shown only once, as insiders.
     person_ciks = {insider["cik"] for insider in insiders if not insider["is_entity"]}
     companies = [company for company in companies if company["cik"] not in person_ciks]
     tables = []

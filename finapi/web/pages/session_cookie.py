@@ -1,4 +1,4 @@
-"""Sessions of pages: a cookie that only pages read, and a token in each form that no other site knows."""
+"""Sessions of the HTML pages: a cookie, which the API ignores, and a CSRF token in each form."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _LINKS = (
 HISTORY_DAYS = 90
 MAX_CHANGES = 20
 
-# A day is bad from this percentage of checks on that found the component down.
+# A day is bad if at least this percentage of its checks found the component down.
 BAD_DAY_PERCENTAGE = 5
 # One bar a day, in SVG units. Worse days have shorter bars, so that the chart can be read without seeing colours.
 BAR_DISTANCE, BAR_WIDTH, CHART_HEIGHT = 4, 3, 24

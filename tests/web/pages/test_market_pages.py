@@ -30,7 +30,7 @@ def test_a_fund_shows_its_positions(browser: Client) -> None:
     cells = ["COM", "037833100", "", "692,000", "175,622,680", "0.07 %", "–", "", "0001193125-26-226661"]
     assert find_row(body, "APPLE INC") == cells
     assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
-    assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are held</dd>" in body
+    assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are stored</dd>" in body
     assert '<option value="2026-03-31" selected>' in body
     assert "<dt>Positions</dt><dd>not known: quarter incomplete</dd>" in body
     assert 'name="status"' not in body  # There are no changes to choose from.

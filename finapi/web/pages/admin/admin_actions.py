@@ -32,7 +32,7 @@ MAX_TOKENS = 10**12
 MAX_DAYS = 3650
 MAX_NOTE_CHARACTERS = 200
 MAX_NUMBER_DIGITS = 13
-MAX_FORM_ID_CHARACTERS = 36  # A UUID.
+MAX_FORM_ID_CHARACTERS = 36  # The length of a UUID.
 
 Fields = Mapping[str, str]
 Handler = Callable[[Call], Response]

@@ -54,24 +54,24 @@ def show_health(call: Call) -> Response:
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
     store_sizes = [("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])]
     columns = (
-        GridColumn("Part", "name", style="row_header"),
+        GridColumn("Component", "name", style="row_header"),
         GridColumn("State", "status"),
-        GridColumn("Why", "reason"),
+        GridColumn("Reason", "reason"),
         GridColumn("Checked", "checked_at", style="time"),
     )
     components = _render_list("At the last check", columns, _list_components(call), "No check has run yet.")
     return _render_page(
         call,
         "/admin",
-        render_section("Parts", components),
-        render_section("Waiting", html_tables.render_description_list(queues, "held")),
-        render_section("Store", html_tables.render_description_list(store_sizes, "held")),
+        render_section("Components", components),
+        render_section("Queues", html_tables.render_description_list(queues, "key-figures")),
+        render_section("Store", html_tables.render_description_list(store_sizes, "key-figures")),
         render_section("Latest actions", _render_audit_log(latest_actions)),
     )
 
 
 def _list_components(call: Call) -> list[dict[str, Any]]:
-    """Return the components with their status, none before the first check."""
+    """Return the components with their status. The list is empty before the first check."""
     try:
         components = status.get_components(call.app)
     except ApiError:
@@ -143,7 +143,7 @@ def show_account(call: Call) -> Response:
     return _render_page(
         call,
         "/admin/accounts",
-        html_tables.render_description_list(description, "held"),
+        html_tables.render_description_list(description, "key-figures"),
         _render_account_forms(call, uuid, row),
         render_section("Usage", usage),
         title=email,
@@ -185,7 +185,7 @@ def show_invites(call: Call) -> Response:
     create_form = render_action_form(
         call,
         "invite",
-        "Make a code",
+        "Create a code",
         h.label("Note ", h.input(name="note", maxlength=200)),
         h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
     )
@@ -194,10 +194,10 @@ def show_invites(call: Call) -> Response:
         GridColumn("Code", "code", style="code"),
         GridColumn("State", "state"),
         GridColumn("Note", "note"),
-        GridColumn("Made", "created_at", style="time"),
-        GridColumn("Ends", "expires_at", style="time"),
+        GridColumn("Created", "created_at", style="time"),
+        GridColumn("Expires", "expires_at", style="time"),
         GridColumn("Used", "used_at", style="time"),
-        GridColumn("By", "used_by"),
+        GridColumn("Used by", "used_by"),
     )
     codes = _render_list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
     return _render_page(
@@ -237,23 +237,25 @@ def show_intake(call: Call) -> Response:
         GridColumn("CIK", "cik"),
         GridColumn("State", "state"),
         GridColumn("Tries", "tries", numeric=True),
-        GridColumn("Why", "reason"),
+        GridColumn("Reason", "reason"),
         GridColumn("Given up", "given_up_at", style="time"),
         GridColumn("Next try", "next_try_at", style="time"),
         GridColumn("Action", lambda row: _render_retry_form(call, row["accession"])),
     )
-    refused_caption = f"{given_up_count:,} given up; the last {len(refused_rows)} of those in trouble"
+    refused_caption = f"{given_up_count:,} given up; the last {len(refused_rows)} that failed"
     return _render_page(
         call,
         "/admin/intake",
-        render_section("Came in", html_tables.render_description_list(last_stored, "held"), _render_steps(steps)),
+        render_section(
+            "Last stored", html_tables.render_description_list(last_stored, "key-figures"), _render_steps(steps)
+        ),
         render_section(
             "Poller",
             h.p(f"{polling} {followed_count:,} companies are followed."),
             _render_list("Progress", progress_columns, progress_rows, "Not started."),
         ),
         render_section(
-            "Refused and put off",
+            "Failed documents",
             refused_rows and render_action_form(call, "retry", "Retry all"),
             _render_list(refused_caption, refused_columns, refused_rows, "No refused documents."),
         ),
@@ -282,8 +284,8 @@ def _render_refused_files(call: Call) -> Html:
     columns = (
         GridColumn("File", "path"),
         GridColumn("Kind", "kind"),
-        GridColumn("Why", "reason"),
-        GridColumn("When", "at", style="time"),
+        GridColumn("Reason", "reason"),
+        GridColumn("Time", "at", style="time"),
     )
     caption = f"The last {len(rows)}, until they are ingested"
     files = _render_list(caption, columns, rows, "No refused files.")
@@ -313,11 +315,11 @@ def show_deliveries(call: Call) -> Response:
     columns = (
         GridColumn("Account", lambda row: _render_account_link(row["email"], row["account"])),
         GridColumn("Event", "event_type"),
-        GridColumn("Made", "created_at", style="time"),
+        GridColumn("Created", "created_at", style="time"),
         GridColumn("State", "state"),
         GridColumn("To", "host"),
         GridColumn("Attempts", "attempts", numeric=True),
-        GridColumn("Why", "last_error"),
+        GridColumn("Last error", "last_error"),
         GridColumn("Action", render_redeliver_form),
     )
     caption = f"The last {len(rows)} that failed; {waiting_count:,} wait"
@@ -339,9 +341,9 @@ def show_audit_log(call: Call) -> Response:
 
 def _render_audit_log(rows: Sequence[Any]) -> Html:
     columns = (
-        GridColumn("When", "at", style="time"),
-        GridColumn("Who", "who"),
-        GridColumn("What", "action"),
+        GridColumn("Time", "at", style="time"),
+        GridColumn("Operator", "who"),
+        GridColumn("Action", "action"),
         GridColumn("Account", _render_audited_account),
         GridColumn("Detail", "detail"),
         GridColumn("From", "place"),

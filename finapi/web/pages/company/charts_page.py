@@ -138,7 +138,7 @@ def _list_labels(rows: Sequence[Row]) -> list[str]:
 def _build_series(
     rows: Sequence[Row], key: str, name: str, format_number: charts.FormatNumber = format_short, sign: int = 1
 ) -> ChartSeries:
-    """Return the figures of a metric. A row has bare figures, or cells with provenance."""
+    """Return the figures of a metric as a series. The rows contain plain figures or cells with provenance."""
     figures = []
     for row in rows:
         cell = row["metrics"].get(key)
@@ -148,7 +148,7 @@ def _build_series(
 
 
 def _build_difference(rows: Sequence[Row], total_key: str, part_key: str, name: str) -> ChartSeries:
-    """Return a total without one of its parts."""
+    """Return a total minus one of its parts, as a series for a chart."""
     differences = []
     for row in rows:
         total, part = row["metrics"].get(total_key), row["metrics"].get(part_key)

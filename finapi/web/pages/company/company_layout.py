@@ -85,7 +85,7 @@ class CompanyView:
     def load_argument(self) -> str | None:
         """Return the argument with which ``finapi load`` loads the company.
 
-        None if the page shows a day of the past: then loading would not add anything.
+        None if the page shows the figures of a past day, to which loading would not add anything.
         """
         return None if self.as_of else self.company.ticker or self.company.padded_cik
 

@@ -25,7 +25,7 @@ from finapi.web.pages.company.company_layout import CompanyView
 PAGE_TRADES = 40
 PAGE_HOLDERS = 50
 PRICE_DAYS = 1_260  # Five years of trading days.
-WEEK_DAYS = 5  # Trading days.
+WEEK_DAYS = 5  # Trading days in a week.
 ALL_FILED_DAYS = 36_500  # A window of a hundred years.
 MAX_QUARTERS = 12
 INSIDER_PARAMS = (
@@ -105,7 +105,7 @@ def _render_summary(summary: Mapping[str, Any]) -> Html:
             ("Insiders", f"{summary['unique_insiders']:,}"),
             ("Last trade", summary["latest_transaction_date"]),
         ],
-        "held",
+        "key-figures",
     )
 
 

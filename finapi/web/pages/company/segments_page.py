@@ -28,7 +28,7 @@ PARAMS = (
     Param("axis", empty_is_default=True),
 )
 MAX_PERIODS = 8
-MAX_LINES = 6  # In the chart.
+MAX_LINES = 6  # Maximum number of lines in the chart.
 
 _KEPT_PARAMS = ("metric", "period", "axis")
 _CSV_COLUMNS = (
@@ -90,7 +90,7 @@ def _render_choices(call: Call, view: CompanyView, axis: str, axes: Sequence[str
     metric, period = call.params["metric"], call.params["period"]
     chosen = {"metric": metric, "period": period, "axis": axis}
     choices: list[Child] = [
-        # Another metric need not have the same axis.
+        # The links do not keep the axis, because another metric may not have it.
         company_layout.render_choice(view, "segments", "Figure", metric, METRICS, "metric", period=period),
         company_layout.render_choice(view, "segments", "Period", period, PERIODS, "period", **chosen),
     ]

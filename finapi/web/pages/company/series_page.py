@@ -37,7 +37,7 @@ STATEMENTS = {
 PERIODS = {"A": "Annual", "Q": "Quarterly", "TTM": "Twelve months"}
 PERIOD = Param("period", default="A", allowed=tuple(PERIODS))
 PARAMS = (*company_layout.PARAMS, PERIOD, Param("statement", default="income", allowed=tuple(STATEMENTS)))
-MAX_PERIODS = 10  # Columns of the table.
+MAX_PERIODS = 10  # Maximum number of columns of the table.
 
 _KEPT_PARAMS = ("period", "statement")
 # Categories and keys of ratios that are read as percentages; the others are multiples, days or months.
@@ -90,7 +90,7 @@ def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) ->
     if rows:
         body = _render_table(view, rows, statement, period, answer["data"]["reporting_currency"])
     else:
-        body = company_layout.render_empty_note(view, f"No {PERIODS[period].lower()} period is held.")
+        body = company_layout.render_empty_note(view, f"No {PERIODS[period].lower()} figures are stored.")
     has_synthetic_prices = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
     price_note = has_synthetic_prices and h.p(
         "Prices are made up, and so are figures computed from them.", class_="quiet"

@@ -185,7 +185,7 @@ def _render_balance(balance: Mapping[str, Any]) -> Html:
             ("Plan", f"{balance['plan_display_name']}, {balance['monthly_quota']:,} tokens"),
             ("Refilled on", (balance["billing_cycle_end"] or "")[:10]),
         ],
-        "held",
+        "key-figures",
     )
 
 
@@ -194,7 +194,7 @@ def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
     return render_section(
         "API key",
         h.details(h.summary("Show"), h.pre(h.code(key), tabindex=0)),
-        h.p("A new key replaces the old one at once; programs that use the old key stop working.", class_="quiet"),
+        h.p("A new key replaces the old one immediately: programs with the old key stop working.", class_="quiet"),
         session_cookie.render_form(call, "/account/do/rotate-key", "Replace the key"),
     )
 
@@ -224,7 +224,7 @@ def _render_ledger(ledger: Mapping[str, Any]) -> Html:
     columns = (
         GridColumn("When", "created_at", style="time"),
         GridColumn("Tokens", "delta", numeric=True),
-        GridColumn("Why", "reason"),
+        GridColumn("Reason", "reason"),
         GridColumn("Call", "endpoint", style="code"),
     )
     table = html_tables.render_grid("Every change of the balance, newest first", columns, ledger["transactions"])
@@ -239,9 +239,9 @@ def _render_limits(call: Call) -> Html:
         GridColumn("Zone", "zone", style="row_header"),
         GridColumn("Calls", "requests", numeric=True),
         GridColumn("in seconds", "window_seconds", numeric=True),
-        GridColumn("Left now", "remaining", numeric=True),
+        GridColumn("Remaining", "remaining", numeric=True),
     )
-    return render_section("Limits", html_tables.render_grid("Viewing this uses none of it", columns, limits))
+    return render_section("Limits", html_tables.render_grid("Viewing this page does not count", columns, limits))
 
 
 def _render_sessions(call: Call, user: Mapping[str, Any]) -> Html:
@@ -250,8 +250,8 @@ def _render_sessions(call: Call, user: Mapping[str, Any]) -> Html:
     with call.app.accounts.read() as tx:
         rows = sessions.list_sessions(tx, call.user_id, call.now)
     columns = (
-        GridColumn("Began", "created_at", style="time"),
-        GridColumn("Ends", "expires_at", style="time"),
+        GridColumn("Signed in", "created_at", style="time"),
+        GridColumn("Expires", "expires_at", style="time"),
         GridColumn("Current", lambda row: "this one" if row["fingerprint"] == current_fingerprint else ""),
     )
     caption = f"{len(rows)} of at most {user['UserDeviceLimit']['device_limit']}"
@@ -273,8 +273,8 @@ def _render_own_data(call: Call) -> Html:
         h.details(
             h.summary("Delete the account"),
             h.p(
-                "This deletes the email, password, keys, sessions, receivers and targets at once and for good.",
-                " The ledger of tokens and money is kept under a number.",
+                "This deletes the email, password, keys, sessions, receivers and targets immediately and for good.",
+                " The ledger of tokens and money is kept without your name, under an account number.",
                 class_="quiet",
             ),
             session_cookie.render_form(call, "/account/do/delete", "Delete for good", password_field),
@@ -360,7 +360,7 @@ def _render_deliveries(call: Call, deliveries: Sequence[Mapping[str, Any]]) -> H
 
 def _render_attempts(delivery: Mapping[str, Any]) -> Html:
     columns = (
-        GridColumn("Began", "started_at", style="time"),
+        GridColumn("Started", "started_at", style="time"),
         GridColumn("ms", "duration_ms", numeric=True),
         GridColumn("Status", "status_code", numeric=True),
         GridColumn("Error", "error"),
