@@ -21,7 +21,7 @@ AsyncSend = Callable[[ApiRequest], Awaitable[ApiAnswer | None]]
 
 
 class AsyncSender(NamedTuple):
-    """A function that sends a request, and one that closes the connections."""
+    """A function that sends a request, and a function that closes the open connections."""
 
     send: AsyncSend
     close: Callable[[], Awaitable[None]]
@@ -114,7 +114,7 @@ class AsyncClient(AsyncCalls[Day, Moment]):
             for row in pager.read_page(answer):
                 yield row
 
-    if not TYPE_CHECKING:  # Their types are those of AsyncCalls.
+    if not TYPE_CHECKING:  # Type checkers use the declarations in AsyncCalls instead.
         __getattr__ = _get_method
         rows = _iter_rows
 
@@ -130,8 +130,8 @@ class AsyncClient(AsyncCalls[Day, Moment]):
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield the events of a feed over WebSocket, as :meth:`finapi.client.Client.feed`."""
         filters = {"tickers": tickers, "ciks": ciks, "form_types": form_types}
-        position = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
-        return feeds.iter_events_async(position, self._wait)
+        cursor = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
+        return feeds.iter_events_async(cursor, self._wait)
 
     async def events(
         self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 USER_AGENT = "finapi-python"
-RETRY_WAIT_SECONDS = (0.5, 1.0, 2.0, 4.0)  # Before the next try, if the answer names no time.
+RETRY_WAIT_SECONDS = (0.5, 1.0, 2.0, 4.0)  # Waits before the next tries, if the answer has no Retry-After.
 MAX_RETRY_AFTER_SECONDS = 60.0  # A longer Retry-After is left to the caller: a lock of an hour, for example.
 # The only operation that answers with a redirect, and the only one that answers with an HTML page. Any other redirect
 # or page comes from elsewhere: from a proxy, or from a network that requires a login.
@@ -29,7 +29,8 @@ REDIRECTING_PATH = "/api/v1/auth/verifyPasswordLink"
 HTML_PATH_SUFFIX = "/html"
 RETRIED_STATUSES = (0, 408, 429, 500, 502, 503, 504)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 section 9.2.2.
-MAX_PLAIN_DIGITS = 1_000  # Larger and smaller numbers are written with an exponent: 1E-999999999 would be a gigabyte.
+# Numbers that would need more digits are written with an exponent: without it, 1E-999999999 would take a gigabyte.
+MAX_PLAIN_DIGITS = 1_000
 
 
 class ApiFailure(Exception):
@@ -53,7 +54,7 @@ class ApiFailure(Exception):
 
     @property
     def retry_after(self) -> float | None:
-        """Return the seconds after which to try again, or None if the answer does not name them."""
+        """Return the seconds after which to try again, or None if the answer does not say."""
         return parse_retry_after(self.headers)
 
 
@@ -68,14 +69,14 @@ class ApiRequest:
 
     @property
     def is_repeatable(self) -> bool:
-        """Return True if the request may be sent twice. A POST may be only with an idempotency key."""
+        """Return True if the request may be sent twice. A POST may be sent twice only with an idempotency key."""
         has_key = any(name.lower() == "idempotency-key" for name in self.headers)
         return self.method in IDEMPOTENT_METHODS or has_key
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """An answer. Header names are lower-case. Status 0 means that none arrived, and the body is the reason."""
+    """An answer. Header names are lower-case. Status 0 means that no answer arrived, and the body says why."""
 
     status: int
     headers: Mapping[str, str]
@@ -102,7 +103,7 @@ def build_request(
     Raise ValueError for a path that does not begin with a slash.
     """
     if not path.startswith("/"):
-        raise ValueError(f"a path begins with a slash: {path}")
+        raise ValueError(f"a path must begin with a slash: {path}")
     parameters = {name: _format_parameter(value) for name, value in (query or {}).items() if value is not None}
     url = base_url.rstrip("/") + quote(path, safe="/?&=%,:;@+$!*'()~")
     if parameters:
@@ -117,7 +118,7 @@ def build_headers(api_key: str | None, token: str | None, headers: Mapping[str, 
     """Return the headers of every request of a client. Raise ValueError for a key that a header cannot contain."""
     for name, secret in (("API key", api_key), ("token", token)):
         if secret and not (secret.isascii() and secret.isprintable()):
-            raise ValueError(f"the {name} holds what is not a printable ASCII character")
+            raise ValueError(f"the {name} must consist of printable ASCII characters")
     all_headers = {}
     if api_key:
         all_headers["X-API-Key"] = api_key
@@ -173,7 +174,7 @@ def _encode_json(value: Any) -> str:
 def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
     """Yield a request and the waits between its tries, up to ``max_tries``. Return the answer.
 
-    Raise ApiFailure for an error that trying again does not help against, and after the last try.
+    Raise ApiFailure for an error that would happen again, and after the last try.
     """
     for try_number in range(1, max(max_tries, 1) + 1):
         answer = yield request
@@ -182,8 +183,8 @@ def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
             return answer
         failure = build_failure(answer)
         retry_after = failure.retry_after
-        # Nothing was done before a 429, nor before a 503 that names a time. A 503 without one may have interrupted the
-        # call: a server that stops sends it.
+        # A call that is answered 429, or 503 with a Retry-After, was not begun. A 503 without Retry-After may have
+        # interrupted the call: a server that stops sends it.
         is_refused = failure.status == 429 or (failure.status == 503 and retry_after is not None)
         is_last_try = try_number >= max_tries or failure.status not in RETRIED_STATUSES
         if is_last_try or not (request.is_repeatable or is_refused):
@@ -199,7 +200,7 @@ def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
 
 
 def add_jitter(seconds: float) -> float:
-    """Return half to all of the seconds, so that clients that were refused together do not return together."""
+    """Return a random part (half to all) of the seconds, so that clients do not all try again at the same time."""
     return seconds * (0.5 + random.random() / 2)  # nosec B311
 
 
@@ -214,14 +215,14 @@ def build_failure(answer: ApiAnswer | None) -> ApiFailure:
         parsed = json.loads(answer.body)
         document = parsed if isinstance(parsed, dict) else {}
     except (ValueError, RecursionError):
-        pass  # The page of a proxy.
+        pass  # The body is not an error of this API: for example, the error page of a proxy.
     code = str(document.get("code", "HTTP"))
     message = str(document.get("message", "The answer is no document."))
     return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
 
 
 def check_answer(path: str, answer: ApiAnswer) -> None:
-    """Raise ApiFailure for an answer that is not an error and does not come from this API."""
+    """Raise ApiFailure if a successful answer does not come from this API."""
     if answer.status >= 400:
         return
     if answer.status >= 300 and answer.status != 304 and not path.endswith(REDIRECTING_PATH):
@@ -238,7 +239,7 @@ def build_unexpected_failure(answer: ApiAnswer, message: str) -> ApiFailure:
 
 
 def build_unreachable_answer(error: Exception) -> ApiAnswer:
-    """Return an answer of status 0 with the reason why none arrived."""
+    """Return an answer with status 0 that contains the reason why no answer arrived."""
     reason = getattr(error, "reason", None) or error
     return ApiAnswer(0, {}, (str(reason) or type(reason).__name__).encode("utf-8", "replace"))
 
@@ -317,7 +318,8 @@ def _convert_dates(value: Any, member_name: str = "") -> Any:
 
 # ---- pages
 
-# Equal pages in a row after which the server does not seem to read the query. A filer may report a line twice.
+# After so many equal pages in a row, assume that the server ignores the position in the query. Two equal pages are
+# possible, as a filer may report a line twice.
 MAX_EQUAL_PAGES = 10
 
 
@@ -326,7 +328,7 @@ def get_rows(document: Any, rows_path: str) -> list[Any]:
     for member in filter(None, rows_path.split(".")):
         document = document.get(member) if isinstance(document, dict) else None
     if not isinstance(document, list):
-        raise ValueError("not a list")
+        raise ValueError(f"there is no list at {rows_path!r}")
     return list(document)
 
 
@@ -343,7 +345,7 @@ class ListPager:
     def read_page(self, answer: ApiAnswer) -> list[Any]:
         """Return the rows of a page, and set the query of the next one.
 
-        Raise ApiFailure for an answer that is not a page, and for a list that would never end.
+        Raise ApiFailure if the answer is not a page, or if the list would never end.
         """
         document = decode_answer(answer, dates=self._dates)
         try:
@@ -353,7 +355,7 @@ class ListPager:
             raise build_unexpected_failure(answer, "The answer is not a page of a list.") from None
         self._equal_pages = self._equal_pages + 1 if rows == self._last_rows else 0
         if next_query is not None and (next_query == self.query or self._equal_pages >= MAX_EQUAL_PAGES):
-            raise build_unexpected_failure(answer, "The service answers the same page again and again.")
+            raise build_unexpected_failure(answer, "The service returns the same page again and again.")
         self.query = next_query
         self._last_rows = rows
         return rows

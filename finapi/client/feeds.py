@@ -1,4 +1,4 @@
-"""Feeds over WebSocket. After an interruption a feed continues behind its last event.
+"""Feeds over WebSocket. After an interruption a feed continues after its last event.
 
 :class:`FeedCursor` has all rules and no I/O; the synchronous and the asynchronous reader share it.
 """
@@ -17,12 +17,12 @@ from finapi.client.exchange import ApiAnswer, ApiFailure
 if TYPE_CHECKING:
     from websockets.exceptions import InvalidStatus
 
-OPEN_SECONDS = 30.0  # Until a connection is established.
+OPEN_SECONDS = 30.0  # Maximum time to establish a connection.
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-MAX_TRIES = 10  # Connections in a row without an event.
+MAX_TRIES = 10  # Number of connections in a row without an event after which the feed fails.
 MAX_WAIT_SECONDS = 30.0
 STABLE_SECONDS = 30.0  # A connection that lasted longer does not count as failed, even without an event.
-PERMANENT_STATUSES = (400, 401, 403, 404)  # Trying again does not help.
+PERMANENT_STATUSES = (400, 401, 403, 404)  # Statuses of errors that would happen again.
 CODES = {400: "INVALID_PARAM", 401: "UNAUTHORIZED", 404: "NOT_FOUND", 429: "RATE_LIMIT_EXCEEDED"}
 
 # Close codes 4400 to 4599 stand for the statuses 400 to 599.
@@ -30,7 +30,7 @@ CLOSE_CODE_OFFSET = 4000
 
 
 class FeedCursor:
-    """The cursor of a reader in a feed: its last event, and the URL to continue behind it."""
+    """The cursor of a reader in a feed: the last event that was read, and the URL from which to continue."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class FeedCursor:
         self.epoch = epoch
 
     def begin_connection(self) -> str:
-        """Return the URL to connect to for the events behind the last one."""
+        """Return the URL to connect to for the events after the last one that was read."""
         self._connected_at = time.monotonic()
         query = dict(self._filters)
         if self.since is not None:
@@ -79,7 +79,7 @@ class FeedCursor:
         return event
 
     def end_connection(self, error: Exception) -> float:
-        """Return the seconds until the next connection. Raise ApiFailure if another one would not help."""
+        """Return the seconds until the next connection. Raise ApiFailure if another connection would fail too."""
         failure = _build_failure(error)
         was_stable = time.monotonic() - self._connected_at > STABLE_SECONDS
         self._failed_connections = 1 if was_stable else self._failed_connections + 1
@@ -120,7 +120,7 @@ def _refuse_redirect(error: InvalidStatus) -> Exception:
     return _build_handshake_failure(error) if is_redirect else error
 
 
-def iter_events(position: FeedCursor, wait: Callable[[float], None]) -> Iterator[dict[str, Any]]:
+def iter_events(cursor: FeedCursor, wait: Callable[[float], None]) -> Iterator[dict[str, Any]]:
     """Yield the events of a feed without end. Raise ApiFailure if it is refused, or fails too often."""
     from websockets.exceptions import InvalidStatus, WebSocketException
     from websockets.sync.client import ClientConnection, connect
@@ -142,18 +142,18 @@ def iter_events(position: FeedCursor, wait: Callable[[float], None]) -> Iterator
     options = {**_OPTIONS, "create_connection": DirectConnection}
     while True:
         try:
-            with connect(position.begin_connection(), **options, additional_headers=position.headers) as connection:
+            with connect(cursor.begin_connection(), **options, additional_headers=cursor.headers) as connection:
                 while True:
-                    event = position.parse_event(connection.recv())
+                    event = cursor.parse_event(connection.recv())
                     if event is not None:
                         yield event
         except (OSError, WebSocketException) as error:
-            wait_seconds = position.end_connection(error)
+            wait_seconds = cursor.end_connection(error)
         wait(wait_seconds)
 
 
 async def iter_events_async(
-    position: FeedCursor, wait: Callable[[float], Awaitable[None]]
+    cursor: FeedCursor, wait: Callable[[float], Awaitable[None]]
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield the events of a feed without end. Raise ApiFailure if it is refused, or fails too often."""
     from websockets.asyncio.client import ClientConnection, connect
@@ -168,15 +168,15 @@ async def iter_events_async(
 
     options = {**_OPTIONS, "create_connection": DirectAsyncConnection}
     while True:
-        url = position.begin_connection()
+        url = cursor.begin_connection()
         try:
-            async with connect(url, **options, additional_headers=position.headers) as connection:
+            async with connect(url, **options, additional_headers=cursor.headers) as connection:
                 while True:
-                    event = position.parse_event(await connection.recv())
+                    event = cursor.parse_event(await connection.recv())
                     if event is not None:
                         yield event
         except (OSError, WebSocketException) as error:
-            wait_seconds = position.end_connection(error)
+            wait_seconds = cursor.end_connection(error)
         await wait(wait_seconds)
 
 

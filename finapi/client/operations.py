@@ -17,16 +17,16 @@ PAGING_PARAMETERS = ("limit", "offset", "cursor", "page")
 
 @dataclass(frozen=True, slots=True)
 class ApiOperation:
-    """An operation of the API, as ``get_sec_filings``."""
+    """An operation of the API, such as ``get_sec_filings``."""
 
     name: str
     method: str
-    path: str  # With parameters in braces.
-    parameters: Mapping[str, Mapping[str, Any]]  # JSON Schemas by name, of the path and the query.
-    body_members: Mapping[str, Mapping[str, Any]]  # JSON Schemas by name.
-    rows_path: str | None  # Where the rows of its answer are, as "data.items"; None if the answer is not a list.
-    is_idempotent: bool  # It takes an Idempotency-Key.
-    cost: int  # In tokens, unless the operator has changed it.
+    path: str  # The path of the URL, with parameters in braces.
+    parameters: Mapping[str, Mapping[str, Any]]  # The JSON Schemas of path and query parameters, by name.
+    body_members: Mapping[str, Mapping[str, Any]]  # The JSON Schemas of the body's members, by name.
+    rows_path: str | None  # The place of the rows in the answer, such as "data.items". None if it is not a list.
+    is_idempotent: bool  # True if the operation takes an Idempotency-Key.
+    cost: int  # The default cost in tokens, which an operator may change.
 
     @property
     def route(self) -> str:
@@ -94,7 +94,7 @@ def get_operation(name: str) -> ApiOperation:
 
 
 def get_list_operation(name: str) -> ApiOperation:
-    """Return an operation that answers rows. Raise TypeError for any other name."""
+    """Return an operation that returns a list. Raise TypeError for any other operation."""
     operation = get_operations().get(name)
     if operation is None or operation.rows_path is None:
         raise TypeError(f"{name} does not return a list")

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 
-TOLERANCE = 300.0  # Seconds that a message may be old, or ahead of the clock.
+TOLERANCE = 300.0  # Seconds by which the time of a message may differ from the clock.
 SECRET_PREFIX = "whsec_"
 
 
@@ -53,5 +53,5 @@ def _compute_mac(secret: str, signed_bytes: bytes) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except binascii.Error:
-        raise ValueError(f"a webhook secret is {SECRET_PREFIX} followed by base64") from None
+        raise ValueError(f"a webhook secret must be {SECRET_PREFIX} followed by base64") from None
     return hmac.digest(key, signed_bytes, hashlib.sha256)

@@ -17,19 +17,19 @@ from finapi.client.operations import get_list_operation, get_operation
 from finapi.client.types import Calls, Day, Moment
 
 MAX_TRIES = 4
-TIMEOUT_SECONDS = 30.0  # Until an answer begins, and between two parts of it.
-TOTAL_TIMEOUT_SECONDS = 330.0  # For a complete answer: a server ends its own after 300.
+TIMEOUT_SECONDS = 30.0  # Maximum time until an answer begins, and between two parts of it.
+TOTAL_TIMEOUT_SECONDS = 330.0  # Maximum time for a complete answer. The server's own limit is 300 s.
 RECEIVE_BYTES = 65_536
 
-# Sends a request and returns the answer, or None if there was none.
+# A function that sends a request and returns the answer, or None if no answer arrived.
 Send = Callable[[ApiRequest], ApiAnswer | None]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Returns redirects as answers: the API redirects to nothing that needs a key, and the key must not leave it."""
+    """Returns redirects as answers instead of following them, so that the key is never sent to another host."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Return no other request."""
+        """Return None, so that urllib does not follow the redirect."""
 
 
 class _LazyHttpsHandler(urllib.request.HTTPSHandler):
@@ -86,13 +86,13 @@ def _read_body(response: Any) -> bytes:
 
 
 def _join_parts(parts: Iterable[bytes]) -> bytes:
-    """Return the parts of a body joined. Raise TimeoutError if they take too long together."""
+    """Return the joined parts of a body. Raise TimeoutError if they take too long in total."""
     until = time.monotonic() + TOTAL_TIMEOUT_SECONDS
     body = bytearray()
     for part in parts:
         body += part
         if time.monotonic() > until:
-            raise TimeoutError(f"the answer is not whole after {TOTAL_TIMEOUT_SECONDS:g} s")
+            raise TimeoutError(f"the answer is still incomplete after {TOTAL_TIMEOUT_SECONDS:g} s")
     return bytes(body)
 
 
@@ -107,7 +107,7 @@ def by_httpx(http: Any) -> Send:
                 request.url,
                 headers=dict(request.headers),
                 content=request.body,
-                follow_redirects=False,  # Whatever the client is set to: the key would be sent along.
+                follow_redirects=False,  # Overrides the setting of the httpx client: the key would be sent along.
             ) as response:
                 return _build_answer(response.status_code, response.headers, _join_parts(response.iter_bytes()))
         except (httpx.HTTPError, TimeoutError) as error:
@@ -133,8 +133,8 @@ class ClientOptions(TypedDict, total=False):
 class Client(Calls[Day, Moment]):
     """A client with a method for each operation: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
 
-    Numbers with a decimal point are ``Decimal``. With ``dates=True`` days are ``date``. A call that is refused for now
-    is repeated after ``Retry-After``, up to ``tries`` times in all. An error raises :class:`ApiFailure`.
+    Numbers with a decimal point are ``Decimal``. With ``dates=True`` days are ``date``. A call that fails temporarily
+    is repeated after ``Retry-After``, up to ``tries`` times in total. An error raises :class:`ApiFailure`.
     """
 
     @overload
@@ -204,7 +204,7 @@ class Client(Calls[Day, Moment]):
             answer = self._run(exchange.run_conversation(request, self._tries))
             yield from pager.read_page(answer)
 
-    if not TYPE_CHECKING:  # Their types are those of Calls.
+    if not TYPE_CHECKING:  # Type checkers use the declarations in Calls instead.
         __getattr__ = _get_method
         rows = _iter_rows
 
@@ -228,18 +228,18 @@ class Client(Calls[Day, Moment]):
     ) -> Iterator[dict[str, Any]]:
         """Yield the events of a feed (main-api, insider-api, 13f-live) over WebSocket as they occur, without end.
 
-        After an interruption the feed continues behind the last event: none is lost or repeated. An event ``gap`` names
-        events that the server does not store any more. Raise ApiFailure if the feed is refused, or if ten connections
-        in a row ended without an event.
+        After an interruption the feed continues after the last event, so that no event is lost or repeated. An event
+        ``gap`` stands for events that the server no longer stores. Raise ApiFailure if the feed is refused, or if ten
+        connections in a row ended without an event.
         """
         filters = {"tickers": tickers, "ciks": ciks, "form_types": form_types}
-        position = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
-        return feeds.iter_events(position, self._wait)
+        cursor = FeedCursor(self.base_url, name, self.headers, since, epoch, filters, dates=self._dates)
+        return feeds.iter_events(cursor, self._wait)
 
     def events(
         self, feed: str, *, since: int | None = None, epoch: int | None = None, wait: float = 5.0
     ) -> Iterator[dict[str, Any]]:
-        """Yield the events of a feed without WebSocket and without end. Wait ``wait`` seconds while there are none.
+        """Yield the events of a feed without WebSocket. While there are no new events, poll every ``wait`` seconds.
 
         The position is the number and the epoch of the last event. The epoch changes when a backup is restored.
         """

@@ -17,7 +17,7 @@ class AsyncCalls(Generic[Day, Moment]):
 
 
 def __getattr__(name: str) -> Any:
-    """Return the type of an answer."""
+    """Return ``dict`` for the name of a type that only types.pyi declares."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return dict[str, Any]

@@ -16,7 +16,7 @@ from finapi.client.exchange import ApiAnswer
 from finapi.core.json import loads, text
 from finapi.mcp.tools import ContextTool
 
-MAX_CHARACTERS = 30_000  # Of an answer: some ten thousand tokens of a model.
+MAX_CHARACTERS = 30_000  # Maximum length of a result: about ten thousand tokens of a language model.
 
 OUTPUT_SCHEMA = {
     "type": "object",
@@ -92,7 +92,7 @@ def build_result(tool: ContextTool, parameters: Mapping[str, Any], target: str, 
 def _find_next_offset(
     tool: ContextTool, parameters: Mapping[str, Any], document: Any, data: Any, row_count: int, answer: ApiAnswer
 ) -> int | None:
-    """Return the offset of the rows or characters behind those in ``data``, or None if there are none."""
+    """Return the offset of the rows or characters after those in ``data``, or None if there are no more."""
     offset = int(parameters.get("offset") or 0)
     rows_path = tool.operation.rows_path
     if rows_path is not None and "offset" in tool.arguments:
@@ -107,9 +107,9 @@ def _find_next_offset(
 
 
 def _list_unused_filters(tool: ContextTool, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the choices of arguments that would make the answer shorter.
+    """Return the unused arguments that would make the answer shorter, with their choices.
 
-    An argument with a default selects one of several answers of the same length, so it is not among them.
+    Arguments with a default are left out: they select one of several answers of the same length.
     """
     return {
         name: schema["enum"]
@@ -194,7 +194,7 @@ def _cut(document: Any, max_characters: int, path: str, left_out: dict[str, int]
     if isinstance(document, dict):
         return _cut_object(document, max_characters, path, left_out)
     if isinstance(document, str):
-        shorter = document[: max(0, max_characters - 2)]  # Without the quotation marks.
+        shorter = document[: max(0, max_characters - 2)]  # Two characters less, for the quotation marks.
         left_out[path] = left_out.get(path, 0) + len(document) - len(shorter)
         return shorter
     return document
@@ -216,7 +216,7 @@ def _cut_list(elements: list[Any], max_characters: int, path: str, left_out: dic
 
 
 def _cut_object(members: dict[str, Any], max_characters: int, path: str, left_out: dict[str, int]) -> dict[str, Any]:
-    """Return an object whose small members are complete. The large ones share the remaining characters."""
+    """Return an object whose small members are complete. The large members share the remaining characters."""
     sizes = {name: len(text(member)) + len(name) + 4 for name, member in members.items()}
     fitting: dict[str, Any] = {}
     characters_left = max_characters
@@ -232,7 +232,7 @@ def _cut_object(members: dict[str, Any], max_characters: int, path: str, left_ou
 
 
 def _drop_members(document: Any, names: tuple[str, ...]) -> Any:
-    """Return a document without members of these names; with a "?" behind the name, only where they are null."""
+    """Return a document without the members with these names. ``name?`` removes a member only if it is null."""
     if not names:
         return document
     if isinstance(document, list):

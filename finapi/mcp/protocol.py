@@ -29,11 +29,11 @@ from finapi.mcp.tools import ContextTool, ToolArgumentError, get_tools
 
 # The revision of an HTTP request that names none. It is the only one that has batches.
 DEFAULT_HTTP_VERSION = "2025-03-26"
-MAX_BYTES = 1024 * 1024  # Of a message.
-MAX_VALUES = 20_000  # Lists, objects and their elements in a message.
+MAX_BYTES = 1024 * 1024  # Maximum size of a message.
+MAX_VALUES = 20_000  # Maximum number of JSON values in a message, nested ones included.
 MAX_BATCH = 20
 MAX_CACHED_ANSWERS = 64
-MAX_CACHED_BYTES = 500_000  # Of one answer.
+MAX_CACHED_BYTES = 500_000  # A larger answer is not cached.
 MAX_URI_CHARACTERS = 500
 MAX_PROMPT_ARGUMENT_CHARACTERS = 200
 LIST_TTL_MILLISECONDS = 3_600_000
@@ -48,7 +48,7 @@ RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 
-# HTTP statuses of errors; others have 200. Stateless revisions add some.
+# The HTTP statuses of errors. Errors that are not listed have status 200. Stateless revisions have further statuses.
 _ERROR_STATUSES = {PARSE_ERROR: 400, INVALID_REQUEST: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400}
 _STATELESS_ERROR_STATUSES = {**_ERROR_STATUSES, METHOD_NOT_FOUND: 404, INVALID_PARAMS: 400}
 
@@ -115,7 +115,7 @@ class ContextServer:
         self._get_cost = get_cost
         self._answer_cache: dict[str, ApiAnswer] | None = {} if caches_answers else None  # By URL, oldest first.
         self.version = HANDSHAKE_VERSIONS[0]
-        self.charged_tokens = 0  # By all calls together.
+        self.charged_tokens = 0  # The total cost of all calls.
         self._methods: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
@@ -127,7 +127,7 @@ class ContextServer:
         }
 
     def answer(self, body: bytes, headers: Mapping[str, str] | None = None) -> ContextReply:
-        """Return the reply to a message, or to a batch where the revision has them.
+        """Return the reply to a message, or to a batch of messages if the revision has batches.
 
         ``headers`` are those of an HTTP request, in lower case.
         """
@@ -261,7 +261,7 @@ class ContextServer:
     def _send_request(self, request: ApiRequest, known_etag: Any = None) -> ApiAnswer | None:
         """Return the answer of the API, or the cached one if it has not changed, or None if there is no answer.
 
-        ``known_etag`` is that of an answer which the host has; if it is unchanged, the answer has status 304.
+        ``known_etag`` is the ETag of an answer that the host already has. If it has not changed, return status 304.
         """
         cached = None
         if self._answer_cache is not None and not request.body:
@@ -356,7 +356,7 @@ def _find_id(message: Any) -> str | int | None:
 
 
 def _parse_message(message: Any) -> tuple[str | None, dict[str, Any]]:
-    """Return the method and the parameters, or None and no parameters for a response, which nothing here waits for."""
+    """Return the method and the parameters of a message. For a response, which is ignored, the method is None."""
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise ContextError(INVALID_REQUEST, 'A message must be an object with "jsonrpc": "2.0".')
     if "method" not in message and ("result" in message or "error" in message):
@@ -373,7 +373,7 @@ def _parse_message(message: Any) -> tuple[str | None, dict[str, Any]]:
 def _check_stateless_request(
     method: str, params: Mapping[str, Any], meta: Mapping[str, Any], headers: Mapping[str, str] | None
 ) -> None:
-    """Raise ContextError unless a request of a stateless revision describes itself, in its body and its headers."""
+    """Raise ContextError unless a request of a stateless revision has the required metadata in body and headers."""
     for member in (f"{_META_PREFIX}protocolVersion", f"{_META_PREFIX}clientCapabilities"):
         if member not in meta:
             raise ContextError(INVALID_PARAMS, f"_meta has no {member}.")
@@ -391,7 +391,7 @@ def _check_stateless_request(
 
 
 def _decode_header(header: str | None) -> str | None:
-    """Return a header without its encoding, which is ``=?base64?...?=`` for text that is not ASCII."""
+    """Return the decoded text of a header. Text that is not ASCII is encoded as ``=?base64?...?=``."""
     encoded = re.fullmatch(r"=\?base64\?(.*)\?=", header or "")
     if encoded is None:
         return header
@@ -454,7 +454,7 @@ def _describe_resource(uri_member: str, resource: Mapping[str, Any]) -> dict[str
 
 
 def _find_resource(uri: str) -> tuple[dict[str, Any], dict[str, str]] | None:
-    """Return the resource of a URI, and the parameter that its template contains; or None."""
+    """Return the resource of a URI, and the parameters in it. Return None if there is no such resource."""
     for resource in _load_context()["resources"]:
         prefix, _, parameter = resource["uri"].partition("{")
         if not parameter:

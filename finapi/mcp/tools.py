@@ -13,9 +13,9 @@ from finapi.client.operations import ApiOperation, get_operations
 from finapi.core.files import get_package_folder
 from finapi.core.suggestions import list_similar
 
-MAX_ARGUMENT_CHARACTERS = 10_000  # As long as a query of SQL may be.
+MAX_ARGUMENT_CHARACTERS = 10_000  # Maximum length of an argument, which is that of an SQL query.
 MAX_LIST_WORDS = 200
-MAX_LISTED_CHOICES = 20  # In an error message.
+MAX_LISTED_CHOICES = 20  # Maximum number of accepted values that an error message lists.
 _SCREEN = "get_xbrl_screen"
 _CONDITION = re.compile(r"\s*(\w{1,80})\s*([<>])\s*(-?\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
@@ -92,7 +92,7 @@ class ContextTool:
         return schema
 
     def get_parameter_name(self, argument: str) -> str:
-        """Return the API's name of an argument."""
+        """Return the name of the API parameter for an argument."""
         return self.parameter_names.get(argument, argument)
 
     def parse_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class ContextTool:
 
 
 def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values. A list of conditions has one name for each condition."""
+    """Yield the names and values of the parameters for an argument. A list of conditions gives one for each."""
     if name == "where":
         yield from parse_conditions(argument)
         return
@@ -126,7 +126,7 @@ def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iter
     if schema_type == "array":
         words = argument.split(",") if isinstance(argument, str) else argument
         if not isinstance(words, list) or len(words) > MAX_LIST_WORDS:
-            raise ToolArgumentError(f"{name} is a list of at most {MAX_LIST_WORDS} words.")
+            raise ToolArgumentError(f"{name} must be a list of at most {MAX_LIST_WORDS} words.")
         yield name, [_parse_scalar(name, word, ("string",), schema.get("items", {})) for word in words]
         return
     types = [schema_type] if isinstance(schema_type, str) else schema_type
@@ -138,14 +138,14 @@ def _parse_scalar(name: str, argument: Any, types: Sequence[str], schema: Mappin
     if isinstance(argument, float) and argument.is_integer() and "integer" in types:
         argument = int(argument)
     if not isinstance(argument, str) and not any(_has_type(argument, type_name) for type_name in types):
-        raise ToolArgumentError(f"{name} is of type {' or '.join(types)}, not {type(argument).__name__}.")
+        raise ToolArgumentError(f"{name} must be of type {' or '.join(types)}, not {type(argument).__name__}.")
     if len(str(argument)[: MAX_ARGUMENT_CHARACTERS + 1]) > MAX_ARGUMENT_CHARACTERS:
         raise ToolArgumentError(f"{name} is longer than {MAX_ARGUMENT_CHARACTERS:,} characters.")
     choices = schema.get("enum")
     if choices and argument not in choices and isinstance(argument, str):
         listed_choices = ", ".join(map(str, choices[:MAX_LISTED_CHOICES]))
         hint = _suggest(list_similar(argument, map(str, choices))[:1])
-        raise ToolArgumentError(f"{name} is one of {listed_choices}.{hint}")
+        raise ToolArgumentError(f"{name} must be one of {listed_choices}.{hint}")
     return argument
 
 
@@ -176,7 +176,7 @@ def parse_conditions(conditions: Any) -> Iterator[tuple[str, str]]:
         if name not in parameters:
             metrics = {key[:-3] for key in parameters if key.endswith(("_gt", "_lt"))}
             hint = _suggest(list_similar(metric, sorted(metrics)))
-            raise ToolArgumentError(f"{metric} is not a metric that can be screened.{hint} list_metrics names them.")
+            raise ToolArgumentError(f"{metric} is not a metric that can be screened.{hint} list_metrics lists them.")
         yield name, number
 
 

@@ -198,11 +198,11 @@ def test_html_becomes_plain_text() -> None:
     [
         ("find_company", {"q": "x"}, "has no argument q"),
         ("find_company", {}, "query is required"),
-        ("find_company", {"query": {"a": 1}}, "query is of type string, not dict"),
-        ("find_company", {"query": True}, "query is of type string, not bool"),
+        ("find_company", {"query": {"a": 1}}, "query must be of type string, not dict"),
+        ("find_company", {"query": True}, "query must be of type string, not bool"),
         ("find_company", {"query": "x" * 10_001}, "longer than 10,000"),
-        ("financial_series", {"ticker": "AAPL", "period": "yearly"}, "period is one of A, Q, TTM, YTD"),
-        ("financial_series", {"ticker": "AAPL", "metrics": [["revenue"]]}, "metrics is of type string, not list"),
+        ("financial_series", {"ticker": "AAPL", "period": "yearly"}, "period must be one of A, Q, TTM, YTD"),
+        ("financial_series", {"ticker": "AAPL", "metrics": [["revenue"]]}, "metrics must be of type string, not list"),
         ("financial_series", {"ticker": "AAPL", "metrics": ["x"] * 201}, "at most 200"),
         ("financial_series", {"ticker": "AAPL", "tikcer": 1}, "Did you mean ticker?"),
         (

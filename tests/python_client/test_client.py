@@ -190,7 +190,7 @@ def test_a_list_that_names_the_same_page_again_ends() -> None:
     page = respond(200, {"data": [{"id": 1}], "meta": {"next_cursor": "same"}})
     client = script_client(*[page] * 9, waits=[], sent=[])
     rows = []
-    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service returns the same page again"):
         rows.extend(row["id"] for row in client.rows("get_sec_filings"))
     assert rows == [1]
 
@@ -199,7 +199,7 @@ def test_a_list_that_ignores_its_offset_ends() -> None:
     page = respond(200, {"data": [{"id": 1}], "meta": {"has_more": True}})
     sent: list[ApiRequest] = []
     client = script_client(*[page] * 99, waits=[], sent=sent)
-    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service answers the same page again"):
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The service returns the same page again"):
         list(client.rows("get_sec_filings"))
     assert len(sent) == exchange.MAX_EQUAL_PAGES + 1
 
