@@ -21,7 +21,7 @@ _TEXTS = {
     "welcome": (
         "Your API key",
         "Welcome to finapi at {url}. Your API key, to be sent in the header X-API-Key:",
-        "Whoever has the key can spend your tokens. It can be replaced at any time.",
+        "Anyone who has the key can spend your tokens. You can replace it at any time.",
     ),
     "new_key": (
         "Your API key was replaced",
@@ -30,18 +30,19 @@ _TEXTS = {
     ),
     "key_refused": (
         "Your API key no longer works",
-        "The secret from which your API key at {url} was made was withdrawn. Log in and make a new key with:",
+        "The secret from which your API key at {url} was derived was withdrawn. Log in and create a new key with:",
         "Calls with the old key are answered 401.",
     ),
     "new_webhook_secret": (
         "Your webhook secret was replaced",
         "The operator replaced the secret that signs your webhooks from {url}. Read the new one with:",
-        "For 24 hours messages carry a signature of each; after that the old one signs no more.",
+        "For 24 hours, messages are signed with both secrets. After that, only with the new one.",
     ),
     "webhook_refused": (
-        "Your webhooks are held",
-        "The secret that signs your webhooks from {url} was withdrawn. Nothing is sent unsigned: make a new one with:",
-        "What is held is sent then; after 30 days it is dropped.",
+        "Your webhooks are on hold",
+        "The secret that signs your webhooks from {url} was withdrawn. Webhooks are not sent unsigned. "
+        "Create a new secret with:",
+        "Then the webhooks on hold are sent. Those older than 30 days are dropped.",
     ),
     "failing_receiver": (
         "Your webhooks are not received",

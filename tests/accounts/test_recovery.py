@@ -133,7 +133,7 @@ def test_the_welcome_mail_has_the_key_valid_when_it_is_sent(app: App) -> None:
     assert text_of(sent(app, WELCOME)[0]) == (
         "Welcome to finapi at https://api.example.com. Your API key, to be sent in the header X-API-Key:\n\n"
         f"{key}\n\n"
-        "Whoever has the key can spend your tokens. It can be replaced at any time.\n"
+        "Anyone who has the key can spend your tokens. You can replace it at any time.\n"
     )
 
 

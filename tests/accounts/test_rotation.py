@@ -32,7 +32,7 @@ from tests.receiver import receiver
 OLD, NEW = b"\x11" * 32, b"\x22" * 32
 OLD_NAME, NEW_NAME = credentials.get_secret_name(OLD), credentials.get_secret_name(NEW)
 KEY_REFUSED, NEW_KEY = "Your API key no longer works", "Your API key was replaced"
-HELD, NEW_SECRET = "Your webhooks are held", "Your webhook secret was replaced"
+HELD, NEW_SECRET = "Your webhooks are on hold", "Your webhook secret was replaced"
 ANN = "ann@example.com"
 
 
