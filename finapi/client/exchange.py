@@ -230,7 +230,7 @@ def check_answer(path: str, answer: ApiAnswer) -> None:
         raise build_unexpected_failure(answer, f"The service redirects to {location}.")
     is_page = answer.headers.get("content-type", "").lower().startswith("text/html")
     if is_page and "/api/v1/" in path and not path.endswith(HTML_PATH_SUFFIX):
-        raise build_unexpected_failure(answer, "The answer is a page, not one of this API.")
+        raise build_unexpected_failure(answer, "The answer is an HTML page, not an answer of this API.")
 
 
 def build_unexpected_failure(answer: ApiAnswer, message: str) -> ApiFailure:

@@ -52,7 +52,7 @@ UNSUPPORTED_VERSION = -32022
 _ERROR_STATUSES = {PARSE_ERROR: 400, INVALID_REQUEST: 400, HEADER_MISMATCH: 400, UNSUPPORTED_VERSION: 400}
 _STATELESS_ERROR_STATUSES = {**_ERROR_STATUSES, METHOD_NOT_FOUND: 404, INVALID_PARAMS: 400}
 
-NOT_OF_THIS_API = "The answer is not one of this API."
+NOT_OF_THIS_API = "The answer does not come from finapi."
 
 _META_PREFIX = "io.modelcontextprotocol/"
 SERVER_INFO = {"name": "finapi", "title": "finapi", "version": __version__}

@@ -156,7 +156,7 @@ def check_errors(server: GradedServer) -> str:
         for name in ("message", "request_id", "timestamp"):
             require_equal(f"the type of {name} of {path}", type(document.get(name)), str)
         if status == 405 and "GET" not in answer.headers.get("allow", ""):
-            raise MismatchError("a 405 has no Allow that names GET")
+            raise MismatchError("the Allow header of a 405 does not contain GET")
     return f"{len(cases)} errors"
 
 
@@ -172,7 +172,7 @@ def check_headers(server: GradedServer) -> str:
             raise MismatchError(f"{path} has no {name}")
     limit, remaining, reset_time = (int(answer.headers[name]) for name in LIMIT_HEADERS)
     if not 0 <= remaining < limit or reset_time < 1_000_000_000:
-        raise MismatchError(f"{remaining} of {limit} calls are left until {reset_time}")
+        raise MismatchError(f"X-RateLimit headers: {remaining} of {limit} calls remain until {reset_time}")
     head_answer = server.request(path, method="HEAD")
     require_equal("the body of a HEAD", head_answer.body, b"")
     require_equal("the status of a HEAD", head_answer.status, 200)
@@ -189,7 +189,7 @@ def check_tags(server: GradedServer) -> str:
     answer = server.request(path, If_None_Match=tag)
     seen = (answer.status, answer.body, answer.headers.get("x-tokens-charged"))
     require_equal("status, body and X-Tokens-Charged of a known answer", seen, (304, b"", "0"))
-    require_equal("the balance after it", server.request_balance(), balance)
+    require_equal("the balance after a 304", server.request_balance(), balance)
     return "304 for 0 tokens"
 
 
@@ -200,7 +200,7 @@ def check_metering(server: GradedServer) -> str:
     balance_between, error = server.request_balance(), server.request(UNKNOWN_COMPANY_PATH)
     require_equal("X-Tokens-Charged of a failure", error.headers.get("x-tokens-charged"), "0")
     falls = (balance_before - balance_between, balance_between - server.request_balance())
-    require_equal("what the balance fell by", falls, (charged_tokens, 0))
+    require_equal("the cost of a list and of a failure by the balance", falls, (charged_tokens, 0))
     return f"{charged_tokens} tokens for a list, 0 for a failure"
 
 
@@ -240,7 +240,7 @@ def _find_company(server: GradedServer) -> str:
     """Return the ticker or CIK of a company that has figures. Raise NotGradedError if there is none."""
     companies = server.request_object("/xbrl/coverage?limit=1")["data"]["companies"]
     if not companies:
-        raise NotGradedError("no company has figures here")
+        raise NotGradedError("the server has no company with figures")
     return str(companies[0]["ticker"] or companies[0]["cik"])
 
 
@@ -252,12 +252,12 @@ def check_paging(server: GradedServer) -> str:
     path = f"/sec/filings?ticker={quote(_find_company(server))}"
     total = int(server.request_object(f"{path}&limit=1")["meta"]["pagination"]["total"])
     if not 2 <= total <= MAX_ROWS:
-        raise NotGradedError(f"a list of {total} filings")
+        raise NotGradedError(f"the company has {total} filings, not 2 to {MAX_ROWS:,}")
     page_rows = min(MAX_PAGE_ROWS, max(1, ceil(total / PAGE_COUNT)))
     for mode in ("cursor", "offset"):
         accessions = list(_iter_accessions(server, f"{path}&limit={page_rows}", mode, total))
-        require_equal(f"the rows by {mode}", len(accessions), total)
-        require_equal(f"the different rows by {mode}", len(set(accessions)), total)
+        require_equal(f"the number of rows by {mode}", len(accessions), total)
+        require_equal(f"the number of different rows by {mode}", len(set(accessions)), total)
     return f"{total} filings in {ceil(total / page_rows)} pages, by cursor and by offset"
 
 
@@ -270,7 +270,7 @@ def _iter_accessions(server: GradedServer, path: str, mode: str, total: int) -> 
         yield from accessions
         row_count += len(accessions)
         cursor, has_more = document["meta"]["next_cursor"], document["meta"]["has_more"]
-        require_equal("whether next_cursor goes with has_more", cursor is not None, has_more)
+        require_equal("has_more", has_more, cursor is not None)
         if not has_more:
             return
         if not accessions:
@@ -288,7 +288,7 @@ def check_limits(server: GradedServer) -> str:
     for zone in ZONES:
         capacity = int(policy[zone.policy_name]) + zone.extra_calls
         if capacity > MAX_CALLS:
-            summaries.append(f"{zone.name} {capacity} not tried")
+            summaries.append(f"{zone.name} {capacity} (too many to check)")
             continue
         passed, remaining, refusal = _call_until_refused(server, zone.path)
         if not min(remaining + 1, capacity) <= passed <= MAX_CALLS:
@@ -345,7 +345,7 @@ def check_retry(server: GradedServer) -> str:
     if seconds is None:
         raise MismatchError("a 429 has no Retry-After")
     if seconds > MAX_RETRY_AFTER_SECONDS:
-        raise NotGradedError(f"the wait would be {seconds:g} s")
+        raise NotGradedError(f"Retry-After is {seconds:g} s, which is too long to wait")
     refused_at = _parse_timestamp(path, refusal)
     server.wait(seconds)
     answer = server.request(path)
@@ -401,13 +401,13 @@ def check_webhooks(server: GradedServer) -> str:
         try:
             headers, body = messages.get(timeout=DELIVERY_TIMEOUT_SECONDS)
         except queue.Empty:
-            raise MismatchError(f"no webhook came in {DELIVERY_TIMEOUT_SECONDS:g} s") from None
+            raise MismatchError(f"no webhook arrived within {DELIVERY_TIMEOUT_SECONDS:g} s") from None
     lower_headers = {name.lower(): text for name, text in headers.items()}
     require_equal("webhook-id", lower_headers.get("webhook-id"), delivery["delivery_id"])
     now = datetime.fromisoformat(delivery["created_at"]).timestamp()
-    require_equal("what is wrong with the signature", verify_webhook(secret, headers, body, now), None)
+    require_equal("the error of the signature", verify_webhook(secret, headers, body, now), None)
     problem = verify_webhook(secret, headers, body + b" ", now)
-    require_equal("what is wrong with another body", problem, "wrong signature")
+    require_equal("the error of the signature with a changed body", problem, "wrong signature")
     return f"{len(body)} bytes, signed"
 
 
@@ -415,14 +415,16 @@ def check_events(server: GradedServer) -> str:
     """Check that a feed sends the events after a given number in order, over HTTP and over a WebSocket."""
     newest_events = server.request_object("/events?feed=main-api")["data"]
     if len(newest_events) <= EVENT_COUNT:
-        raise NotGradedError("the feed has hardly any events")
+        raise NotGradedError(f"the feed has only {len(newest_events)} events")
     numbers = [int(event["seq"]) for event in newest_events[-EVENT_COUNT:]]
     since = numbers[0] - 1
-    require_equal("what follows in the feed", numbers, list(range(since + 1, since + 1 + EVENT_COUNT)))
+    require_equal("the numbers of the newest events", numbers, list(range(since + 1, since + 1 + EVENT_COUNT)))
     later_events = server.request_object(f"/events?feed=main-api&since_seq={since}")["data"]
-    require_equal("what is told again", [int(event["seq"]) for event in later_events][:EVENT_COUNT], numbers)
-    require_equal("what a WebSocket tells again", list(_iter_feed_numbers(server, since)), numbers)
-    return f"{EVENT_COUNT} events told again after {since}"
+    later_numbers = [int(event["seq"]) for event in later_events][:EVENT_COUNT]
+    require_equal(f"the numbers of the events after {since}", later_numbers, numbers)
+    socket_numbers = list(_iter_feed_numbers(server, since))
+    require_equal(f"the numbers of the events after {since} over a WebSocket", socket_numbers, numbers)
+    return f"{EVENT_COUNT} events sent again after {since}"
 
 
 def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
@@ -439,7 +441,7 @@ def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
             for _ in range(EVENT_COUNT):
                 yield int(json.loads(feed.recv(FEED_TIMEOUT_SECONDS)).get("seq", -1))
     except (OSError, ValueError, TimeoutError, WebSocketException) as error:
-        raise MismatchError(f"a WebSocket is closed: {error}") from None
+        raise MismatchError(f"the WebSocket was closed: {error}") from None
 
 
 # ---- grading

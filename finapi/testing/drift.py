@@ -172,10 +172,10 @@ def _compare_json(fixture_body: bytes, service_body: bytes) -> Iterator[str]:
         return
     for path in sorted({*fixture_form, *service_form}):
         if path not in service_form:
-            if not _is_unknown(path, service_form):
+            if not _is_type_unknown(path, service_form):
                 yield f"{path} is missing"
         elif path not in fixture_form:
-            if not _is_unknown(path, fixture_form):
+            if not _is_type_unknown(path, fixture_form):
                 yield f"+{path} is new: {_join_types(service_form[path])}"
         else:
             # A member that is null or an empty list in the fixture may have any type in the service.
@@ -188,7 +188,7 @@ def _join_types(types: set[str]) -> str:
     return "|".join(sorted(types))
 
 
-def _is_unknown(path: str, form: Form) -> bool:
+def _is_type_unknown(path: str, form: Form) -> bool:
     """Return True if a document cannot show the type of a path: its parent is null, an empty list or missing."""
     is_list_item = path.endswith("[]")
     parent_path = path[:-2] if is_list_item else path.rpartition(".")[0]

@@ -234,7 +234,7 @@ def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, A
         except (KeyError, TypeError, ValueError):
             assert client.last is not None
             raise build_unexpected_failure(
-                client.last, "The answer is not one of this API; is another server there?"
+                client.last, "The answer is not from finapi; is another server running there?"
             ) from None
     bar = ProgressBar(say)
     rows = []

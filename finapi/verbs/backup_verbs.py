@@ -183,12 +183,12 @@ def _build_progress(say: Say) -> Callable[[int, int], None]:
 
 
 POSTGRES_BACKUP = "pg_dump --format custom"
-_SECRETS = "--with-secrets"
+_WITH_SECRETS = "--with-secrets"
 BACKUP = Verb(
     "copy a data directory's database to a file, also while a server runs, and verify the copy",
     (
         arg("file", metavar="FILE", help="a new file, or a directory for it"),
-        arg(_SECRETS, action="store_true", help="include the master secrets; the file then opens every account"),
+        arg(_WITH_SECRETS, action="store_true", help="include the master secrets; the file then opens every account"),
         arg("--keep", type=int, metavar="N", help="keep the newest N of the directory, with and without secrets each"),
     ),
     _run_backup,
@@ -198,7 +198,7 @@ RESTORE = Verb(
     "replace the database by a backup; the replaced database is kept",
     (
         arg("file", metavar="FILE"),
-        arg(_SECRETS, action="store_true", help="also add its master secrets, after the present ones"),
+        arg(_WITH_SECRETS, action="store_true", help="also add its master secrets, after the present ones"),
     ),
     _run_restore,
     interrupt_note="either the database is unchanged, or it is the backup and the replaced one is "

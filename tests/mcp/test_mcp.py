@@ -499,11 +499,14 @@ def test_an_unreachable_server_is_an_error_result() -> None:
 
 
 OTHERS = [
-    (ApiAnswer(200, {"content-type": "text/html"}, b"<p>Log in"), "a page, not one of this API."),
+    (
+        ApiAnswer(200, {"content-type": "text/html"}, b"<p>Log in"),
+        "The answer is an HTML page, not an answer of this API.",
+    ),
     (ApiAnswer(302, {"location": "https://sso.example/"}, b""), "The service redirects to https://sso.example/."),
-    (ApiAnswer(200, {"content-type": "application/json"}, b"{}"), "The answer is not one of this API."),
-    (ApiAnswer(200, {"content-type": "application/json"}, b"[" * 90_000), "The answer is not one of this API."),
-    (ApiAnswer(200, {"content-type": "application/json"}, b"\xff"), "The answer is not one of this API."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"{}"), "The answer does not come from finapi."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"[" * 90_000), "The answer does not come from finapi."),
+    (ApiAnswer(200, {"content-type": "application/json"}, b"\xff"), "The answer does not come from finapi."),
 ]
 
 

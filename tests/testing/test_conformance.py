@@ -81,7 +81,7 @@ BROKEN: dict[str, tuple[Callable[[ApiRequest, ApiAnswer], ApiAnswer], str]] = {
     "tags": (lambda request, answer: change_headers(answer, etag='W/"1"'), "/sec/filings?limit=1 has no strong ETag"),
     "metering": (
         lambda request, answer: change_headers(answer, x_tokens_charged="4" if answer.status == 200 else "0"),
-        "what the balance fell by is (5, 0), not (4, 0)",
+        "the cost of a list and of a failure by the balance is (5, 0), not (4, 0)",
     ),
     "decimals": (
         lambda request, answer: replace_in_body(answer, b'"eps_diluted":6.08', b'"eps_diluted":6.0800000000000001'),
@@ -89,7 +89,7 @@ BROKEN: dict[str, tuple[Callable[[ApiRequest, ApiAnswer], ApiAnswer], str]] = {
     ),
     "paging": (
         lambda request, answer: replace_in_body(answer, b'"has_more":true', b'"has_more":false'),
-        "whether next_cursor goes with has_more is True, not False",
+        "has_more is False, not True",
     ),
     "limits": (
         lambda request, answer: change_headers(answer, **({"retry_after": "1"} if answer.status == 429 else {})),
