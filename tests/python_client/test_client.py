@@ -163,9 +163,9 @@ def test_a_redirect_is_no_answer(status: int) -> None:
 
 def test_a_page_is_no_answer() -> None:
     client = script_client(PAGE, PAGE, PAGE, PAGE, waits=[], sent=[])
-    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is an HTML page"):
         client.get_account_balance()
-    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is a page"):
+    with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is an HTML page"):
         list(client.rows("get_sec_filings"))
     # Where pages are asked for they are answers.
     assert client.get_sec_filings_accession_number_html(accession_number="1").startswith("<p>")
@@ -379,7 +379,7 @@ def test_invalid_keys_and_urls_are_refused_before_a_request() -> None:
     for secret in ("\u043a\u043b\u044e\u0447", "a\nb"):
         with pytest.raises(ValueError, match="printable ASCII"):
             Client("http://x", secret)
-    with pytest.raises(ValueError, match="begins with a slash"):
+    with pytest.raises(ValueError, match="must begin with a slash"):
         Client("http://x").call("GET", "api/v1/policy")
     sent: list[ApiRequest] = []
     script_client(respond(200), waits=[], sent=sent).call("GET", "/api/v1/tickers/\u00fc/overview?a=%2F")

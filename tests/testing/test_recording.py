@@ -473,7 +473,7 @@ def test_every_kind_of_difference_is_reported(service: Service, file: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--record", SERVICE), "--record needs --recording FILE, the file to write"),
+        (("--record", SERVICE), "--record needs --recording FILE, the file to write the recording to"),
         (("--record", "ftp://x", "--recording", "/tmp/x"), "ftp://x: the URL is neither http nor https"),
         (("--verify", SERVICE, "--record", SERVICE), "--record and --verify cannot be combined"),
         (("--recording", "/no/file"), "/no/file: No such file or directory"),
