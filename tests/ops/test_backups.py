@@ -176,7 +176,7 @@ def test_a_full_disk_is_found_out_before_anything_is_copied(
     app: App, config: Config, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backup, "MIN_FREE_BYTES", 1 << 60)
-    with pytest.raises(UsageError, match=f"a copy needs [0-9,]+ bytes and {shelf} has [0-9,]+"):
+    with pytest.raises(UsageError, match=f"a copy needs [0-9,]+ bytes, but {shelf} has only [0-9,]+"):
         made(config, shelf)
     assert names(shelf) == []
 
