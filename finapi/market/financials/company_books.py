@@ -94,8 +94,9 @@ def load(
     currency: str | None = None,
     mapping: MetricMapping | None = None,
 ) -> CompanyBook:
-    """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them). The default
-    ``currency`` is that of most figures, and the default ``mapping`` is the current one.
+    """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them).
+
+    The default ``currency`` is that of most figures, and the default ``mapping`` is the current one.
     """
     mapping = mapping or metric_mapping.get_mapping()
     filings, fact_set_ids = list_filings(tx, cik, as_of)

@@ -198,8 +198,10 @@ class CellResolver:
         return min(filed_figures, key=lambda filed: self.reported.get_filing_order(filed.filing_index), default=None)
 
     def _are_consistent(self, minuend: Figure, part: Figure) -> bool:
-        """Return True if two figures belong to one view of the past. They do not if one was restated and the other was
-        never reported again after that, or if there was no day on which both were current.
+        """Return True if two figures belong to one view of the past.
+
+        They do not if one was restated and the other was never reported again after that, or if there was no day on
+        which both were current.
         """
         if self.reported.is_never_restated(minuend) and self.reported.is_never_restated(part):
             return True

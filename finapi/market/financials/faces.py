@@ -193,9 +193,10 @@ class Faces:
     def iter_labelled(
         self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
     ) -> Iterator[tuple[int, Metric, LabelledLines | list[FaceLine]]]:
-        """Yield, for each filing and metric, lines without a tag of the metric whose labels show that they are the
-        metric. If that is ambiguous, a list of the possible lines is yielded instead. ``unit_kinds`` are the unit kinds
-        of facts, by (filing index, concept).
+        """Yield, for each filing and metric, the untagged lines whose labels show that they are the metric.
+
+        If that is ambiguous, a list of the possible lines is yielded instead. ``unit_kinds`` are the unit kinds of
+        facts, by (filing index, concept).
         """
         for (filing_index, statement), page in self._pages.items():
             inside: dict[str, list[FaceLine]] = {}

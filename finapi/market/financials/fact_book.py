@@ -203,8 +203,9 @@ class FactBook:
         ]
 
     def find_sibling(self, filing_index: int, metric: Metric, facts: Sequence[tuple[PeriodKey, str]]) -> str | None:
-        """Return the label of a sibling line, next to which ``facts`` are only a part of the metric, or None. A fact
-        whose own label means the metric is never a part.
+        """Return the label of a sibling line, next to which ``facts`` are only a part of the metric, or None.
+
+        A fact whose own label means the metric is never a part.
         """
         exact_concepts = self.exact_concepts.get((filing_index, metric.key))
         if metric.sibling_labels is None or exact_concepts is None:
@@ -269,6 +270,7 @@ class FactBook:
 
     def find_nearest_with_pages(self, filing_index: int, statement: str) -> int | None:
         """Return the index of the filing with stored pages of a statement that was filed nearest to a filing, or None.
+
         It must have been filed within ``MAX_NEAREST_DAYS``.
         """
         day = self.filings[filing_index].known_day

@@ -150,8 +150,9 @@ class Metric:
         return any(pattern is not None and pattern.fullmatch(label) is not None for pattern in patterns)
 
     def get_priority(self, concept: str) -> int:
-        """Return the priority of a concept that is the metric without a formula; 0 is the best. Return NO_PRIORITY for
-        any other concept.
+        """Return the priority of a concept that is the metric without a formula; 0 is the best.
+
+        Return NO_PRIORITY for any other concept.
         """
         if concept in self.tag_priorities:
             return self.tag_priorities[concept]

@@ -254,8 +254,9 @@ class ReportedFigures:
         return usable_rules
 
     def _drop_disagreeing(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
-        """Drop fallback tags whose values differ from those of a preferred tag in most common periods. Example: cash
-        including restricted cash is not a continuation of cash.
+        """Drop fallback tags whose values differ from those of a preferred tag in most common periods.
+
+        Example: cash including restricted cash is not a continuation of cash.
         """
         agreeing: list[UsableRule] = []
         known_values: dict[PeriodKey, Decimal] = {}
@@ -435,8 +436,9 @@ class ReportedFigures:
                     yield equal_figures[0] if self.is_original else equal_figures[-1]
 
     def find_pair(self, metric: Metric, figure: Figure, other: Figure) -> tuple[Figure, Figure] | None:
-        """Return two figures of one line from a filing that reports both, so that both or neither are restated. The
-        last such filing is used, or the first for the basis "original". Return None if there is none, or one of the
+        """Return two figures of one line from a filing that reports both, so that both or neither are restated.
+
+        The last such filing is used, or the first for the basis "original". Return None if there is none, or one of the
         figures is derived.
         """
         if "derived" in (figure.method, other.method) or figure.concepts != other.concepts or not figure.priority:

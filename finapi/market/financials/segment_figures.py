@@ -176,8 +176,7 @@ def _build_point(fact: Row, period: Period, filings: Sequence[SourceFiling]) -> 
 def list_share_classes(
     tx: Transaction, cik: int, as_of: str | None, basis: str
 ) -> tuple[SourceFiling | None, list[ShareClass]]:
-    """Return the last (or first) report whose cover page states share counts, and its classes of shares sorted by
-    member.
+    """Return the last (or first) report with share counts on its cover page, and its classes of shares.
 
     Return None and an empty list if there is no such report.
     """

@@ -361,8 +361,9 @@ class RowView:
         return cell.value
 
     def value_or_zero(self, compute: Compute) -> Decimal:
-        """Return the value of a term, or 0 if the company has no such line. Raise NoValue if it has the line but its
-        value is unknown.
+        """Return the value of a term, or 0 if the company has no such line.
+
+        Raise NoValue if it has the line but its value is unknown.
         """
         try:
             return compute(self)

@@ -303,9 +303,10 @@ class ShareCount(NamedTuple):
 
 
 def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
-    """Return a tagged split with its factor, or the inverse, whichever the share counts confirm. The counts are the
-    newest ones before and after it. The list is empty if the counts do not change. The split is returned unchanged if
-    there are no counts before or after it.
+    """Return a tagged split with its factor, or the inverse, whichever the share counts confirm.
+
+    The counts are the newest ones before and after it. The list is empty if the counts do not change. The split is
+    returned unchanged if there are no counts before or after it.
     """
     changes = []
     for unit_kind, by_period in _iter_share_figures(book, mapping):
@@ -344,9 +345,10 @@ def counts_shares(key: str) -> bool:
 
 
 def compute_factors(row: RowView, keys: Iterable[str], splits: Sequence[ShareSplit]) -> dict[str, tuple[str, Decimal]]:
-    """Return the filing date and the factor of each figure. The factor is the number of today's shares that one share
-    at the filing date became. A ratio has the date and factor of the share figure among its inputs. Figures of a filing
-    without a filing date are left out.
+    """Return the filing date and the factor of each figure.
+
+    The factor is the number of today's shares that one share at the filing date became. A ratio has the date and factor
+    of the share figure among its inputs. Figures of a filing without a filing date are left out.
     """
     factors = {}
     catalogue = ratios.get_catalogue().ratios

@@ -133,8 +133,9 @@ Check = Literal["consistent", "inconsistent", "unchecked"]
 
 
 class FailedCheck(TypedDict):
-    """A check that a figure fails, the other keys of the check, and the figure after undoing its probable error. The
-    check ``input`` fails if a figure from which this one was computed fails a check.
+    """A check that a figure fails, the other keys of the check, and the figure after undoing its probable error.
+
+    The check ``input`` fails if a figure from which this one was computed fails a check.
     """
 
     rule: Literal["sum", "eps_times_shares", "neighbours", "input"]

@@ -71,8 +71,9 @@ UNKNOWN_COST = PositionCost()
 
 
 def recompute_all(db: Database) -> None:
-    """Recompute costs and returns after new reports, splits or prices, until nothing is due. Each portion is a separate
-    transaction, so that other writers never wait for long.
+    """Recompute costs and returns after new reports, splits or prices, until nothing is due.
+
+    Each portion is a separate transaction, so that other writers never wait for long.
     """
     write_in_portions(db, recompute_portion)
 
@@ -178,7 +179,9 @@ class HoldingAnalytics(TypedDict):
     split_source: SplitSource
     avg_buy_price: Decimal | None
     current_price: Decimal | None
-    price_source: Annotated[Literal["close", "13f"], "13f: the price that the report's own value implies."]
+    price_source: Annotated[
+        Literal["close", "13f"], "close: a stored price. 13f: the price that the report's own value implies."
+    ]
     price_date: Date
     cost_basis: Annotated[int | None, "Dollars, at the prices of the quarters' ends in which the shares were bought."]
     market_value: int
@@ -192,7 +195,7 @@ class HoldingAnalytics(TypedDict):
     value_doubt: MarkedDoubt
     others_price: OthersPrice
     last_share_delta: Annotated[int | None, "In the shares of last_transaction_quarter."]
-    reason: Annotated[str | None, f"Why there is no cost: {OPENED_BEFORE}, {INCOMPLETE} or {NOT_COUNTED}."]
+    reason: Annotated[str | None, f"The reason for a missing cost: {OPENED_BEFORE}, {INCOMPLETE} or {NOT_COUNTED}."]
 
 
 class HoldingsSummary(TypedDict):
@@ -205,7 +208,9 @@ class HoldingsSummary(TypedDict):
     avg_holding_period_days: int | None
     cost_coverage_pct: Annotated[Decimal | None, "The part of total_market_value whose cost is known."]
     costed_count: int
-    close_price_count: Annotated[int, "Positions at a close after the quarter's end; others at the report's price."]
+    close_price_count: Annotated[
+        int, "Positions valued at a close after the quarter's end. The others are at the report's price."
+    ]
 
 
 class ValuedPosition(NamedTuple):

@@ -59,7 +59,7 @@ class BasketPosition(TypedDict):
     value_change_pct: Decimal | None
     share_change: int | None
     split_factor: Annotated[
-        Decimal | None, "Shares that one share became through splits since the quarter compared with."
+        Decimal | None, "The number of shares that one share became by splits since the compared quarter."
     ]
     doubted_count: DoubtedCount
     doubted_value_usd: DoubtedValue

@@ -39,12 +39,14 @@ class FundMove(TypedDict):
     split_source: SplitSource
     change_pct: Decimal | None
     value_usd: int
-    previous_value_usd: Annotated[int, "At the end of the quarter before: what a closed position was worth."]
+    previous_value_usd: Annotated[int, "Value at the end of the previous quarter, also of a closed position."]
     value_doubt: MarkedDoubt
     others_price: OthersPrice
-    previous_value_doubt: Annotated[ValueDoubt | None, "The same of previous_value_usd, by the quarter before."]
-    flow_usd: Annotated[int, "The change in shares at the position's price; of a closed one its last value."]
-    pct_of_portfolio: Annotated[Decimal | None, "The share of the fund's portfolio: its conviction."]
+    previous_value_doubt: Annotated[ValueDoubt | None, "The doubt about previous_value_usd, from the previous quarter."]
+    flow_usd: Annotated[
+        int, "The change in shares times the position's price; for a closed position, minus its last value."
+    ]
+    pct_of_portfolio: Annotated[Decimal | None, "The position's percentage of the fund's portfolio."]
     previous_pct_of_portfolio: Decimal | None
     accession_no: str
 
@@ -113,10 +115,10 @@ class SharedPosition(TypedDict):
     pct_of_portfolio: Decimal | None
     other_shares: int
     other_value_usd: int
-    other_value_doubt: Annotated[ValueDoubt | None, "The same of the other fund's value."]
+    other_value_doubt: Annotated[ValueDoubt | None, "The doubt about the other fund's value."]
     others_price: OthersPrice
     other_pct_of_portfolio: Decimal | None
-    overlap_pct: Annotated[Decimal | None, "The smaller of the two shares of a portfolio."]
+    overlap_pct: Annotated[Decimal | None, "The smaller of the position's two portfolio percentages."]
 
 
 class Overlap(NamedTuple):

@@ -248,8 +248,10 @@ def _value_shares(shares: int, row: ReportedRow) -> int:
 
 
 def compute_contribution(position: FundPosition) -> tuple[int, ...] | None:
-    """Return the amounts that a position adds to its security's sums over all funds, in the order of the columns of
-    ``security_quarters`` from ``funds`` on. Return None for options and principal, which are not added up.
+    """Return the amounts that a position adds to its security's sums over all funds.
+
+    They are in the order of the columns of ``security_quarters`` from ``funds`` on. Return None for options and
+    principal, which are not added up.
     """
     row = position.row
     if row.kind != SHARES:

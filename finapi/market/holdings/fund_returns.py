@@ -98,6 +98,7 @@ def recompute_due_quarters(tx: Transaction, limit: int) -> int:
 
 def _recompute_quarter(tx: Transaction, period: str, first_cik: int, limit: int) -> int:
     """Recompute the returns of funds over a quarter from ``first_cik`` on, and record the fund with which to continue.
+
     Return the number of funds and of their positions. The positions exceed ``limit`` by less than those of one fund.
     """
     start = quarters.get_previous_end(period)
@@ -179,25 +180,29 @@ class Contributor(TypedDict):
 
     ticker: str
     return_pct: Decimal
-    contribution_pct: Annotated[Decimal | None, "What it adds to portfolio_return_pct, in points."]
+    contribution_pct: Annotated[Decimal | None, "Contribution to portfolio_return_pct, in percentage points."]
 
 
 class FundPerformance(TypedDict):
     """A fund's return over a quarter, from the shares that it held at the beginning."""
 
-    rank: Annotated[int | None, "By return among the eligible funds; null without a return."]
+    rank: Annotated[int | None, "Rank by return among the eligible funds; null without a return."]
     cik: str
     company_name: str
     portfolio_return_pct: Annotated[
         Decimal | None, f"Of the positions with prices; null below {MIN_COVERAGE_PCT} % of the value."
     ]
-    reason: Annotated[str | None, f"Why there is no return: {NOT_PRICED} or {LITTLE_PRICED}."]
-    portfolio_value: Annotated[int, "Dollars in shares when the quarter began; options and principal are left out."]
+    reason: Annotated[str | None, f"The reason for a missing return: {NOT_PRICED} or {LITTLE_PRICED}."]
+    portfolio_value: Annotated[int, "Dollars in shares at the beginning of the quarter, without options and principal."]
     holdings_count: int
     doubted_count: DoubtedCount
-    doubted_value: Annotated[int, "The part of portfolio_value in those positions; it weighs in the return."]
-    price_coverage_pct: Annotated[Decimal | None, "The part of portfolio_value with a price at both ends."]
-    unadjusted_pct: Annotated[Decimal | None, "The part whose prices are not adjusted for splits and dividends."]
+    doubted_value: Annotated[int, "The part of portfolio_value in those positions; it affects the return."]
+    price_coverage_pct: Annotated[
+        Decimal | None, "The part of portfolio_value with prices at both ends of the quarter."
+    ]
+    unadjusted_pct: Annotated[
+        Decimal | None, "The part of portfolio_value whose prices are not adjusted for splits and dividends."
+    ]
     top_contributors: list[Contributor]
     top_detractors: list[Contributor]
 
@@ -212,8 +217,9 @@ class Leaderboard(NamedTuple):
 
 
 def find_latest_quarter(tx: Transaction) -> str | None:
-    """Return the last quarter with a known return of any fund. If there is none, return the last quarter that could
-    have returns, or None without reports.
+    """Return the last quarter with a known return of any fund.
+
+    If there is none, return the last quarter that could have returns, or None without reports.
     """
     period: str | None = tx.find_value("latest_priced_quarter") or tx.find_value("latest_quarter_of_returns")
     return period

@@ -221,7 +221,9 @@ class FundHolding(TypedDict):
     pct_of_portfolio: Decimal | None
     investment_discretion: str | None
     other_managers: str | None
-    other_manager_names: Annotated[list[str | None], "By the numbers of other_managers; null for one not listed."]
+    other_manager_names: Annotated[
+        list[str | None], "Names for the numbers in other_managers; null if the report does not list the number."
+    ]
     voting_authority: VotingAuthority
     figi: str | None
     status: Change | None
@@ -503,9 +505,10 @@ def get_position_history(tx: Transaction, cik: int, number: str) -> tuple[Row, l
 
 
 def _find_first_day_after(split: Row, rows: Sequence[Row]) -> str:
-    """Return the first day that is certainly after a split. For a split in prices, it is the day of the split. For a
-    split in a filing, it is the end of the quarter whose change was adjusted for it, else the day of the split, else
-    the last day on which it may have happened.
+    """Return the first day that is certainly after a split.
+
+    For a split in prices, it is the day of the split. For a split in a filing, it is the end of the quarter whose
+    change was adjusted for it, else the day of the split, else the last day on which it may have happened.
     """
     day: str = split["date"] or split["until"]
     if split["source"] == share_splits.FROM_PRICES:

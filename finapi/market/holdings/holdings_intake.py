@@ -1,5 +1,7 @@
-"""Reads 13F documents. A 13F filing has two documents: a cover page and an information table. :func:`group_filings`
-pairs them among the documents of a folder, :func:`read_report` parses them, and ``holdings_store`` stores the report.
+"""Reads 13F documents.
+
+A 13F filing has two documents: a cover page and an information table. :func:`group_filings` pairs them among the
+documents of a folder, :func:`read_report` parses them, and ``holdings_store`` stores the report.
 """
 
 from __future__ import annotations

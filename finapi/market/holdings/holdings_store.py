@@ -92,10 +92,11 @@ def recompute_quarters(tx: Transaction, cik: int, period: str) -> None:
 
 
 def recompute_splits(tx: Transaction, now: datetime, limit: int = -1) -> int:
-    """Recompute the changes in securities for which a split or ticker became known. Return the number of changed fund
-    quarters. Database triggers record the securities and quarters when a document contains the split. At most ``limit``
-    of them are recomputed, or all if it is -1. A requested stop ends the work after a security; the rest stays
-    recorded.
+    """Recompute the changes in securities for which a split or ticker became known.
+
+    Return the number of changed fund quarters. Database triggers record the securities and quarters when a document
+    contains the split. At most ``limit`` of them are recomputed, or all if it is -1. A requested stop ends the work
+    after a security; the rest stays recorded.
     """
     due_rows = tx.list_rows("resplit_securities", limit=limit)
     splits_by_period = {

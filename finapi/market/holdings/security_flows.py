@@ -267,7 +267,7 @@ class Holder(TypedDict):
     accession_number: str
     filed_at: Date | None
     value_unit_rule: str
-    history: NotRequired[Annotated[list[HolderQuarter], "With quarters: the newest first."]]
+    history: NotRequired[Annotated[list[HolderQuarter], "The last quarters, newest first, if `quarters` is above 1."]]
 
 
 def list_holders(

@@ -77,7 +77,7 @@ class Rotation(TypedDict):
     value_growth_signal: Literal["value", "growth", "neutral"] | None
     cyclical_defensive_ratio: Decimal | None
     cyclical_defensive_signal: Literal["cyclical", "defensive", "neutral"] | None
-    reason: Annotated[str | None, f"Why a ratio is null: {NO_CHANGES} or {NOTHING_TRADED}."]
+    reason: Annotated[str | None, f"The reason for a null ratio: {NO_CHANGES} or {NOTHING_TRADED}."]
 
 
 def compute_rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, IndustryBucket], Decimal | None]:
@@ -182,12 +182,12 @@ class CrossSignal(TypedDict):
     doubted_count: DoubtedCount
     doubted_value: DoubtedValue
     doubted_flow: DoubtedFlow
-    fund_flow_pct: Annotated[int | None, "Of what funds hold of it, in whole per cent."]
+    fund_flow_pct: Annotated[int | None, "The flow in whole per cent of the funds' holdings of the security."]
     insider_buyer_count: int
-    insider_buy_value: Annotated[int | None, "Null when none of the purchases has a price."]
+    insider_buy_value: Annotated[int | None, "Null if none of the purchases has a price."]
     first_buy_date: Date
     last_buy_date: Date
-    attractiveness_score: Annotated[Decimal, "The mean of its components: a rank among the signals, no forecast."]
+    attractiveness_score: Annotated[Decimal, "The mean of its components. It ranks the signals and is not a forecast."]
     attractiveness_components: list[ScorePart]
 
 

@@ -33,11 +33,13 @@ Key = TypeVar("Key", bound=Hashable)
 ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
 # The types of fields that several records share.
 MarkedDoubt = Annotated[ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."]
-OthersPrice = Annotated[Decimal | None, "If the value is doubted: dollars per share in most other managers' reports."]
-DoubtedCount = Annotated[int, "Positions in the sums whose value is doubted (value_doubt); they are included as filed."]
+OthersPrice = Annotated[
+    Decimal | None, "If the value is doubted, the dollars per share in most other managers' reports."
+]
+DoubtedCount = Annotated[int, "Number of positions with a value_doubt; the sums include them as filed."]
 DoubtedValue = Annotated[int, "Dollars of those positions, included in the sum of values."]
 DoubtedFlow = Annotated[
-    int, "Part of fund_flow from positions that are doubted, or were when last held; dollars as filed."
+    int, "Part of fund_flow from positions that are doubtful, or were when last held, in dollars as filed."
 ]
 
 # Number of securities whose agreed prices are recomputed in one write transaction.
@@ -59,8 +61,9 @@ def recompute_all(db: Database) -> None:
 
 
 def recompute_portion(tx: Transaction, limit: int = SECURITIES_PER_PORTION) -> bool:
-    """Recompute the agreed prices of some securities, or compare some funds with them. Return False if nothing was due.
-    An agreed price is computed over all managers, including doubtful ones.
+    """Recompute the agreed prices of some securities, or compare some funds with them.
+
+    Return False if nothing was due. An agreed price is computed over all managers, including doubtful ones.
     """
     due_rows = tx.list_rows("unpriced_securities", limit=limit, least=MIN_MANAGERS)
     if not due_rows:
@@ -96,8 +99,9 @@ def _compare_funds(tx: Transaction, limit: int) -> bool:
 
 
 def list_errors(db: Database) -> list[str]:
-    """Return a message for each fund quarter whose stored far-off positions differ from those of a new comparison. Fund
-    quarters that are yet to be compared are left out.
+    """Return a message for each fund quarter whose stored far-off positions differ from those of a new comparison.
+
+    Fund quarters that are yet to be compared are left out.
     """
     errors = []
 

@@ -93,8 +93,9 @@ def _build_position(seq: int, row: OwnershipRow) -> Position:
 
 
 def _build_vehicle_key(row: OwnershipRow) -> tuple[str, ...]:
-    """Return the key of a row's security and vehicle. It includes footnotes, because two trusts often differ only in
-    these.
+    """Return the key of a row's security and vehicle.
+
+    It includes footnotes, because two trusts often differ only in these.
     """
     terms: tuple[str | None, ...] = ()
     if row.is_derivative:

@@ -71,7 +71,7 @@ class ClassSums(TypedDict):
     total_beneficial: Decimal
 
 
-_Total = Annotated[Decimal | None, "null where there are several classes, which are not added."]
+_Total = Annotated[Decimal | None, "null if there are several classes, which are not added up."]
 
 
 class ShareSums(TypedDict):
@@ -116,7 +116,9 @@ class _InsiderRole(TypedDict):
 class InsiderProfile(names.InsiderName):
     """An insider's roles, holdings and the trades of the last year."""
 
-    current_roles: Annotated[list[_InsiderRole], "From forms of the last two years, none of which reports an end."]
+    current_roles: Annotated[
+        list[_InsiderRole], "Roles from forms of the last two years, unless a form states their end."
+    ]
     former_roles: list[_InsiderRole]
     ownership_summary: _InsiderOwnership
     total_transactions_365d: int

@@ -216,8 +216,9 @@ def remove_impossible_values(row: OwnershipRow, filed_at: str | None) -> tuple[O
 
 
 def compute_lateness(form: OwnershipForm, filed_at: str | None) -> Lateness:
-    """Return if a form was filed late, and the business days from the event to the filing. Both are None if a date is
-    missing, and for an amendment, which has no due date.
+    """Return if a form was filed late, and the business days from the event to the filing.
+
+    Both are None if a date is missing, and for an amendment, which has no due date.
     """
     if filed_at is None or form.form.endswith("/A") or find_usable_date(form.period) is None:
         return Lateness(None, None)

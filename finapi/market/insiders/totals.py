@@ -67,7 +67,7 @@ class TradeSums(TypedDict):
     csuite_sentiment_score: Decimal | None
     value_csuite_sentiment_score: Decimal | None
     latest_transaction_date: Date | None
-    marks: Annotated[dict[str, _ScoreMark], "Why a score is not meaningful, by its name."]
+    marks: Annotated[dict[str, _ScoreMark], "The reason for each score that is not meaningful, by its name."]
 
 
 class IssuerName(TypedDict):

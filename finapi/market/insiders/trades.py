@@ -182,8 +182,9 @@ def _find_count_query(filters: TradeFilters, query: str, index: str) -> str | No
 
 
 def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
-    """Return the number of transactions left out of the windows because a date is missing. Without an issuer, all
-    companies are counted. With ``directed``, only purchases and sales in the market are.
+    """Return the number of transactions left out of the windows because a date is missing.
+
+    Without an issuer, all companies are counted. With ``directed``, only purchases and sales in the market are.
     """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 
@@ -257,7 +258,7 @@ class FigureMark(TypedDict):
     footnotes: list[str]
 
 
-FigureMarks = Annotated[dict[str, FigureMark], "Why a figure is null, by its name."]
+FigureMarks = Annotated[dict[str, FigureMark], "The reason for each null figure, by its name."]
 
 
 class FormOwner(TypedDict):
@@ -289,7 +290,9 @@ class InsiderTransaction(TypedDict):
     transaction_value: Annotated[int | None, "Shares times price in whole dollars."]
     shares_owned_following: Decimal | None
     value_owned_following: Decimal | None
-    total_beneficial_ownership: Annotated[Decimal | None, "Shares of the class after the form, over all vehicles."]
+    total_beneficial_ownership: Annotated[
+        Decimal | None, "Shares of the class owned after the form's transactions, summed over all vehicles."
+    ]
     ownership_nature: str | None
     indirect_owner_name: str | None
     is_derivative: bool
@@ -312,7 +315,7 @@ class InsiderTransaction(TypedDict):
     seniority_rank: int | None
     title_category: str | None
     is_section_16_officer: bool
-    is_named_executive_officer: Annotated[bool | None, "null where a form does not say."]
+    is_named_executive_officer: Annotated[bool | None, "null if the form does not state it."]
     ticker: str | None
     company_name: str
     sector: str | None
@@ -324,7 +327,7 @@ class InsiderTransaction(TypedDict):
     filed_at: Date | None
     accepted_at: Time | None
     period_of_report: Date
-    is_late: Annotated[bool | None, "null for an amendment, and where a date is unknown."]
+    is_late: Annotated[bool | None, "null for an amendment, or if a date is unknown."]
     business_days_to_file: int | None
     is_amendment: bool
     non_derivative_holding_count: int
@@ -332,7 +335,7 @@ class InsiderTransaction(TypedDict):
     footnote_count: int
     owner_count: int
     owners: list[FormOwner]
-    percent_of_holding: Annotated[Decimal | None, "Shares in per cent of what was held before."]
+    percent_of_holding: Annotated[Decimal | None, "Shares in per cent of the shares owned before."]
     marks: FigureMarks
 
 
@@ -383,8 +386,9 @@ def find_next_earnings(tx: Transaction, trades: Iterable[tuple[str, str]]) -> di
 
 
 def sum_amounts(tx: Transaction, form_ids: Iterable[int]) -> dict[tuple[int, str], Decimal | None]:
-    """Return the shares owned after each form, summed over all vehicles, by (form id, class). The sum is None if an
-    amount is missing.
+    """Return the shares owned after each form, summed over all vehicles, by (form id, class).
+
+    The sum is None if an amount is missing.
     """
     sums: dict[tuple[int, str], Decimal | None] = {}
     for row in tx.list_rows("amounts_under_forms", forms=json.dumps(sorted(form_ids))):
@@ -484,8 +488,9 @@ def _find_first(marks: Mapping[str, FigureMark], *figures: str) -> str | None:
 
 
 def build_absent_mark(footnotes: Iterable[str] = (), *, reason: str | None = None) -> FigureMark:
-    """Return the mark of a figure that is null. The default reason is ``only_in_footnote`` if there are footnotes, else
-    ``not_reported``.
+    """Return the mark of a figure that is null.
+
+    The default reason is ``only_in_footnote`` if there are footnotes, else ``not_reported``.
     """
     footnote_ids = list(footnotes)
     if reason is None:

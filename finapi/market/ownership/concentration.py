@@ -39,13 +39,15 @@ class CountedHolder(TypedDict):
 class ConcentrationCoverage(TypedDict):
     """The number of holders that are counted, and of those that are left out."""
 
-    holders: Annotated[int, "Counted holders; those who file together count once."]
-    withoutPercent: Annotated[int, "Holders who are left out because no percentage is known."]
-    withoutPercentReasons: Annotated[dict[str, int], "Their number by reason; the reasons are those of gaps."]
-    heldPercent: Annotated[Decimal | None, "Of all counted holders; above 100 if several forms report the same shares."]
+    holders: Annotated[int, "Counted holders; joint filers count once."]
+    withoutPercent: Annotated[int, "Holders left out because no percentage is known."]
+    withoutPercentReasons: Annotated[dict[str, int], "Number of omitted holders by reason, a code as in gaps."]
+    heldPercent: Annotated[
+        Decimal | None, "Percentage of all counted holders; above 100 if several forms report the same shares."
+    ]
     unknownPercent: Annotated[
         Decimal | None,
-        "The least that is left for holders without any form; null if heldPercent is above 100.",
+        "Minimum percentage of holders who file no forms; null if heldPercent is above 100.",
     ]
     gaps: Gaps
 
@@ -60,8 +62,8 @@ class OwnershipConcentration(TypedDict):
     top10Percent: Decimal | None
     top25Percent: Decimal | None
     herfindahl: Annotated[Decimal | None, "Sum of the squared percentages of the counted holders, 0 to 10,000."]
-    institutionalPercent: Annotated[Decimal | None, "By 13F reports only."]
-    insiderPercent: Annotated[Decimal | None, "By Forms 3, 4 and 5 only, without derivatives."]
+    institutionalPercent: Annotated[Decimal | None, "From 13F reports only."]
+    insiderPercent: Annotated[Decimal | None, "From Forms 3, 4 and 5 only, without derivatives."]
     sharesOutstanding: SharesOutstanding
     coverage: ConcentrationCoverage
     holders: Annotated[list[CountedHolder], "The 25 largest."]

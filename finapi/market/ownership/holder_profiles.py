@@ -31,7 +31,9 @@ _MAX_SEARCH_WORDS = 10
 class HolderRoles(TypedDict):
     """The roles of a holder, by the forms that it files."""
 
-    type: Annotated[Kind, "The first of institutional, insider, beneficial_owner that applies; is_* state all."]
+    type: Annotated[
+        Kind, "The first of institutional, insider and beneficial_owner that applies; the flags is_* state all."
+    ]
     is_insider: Annotated[bool, "Files Forms 3, 4 or 5."]
     is_institutional: Annotated[bool, "Files Form 13F."]
     is_beneficial_owner: Annotated[bool, "Files Schedules 13D or 13G, or is named in one."]
@@ -42,7 +44,7 @@ class ListedHolder(HolderRoles):
 
     holder_uuid: str
     name: str
-    cik: Annotated[str | None, "null: schedules state the name only."]
+    cik: Annotated[str | None, "null if schedules only state the name."]
     filing_count: Annotated[int, "Forms 3, 4, 5, 13F, 13D and 13G that are stored."]
 
 
@@ -52,7 +54,7 @@ class FilingCounts(TypedDict):
     form_4: Annotated[int, "Forms 3, 4 and 5."]
     form_13f: int
     form_13dg: int
-    form_144: Annotated[int, "Under the holder's CIK; of other sellers only the name is known."]
+    form_144: Annotated[int, "Notices filed under the holder's CIK; for other sellers, only the name is known."]
 
 
 class HolderProfile(HolderRoles):
@@ -61,10 +63,10 @@ class HolderProfile(HolderRoles):
     holder_uuid: str
     name: str
     primary_cik: str | None
-    alternate_ciks: Annotated[list[str], "Empty: two CIKs are never merged into one holder."]
+    alternate_ciks: Annotated[list[str], "Always empty, because two CIKs are never merged into one holder."]
     name_aliases: list[str]
     filing_counts: FilingCounts
-    first_filing_at: Annotated[Time | None, "The beginning of its day."]
+    first_filing_at: Annotated[Time | None, "The beginning of the filing day."]
     last_filing_at: Time | None
 
 
@@ -75,10 +77,10 @@ class HolderFiling(TypedDict):
     formType: str
     accessionNumber: str
     filedAt: Time | None
-    issuerCik: Annotated[str | None, "null: a 13F is about many."]
+    issuerCik: Annotated[str | None, "null for a 13F, which is about many issuers."]
     issuerTicker: str | None
     issuerName: str | None
-    action: Annotated[Action, "By the figures of the filing and of the previous one; null: not known."]
+    action: Annotated[Action, "The change from the previous filing to this one; null if unknown."]
 
 
 class _AnyFiling(TypedDict):
@@ -97,8 +99,10 @@ class Form13FFiling(_AnyFiling):
     """A 13F report of a holder."""
 
     period_of_report: Date
-    position_count: Annotated[int, "Rows of its table."]
-    total_aum_usd: Annotated[int | None, "By its cover, else the sum of its rows: not all that a manager manages."]
+    position_count: Annotated[int, "Number of rows in its table."]
+    total_aum_usd: Annotated[
+        int | None, "The cover's total, else the sum of the rows. It is not everything that the manager manages."
+    ]
 
 
 class Form13DGFiling(_FilingAboutIssuer):

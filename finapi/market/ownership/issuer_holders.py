@@ -29,7 +29,8 @@ from finapi.market.reference.companies import Company
 from finapi.store.db import Row, Transaction
 
 PercentBasis = Annotated[
-    Literal["reported", "shares_outstanding"] | None, "reported: by the filer; shares_outstanding: computed by finapi."
+    Literal["reported", "shares_outstanding"] | None,
+    "reported: stated by the filer. shares_outstanding: computed by finapi.",
 ]
 
 
@@ -63,7 +64,7 @@ class HolderPosition(TypedDict):
     sharesSource: Source
     sourceFormTypes: list[str]
     asOf: Time | None
-    firstObservedAt: Annotated[Time | None, "The first day that a stored form reports on."]
+    firstObservedAt: Annotated[Time | None, "The earliest day for which a stored form reports the position."]
     figures: list[ReportedFigure]
     gaps: Gaps
 

@@ -29,15 +29,15 @@ class GroupMember(TypedDict):
 
     memberName: str
     memberCik: str | None
-    isCurrentMember: Annotated[bool, "true: the latest filing names it."]
-    isLeadFiler: Annotated[bool, "true: it reports the most shares in the latest filing."]
+    isCurrentMember: Annotated[bool, "true: the latest filing names the member."]
+    isLeadFiler: Annotated[bool, "true: the member reports the most shares in the latest filing."]
 
 
 class OwnerGroup(TypedDict):
     """A group of owners of a company, with the figures of its latest filing."""
 
     id: int
-    groupName: Annotated[str, "Name of the member who reports the most: forms name no group."]
+    groupName: Annotated[str, "Name of the member who reports the most shares, because forms do not name groups."]
     issuerCik: str
     issuerName: str
     members: list[GroupMember]

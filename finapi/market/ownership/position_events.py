@@ -101,8 +101,9 @@ def list_events(
 
 
 def _list_fund_rows(tx: Transaction, parameters: Mapping[str, Any]) -> tuple[list[Row], int]:
-    """Return enough changed 13F positions for the page, and their total number. They are read quarter by quarter, the
-    latest first.
+    """Return enough changed 13F positions for the page, and their total number.
+
+    They are read quarter by quarter, the latest first.
     """
     counts = tx.list_rows("fund_event_counts", parameters)
     rows: list[Row] = []

@@ -115,8 +115,7 @@ class CurrentFigure(NamedTuple):
 
 
 class PercentCalculator:
-    """Computes percentages of the shares outstanding on the cover of an issuer's last report, if that lists a single
-    class.
+    """Computes percentages of the shares outstanding, from the cover of an issuer's last report if it lists one class.
 
     A figure and the cover have different dates. The figure is adjusted for the splits in between that price files
     state. Shares issued or bought back in between are ignored. If the dates are too far apart, there is no percentage.
@@ -265,8 +264,7 @@ def build_figure(source: str, row: Row) -> HolderFigure:
 
 
 def _sum_amounts(amounts_json: str, class_count: int) -> tuple[Decimal | None, str]:
-    """Return an insider's shares, summed over direct and indirect ownership, and the reason that applies if they are
-    None.
+    """Return an insider's shares, owned directly and indirectly, and the reason that applies if they are None.
 
     They are None if an amount is missing, or if the form is not about exactly one class.
     """

@@ -77,10 +77,10 @@ class ScheduleFiling(TypedDict):
     filerName: str
     percentOfClass: Decimal | None
     sharesOwned: Decimal | None
-    priorPercent: Annotated[Decimal | None, "In the person's previous filing about the same securities."]
-    priorShares: Annotated[Decimal | None, "In that filing, as they were filed."]
-    percentChange: Annotated[Decimal | None, "In percentage points."]
-    sharesChange: Annotated[Decimal | None, "Adjusted for the splits between the two filings."]
+    priorPercent: Annotated[Decimal | None, "Percentage in the person's previous filing about the same securities."]
+    priorShares: Annotated[Decimal | None, "Shares in the previous filing, as filed."]
+    percentChange: Annotated[Decimal | None, "Change in percentage points."]
+    sharesChange: Annotated[Decimal | None, "Change in shares, adjusted for the splits between the two filings."]
     splitFactor: Annotated[
         Decimal | None, "Shares that one share became by splits between the two filings; null without splits."
     ]

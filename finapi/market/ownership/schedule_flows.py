@@ -33,7 +33,7 @@ class ScheduleChanges(TypedDict):
     filings: int
     new_positions: Annotated[int, "First filings of their filers about the issuer."]
     amendments: int
-    increases: Annotated[int, "By the lead's percentage of the class, which no split changes."]
+    increases: Annotated[int, "Filings in which the lead's percentage of the class rose; splits do not change it."]
     decreases: int
     unchanged: int
     no_delta: Annotated[int, "Amendments without both percentages."]
@@ -45,7 +45,7 @@ class ActivistFlows(ScheduleChanges):
     inflow_usd: Annotated[int | None, "Value of the shares added since the previous filing; null: none has a price."]
     outflow_usd: int | None
     net_flow_usd: int | None
-    priced_filings: Annotated[int, "13D after 13D that change the shares and have a price."]
+    priced_filings: Annotated[int, "Schedules 13D that follow a 13D, change the shares and have a price."]
     unpriced_filings: int
 
 
@@ -61,7 +61,7 @@ class ScheduleGroup(TypedDict):
     """Totals over the schedules about the companies of a group."""
 
     group: str
-    issuer_name: Annotated[str | None, "Only if groups are tickers."]
+    issuer_name: Annotated[str | None, "null unless the groups are tickers."]
     issuer_cik: str | None
     filings: int
     companies: int
@@ -76,7 +76,7 @@ class ScheduleCoverage(TypedDict):
 
     filings_in_window: int
     filings_grouped: int
-    filings_ungrouped: Annotated[int, "About companies without a ticker, or without a SIC code."]
+    filings_ungrouped: Annotated[int, "Filings about companies without a ticker, or without a SIC code."]
     filings_13d: int
     filings_13g: int
     conversions_excluded_from_flow: int

@@ -139,8 +139,9 @@ def _build_person_without_figures(cik: str, name: str) -> ReportingPerson:
 
 
 def complete_undated(tx: Transaction, now: datetime) -> int:
-    """Update the schedules whose accession number or filing day has become known. Return the number of changed
-    schedules.
+    """Update the schedules whose accession number or filing day has become known.
+
+    Return the number of changed schedules.
 
     If a stop is requested, the remaining schedules stay undated until the next call.
     """
@@ -324,8 +325,10 @@ def _is_group(schedule: Schedule) -> bool:
 
 
 def _is_exit(schedule: Schedule, lead: ReportingPerson) -> bool:
-    """Return True if at most five per cent of the class are left, by Item 5 of a 13G or the lead's percentage in an
-    amendment. The lead's percentage says nothing about a group, because the group may own more than its lead.
+    """Return True if at most five per cent of the class are left.
+
+    Item 5 of a 13G states this, or the lead's percentage in an amendment shows it. The lead's percentage says nothing
+    about a group, because the group may own more than its lead.
     """
     if schedule.is_five_percent_or_less:
         return True

@@ -86,8 +86,9 @@ class CrossingFilters(NamedTuple):
 def list_crossings(
     tx: Transaction, filters: CrossingFilters, limit: int, offset: int
 ) -> tuple[list[ThresholdCrossing], int]:
-    """Return a page of crossings, and their total number. The latest filing comes first, and within a filing the
-    highest threshold. A filing may pass several thresholds.
+    """Return a page of crossings, and their total number.
+
+    The latest filing comes first, and within a filing the highest threshold. A filing may pass several thresholds.
     """
     thresholds = THRESHOLDS if filters.threshold is None else (filters.threshold,)
     parameters = {

@@ -156,8 +156,10 @@ def screen_companies(call: Call) -> Response:
 def _iter_passing(
     app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
 ) -> Iterator[tuple[int, LatestYear]]:
-    """Yield the companies that pass every bound, by CIK, with their years. The years are read lazily. Companies whose
-    year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if too many years are due.
+    """Yield the companies that pass every bound, by CIK, with their years.
+
+    The years are read lazily. Companies whose year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if
+    too many years are due.
     """
     is_due_count_checked = False
     for stored in latest_years.iter_known(tx, ciks):
