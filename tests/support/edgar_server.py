@@ -130,7 +130,7 @@ def full_submission(accession: str, *, form: str = "8-K", cik: int = 320193, nam
     )
     filer = submission_texts.party("FILER", name, f"{cik:010}", *data) + submission_texts.values(form)
     page = "<html><body>Something happened.</body></html>"
-    main = submission_texts.text(form, "main.htm", page, more=f"<DESCRIPTION>{form}\n")
+    main = submission_texts.text(form, "main.htm", page, header_lines=f"<DESCRIPTION>{form}\n")
     return submission_texts.full(accession, form, filer, main, period="20260130")
 
 

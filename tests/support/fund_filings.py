@@ -60,7 +60,7 @@ def september() -> bytes:
     return submission(2, SEPTEMBER)
 
 
-def others() -> bytes:
+def other_submission() -> bytes:
     return submission(3, OTHERS, cik=OTHER_FUND, name="Shade Partners")
 
 
@@ -76,7 +76,7 @@ def take(app: App, tmp_path: Path, *documents: bytes, **options: str) -> list[Ou
     return outcomes
 
 
-def stored(app: App) -> dict[str, list[tuple[Any, ...]]]:
+def list_stored_rows(app: App) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows that answers are built from, without the ids that depend on the order of documents."""
     queries = {
         "positions": """SELECT positions.cik, period, kind, cusip, issuer, shares, value, status, previous_shares,

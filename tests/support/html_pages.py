@@ -28,7 +28,7 @@ class Visitor:
         return self.client.get(path, headers={**HTML, **self._cookie_header})
 
     def send(self, path: str, headers: dict[str, str] | None = None, **fields: str) -> Answer:
-        """Send a form as it is and store the cookie of the answer."""
+        """Send a form without further fields and store the cookie of the answer."""
         all_headers = {**HTML, **self._cookie_header, **(headers or {})}
         answer = self.client.call("POST", path, data=urlencode(fields).encode(), headers=all_headers, environ=FORM)
         if "set-cookie" in answer.headers:

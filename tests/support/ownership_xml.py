@@ -9,12 +9,12 @@ ANN, BEN, FUND = ("0000000101", "Lamp Ann"), ("0000000102", "Shade Ben"), ("0000
 
 
 def cell(element: str, value: str | None, notes: str = "") -> str:
-    """An element with a value, footnotes or both; nothing at all for neither."""
+    """Return an element with a value, footnotes or both, or an empty text if there is neither."""
     if value is None and not notes:
         return ""
-    said = "" if value is None else f"<value>{value}</value>"
-    noted = "".join(f'<footnoteId id="{one}"/>' for one in notes.split())
-    return f"<{element}>{said}{noted}</{element}>"
+    value_element = "" if value is None else f"<value>{value}</value>"
+    footnote_elements = "".join(f'<footnoteId id="{note_id}"/>' for note_id in notes.split())
+    return f"<{element}>{value_element}{footnote_elements}</{element}>"
 
 
 def transaction(
@@ -34,7 +34,7 @@ def transaction(
     derivative: str | None = None,
     timeliness: str = "",
 ) -> str:
-    """A transaction; ``derivative`` is the exercise price of one."""
+    """Return a transaction; ``derivative`` is the exercise price of a derivative."""
     kind = "nonDerivativeTransaction" if derivative is None else "derivativeTransaction"
     sign = sign or ("D" if code in "SFGD" else "A")
     terms = (
@@ -62,21 +62,23 @@ def transaction(
 
 
 def holding(amount: str = "500", nature: str = "By trust", notes: str = "", title: str = "Common Stock") -> str:
-    """A holding of shares in somebody else's hands."""
+    """Return an indirect holding of shares."""
     return f"""<nonDerivativeHolding>{cell("securityTitle", title)}
         <postTransactionAmounts>{cell("sharesOwnedFollowingTransaction", amount)}</postTransactionAmounts>
         <ownershipNature>{cell("directOrIndirectOwnership", "I")}{cell("natureOfOwnership", nature, notes)}
         </ownershipNature></nonDerivativeHolding>"""
 
 
-def owner(who: tuple[str, str] = ANN, *, title: str | None = "Chief Financial Officer", flags: str = "officer") -> str:
-    """A reporting owner; ``flags`` out of director, officer, ten and other."""
+def owner(
+    person: tuple[str, str] = ANN, *, title: str | None = "Chief Financial Officer", flags: str = "officer"
+) -> str:
+    """Return a reporting owner; ``flags`` are names out of director, officer, ten and other."""
     flag = {"director": "isDirector", "officer": "isOfficer", "ten": "isTenPercentOwner", "other": "isOther"}
-    said = "".join(f"<{flag[one]}>1</{flag[one]}>" for one in flags.split())
-    said += f"<officerTitle>{title}</officerTitle>" if title and "officer" in flags else ""
-    return f"""<reportingOwner><reportingOwnerId><rptOwnerCik>{who[0]}</rptOwnerCik>
-        <rptOwnerName>{who[1]}</rptOwnerName></reportingOwnerId>
-        <reportingOwnerRelationship>{said}</reportingOwnerRelationship></reportingOwner>"""
+    relationship = "".join(f"<{flag[name]}>1</{flag[name]}>" for name in flags.split())
+    relationship += f"<officerTitle>{title}</officerTitle>" if title and "officer" in flags else ""
+    return f"""<reportingOwner><reportingOwnerId><rptOwnerCik>{person[0]}</rptOwnerCik>
+        <rptOwnerName>{person[1]}</rptOwnerName></reportingOwnerId>
+        <reportingOwnerRelationship>{relationship}</reportingOwnerRelationship></reportingOwner>"""
 
 
 def form(
@@ -91,10 +93,10 @@ def form(
     issuer: tuple[str, str, str] = (ISSUER, NAME, SYMBOL),
     extra: str = "",
 ) -> bytes:
-    """A whole document; rows that begin with ``derivative`` go into the second table."""
+    """Return a complete document; rows of derivatives are in the second table."""
     plain = "".join(row for row in rows if row.startswith("<nonD"))
     derivative = "".join(row for row in rows if row.startswith("<deri"))
-    notes = "".join(f'<footnote id="{one}">{text}</footnote>' for one, text in (footnotes or {}).items())
+    notes = "".join(f'<footnote id="{note_id}">{text}</footnote>' for note_id, text in (footnotes or {}).items())
     return f"""<?xml version="1.0"?>
 <ownershipDocument><schemaVersion>X0508</schemaVersion><documentType>{kind}</documentType>
 <periodOfReport>{period}</periodOfReport>{extra}
@@ -132,15 +134,15 @@ _COLUMNS = {
 
 
 def table(name: str, *rows: dict[str, str], without: str = "") -> bytes:
-    """A table of a data set from rows that give some of its columns."""
+    """Return a table of a data set from rows with some of its columns."""
     columns = [column for column in _COLUMNS[name].split() if column != without]
     lines = ["\t".join(columns)]
-    lines += ["\t".join({"ACCESSION_NUMBER": ACCESSION, **row}.get(one, "") for one in columns) for row in rows]
+    lines += ["\t".join({"ACCESSION_NUMBER": ACCESSION, **row}.get(column, "") for column in columns) for row in rows]
     return "\n".join(lines).encode() + b"\n"
 
 
 def data_set(**changed: bytes) -> dict[str, bytes]:
-    """The tables of a set of one filing: a purchase at a price told in a footnote, a holding, an option."""
+    """Return the tables of a set of one filing: a purchase at a price in a footnote, a holding, and an option."""
     tables = {
         "submission": table(
             "submission",

@@ -110,20 +110,20 @@ def table(rows: Rows, columns: Sequence[str] = ()) -> bytes:
 
 
 def tables(sub: Rows = (SUB,), num: Rows = NUMBERS, pre: Rows = LINES, tag: Rows = TAGS) -> dict[str, bytes]:
-    """The four files of a quarter by name."""
+    """Return the four files of a quarter by their names."""
     return {"sub.txt": table(sub), "num.txt": table(num), "pre.txt": table(pre), "tag.txt": table(tag)}
 
 
-def folder(place: Path, files: Mapping[str, bytes]) -> Path:
-    """A folder that holds the files."""
-    place.mkdir()
+def write_folder(directory: Path, files: Mapping[str, bytes]) -> Path:
+    """Create a folder with the files; return its path."""
+    directory.mkdir()
     for name, data in files.items():
-        (place / name).write_bytes(data)
-    return place
+        (directory / name).write_bytes(data)
+    return directory
 
 
-def zipped(file: Path, files: Mapping[str, bytes]) -> Path:
-    """A zip that holds the files."""
+def write_zip(file: Path, files: Mapping[str, bytes]) -> Path:
+    """Write a ZIP archive of the files; return its path."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             archive.writestr(name, data)

@@ -70,11 +70,11 @@ def cover(
     managers: Sequence[str] = (),
     flag: str = "LIVE",
 ) -> bytes:
-    """A cover page; ``amendment`` is its number and type."""
-    listed = "".join(
-        f"<otherManager2><sequenceNumber>{number}</sequenceNumber><otherManager><name>{one}</name>"
+    """Return a cover page; ``amendment`` is its number and type."""
+    other_managers = "".join(
+        f"<otherManager2><sequenceNumber>{number}</sequenceNumber><otherManager><name>{manager}</name>"
         "<form13FFileNumber>028-00001</form13FFileNumber></otherManager></otherManager2>"
-        for number, one in enumerate(managers, 1)
+        for number, manager in enumerate(managers, 1)
     )
     amended = (
         f"<isAmendment>true</isAmendment><amendmentNo>{amendment[0]}</amendmentNo>"
@@ -97,5 +97,5 @@ def cover(
 <com:stateOrCountry>NV</com:stateOrCountry><com:zipCode>89501</com:zipCode></address></filingManager>
 <reportType>13F HOLDINGS REPORT</reportType><form13FFileNumber>028-12345</form13FFileNumber></coverPage>
 <signatureBlock><name>Ann Lamp</name><title>CCO</title><signatureDate>{signed}</signatureDate></signatureBlock>
-<summaryPage>{sums}<otherManagers2Info>{listed}</otherManagers2Info></summaryPage></formData></edgarSubmission>"""
+<summaryPage>{sums}<otherManagers2Info>{other_managers}</otherManagers2Info></summaryPage></formData></edgarSubmission>"""
     return text.encode()

@@ -30,7 +30,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.support import schedule_xml
-from tests.support.fund_filings import june, others, september, submission, take
+from tests.support.fund_filings import june, other_submission, september, submission, take
 from tests.support.insider_market import store_market
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
@@ -130,7 +130,7 @@ class Lists:
         third = {"cik": "0009999999", "name": "Third Fund"}
         bought = submission(9, ("09-30-2025", "2025-11-10", [(APPLE, 250, 1), (MICROSOFT, 500, 1)]), **third)
         before = submission(8, ("06-30-2025", "2025-08-10", [(ALLY, 40, 1)]), **third)
-        take(self.app, folder, june(), september(), others(), before, bought)
+        take(self.app, folder, june(), september(), other_submission(), before, bought)
         store_market(self.app)
         with self.app.db.write() as tx:
             for number, filed, document in schedule_xml.examples():

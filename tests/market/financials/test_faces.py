@@ -334,9 +334,7 @@ def test_cost_lines_are_added_if_gross_profit_confirms_them(gross: str, cost: st
         ({"ext:Gas": ("Gas purchases and other costs of sales", "709")}, "not_reported"),
     ],
 )
-def test_fuel_and_purchased_power_are_the_lines_of_the_income_statement(
-    lines: dict[str, tuple[str, str]], value: str
-) -> None:
+def test_fuel_and_purchased_power_are_income_statement_lines(lines: dict[str, tuple[str, str]], value: str) -> None:
     # FirstEnergy, Southwest Airlines, PG&E and Kinder Morgan, 2009.
     company = build_costs(*((tag, label, amount) for tag, (label, amount) in lines.items()))
     assert get_cell_text(company, "fuel_and_purchased_power", "2019 FY") == value

@@ -20,7 +20,7 @@ from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests.support.figures import build_companyfacts, store_companyfacts
-from tests.support.statement_set_tables import folder, tables
+from tests.support.statement_set_tables import tables, write_folder
 from tests.web.financials.test_figures import year
 
 CIK = 77
@@ -85,7 +85,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
 
 
 def test_stored_books_keep_statement_pages(app: App, tmp_path: Path) -> None:
-    ingest.run(app, [folder(tmp_path / "2009q3", tables())], IngestOptions(), lambda outcome: None)
+    ingest.run(app, [write_folder(tmp_path / "2009q3", tables())], IngestOptions(), lambda outcome: None)
     demo_data.load(app)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}

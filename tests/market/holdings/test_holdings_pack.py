@@ -15,7 +15,7 @@ from finapi.market.demo import demo_data as demo
 from finapi.market.documents import packs
 from finapi.market.holdings import funds
 from tests.support import fund_filings, thirteenf_xml
-from tests.support.fund_filings import stored, submission, take
+from tests.support.fund_filings import list_stored_rows, submission, take
 from tests.support.thirteenf_xml import APPLE, NOTE, OTHER_FUND
 
 MAGIC = b"finapi-pack 2 holdings\n"
@@ -35,7 +35,7 @@ def test_a_pack_restores_the_rows_of_an_ingest(make_app: Callable[..., App], tmp
     with app.db.read() as tx:
         data = packs.dump(tx, THIRTEEN_F)
     assert packs.load(other, data, "p") == 3
-    assert stored(other) == stored(app)
+    assert list_stored_rows(other) == list_stored_rows(app)
     assert packs.load(other, data, "p") == 0
     with other.db.read() as tx:
         assert packs.dump(tx, THIRTEEN_F) == data

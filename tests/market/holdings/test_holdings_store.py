@@ -20,7 +20,7 @@ from finapi.market.intake import ingest
 from finapi.market.reference import companies, cusip_map, issuer_names, securities
 from tests.conftest import SHARED, needs_shared
 from tests.support import fund_filings, thirteenf_xml
-from tests.support.fund_filings import FUND, accession, stored, submission, take
+from tests.support.fund_filings import FUND, accession, list_stored_rows, submission, take
 from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT, OTHER_FUND
 
 FOLDER = SHARED / "edgar" / "thirteenf"
@@ -241,7 +241,7 @@ def test_the_order_of_documents_does_not_change_rows(make_app: Callable[..., App
             amendment=(1, "RESTATEMENT"),
             name="Lamp Capital Management",
         ),
-        fund_filings.others(),
+        fund_filings.other_submission(),
         MAPPING,
     ]
     stored_rows = []
@@ -249,7 +249,7 @@ def test_the_order_of_documents_does_not_change_rows(make_app: Callable[..., App
     for permutation in itertools.islice(itertools.permutations(documents), 0, None, 5):
         app = make_app()
         take(app, tmp_path, *permutation)
-        stored_rows.append(stored(app))
+        stored_rows.append(list_stored_rows(app))
     assert all(outcome == stored_rows[0] for outcome in stored_rows)
     assert [row[1] for row in stored_rows[0]["funds"]] == ["Lamp Capital LP", "Shade Partners"]
 
@@ -289,14 +289,14 @@ def test_the_operator_can_state_number_and_day(app: App, tmp_path: Path) -> None
 def test_a_later_submissions_list_gives_the_accession_number(app: App, tmp_path: Path) -> None:
     folder = write(tmp_path / "folder", "primary_doc.xml", COVER)
     write(folder, "infotable.xml", BARE)
-    assert run(app, folder)["infotable.xml"].accession == "unfiled-" + stored(app)["reports"][0][1][8:]
+    assert run(app, folder)["infotable.xml"].accession == "unfiled-" + list_stored_rows(app)["reports"][0][1][8:]
     submissions = b"""{"cik":"1234567","entityType":"other","name":"Lamp Capital LP","tickers":[],"exchanges":[],
         "filings":{"recent":{"accessionNumber":["0001234567-25-000009"],"filingDate":["2025-11-13"],
         "reportDate":["2025-09-30"],"acceptanceDateTime":["2025-11-13T10:00:00.000Z"],"form":["13F-HR"],
         "size":[1000],"isXBRL":[0],"isInlineXBRL":[0],"primaryDocument":["primary_doc.xml"],"items":[""]},"files":[]}}"""
     (outcome,) = take(app, tmp_path, submissions)
     assert outcome.outcome == "ingested", outcome
-    assert stored(app)["reports"] == [
+    assert list_stored_rows(app)["reports"] == [
         (FUND, accession(9), "2025-11-13", "13F-HR", "2025-09-30", 1, "dollars:filing_date")
     ]
     assert quarter(app, "2025-09-30")[1] == {APPLE: (10, 2_500, None)}
@@ -308,10 +308,10 @@ def test_a_later_filing_day_decides_the_unit_again(app: App, tmp_path: Path) -> 
     folder = write(tmp_path / accession(6), "primary_doc.xml", data[data.index(b"<?xml") : data.index(b"</XML>")])
     write(folder, "infotable.xml", thirteenf_xml.table(thirteenf_xml.row(APPLE, 2_000, 1_000)))
     run(app, folder)
-    assert stored(app)["reports"][0][5:] == (1, "dollars:signature_date")
+    assert list_stored_rows(app)["reports"][0][5:] == (1, "dollars:signature_date")
     header = data[: data.index(b"</SEC-HEADER>")] + b"</SEC-HEADER>\n"
     take(app, tmp_path, header.partition(b"\n")[2])
-    assert stored(app)["reports"][0][2:3] + stored(app)["reports"][0][5:] == (
+    assert list_stored_rows(app)["reports"][0][2:3] + list_stored_rows(app)["reports"][0][5:] == (
         "2021-02-12",
         1000,
         "thousands:filing_date",
@@ -321,10 +321,10 @@ def test_a_later_filing_day_decides_the_unit_again(app: App, tmp_path: Path) -> 
 
 def test_a_repeated_ingest_changes_nothing(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, fund_filings.june())
-    before = stored(app)
+    before = list_stored_rows(app)
     (outcome,) = take(app, tmp_path, fund_filings.june())
     assert outcome.outcome == "unchanged"
-    assert stored(app) == before
+    assert list_stored_rows(app) == before
 
 
 def test_covers_and_tables_are_matched_by_count_and_value(app: App, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ def test_contradictory_documents_are_refused_together(
     outcomes = run(app, folder)
     assert {name: outcome.reason for name, outcome in outcomes.items()} == expected
     assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
-    assert stored(app)["reports"] == []
+    assert list_stored_rows(app)["reports"] == []
 
 
 def test_holdings_before_2013_are_not_read(app: App, tmp_path: Path) -> None:

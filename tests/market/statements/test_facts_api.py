@@ -24,7 +24,7 @@ from finapi.market.statements import company_coverage, filed_facts
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
-from tests.support.statement_set_tables import ADSH, tables, zipped
+from tests.support.statement_set_tables import ADSH, tables, write_zip
 
 APPLE, OTHER, THIRD = 320193, 789019, 51143
 FILING = Path(__file__).parents[2] / "filings" / "nflx-10q-20100930"
@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("documents")
     for number, content in enumerate(DOCUMENTS):
         (directory / f"{number}.json").write_text(json.dumps(content))
-    zipped(directory / "q.zip", tables())
+    write_zip(directory / "q.zip", tables())
     return directory
 
 
@@ -595,7 +595,7 @@ def test_search_without_words_is_refused(ask: Ask) -> None:
 def test_the_order_of_ingest_does_not_change_answers(make_app: Callable[..., App], tmp_path: Path) -> None:
     for number, content in enumerate(DOCUMENTS):
         (tmp_path / f"{number}.json").write_text(json.dumps(content))
-    paths = [*(tmp_path / f"{number}.json" for number in range(3)), zipped(tmp_path / "q.zip", tables())]
+    paths = [*(tmp_path / f"{number}.json" for number in range(3)), write_zip(tmp_path / "q.zip", tables())]
     answers = []
     for order in (paths, paths[::-1], paths[2:] + paths[:2]):
         app = make_app()

@@ -13,7 +13,7 @@ from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from tests.measure import printed, report
 from tests.measure.printed import PrintedLine, PrintedRule
-from tests.support.statement_set_tables import ADSH, NUM, PRE, SUB, folder, tables
+from tests.support.statement_set_tables import ADSH, NUM, PRE, SUB, tables, write_folder
 
 
 def rule(metric: str) -> PrintedRule:
@@ -84,7 +84,7 @@ def test_printed_lines_are_compared_with_figures(app: App, tmp_path: Path) -> No
         page = "2" if stmt == "BS" else "4"
         position = {"report": page, "line": str(line_number), "stmt": stmt}
         pre_rows.append(PRE | position | {"tag": tag, "plabel": label, "version": version})
-    quarter = folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num_rows, pre=pre_rows))
+    quarter = write_folder(tmp_path / "2009q3", tables(sub=[SUB | {"sic": "3571"}], num=num_rows, pre=pre_rows))
     ingest.run(app, [quarter], IngestOptions(), lambda outcome: None)
     with app.db.read() as tx:
         books = {cik: company_books.load(tx, cik) for cik in company_books.list_ciks(tx)}

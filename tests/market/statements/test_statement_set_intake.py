@@ -22,7 +22,18 @@ from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts, filed_statements, statement_set_intake
 from tests.measure import agreement
-from tests.support.statement_set_tables import ADSH, LINES, NUM, NUMBERS, PRE, SUB, folder, table, tables, zipped
+from tests.support.statement_set_tables import (
+    ADSH,
+    LINES,
+    NUM,
+    NUMBERS,
+    PRE,
+    SUB,
+    table,
+    tables,
+    write_folder,
+    write_zip,
+)
 
 GOLDMAN = 886982
 
@@ -52,7 +63,7 @@ def get_data_version(app: App) -> int:
 
 @pytest.fixture
 def quarter(tmp_path: Path) -> Path:
-    return zipped(tmp_path / "2009q3.zip", tables())
+    return write_zip(tmp_path / "2009q3.zip", tables())
 
 
 # ---- figures
@@ -103,7 +114,7 @@ def test_figures_of_a_co_registrant_have_a_dimension(app: App, tmp_path: Path) -
         NUM | {"coreg": "Subsidiary", "value": "5.0000"},
         NUM | {"ddate": "20081231", "coreg": "Subsidiary", "segments": "LegalEntity=Subsidiary;", "value": "6"},
     ]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=rows, pre=[PRE])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=rows, pre=[PRE])))
     assert [fact.value for fact in list_facts(app)] == ["889544000000"]
     assert [(fact.value, fact.dims) for fact in list_facts(app, dimensioned=True)] == [
         ("6", (("LegalEntity", "Subsidiary"),)),
@@ -115,7 +126,7 @@ def test_columns_of_older_tables_are_found_by_name(app: App, tmp_path: Path) -> 
     """Older tables have coreg before ddate and no segments."""
     columns = ("adsh", "tag", "version", "coreg", "ddate", "qtrs", "uom", "value", "footnote")
     files = tables(num=[NUM], pre=[PRE]) | {"num.txt": table([NUM], columns)}
-    ingest_paths(app, folder(tmp_path / "set", files))
+    ingest_paths(app, write_folder(tmp_path / "set", files))
     assert [(fact.concept, fact.value) for fact in list_facts(app)] == [("us-gaap:Assets", "889544000000")]
 
 
@@ -167,7 +178,7 @@ def test_statements_are_served_with_labels_and_negation(app: App, quarter: Path)
 
 def test_the_first_of_two_equal_cash_lines_is_the_opening(app: App, tmp_path: Path) -> None:
     lines = [*LINES[:6], LINES[6] | {"plabel": "Cash"}, LINES[7] | {"plabel": "Cash"}]
-    ingest_paths(app, folder(tmp_path / "set", tables(pre=lines)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(pre=lines)))
     assert [row["values"] for row in read_statements(app)["cash-flow"]["rows"]][-2:] == [
         ["15740000000"],
         ["22177000000"],
@@ -192,7 +203,7 @@ def test_a_period_starts_after_its_opening_balance(
     numbers = [
         row | {"ddate": opened} if row["tag"] == "Cash" and row["ddate"] == "20081231" else row for row in NUMBERS
     ]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=numbers)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=numbers)))
     statement = read_statements(app)["cash-flow"]
     assert statement["columns"][0]["start_date"] == start
     assert [row["values"][0] for row in statement["rows"]][-2:] == [opening, "22177000000"]
@@ -200,7 +211,7 @@ def test_a_period_starts_after_its_opening_balance(
 
 def test_a_start_near_two_balances_is_not_moved(app: App, tmp_path: Path) -> None:
     cash = NUM | {"tag": "Cash", "ddate": "20090131", "value": "1.0000"}
-    ingest_paths(app, folder(tmp_path / "set", tables(num=[*NUMBERS, cash])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=[*NUMBERS, cash])))
     assert read_statements(app)["cash-flow"]["columns"][0]["start_date"] == "2009-01-01"
 
 
@@ -208,7 +219,7 @@ def test_a_parent_company_page_has_its_dimension(app: App, tmp_path: Path) -> No
     """Some filers report everything for the parent company: totals exist only with a dimension."""
     rows = [row | {"coreg": "ParentCompany"} for row in NUMBERS[:4]]
     rows += [NUM | {"segments": "LegalEntity=GoldmanSachsBank;", "value": "1.0000"}]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=rows, pre=LINES[:2])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=rows, pre=LINES[:2])))
     # Nothing is reported without dimensions: the parent's column stands for the complete company.
     consolidated, complete = read_statements(app)["balance"], read_statements(app, consolidated_only=False)["balance"]
     assert [column["dims"] for column in consolidated["columns"]] == [{"LegalEntity": "ParentCompany"}] * 2
@@ -220,7 +231,7 @@ def test_a_parent_company_page_has_its_dimension(app: App, tmp_path: Path) -> No
 
 
 def test_parent_only_figures_count_as_the_companys(app: App, tmp_path: Path) -> None:
-    ingest_paths(app, folder(tmp_path / "set", tables(num=[row | {"coreg": "ParentCompany"} for row in NUMBERS])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=[row | {"coreg": "ParentCompany"} for row in NUMBERS])))
     with app.db.read() as tx:
         book = company_books.load(tx, GOLDMAN).book
         stored_report = filed_statements.find_report_by_accession(tx, ADSH)
@@ -234,7 +245,7 @@ def test_parent_only_figures_count_as_the_companys(app: App, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("entity", ["GoldmanSachsBank", "PredecessorCompany"])
 def test_subsidiaries_and_predecessors_are_not_the_company(app: App, tmp_path: Path, entity: str) -> None:
-    ingest_paths(app, folder(tmp_path / "set", tables(num=[row | {"coreg": entity} for row in NUMBERS])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=[row | {"coreg": entity} for row in NUMBERS])))
     assert read_statements(app) == {}
     with app.db.read() as tx:
         assert company_books.load(tx, GOLDMAN).is_empty
@@ -242,7 +253,7 @@ def test_subsidiaries_and_predecessors_are_not_the_company(app: App, tmp_path: P
 
 def test_the_parent_is_not_the_company_if_plain_facts_exist(app: App, tmp_path: Path) -> None:
     rows = [NUMBERS[4], *(row | {"coreg": "ParentCompany"} for row in NUMBERS[:4])]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=rows)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=rows)))
     assert list(read_statements(app)) == ["income"]
 
 
@@ -254,7 +265,7 @@ def test_a_line_reported_only_by_segment_has_their_columns(app: App, tmp_path: P
         NUM | {"segments": "BusinessSegments=Automotive;", "value": "9.0000"},
     ]
     lines = [*LINES, PRE | {"line": "3", "tag": "AccountsPayableCurrent", "plabel": "Payables"}]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=rows, pre=lines)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=rows, pre=lines)))
     plain, full = read_statements(app)["balance"], read_statements(app, consolidated_only=False)["balance"]
     assert [row["label"] for row in plain["rows"]] == ["Total assets", "Total liabilities and equity"]
     assert [column["dims"] for column in full["columns"]] == [None, None, {"BusinessSegments": "Automotive"}]
@@ -280,7 +291,7 @@ def test_a_line_of_no_column_is_a_row_of_absent_cells(app: App, tmp_path: Path) 
         PRE | {"line": "3", "tag": "AccountsPayableCurrent", "plabel": "Payables"},
         PRE | {"line": "4", "tag": "OtherAssets", "plabel": "Told nowhere"},
     ]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=[*NUMBERS, NUM | sector], pre=lines)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=[*NUMBERS, NUM | sector], pre=lines)))
     full, plain = read_statements(app, consolidated_only=False)["balance"], read_statements(app)["balance"]
     assert (full["columns"], full["rows"][:2]) == (plain["columns"], plain["rows"])
     (payables,) = full["rows"][2:]
@@ -292,14 +303,14 @@ def test_a_line_of_no_column_is_a_row_of_absent_cells(app: App, tmp_path: Path) 
 
 def test_an_unclassified_balance_sheet_is_recognised(app: App, tmp_path: Path) -> None:
     lines = [row | {"stmt": "UN"} if row["stmt"] == "BS" else row for row in LINES]
-    ingest_paths(app, folder(tmp_path / "set", tables(pre=lines)))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(pre=lines)))
     assert list(read_statements(app)) == ["balance", "income", "cash-flow"]
 
 
 def test_without_pre_there_are_facts_but_no_statements(app: App, tmp_path: Path) -> None:
     files = tables()
     del files["pre.txt"], files["tag.txt"]
-    ingest_paths(app, folder(tmp_path / "set", files))
+    ingest_paths(app, write_folder(tmp_path / "set", files))
     assert len(list_facts(app)) == 12
     assert read_statements(app) == {}
 
@@ -313,7 +324,7 @@ def list_entries(path: Path) -> dict[str, sources.Entry]:
 
 
 def test_served_statements_agree_with_the_rows(app: App, tmp_path: Path) -> None:
-    path = folder(tmp_path / "set", tables())
+    path = write_folder(tmp_path / "set", tables())
     ingest_paths(app, path)
     agreements = list(
         agreement.compare_data_set(
@@ -362,7 +373,7 @@ def _emptied(statement: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("spoil", [_wrong_value, _wrong_sign, _wrong_order, _left_out, _emptied])
 def test_agreement_finds_errors(app: App, tmp_path: Path, spoil: Callable[[dict[str, Any]], None]) -> None:
-    path = folder(tmp_path / "set", tables())
+    path = write_folder(tmp_path / "set", tables())
     ingest_paths(app, path)
 
     def read_spoiled(accession: str) -> dict[str, Any]:
@@ -377,7 +388,7 @@ def test_agreement_finds_errors(app: App, tmp_path: Path, spoil: Callable[[dict[
 
 
 def test_a_missing_statement_is_a_miss(app: App, tmp_path: Path) -> None:
-    path = folder(tmp_path / "set", tables())
+    path = write_folder(tmp_path / "set", tables())
     agreements = list(agreement.compare_data_set(list_entries(path), lambda accession: {}))
     assert [result.misses for result in agreements] == [("the statement is not served",)] * 3
 
@@ -389,7 +400,7 @@ def test_the_same_quarter_again_changes_nothing(app: App, quarter: Path, tmp_pat
     ingest_paths(app, quarter)
     before = get_data_version(app)
     reversed_files = {name: b"\n".join([lines[0], *reversed(lines[1:])]) for name, lines in _split(tables())}
-    again = ingest_paths(app, quarter, folder(tmp_path / "reversed", reversed_files))
+    again = ingest_paths(app, quarter, write_folder(tmp_path / "reversed", reversed_files))
     assert {outcome.outcome for outcome in again} == {"unchanged"}
     assert get_data_version(app) == before
 
@@ -452,7 +463,7 @@ def test_companyfacts_hide_the_same_rounded_facts(make_app: Callable[..., App], 
     ],
 )
 def test_an_unreadable_quarter_is_refused(app: App, tmp_path: Path, files: dict[str, bytes], reason: str) -> None:
-    outcomes = ingest_paths(app, folder(tmp_path / "set", files))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", files))
     assert {outcome.outcome for outcome in outcomes} == {"refused"}
     assert reason in str(outcomes[0].reason)
     assert list_facts(app) == []
@@ -478,7 +489,7 @@ def test_only_the_filing_with_an_invalid_row_is_refused(
 ) -> None:
     other = "0000950123-09-000001"
     files = tables(sub=[SUB, SUB | {"adsh": other}], num=[NUM | row, NUM | {"adsh": other}], pre=[PRE])
-    outcomes = ingest_paths(app, folder(tmp_path / "set", files))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", files))
     refused = [outcome for outcome in outcomes if outcome.outcome == "refused"]
     assert [(outcome.accession, outcome.kind) for outcome in refused] == [(ADSH, "fsds-num")]
     assert reason in str(refused[0].reason)
@@ -487,7 +498,7 @@ def test_only_the_filing_with_an_invalid_row_is_refused(
 
 def test_rows_of_filings_missing_in_sub_are_ignored(app: App, tmp_path: Path) -> None:
     rows = [NUM, NUM | {"adsh": "0000950123-09-000001"}]
-    ingest_paths(app, folder(tmp_path / "set", tables(num=rows, pre=[PRE])))
+    ingest_paths(app, write_folder(tmp_path / "set", tables(num=rows, pre=[PRE])))
     assert [fact.accession for fact in list_facts(app)] == [ADSH]
 
 
@@ -497,7 +508,7 @@ def test_rows_of_filings_missing_in_sub_are_ignored(app: App, tmp_path: Path) ->
 def test_garbage_between_rows_is_ignored(app: App, tmp_path: Path, line: bytes) -> None:
     files = tables()
     files["num.txt"] += line + b"\n"
-    ingest_paths(app, folder(tmp_path / "set", files))
+    ingest_paths(app, write_folder(tmp_path / "set", files))
     assert len(list_facts(app)) == 12
 
 
@@ -507,26 +518,26 @@ def test_garbage_between_rows_is_ignored(app: App, tmp_path: Path, line: bytes) 
 def test_an_invalid_line_refuses_its_filing(app: App, tmp_path: Path, line: bytes) -> None:
     files = tables()
     files["num.txt"] += line + b"\n"
-    outcomes = ingest_paths(app, folder(tmp_path / "set", files))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", files))
     assert [outcome.accession for outcome in outcomes if outcome.outcome == "refused"] == [ADSH]
 
 
 def test_an_endless_line_is_refused(app: App, tmp_path: Path) -> None:
     files = tables()
     files["num.txt"] += b"x" * (2 * sources.MAX_LINE_BYTES)
-    outcomes = ingest_paths(app, folder(tmp_path / "set", files))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", files))
     assert "has a line of more than" in str(outcomes[0].reason)
 
 
 def test_a_refusal_names_the_invalid_table(app: App, tmp_path: Path) -> None:
-    path = folder(tmp_path / "set", tables() | {"num.txt": table([NUM]).replace(b"qtrs", b"count", 1)})
+    path = write_folder(tmp_path / "set", tables() | {"num.txt": table([NUM]).replace(b"qtrs", b"count", 1)})
     reasons = {outcome.kind: outcome.reason for outcome in ingest_paths(app, path)}
     assert reasons["fsds-num"] == "line 1: lacks the column qtrs"
     assert reasons["fsds-sub"] == f"{path}/num.txt: line 1: lacks the column qtrs"
 
 
 def test_two_tables_of_one_kind_are_refused(app: App, tmp_path: Path) -> None:
-    outcomes = ingest_paths(app, folder(tmp_path / "set", tables() | {"num2.txt": table([NUM])}))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", tables() | {"num2.txt": table([NUM])}))
     assert {outcome.reason for outcome in outcomes} == {"two tables of one kind lie in one folder"}
 
 
@@ -550,7 +561,7 @@ def test_filings_distributed_over_files_are_all_stored(
 ) -> None:
     monkeypatch.setattr(statement_set_intake, "PART_BYTES", 500)
     accessions = [f"0000950123-09-{number:06}" for number in range(40)]
-    path = folder(
+    path = write_folder(
         tmp_path / "set",
         tables(
             sub=[SUB | {"adsh": accession} for accession in accessions],
@@ -582,13 +593,13 @@ def test_dates_are_rounded_to_the_nearest_month_end(day: str, end: str) -> None:
 def test_a_quarter_with_crlf_line_ends_is_the_same_quarter(app: App, quarter: Path, tmp_path: Path) -> None:
     ingest_paths(app, quarter)
     returned = {name: data.replace(b"\n", b"\r\n") for name, data in tables().items()}
-    outcomes = ingest_paths(app, folder(tmp_path / "again", returned))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "again", returned))
     assert {outcome.reason for outcome in outcomes} == {"1 filings: 0 ingested, 1 held already"}
 
 
 def test_a_row_with_a_nul_refuses_its_filing(app: App, tmp_path: Path) -> None:
     files = tables(num=[NUM | {"tag": "As\0sets"}], pre=[PRE])
-    outcomes = ingest_paths(app, folder(tmp_path / "set", files))
+    outcomes = ingest_paths(app, write_folder(tmp_path / "set", files))
     assert [(outcome.accession, "NUL" in str(outcome.reason)) for outcome in outcomes if outcome.accession] == [
         (ADSH, True)
     ]

@@ -269,7 +269,7 @@ def test_only_the_requested_statements_are_served(client: Client) -> None:
     assert (body["meta"]["statement_count"], body["meta"]["absent"]) == (2, [])
 
 
-def test_a_statement_that_the_filing_lacks_is_absent_with_a_reason(client: Client) -> None:
+def test_a_statement_missing_in_the_filing_has_a_reason(client: Client) -> None:
     body = get_body(client.get(COMPANY, query={"statement": ["income", "comprehensive-income"]}))
     assert list(body["data"]["statements"]) == ["income"]
     assert body["meta"]["absent"] == [
@@ -398,7 +398,7 @@ def test_a_year_is_the_fiscal_year_as_the_company_names_it(app: App, client: Cli
     get_error_details(client.get(COMPANY, query={"year": 2026}), 404, "NOT_COVERED")
 
 
-def test_a_report_that_names_no_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
+def test_a_report_without_fiscal_year_has_that_of_its_period(app: App, client: Client) -> None:
     store_report(
         app,
         build_report(period_of_report="2020-12-31", fiscal_year=None, revenue="7"),
@@ -478,13 +478,13 @@ def test_a_quarterly_report_is_of_any_quarterly_form(app: App, client: Client, f
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
 
 
-def test_a_report_of_another_form_is_neither_annual_nor_quarterly(app: App, client: Client) -> None:
+def test_a_report_of_another_form_is_not_annual_or_quarterly(app: App, client: Client) -> None:
     store_report(app, build_report(form="8-K", period_of_report="2025-05-31"), "0001234567-25-000006", "2025-06-01")
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
     get_error_details(client.get(COMPANY, query={"period": "Q"}), 404, "NOT_COVERED")
 
 
-def test_an_amendment_without_statements_does_not_hide_the_original(app: App, client: Client) -> None:
+def test_an_amendment_without_statements_keeps_the_original(app: App, client: Client) -> None:
     store_report(app, replace(build_report(form="10-K/A"), sections=()), AMENDMENT, "2025-06-01")
     assert get_accession(client.get(COMPANY))[0] == ACCESSION
 

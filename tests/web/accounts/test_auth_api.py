@@ -183,7 +183,7 @@ def test_resend_works_after_a_failed_verification_mail(
     assert login(client).status == 200
 
 
-def test_a_welcome_mail_that_fails_does_not_fail_the_registration(client: Client, app: App) -> None:
+def test_a_failed_welcome_mail_does_not_fail_the_registration(client: Client, app: App) -> None:
     assert register(client).status == 200
     break_mail(app, permanent=True)
     recovery.run_mail_step(app)

@@ -48,8 +48,8 @@ ROUTES = (
     "/form-13f/market-rotation?quarter=2025-09-30",
     "/form-13f/cross-filing-signals?quarter=2025-09-30&min_fund_flow=-1000000",
 )
-# What is told of the split itself, and what is of one call; a trend has the shares of each quarter as reported.
-TOLD = {"split_factor", "split_source", "request_id", "timestamp", "parsed_at", "generated_at"}
+# Members that describe the split, or that differ for each call.
+IGNORED_MEMBERS = {"split_factor", "split_source", "request_id", "timestamp", "parsed_at", "generated_at"}
 
 
 def world(make_app: Callable[..., App], folder: Path, *, split: bool) -> Client:
@@ -81,7 +81,7 @@ def test_changes_are_the_same_with_and_without_a_split(worlds: tuple[Client, Cli
     for path in ROUTES:
         answers = [client.get(f"/api/v1{path}") for client in worlds]
         assert [answer.status for answer in answers] == [200, 200], (path, answers[0].json)
-        adjusted_members = TOLD | {"total_shares"} if "fund-trends" in path else TOLD
+        adjusted_members = IGNORED_MEMBERS | {"total_shares"} if "fund-trends" in path else IGNORED_MEMBERS
         split, none = (without(answer.json, adjusted_members) for answer in answers)
         wrong += [f"{path}: {line}" for line in _differing(split, none)]
     assert wrong == []

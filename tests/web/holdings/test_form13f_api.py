@@ -40,25 +40,25 @@ SHAPES = {(route.method, route.path): route.schema for route in ROUTES if route.
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
-    """A store that holds two funds and two quarters, a put, and a mapping."""
+def stored_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """Store two funds with two quarters, a put option, and a mapping of tickers."""
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
     put = thirteenf_xml.row(APPLE, 5_000, 20, putCall="Put")
     september = submission(2, fund_filings.SEPTEMBER, extra=put, managers=["Wick LLC"])
     forms = tmp_path_factory.mktemp("forms")
-    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, fund_filings.others())
+    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, fund_filings.other_submission())
     yield app
     app.db.close()
 
 
 @pytest.fixture
-def api(copied: Callable[..., App], stored: App) -> Client:
-    app = copied(stored, **ACCOUNTS)
+def api(copied: Callable[..., App], stored_app: App) -> Client:
+    app = copied(stored_app, **ACCOUNTS)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def shown(client: Client, path: str, **query: Any) -> Any:
-    """The answer's body, which must be of the shape that its route declares."""
+def get_json(client: Client, path: str, **query: Any) -> Any:
+    """Return the body of an answer of status 200."""
     answer = client.get(API + path, query=query) if query else client.get(API + path)
     assert answer.status == 200, answer.body
     return answer.json
@@ -102,7 +102,7 @@ CALLS = [
 each_call = pytest.mark.parametrize(("method", "route", "path", "body"), CALLS, ids=[f"{c[0]} {c[1]}" for c in CALLS])
 
 
-def asked(client: Client, method: str, path: str, body: Any, **options: Any) -> Answer:
+def send_call(client: Client, method: str, path: str, body: Any, **options: Any) -> Answer:
     return client.get(API + path, **options) if method == "GET" else client.post(API + path, body, **options)
 
 
@@ -124,7 +124,7 @@ OWN = {"request_id": "", "timestamp": ""}
 
 @each_call
 def test_answers_match_their_declared_schemas(api: Client, method: str, route: str, path: str, body: Any) -> None:
-    answer = asked(api, method, path, body)
+    answer = send_call(api, method, path, body)
     assert answer.status == 200, answer.body
     validator = Draft202012Validator(SHAPES[method, API + route])
     assert [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(answer.json)] == []
@@ -132,7 +132,7 @@ def test_answers_match_their_declared_schemas(api: Client, method: str, route: s
 
 @each_call
 def test_every_path_requires_a_key(api: Client, method: str, route: str, path: str, body: Any) -> None:
-    assert asked(Client(api.app), method, path, body).status == 401
+    assert send_call(Client(api.app), method, path, body).status == 401
 
 
 @pytest.mark.parametrize("kind", ["text/csv", "application/x-ndjson"])
@@ -141,7 +141,7 @@ def test_lists_can_be_requested_as_tables(
     api: Client, method: str, route: str, path: str, body: Any, kind: str
 ) -> None:
     declared = next(record for record in ROUTES if (record.method, record.path) == (method, API + route))
-    answer = asked(api, method, path, body, headers={"Accept": kind})
+    answer = send_call(api, method, path, body, headers={"Accept": kind})
     assert answer.status == 200, answer.body
     assert answer.headers["content-type"].startswith(kind if declared.lists else "application/json")
     if declared.lists and kind == "text/csv":
@@ -160,7 +160,7 @@ def test_totals_are_those_of_the_holdings(api: Client) -> None:
 
 
 def test_a_fund_has_holdings_and_changes(api: Client) -> None:
-    answer = shown(api, "/form-13f/fund/1234567", include_activity="true", include_analytics="true")
+    answer = get_json(api, "/form-13f/fund/1234567", include_activity="true", include_analytics="true")
     assert answer["fund"] == {
         "cik": "0001234567",
         "name": "Lamp Capital LP",
@@ -179,9 +179,9 @@ def test_a_fund_has_holdings_and_changes(api: Client) -> None:
     # The put is counted where it is listed.
     counts = {"new": 0, "increased": 1, "decreased": 1, "unchanged": 0, "closed": 1}
     assert answer["meta"]["counts"] == counts
-    with_options = shown(api, "/form-13f/fund/1234567", include_options="true")
+    with_options = get_json(api, "/form-13f/fund/1234567", include_options="true")
     assert with_options["meta"]["counts"] == {**counts, "new": 1}
-    only_options = shown(api, "/form-13f/fund/1234567", options_only="true")
+    only_options = get_json(api, "/form-13f/fund/1234567", options_only="true")
     assert only_options["meta"]["counts"] == {**dict.fromkeys(counts, 0), "new": 1}
     analysis = {kind: [row["cusip"] for row in rows] for kind, rows in answer["analysis"].items()}
     assert analysis == {
@@ -198,7 +198,7 @@ def test_a_fund_has_holdings_and_changes(api: Client) -> None:
 
 
 def test_activity_and_analytics_are_null_by_default(api: Client) -> None:
-    answer = shown(api, "/form-13f/fund/1234567")
+    answer = get_json(api, "/form-13f/fund/1234567")
     assert (answer["analysis"], answer["sector_allocation"]) == (None, None)
 
 
@@ -229,32 +229,32 @@ def test_activity_and_analytics_are_null_by_default(api: Client) -> None:
     ],
 )
 def test_holdings_are_filtered_and_sorted(api: Client, query: str, expected: list[Any]) -> None:
-    rows = shown(api, f"/form-13f/fund/1234567?{query}")["holdings"]
+    rows = get_json(api, f"/form-13f/fund/1234567?{query}")["holdings"]
     assert [(row["cusip"], row["put_call"]) for row in rows] == expected
 
 
 def test_a_page_states_if_more_rows_follow(api: Client) -> None:
-    assert shown(api, "/form-13f/fund/1234567", limit=1)["meta"]["pagination"] == {
+    assert get_json(api, "/form-13f/fund/1234567", limit=1)["meta"]["pagination"] == {
         "total": 2,
         "limit": 1,
         "offset": 0,
         "has_more": True,
     }
-    assert shown(api, "/form-13f/fund/1234567", offset=9)["meta"]["pagination"]["total"] == 2
-    assert shown(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 500
+    assert get_json(api, "/form-13f/fund/1234567", offset=9)["meta"]["pagination"]["total"] == 2
+    assert get_json(api, "/form-13f/fund/1234567", limit=99_999)["meta"]["pagination"]["limit"] == 500
 
 
 def test_a_filter_by_unknown_changes_is_refused(api: Client) -> None:
     answer = api.get(FUND, query={"status": "new", "period": "2025-06-30"})
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
-    fund = shown(api, "/form-13f/fund/1234567", period="2025-06-30", include_activity="true")
+    fund = get_json(api, "/form-13f/fund/1234567", period="2025-06-30", include_activity="true")
     assert fund["analysis"] is None
     assert fund["meta"]["changes"]["reason"] == "previous_quarter_not_held"
     assert set(fund["meta"]["counts"].values()) == {None}
 
 
 def test_a_position_has_a_history(api: Client) -> None:
-    answer = shown(api, f"/form-13f/fund/1234567/cusip/{ALLY}/history")
+    answer = get_json(api, f"/form-13f/fund/1234567/cusip/{ALLY}/history")
     assert [
         (
             row["quarter_date"],
@@ -518,8 +518,8 @@ def test_invalid_queries_are_refused(api: Client, query: str) -> None:
 
 
 def test_funds_by_cursor_never_repeat(api: Client) -> None:
-    first = shown(api, "/form-13f/funds", limit=1)
-    second = shown(api, "/form-13f/funds", limit=1, cursor=first["meta"]["next_cursor"])
+    first = get_json(api, "/form-13f/funds", limit=1)
+    second = get_json(api, "/form-13f/funds", limit=1, cursor=first["meta"]["next_cursor"])
     assert [record["funds"][0]["name"] for record in (first, second)] == ["Lamp Capital LP", "Shade Partners"]
     assert second["meta"] == {"has_more": False, "next_cursor": None, "limit": 1}
 
@@ -536,23 +536,23 @@ def test_funds_by_cursor_never_repeat(api: Client) -> None:
     ],
 )
 def test_managers_are_found_by_word_prefixes(api: Client, search: str, names: list[str]) -> None:
-    assert [record["name"] for record in shown(api, "/form-13f/search", q=search)["results"]] == names
+    assert [record["name"] for record in get_json(api, "/form-13f/search", q=search)["results"]] == names
 
 
 def test_the_newest_filings_have_counts_of_changes(api: Client) -> None:
-    answer = shown(api, "/form-13f/latest")
+    answer = get_json(api, "/form-13f/latest")
     assert [(row["accession_no"], row["filed_at"], row["analysis"]["closed"]) for row in answer["data"]] == [
         (fund_filings.accession(2), "2025-11-14", 1),
         (fund_filings.accession(3), "2025-11-12", None),
         (fund_filings.accession(1), "2025-08-14", None),
     ]
     assert answer["data"][0]["statistics"]["prior_quarter_available"] is True
-    assert shown(api, "/form-13f/latest", since="2025-11-13")["meta"]["total"] == 1
-    assert [row["cik"] for row in shown(api, "/form-13f/latest", cik="7654321")["data"]] == ["0007654321"]
+    assert get_json(api, "/form-13f/latest", since="2025-11-13")["meta"]["total"] == 1
+    assert [row["cik"] for row in get_json(api, "/form-13f/latest", cik="7654321")["data"]] == ["0007654321"]
 
 
 def test_the_filing_progress_of_a_quarter(api: Client) -> None:
-    answer = shown(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
+    answer = get_json(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
     assert (answer["filers"], answer["baseline_filers"], answer["pct_reported"]) == (2, 1, 200)
     assert (answer["deadline"], answer["deadline_status"], answer["days_until_deadline"]) == (
         "2025-11-14",
@@ -560,7 +560,7 @@ def test_the_filing_progress_of_a_quarter(api: Client) -> None:
         -78,
     )
     assert (answer["total_filings"], answer["total_aum"], answer["is_complete"]) == (2, 11_500, True)
-    stats = shown(api, "/form-13f/filing-stats")["data"]
+    stats = get_json(api, "/form-13f/filing-stats")["data"]
     assert (stats["period"], stats["deadline"], stats["deadlineStatus"]) == ("2025-12-31", "2026-02-17", "open")
     assert (stats["totalFundsFiled"], stats["totalAUM"], stats["previousQuarterFilers"]) == (0, None, 2)
     assert stats["lastCompleteQuarterEnd"] == "2025-09-30"
@@ -570,7 +570,7 @@ def test_the_filing_progress_of_a_quarter(api: Client) -> None:
 
 
 def test_securities_of_a_quarter_have_sums_over_funds(api: Client) -> None:
-    answer = shown(api, "/form-13f/aggregation/by-ticker", include_ranges="true")["data"]
+    answer = get_json(api, "/form-13f/aggregation/by-ticker", include_ranges="true")["data"]
     assert [
         (row["ticker"], row["fund_flow"], row["total_value"], row["fund_count"], row["share_change"])
         for row in answer["tickers"]
@@ -605,7 +605,7 @@ def test_securities_of_a_quarter_have_sums_over_funds(api: Client) -> None:
     ],
 )
 def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: list[str]) -> None:
-    answer = shown(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
+    answer = get_json(api, f"/form-13f/aggregation/by-ticker?{query}")["data"]["tickers"]
     assert [row["cusip"] for row in answer] == cusips
 
 
@@ -614,10 +614,10 @@ def test_a_ticker_is_found_in_every_spelling(make_app: Callable[..., App], tmp_p
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     take(app, tmp_path, f"cusip,ticker\n{ALLY},LAM.P\n".encode(), fund_filings.june())
-    answer = shown(client, "/form-13f/aggregation/by-ticker", search=spelling)["data"]["tickers"]
+    answer = get_json(client, "/form-13f/aggregation/by-ticker", search=spelling)["data"]["tickers"]
     assert [(row["cusip"], row["ticker"]) for row in answer] == [(ALLY, "LAM-P")]
-    assert [row["cusip"] for row in shown(client, "/form-13f/fund/1234567", q=spelling)["holdings"]] == [ALLY]
-    assert [row["score"] for row in shown(client, "/cusip/search", q=spelling)["results"]] == [100]
+    assert [row["cusip"] for row in get_json(client, "/form-13f/fund/1234567", q=spelling)["holdings"]] == [ALLY]
+    assert [row["score"] for row in get_json(client, "/cusip/search", q=spelling)["results"]] == [100]
 
 
 def test_unsupported_filters_are_refused(api: Client) -> None:
@@ -646,8 +646,8 @@ def test_a_quarter_is_compared_with_the_requested_one(api: Client, tmp_path: Pat
     december = ("12-31-2025", "2026-01-20", [(APPLE, 250, 1)])
     take(api.app, tmp_path, submission(9, december, signed="01-20-2026"))
     query = {"quarter": "2025-12-31", "compare": "2025-09-30"}
-    (sector,) = shown(api, "/form-13f/aggregation/by-sector", **query)["data"]["sectors"]
-    (industry,) = shown(api, "/form-13f/aggregation/by-industry", **query)["data"]["industries"]
+    (sector,) = get_json(api, "/form-13f/aggregation/by-sector", **query)["data"]["sectors"]
+    (industry,) = get_json(api, "/form-13f/aggregation/by-industry", **query)["data"]["industries"]
     assert (
         sector["compare"]
         == industry["compare"]
@@ -660,7 +660,7 @@ def test_a_quarter_is_compared_with_the_requested_one(api: Client, tmp_path: Pat
             "value_change_pct": -93.75,
         }
     )
-    back = shown(api, "/form-13f/aggregation/by-industry", quarter="2025-09-30", compare="2025-06-30")
+    back = get_json(api, "/form-13f/aggregation/by-industry", quarter="2025-09-30", compare="2025-06-30")
     assert back["data"]["industries"][0]["compare"] == {
         "prev_quarter": "2025-06-30",
         "flow_change": None,
@@ -669,12 +669,12 @@ def test_a_quarter_is_compared_with_the_requested_one(api: Client, tmp_path: Pat
         "fund_count_change": 1,
         "value_change_pct": 60,
     }
-    alone = shown(api, "/form-13f/aggregation/by-industry")["data"]["industries"][0]
+    alone = get_json(api, "/form-13f/aggregation/by-industry")["data"]["industries"][0]
     assert alone["compare"] is None
 
 
 def test_holders_have_a_history_of_several_quarters(api: Client) -> None:
-    answer = shown(api, "/tickers/AAPL/holders?quarters=4")["data"]["holders"]
+    answer = get_json(api, "/tickers/AAPL/holders?quarters=4")["data"]["holders"]
     assert {row["cik"]: [tuple(record.values()) for record in row["history"]] for row in answer} == {
         "0001234567": [("2025-09-30", 15, 3_750, None, None), ("2025-06-30", 10, 2_500, None, None)],
         # Of a quarter without a report nothing is known.
@@ -684,8 +684,8 @@ def test_holders_have_a_history_of_several_quarters(api: Client) -> None:
 
 def test_compare_prev_names_the_previous_quarter(api: Client) -> None:
     for path in ("by-sector", "by-industry"):
-        with_prev = shown(api, f"/form-13f/aggregation/{path}?compare=prev")["data"]
-        assert with_prev == shown(api, f"/form-13f/aggregation/{path}?compare=2025-06-30")["data"]
+        with_prev = get_json(api, f"/form-13f/aggregation/{path}?compare=prev")["data"]
+        assert with_prev == get_json(api, f"/form-13f/aggregation/{path}?compare=2025-06-30")["data"]
 
 
 @pytest.mark.parametrize(
@@ -694,13 +694,13 @@ def test_compare_prev_names_the_previous_quarter(api: Client) -> None:
 )
 def test_aliases_of_sort_columns_are_accepted(api: Client, sort: str, means: str) -> None:
     aliased_rows, canonical_rows = (
-        shown(api, "/form-13f/fund/1234567", sort_by=sort_name)["holdings"] for sort_name in (sort, means)
+        get_json(api, "/form-13f/fund/1234567", sort_by=sort_name)["holdings"] for sort_name in (sort, means)
     )
     assert aliased_rows == canonical_rows
 
 
 def test_holders_of_one_quarter_have_no_history(api: Client) -> None:
-    assert shown(api, "/tickers/AAPL/holders?quarters=1")["data"] == shown(api, "/tickers/AAPL/holders")["data"]
+    assert get_json(api, "/tickers/AAPL/holders?quarters=1")["data"] == get_json(api, "/tickers/AAPL/holders")["data"]
 
 
 @pytest.mark.parametrize(
@@ -711,8 +711,8 @@ def test_holders_of_one_quarter_have_no_history(api: Client) -> None:
     ],
 )
 def test_a_page_after_the_last_states_the_total(api: Client, path: str, get_page: Any) -> None:
-    first_page = get_page(shown(api, path))
-    behind = get_page(shown(api, path + ("&" if "?" in path else "?") + "offset=50"))
+    first_page = get_page(get_json(api, path))
+    behind = get_page(get_json(api, path + ("&" if "?" in path else "?") + "offset=50"))
     assert (behind["total"], behind["has_more"]) == (first_page["total"], False)
     assert first_page["total"] > 0
 
@@ -731,16 +731,16 @@ def test_a_manager_has_the_main_ticker_of_its_company(make_app: Callable[..., Ap
         ("filers?q=lamp", "filers"),
         ("funds?limit=1&cursor=1", "funds"),
     ):
-        assert [row["symbol"] for row in shown(client, f"/form-13f/{path}")[rows]] == [primary], path
+        assert [row["symbol"] for row in get_json(client, f"/form-13f/{path}")[rows]] == [primary], path
 
 
 def test_empty_filters_select_all_newest_filings(api: Client) -> None:
-    assert shown(api, "/form-13f/latest?cik=&since=")["data"] == shown(api, "/form-13f/latest")["data"]
+    assert get_json(api, "/form-13f/latest?cik=&since=")["data"] == get_json(api, "/form-13f/latest")["data"]
     assert api.get(API + "/form-13f/latest?cik=%20").status == 400
 
 
 def test_members_that_13f_lacks_are_null_with_a_reason(api: Client) -> None:
-    answer = shown(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
+    answer = get_json(api, "/form-13f/aggregation/by-ticker?include_ranges=true")
     holes = answer["meta"]["holes"]
     assert set(holes) == {
         "close_price",
@@ -762,7 +762,7 @@ def test_cover_pages_have_a_stable_order(api: Client) -> None:
 
 
 def test_flows_without_compared_funds_are_null(api: Client) -> None:
-    answer = shown(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
+    answer = get_json(api, "/form-13f/aggregation/by-ticker", quarter="2025-06-30")["data"]
     assert {(row["fund_flow"], row["fund_change"], row["closed_count"]) for row in answer["tickers"]} == {
         (None, None, None)
     }
@@ -771,7 +771,7 @@ def test_flows_without_compared_funds_are_null(api: Client) -> None:
 
 def test_a_basket_adds_up_several_funds(api: Client) -> None:
     path = "/form-13f/aggregation/basket-holdings?ciks=1234567,7654321,9&period=2025-09-30"
-    answer = shown(api, path)
+    answer = get_json(api, path)
     assert [
         tuple(
             row[name]
@@ -779,7 +779,7 @@ def test_a_basket_adds_up_several_funds(api: Client) -> None:
         )
         for row in answer["positions"]
     ] == [
-        # The second fund's quarter before is not held: its share counts in what is held, not in what changed.
+        # The earlier quarter of the second fund is not stored: its shares count as positions, but not as changes.
         (APPLE, 2, 4_000, "increased", 5, 2_500),
         (MICROSOFT, 1, 2_500, "decreased", -5, 5_000),
         (ALLY, 0, 0, "closed", -10, 400),
@@ -790,21 +790,21 @@ def test_a_basket_adds_up_several_funds(api: Client) -> None:
         "total_positions": 2,
     }
     assert answer["basket"]["pending"] == [{"cik": "0000000009", "company_name": None}]
-    alone = shown(api, path.replace("1234567,", ""))["positions"]
+    alone = get_json(api, path.replace("1234567,", ""))["positions"]
     assert [(row["change_type"], row["prev_value_usd"], row["share_change"]) for row in alone] == [(None, None, None)]
-    sized = shown(api, path + "&size=1&sort_by=change&sort_order=asc")
+    sized = get_json(api, path + "&size=1&sort_by=change&sort_order=asc")
     assert ([row["cusip"] for row in sized["positions"]], sized["meta"]["has_more"]) == ([ALLY], True)
 
 
 def test_sectors_and_industries_have_sums_over_funds(api: Client) -> None:
-    answer = shown(api, "/form-13f/aggregation/by-sector")["data"]
+    answer = get_json(api, "/form-13f/aggregation/by-sector")["data"]
     (sector,) = answer["sectors"]
     assert (sector["sector"], sector["fund_flow"], sector["total_value"]) == ("Manufacturing", 1_250, 4_000)
     assert (sector["fund_count"], sector["momentum"], sector["confidence"]) == (2, "strong_inflow", "low")
     assert (answer["total_value"], answer["coverage_pct"]) == (6_500, 61.5385)
     (industry,) = sector["industries"]["inflows"]
     assert [record["ticker"] for record in industry["top_movers"]] == ["AAPL"]
-    (industry,) = shown(api, "/form-13f/aggregation/by-industry")["data"]["industries"]
+    (industry,) = get_json(api, "/form-13f/aggregation/by-industry")["data"]["industries"]
     assert (industry["industry"], industry["sector"]["name"], industry["increased_count"]) == (
         "Machinery and Computer Equipment",
         "Manufacturing",
@@ -813,15 +813,15 @@ def test_sectors_and_industries_have_sums_over_funds(api: Client) -> None:
 
 
 def test_holders_of_a_ticker(api: Client) -> None:
-    answer = shown(api, "/tickers/aapl/holders")["data"]
+    answer = get_json(api, "/tickers/aapl/holders")["data"]
     assert [
         (row["name"], row["shares"], row["chg_shares"], row["status"], row["pct_of_portfolio"])
         for row in answer["holders"]
     ] == [("Lamp Capital LP", 15, 5, "increased", 33.3333), ("Shade Partners", 1, None, None, 100)]
     assert (answer["total_shares"], answer["total_value"], answer["total_holders"]) == (16, 4_000, 2)
-    assert shown(api, "/tickers/AAPL/holders", limit=1)["data"]["has_more"] is True
-    assert shown(api, "/tickers/AAPL/holders", status="increased")["data"]["total_count"] == 1
-    searched = shown(api, "/form-13f/holdings/search", q=APPLE, limit=1)
+    assert get_json(api, "/tickers/AAPL/holders", limit=1)["data"]["has_more"] is True
+    assert get_json(api, "/tickers/AAPL/holders", status="increased")["data"]["total_count"] == 1
+    searched = get_json(api, "/form-13f/holdings/search", q=APPLE, limit=1)
     assert (searched["resolved"]["ticker"], searched["meta"]) == (
         "AAPL",
         {"total": 2, "has_more": True, "doubted_count": 0, "doubted_value": 0},
@@ -829,7 +829,7 @@ def test_holders_of_a_ticker(api: Client) -> None:
 
 
 def test_a_ticker_has_a_trend_by_quarter(api: Client) -> None:
-    answer = shown(api, "/tickers/AAPL/fund-trends")["data"]
+    answer = get_json(api, "/tickers/AAPL/fund-trends")["data"]
     assert [
         (row["date"], row["total_shares"], row["fund_count"], row["share_change"], row["fund_flow"])
         for row in answer["quarters"]
@@ -849,7 +849,7 @@ def test_a_split_is_no_purchase_in_any_order_of_documents(
     documents = (SPLIT, fund_filings.june(), submission(2, HUNDRED), TICKERS)
     take(app, tmp_path, *(documents[record] for record in order))
     client = Client(app, user.api_key)
-    fund = shown(client, "/form-13f/fund/1234567", status="all")
+    fund = get_json(client, "/form-13f/fund/1234567", status="all")
     apple = next(record for record in fund["holdings"] if record["ticker"] == "AAPL")
     assert (apple["status"], apple["previous_shares"], apple["change_shares"], apple["split_factor"]) == (
         "unchanged",
@@ -859,19 +859,19 @@ def test_a_split_is_no_purchase_in_any_order_of_documents(
     )
     counts = fund["meta"]["counts"]
     assert (counts["increased"], counts["unchanged"], counts["decreased"]) == (0, 1, 1)
-    (holder,) = shown(client, "/tickers/AAPL/holders")["data"]["holders"]
+    (holder,) = get_json(client, "/tickers/AAPL/holders")["data"]["holders"]
     assert (holder["status"], holder["previous_shares"], holder["chg_shares"], holder["chg_pct"]) == (
         "unchanged",
         100,
         0,
         0,
     )
-    trend = shown(client, "/tickers/AAPL/fund-trends")["data"]["quarters"]
+    trend = get_json(client, "/tickers/AAPL/fund-trends")["data"]["quarters"]
     assert [(record["total_shares"], record["share_change"], record["fund_flow"]) for record in trend] == [
         (100, 0, 0),
         (10, None, None),
     ]
-    history = shown(client, f"/form-13f/fund/1234567/cusip/{APPLE}/history")
+    history = get_json(client, f"/form-13f/fund/1234567/cusip/{APPLE}/history")
     assert (history["split_adjusted"], history["splits"]) == (
         True,
         [{"date": "2025-08-20", "ratio": 10, "source": "prices"}],
@@ -892,30 +892,31 @@ def test_synthetic_splits_do_not_change_reports(make_app: Callable[..., App], tm
         .replace(b"1\n", b"1,synthetic\n")
     )
     take(app, tmp_path, TICKERS, made_up, fund_filings.june(), submission(2, HUNDRED))
-    history = shown(Client(app, user.api_key), f"/form-13f/fund/1234567/cusip/{APPLE}/history")
+    history = get_json(Client(app, user.api_key), f"/form-13f/fund/1234567/cusip/{APPLE}/history")
     assert (history["split_adjusted"], history["splits"]) == (False, [])
     assert [record["shares_delta"] for record in history["history"]] == [90, None]
 
 
 def test_tickers_are_completed(api: Client) -> None:
     assert [
-        (record["symbol"], record["score"]) for record in shown(api, "/tickers/autocomplete", q="aa")["tickers"]
+        (record["symbol"], record["score"]) for record in get_json(api, "/tickers/autocomplete", q="aa")["tickers"]
     ] == [("AAPL", 80)]
     assert [
-        (record["symbol"], record["score"]) for record in shown(api, "/tickers/autocomplete", q="apple in")["tickers"]
+        (record["symbol"], record["score"])
+        for record in get_json(api, "/tickers/autocomplete", q="apple in")["tickers"]
     ] == []
-    assert [record["score"] for record in shown(api, "/tickers/autocomplete", q="Apple")["tickers"]] == [50]
-    assert shown(api, "/tickers/autocomplete", q="%%")["tickers"] == []
+    assert [record["score"] for record in get_json(api, "/tickers/autocomplete", q="Apple")["tickers"]] == [50]
+    assert get_json(api, "/tickers/autocomplete", q="%%")["tickers"] == []
 
 
 # ---- CUSIPs
 
 
 def test_a_cusip_has_a_ticker_with_evidence(api: Client) -> None:
-    answer = shown(api, f"/cusip/lookup/{MICROSOFT.lower()}")
+    answer = get_json(api, f"/cusip/lookup/{MICROSOFT.lower()}")
     assert (answer["ticker"], answer["evidence"], answer["seen_in"]) == ("MSFT", "csv", fund_filings.accession(2))
-    assert shown(api, "/cusip/ticker/msft")["cusip"] == MICROSOFT
-    assert shown(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == APPLE
+    assert get_json(api, "/cusip/ticker/msft")["cusip"] == MICROSOFT
+    assert get_json(api, "/cusip/cik/0000320193")["securities"][0]["cusip"] == APPLE
 
 
 def test_a_batch_states_why_a_cusip_has_no_ticker(api: Client) -> None:
@@ -930,7 +931,7 @@ def test_a_batch_states_why_a_cusip_has_no_ticker(api: Client) -> None:
 
 
 def test_a_chain_ends_at_the_current_cusip(api: Client) -> None:
-    answer = shown(api, "/cusip/chain/464286640")
+    answer = get_json(api, "/cusip/chain/464286640")
     assert [(record["cusip"], record["is_current"]) for record in answer["chain"]] == [
         ("464286640", False),
         ("78462F103", True),
@@ -951,12 +952,12 @@ def test_a_chain_ends_at_the_current_cusip(api: Client) -> None:
     ],
 )
 def test_securities_are_searched(api: Client, search: str, expected: list[Any]) -> None:
-    rows = shown(api, "/cusip/search", q=search)["results"]
+    rows = get_json(api, "/cusip/search", q=search)["results"]
     assert [(row["cusip"], row["score"]) for row in rows] == expected
 
 
 def test_statistics_count_known_cusips(api: Client) -> None:
-    answer = shown(api, "/cusip/stats")
+    answer = get_json(api, "/cusip/stats")
     assert (answer["total_cusips"], answer["mapped"], answer["with_cik"]) == (5, 3, 1)
     assert answer["by_security_group"]["Stocks"] == 3
 
@@ -1046,9 +1047,9 @@ def test_an_empty_database_is_not_covered(make_app: Callable[..., App]) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     assert client.get(API + "/form-13f/aggregation/by-ticker").json["code"] == "NOT_COVERED"
-    assert shown(client, "/form-13f/funds")["funds"] == []
-    assert shown(client, "/form-13f/latest")["data"] == []
-    assert shown(client, "/cusip/stats")["mapping_rate"] is None
+    assert get_json(client, "/form-13f/funds")["funds"] == []
+    assert get_json(client, "/form-13f/latest")["data"] == []
+    assert get_json(client, "/cusip/stats")["mapping_rate"] is None
 
 
 def test_paths_and_costs_match_the_contract() -> None:

@@ -64,7 +64,7 @@ def api(app: App, tmp_path: Path) -> Client:
     return client(app)
 
 
-def shown(api: Client, path: str) -> Any:
+def get_valid_json(api: Client, path: str) -> Any:
     answer = api.get(API + path)
     assert answer.status == 200, answer.body
     shape = "/fund/{cik}/holdings-analytics" if path.startswith("/fund/") else path.partition("?")[0]
@@ -72,7 +72,7 @@ def shown(api: Client, path: str) -> Any:
     return answer.json
 
 
-def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
+def select_columns(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
     return [[row[name] for name in names] for row in rows]
 
 
@@ -80,7 +80,7 @@ def of(rows: list[dict[str, Any]], *names: str) -> list[list[Any]]:
 
 
 def test_shares_cost_their_first_reported_value(api: Client) -> None:
-    answer = shown(api, "/fund/1234567/holdings-analytics")
+    answer = get_valid_json(api, "/fund/1234567/holdings-analytics")
     microsoft, apple = answer["holdings"]
     # 10 at 500 and 10 at 600; three quarters of them were sold.
     columns = ("cost_basis", "avg_buy_price", "market_value", "unrealized_pnl", "unrealized_pnl_pct")
@@ -97,7 +97,7 @@ def test_shares_cost_their_first_reported_value(api: Client) -> None:
 
 
 def test_sums_state_the_part_with_known_costs(api: Client) -> None:
-    assert shown(api, "/fund/1234567/holdings-analytics")["summary"] == {
+    assert get_valid_json(api, "/fund/1234567/holdings-analytics")["summary"] == {
         "total_cost_basis": 2_750,
         "total_market_value": 6_300,
         "total_unrealized_pnl": 550,
@@ -111,7 +111,7 @@ def test_sums_state_the_part_with_known_costs(api: Client) -> None:
 
 def test_unknown_costs_are_null(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, LAMP[0])
-    summary = shown(client(app), "/fund/1234567/holdings-analytics")["summary"]
+    summary = get_valid_json(client(app), "/fund/1234567/holdings-analytics")["summary"]
     unknown = ("total_cost_basis", "total_unrealized_pnl", "total_unrealized_pnl_pct", "avg_holding_period_days")
     assert [summary[name] for name in unknown] == [None] * 4
     assert (summary["total_market_value"], summary["cost_coverage_pct"]) == (2_000, 0)
@@ -119,8 +119,8 @@ def test_unknown_costs_are_null(app: App, tmp_path: Path) -> None:
 
 def test_an_incomplete_table_has_no_costs_with_a_reason(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP[:3], submission(4, DECEMBER, entries=90))
-    answer = shown(client(app), "/fund/1234567/holdings-analytics")
-    assert of(answer["holdings"], "cost_basis", "reason") == [[None, "quarter_incomplete"]] * 2
+    answer = get_valid_json(client(app), "/fund/1234567/holdings-analytics")
+    assert select_columns(answer["holdings"], "cost_basis", "reason") == [[None, "quarter_incomplete"]] * 2
     assert answer["meta"]["changes"]["reason"] == "quarter_incomplete"
 
 
@@ -129,14 +129,14 @@ def test_costs_that_are_not_computed_yet_have_a_reason(app: App, tmp_path: Path)
     with app.db.write() as tx:
         # As a migration and an ingest that was killed leave it.
         tx.run("upsert_uncounted_fund", cik=1234567, period="2025-03-31")
-    rows = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"]
-    assert of(rows, "cost_basis", "reason") == [[2_750, None], [None, "counted_with_the_next_ingest"]]
+    rows = get_valid_json(client(app), "/fund/1234567/holdings-analytics")["holdings"]
+    assert select_columns(rows, "cost_basis", "reason") == [[2_750, None], [None, "counted_with_the_next_ingest"]]
 
 
 def test_later_closes_and_splits_count(app: App, tmp_path: Path) -> None:
     later = PRICES + b"MSFT,2026-01-15,350,,2\nMSFT,2026-01-16,360,,\n"
     take(app, tmp_path, *NAMES, *LAMP, later)
-    microsoft = shown(client(app), "/fund/1234567/holdings-analytics?sort_by=ticker")["holdings"][0]
+    microsoft = get_valid_json(client(app), "/fund/1234567/holdings-analytics?sort_by=ticker")["holdings"][0]
     columns = ("shares", "shares_raw", "split_factor", "current_price", "price_source", "price_date", "market_value")
     assert [microsoft[name] for name in columns] == [10, 5, 2, 360, "close", "2026-01-16", 3_600]
     assert (microsoft["avg_buy_price"], microsoft["unrealized_pnl"]) == (275, 850)
@@ -152,7 +152,7 @@ def test_the_order_of_reports_does_not_change_costs(make_app: Callable[..., App]
         api = client(app)
         stored_costs.append(
             [
-                shown(api, path)["data" if "perf" in path else "holdings"]
+                get_valid_json(api, path)["data" if "perf" in path else "holdings"]
                 for path in (
                     "/fund/1234567/holdings-analytics",
                     "/fund-performance?quarter=2025-12-31&include_all=true",
@@ -167,15 +167,18 @@ def test_an_amendment_changes_the_costs_of_later_quarters(app: App, tmp_path: Pa
     restated = ("06-30-2025", "2026-01-05", [(APPLE, 2_500, 10), (MICROSOFT, 4_000, 10)])
     amendment = submission(9, restated, form="13F-HR/A", amendment=(1, "RESTATEMENT"))
     take(app, tmp_path, *NAMES, *LAMP, amendment)
-    microsoft = shown(client(app), "/fund/1234567/holdings-analytics")["holdings"][0]
+    microsoft = get_valid_json(client(app), "/fund/1234567/holdings-analytics")["holdings"][0]
     assert microsoft["cost_basis"] == 2_500  # of 4,000 and 6,000 dollars a quarter
 
 
 def test_costs_are_sorted_and_paged(api: Client) -> None:
     path = "/fund/1234567/holdings-analytics?sort_by=cost_basis&order=asc"
-    assert of(shown(api, path)["holdings"], "ticker") == [["MSFT"], ["AAPL"]]  # what is not known comes last
-    page = shown(api, path + "&limit=1&offset=1")
-    assert (of(page["holdings"], "ticker"), page["meta"]["pagination"]["has_more"]) == ([["AAPL"]], False)
+    assert select_columns(get_valid_json(api, path)["holdings"], "ticker") == [
+        ["MSFT"],
+        ["AAPL"],
+    ]  # The unknown cost comes last.
+    page = get_valid_json(api, path + "&limit=1&offset=1")
+    assert (select_columns(page["holdings"], "ticker"), page["meta"]["pagination"]["has_more"]) == ([["AAPL"]], False)
     assert api.get(f"{API}/fund/1234567/holdings-analytics?sort_by=colour").json["details"]["param"] == "sort_by"
     assert api.get(f"{API}/fund/77/holdings-analytics").status == 404
 
@@ -184,7 +187,7 @@ def test_costs_are_sorted_and_paged(api: Client) -> None:
 
 
 def test_funds_are_ranked_by_return(api: Client) -> None:
-    answer = shown(api, "/fund-performance?include_all=true")
+    answer = get_valid_json(api, "/fund-performance?include_all=true")
     lamp, shade = answer["data"]["leaderboard"]
     assert (answer["data"]["quarter"], answer["data"]["begins"]) == ("2025-12-31", "2025-09-30")
     # A tenth of 12,000 dollars gained, a fifth of 3,750 lost.
@@ -198,14 +201,20 @@ def test_funds_are_ranked_by_return(api: Client) -> None:
 
 
 def test_filtered_funds_keep_their_rank(api: Client) -> None:
-    assert shown(api, "/fund-performance")["data"]["eligible_funds"] == 0
-    assert shown(api, "/fund-performance?min_aum=12345678901.5")["meta"]["filters"]["min_aum"] == 12_345_678_902
+    assert get_valid_json(api, "/fund-performance")["data"]["eligible_funds"] == 0
+    assert (
+        get_valid_json(api, "/fund-performance?min_aum=12345678901.5")["meta"]["filters"]["min_aum"] == 12_345_678_902
+    )
     small = "/fund-performance?min_aum=1000&min_holdings=1"
-    assert of(shown(api, f"{small}&has_returns=true")["data"]["leaderboard"], "rank") == [[1]]
-    assert of(shown(api, f"{small}&q=shade")["data"]["leaderboard"], "company_name") == [["Shade Partners"]]
-    assert of(shown(api, f"{small}&cik=1234567&sort_by=portfolio_value")["data"]["leaderboard"], "rank") == [[1]]
-    first = shown(api, f"{small}&sort_by=portfolio_value&sort_order=asc&limit=1")
-    assert of(first["data"]["leaderboard"], "company_name") == [["Shade Partners"]]
+    assert select_columns(get_valid_json(api, f"{small}&has_returns=true")["data"]["leaderboard"], "rank") == [[1]]
+    assert select_columns(get_valid_json(api, f"{small}&q=shade")["data"]["leaderboard"], "company_name") == [
+        ["Shade Partners"]
+    ]
+    assert select_columns(
+        get_valid_json(api, f"{small}&cik=1234567&sort_by=portfolio_value")["data"]["leaderboard"], "rank"
+    ) == [[1]]
+    first = get_valid_json(api, f"{small}&sort_by=portfolio_value&sort_order=asc&limit=1")
+    assert select_columns(first["data"]["leaderboard"], "company_name") == [["Shade Partners"]]
     assert first["meta"] == {
         "pagination": {"total": 2, "limit": 1, "offset": 0, "has_more": True},
         "filters": {"min_holdings": 1, "min_aum": 1000, "min_price_coverage_pct": 80},
@@ -215,7 +224,7 @@ def test_filtered_funds_keep_their_rank(api: Client) -> None:
 
 def test_without_prices_a_return_is_null_with_a_reason(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP)
-    (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
+    (row,) = get_valid_json(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
     columns = ("portfolio_return_pct", "reason", "price_coverage_pct", "top_contributors")
     assert [row[name] for name in columns] == [None, "no_prices_held", 0, []]
     missing = client_answer(app, "/fund-performance?quarter=2020-12-31")
@@ -228,14 +237,14 @@ def client_answer(app: App, path: str) -> Any:
 
 def test_a_close_weeks_before_the_quarter_end_does_not_count(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, PRICES.replace(b"2025-12-31", b"2025-12-12"))
-    (row,) = shown(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
+    (row,) = get_valid_json(client(app), "/fund-performance?include_all=true&quarter=2025-12-31")["data"]["leaderboard"]
     assert (row["price_coverage_pct"], row["reason"]) == (23.8095, "price_coverage_low")
 
 
 def test_later_and_changed_prices_change_returns(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, PRICES, *LAMP, *NAMES)  # prices first, and the tickers last of all
     path = "/fund-performance?include_all=true"
-    assert shown(client(app), path)["data"]["leaderboard"][0]["portfolio_return_pct"] == 2.8571
+    assert get_valid_json(client(app), path)["data"]["leaderboard"][0]["portfolio_return_pct"] == 2.8571
     take(app, tmp_path, PRICES.replace(b"660", b"720") + b"MSFT,2026-01-02,700,,\n")
     answer = client_answer(app, path).json
     assert answer["data"]["leaderboard"][0]["portfolio_return_pct"] == 10.4762
@@ -244,19 +253,19 @@ def test_later_and_changed_prices_change_returns(app: App, tmp_path: Path) -> No
 def test_returns_include_dividends_and_splits(app: App, tmp_path: Path) -> None:
     split = PRICES.replace(b"MSFT,2025-12-31,660,,", b"MSFT,2025-11-03,320,,2\nMSFT,2025-12-31,330,,")
     take(app, tmp_path, *NAMES, *LAMP, split)
-    (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
+    (row,) = get_valid_json(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
     assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 0)
 
 
 def test_the_unadjusted_part_is_stated(app: App, tmp_path: Path) -> None:
     bare = b"ticker,date,close\nMSFT,2025-09-30,600\nMSFT,2025-12-31,660\nAAPL,2025-09-30,250\nAAPL,2025-12-31,200\n"
     take(app, tmp_path, *NAMES, *LAMP, bare)
-    (row,) = shown(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
+    (row,) = get_valid_json(client(app), "/fund-performance?include_all=true")["data"]["leaderboard"]
     assert (row["portfolio_return_pct"], row["unadjusted_pct"]) == (2.8571, 100)
 
 
-def kept(app: App) -> dict[str, list[tuple[Any, ...]]]:
-    """The costs and returns that are kept, and what of them is due."""
+def list_stored_rows(app: App) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the stored costs and returns, and the quarters that are due for computation."""
     with app.db.read() as tx:
         return {
             table: [tuple(row) for row in tx._connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3, 4")]
@@ -270,7 +279,7 @@ def kept(app: App) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def forget(app: App) -> None:
-    """Make everything due, as an upgrade leaves it."""
+    """Mark all costs and returns as due, as an upgrade does."""
     with app.db.write() as tx:
         for sql in (
             "UPDATE positions SET cost = NULL, opened = NULL, changed = NULL",
@@ -284,17 +293,17 @@ def forget(app: App) -> None:
 
 def test_due_costs_are_computed_in_portions_after_a_kill(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
-    stored_rows = kept(app)
+    stored_rows = list_stored_rows(app)
     assert (len(stored_rows["fund_returns"]), stored_rows["funds_uncounted"]) == (6, [])
     forget(app)
     portions = 0
     for _ in range(4):
         with app.db.write() as tx:
             assert cost_basis.recompute_portion(tx, 1)
-    # Killed here: Lamp is counted up to its third quarter. Whatever is ingested next ends it.
-    assert kept(app)["funds_uncounted"] == [(1234567, "2025-12-31", 0, 0), (7654321, "2025-09-30", 0, 0)]
+    # The process is killed here: Lamp is counted up to its third quarter. The next ingest completes the work.
+    assert list_stored_rows(app)["funds_uncounted"] == [(1234567, "2025-12-31", 0, 0), (7654321, "2025-09-30", 0, 0)]
     take(app, tmp_path, TICKERS)
-    assert kept(app) == stored_rows
+    assert list_stored_rows(app) == stored_rows
     forget(app)
     due = True
     while due:
@@ -302,13 +311,13 @@ def test_due_costs_are_computed_in_portions_after_a_kill(app: App, tmp_path: Pat
             due = cost_basis.recompute_portion(tx, 1)
         portions += 1
     # Prices, six quarters of funds, funds of the quarter with prices one by one and its end, and nothing.
-    assert (portions, kept(app)) == (11, stored_rows)
+    assert (portions, list_stored_rows(app)) == (11, stored_rows)
 
 
 def test_a_changed_return_restarts_its_quarter(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS, PRICES)
     forget(app)
-    while kept(app)["funds_uncounted"]:
+    while list_stored_rows(app)["funds_uncounted"]:
         with app.db.write() as tx:
             cost_basis.recompute_portion(tx, 1)
     with app.db.write() as tx:
@@ -316,8 +325,8 @@ def test_a_changed_return_restarts_its_quarter(app: App, tmp_path: Path) -> None
         assert tx.find_value("fund_return_due", cik=1234567, period="2025-12-31") == 0
         assert tx.find_value("fund_return_due", cik=7654321, period="2025-12-31") == 1
     take(app, tmp_path, PRICES.replace(b"660", b"690"))
-    rows = shown(client(app), "/fund-performance?quarter=2025-12-31&include_all=true")["data"]["leaderboard"]
-    assert of(rows, "cik", "portfolio_return_pct") == [["0001234567", 6.6667], ["0007654321", None]]
+    rows = get_valid_json(client(app), "/fund-performance?quarter=2025-12-31&include_all=true")["data"]["leaderboard"]
+    assert select_columns(rows, "cik", "portfolio_return_pct") == [["0001234567", 6.6667], ["0007654321", None]]
 
 
 def test_each_return_of_a_fund_is_computed_once(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +369,7 @@ def test_rotation_is_dollars_bought_per_dollar_sold(app: App, tmp_path: Path) ->
         submission(4, ("09-30-2025", "2025-11-12", [(APPLE, 500, 2), (ALLY, 800, 20)]), **SHADE),
     ]
     take(app, tmp_path, *NAMES, bank, first, then, *shade)
-    data = shown(client(app), "/market-rotation?compare=prev")["data"]
+    data = get_valid_json(client(app), "/market-rotation?compare=prev")["data"]
     # Value bought 400 and sold 2,000; growth bought 1,250 and sold 500.
     assert (data["value_growth_ratio"], data["value_growth_signal"]) == (0.08, "growth")
     value, growth = (data["sector_buckets"][name] for name in ("value", "growth"))
@@ -405,7 +414,7 @@ def test_cross_signals_of_funds_and_insiders(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, *NAMES, *LAMP, *OTHERS)
     bought(app, (10, "2025-12-01", ANN), (5, "2026-01-05", BEN), (100, "2025-11-30", ANN))
     api = client(app)
-    data = shown(api, "/cross-filing-signals")["data"]
+    data = get_valid_json(api, "/cross-filing-signals")["data"]
     (row,) = data["signals"]
     # Shade bought nine shares at 200 dollars; the purchase of 30 November is 31 days before the quarter's end.
     columns = ("symbol", "fund_flow", "fund_flow_pct", "fund_count", "insider_buyer_count", "insider_buy_value")
@@ -422,15 +431,15 @@ def test_cross_signals_of_funds_and_insiders(app: App, tmp_path: Path) -> None:
     }
     assert "issuer of 1 is known" in data["coverage_note"]
     assert "held up to 2026-01-05" in data["coverage_note"]
-    wider = shown(api, "/cross-filing-signals?window_before=31")["data"]["signals"]
-    assert of(wider, "insider_buy_value") == [[23_000]]
+    wider = get_valid_json(api, "/cross-filing-signals?window_before=31")["data"]["signals"]
+    assert select_columns(wider, "insider_buy_value") == [[23_000]]
     for none in ("min_insider_buyers=3", "min_fund_flow=1800", "window_before=0&window_after=1"):
-        assert shown(api, f"/cross-filing-signals?{none}")["data"]["signal_count"] == 0
+        assert get_valid_json(api, f"/cross-filing-signals?{none}")["data"]["signal_count"] == 0
     for wrong in ("window_before=-1", "window_after=181", "min_insider_buyers=0"):
         assert api.get(f"{API}/cross-filing-signals?{wrong}").json["code"] == "INVALID_PARAM"
 
 
 def test_without_insiders_there_are_no_signals(api: Client) -> None:
-    data = shown(api, "/cross-filing-signals")["data"]
+    data = get_valid_json(api, "/cross-filing-signals")["data"]
     assert (data["signals"], data["signal_count"]) == ([], 0)
     assert "held of no day" in data["coverage_note"]

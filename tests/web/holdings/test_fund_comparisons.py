@@ -24,24 +24,26 @@ SHAPES = {route.path: route.schema for route in ROUTES if route.shape is not Non
 
 
 @pytest.fixture(scope="module")
-def stored(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
+def stored_app(make_stored: Callable[..., App], tmp_path_factory: pytest.TempPathFactory) -> App:
     app = make_stored(**ACCOUNTS)
     numbered = thirteenf_xml.row(ALLY, 80, 2, otherManager="1,7")
     september = submission(2, fund_filings.SEPTEMBER, extra=numbered, managers=["Wick LLC"])
     shade = {"cik": OTHER_FUND, "name": "Shade Partners"}
     june = submission(4, ("06-30-2025", "2025-08-12", [(MICROSOFT, 1_000, 2)]), **shade)
     forms = tmp_path_factory.mktemp("forms")
-    take(app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, june, fund_filings.others())
+    take(
+        app, forms, TICKERS, SUBMISSIONS, MAPPING, fund_filings.june(), september, june, fund_filings.other_submission()
+    )
     return app
 
 
 @pytest.fixture
-def api(copied: Callable[..., App], stored: App) -> Client:
-    app = copied(stored, **ACCOUNTS)
+def api(copied: Callable[..., App], stored_app: App) -> Client:
+    app = copied(stored_app, **ACCOUNTS)
     return Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
 
 
-def shown(api: Client, path: str) -> Any:
+def get_valid_json(api: Client, path: str) -> Any:
     answer = api.get(API + path)
     assert answer.status == 200, answer.body
     Draft202012Validator(SHAPES[API + path.partition("?")[0]]).validate(answer.json)
@@ -49,55 +51,57 @@ def shown(api: Client, path: str) -> Any:
 
 
 def test_the_largest_moves_of_all_funds_come_first(api: Client) -> None:
-    closed = shown(api, "/moves?status=closed&period=2025-09-30")["moves"]
+    closed = get_valid_json(api, "/moves?status=closed&period=2025-09-30")["moves"]
     assert [(fund["fund"], fund["cusip"], fund["flow_usd"]) for fund in closed] == [
         ("Shade Partners", MICROSOFT, -1000)
     ]
     columns = ("shares", "previous_shares", "value_usd", "previous_value_usd", "previous_pct_of_portfolio")
     assert [closed[0][name] for name in columns] == [0, 2, 0, 1000, 100]
-    decreased = shown(api, "/moves?status=decreased")["moves"]
+    decreased = get_valid_json(api, "/moves?status=decreased")["moves"]
     assert [(fund["cusip"], fund["flow_usd"], fund["change_pct"]) for fund in decreased] == [
         (MICROSOFT, -2500, -50),
         (ALLY, -320, -80),
     ]
-    all_funds, of_one = (shown(api, path)["meta"]["compared_funds"] for path in ("/moves", "/moves?cik=1234567"))
+    all_funds, of_one = (
+        get_valid_json(api, path)["meta"]["compared_funds"] for path in ("/moves", "/moves?cik=1234567")
+    )
     assert (all_funds, of_one) == (2, 1)
-    (new,) = shown(api, "/moves")["moves"]
+    (new,) = get_valid_json(api, "/moves")["moves"]
     assert (new["fund"], new["ticker"], new["pct_of_portfolio"]) == ("Shade Partners", "AAPL", 100)
 
 
 def test_moves_have_pages_and_a_fund_filter(api: Client) -> None:
-    fund, second_page = (shown(api, f"/moves?status=decreased&limit=1&offset={first}") for first in (0, 1))
+    fund, second_page = (get_valid_json(api, f"/moves?status=decreased&limit=1&offset={first}") for first in (0, 1))
     assert [page["meta"]["has_more"] for page in (fund, second_page)] == [True, False]
-    assert fund["moves"] + second_page["moves"] == shown(api, "/moves?status=decreased")["moves"]
-    assert shown(api, "/moves?status=decreased&cik=7654321")["moves"] == []
-    assert [row["flow_usd"] for row in shown(api, "/moves?status=increased&cik=1234567")["moves"]] == [1250]
+    assert fund["moves"] + second_page["moves"] == get_valid_json(api, "/moves?status=decreased")["moves"]
+    assert get_valid_json(api, "/moves?status=decreased&cik=7654321")["moves"] == []
+    assert [row["flow_usd"] for row in get_valid_json(api, "/moves?status=increased&cik=1234567")["moves"]] == [1250]
 
 
 def test_overlap_is_the_smaller_percentage_of_each_security(api: Client) -> None:
-    answer = shown(api, "/overlap?ciks=1234567,7654321&period=2025-09-30")
+    answer = get_valid_json(api, "/overlap?ciks=1234567,7654321&period=2025-09-30")
     # 3,750 of 6,330 dollars are Apple here, all of 250 there.
     assert (answer["overlap_pct"], answer["meta"]["pagination"]["total"]) == (59.2417, 1)
     assert [(fund["name"], fund["shared_pct"]) for fund in answer["funds"]] == [
         ("Lamp Capital LP", 59.2417),
         ("Shade Partners", 100),
     ]
-    assert shown(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
+    assert get_valid_json(api, "/overlap?ciks=1234567,7654321&period=2025-06-30")["overlap_pct"] == 63.2911
 
 
 def test_two_funds_are_compared_in_one_quarter(api: Client, tmp_path: Path) -> None:
     later = submission(7, ("12-31-2025", "2026-01-20", [(ALLY, 400, 10)]))
     lonely = submission(8, ("03-31-2025", "2025-05-10", [(ALLY, 40, 1)]), cik="0009999999", name="Third")
     take(api.app, tmp_path, later, lonely)
-    assert {fund["period"] for fund in shown(api, "/overlap?ciks=1234567,7654321")["funds"]} == {"2025-09-30"}
-    # Without a quarter in common each is told with its own.
-    apart = shown(api, "/overlap?ciks=1234567,9999999")["funds"]
+    assert {fund["period"] for fund in get_valid_json(api, "/overlap?ciks=1234567,7654321")["funds"]} == {"2025-09-30"}
+    # Funds without a common quarter are compared with their own latest quarters.
+    apart = get_valid_json(api, "/overlap?ciks=1234567,9999999")["funds"]
     assert [fund["period"] for fund in apart] == ["2025-12-31", "2025-03-31"]
     assert api.get(f"{API}/overlap?ciks=1234567,5").status == 404
 
 
 def test_overlap_requires_two_managers(api: Client) -> None:
-    assert shown(api, "/overlap?ciks=1234567&ciks=7654321&period=2025-09-30")["overlap_pct"] == 59.2417
+    assert get_valid_json(api, "/overlap?ciks=1234567&ciks=7654321&period=2025-09-30")["overlap_pct"] == 59.2417
     assert api.get(f"{API}/overlap?ciks=1234567").json["message"] == "ciks must be 2 values separated by commas."
 
 
@@ -136,9 +140,9 @@ def test_refusals_name_the_parameter_and_cost_nothing(api: Client, path: str, st
 
 
 def test_no_reports_and_quarters_without_reports_differ(api: Client, make_app: Any) -> None:
-    none = shown(api, "/moves?period=2024-12-31")
+    none = get_valid_json(api, "/moves?period=2024-12-31")
     assert (none["moves"], none["meta"]["compared_funds"]) == ([], 0)
-    first = shown(api, "/moves?cik=1234567&period=2025-06-30")
+    first = get_valid_json(api, "/moves?cik=1234567&period=2025-06-30")
     assert (first["moves"], first["meta"]["changes"]["reason"]) == ([], "previous_quarter_not_held")
     assert first["meta"]["compared_funds"] == 0
     empty = make_app(**ACCOUNTS)

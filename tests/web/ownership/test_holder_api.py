@@ -23,7 +23,7 @@ from tests.conftest import NOW
 from tests.support import figures, thirteenf_xml
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml as made
-from tests.support.fund_filings import june, others, september, take
+from tests.support.fund_filings import june, other_submission, september, take
 
 BASE = "/api/v1/ownership"
 APPLE = ("0000320193", "Apple Inc.", thirteenf_xml.APPLE)
@@ -53,7 +53,7 @@ def template_app(make_stored: Callable[..., App], tmp_path_factory: pytest.TempP
         companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
         companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
     mapping = b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n"
-    take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), others())
+    take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), other_submission())
     figures.store_companyfacts(
         app,
         figures.build_companyfacts(320193, "Apple Inc.", [("dei:EntityCommonStockSharesOutstanding", "shares", COVER)]),
