@@ -1,1 +1,1 @@
-"""The feeds: the journal's events to whoever is connected, over WebSocket, Socket.IO and Server-Sent Events."""
+"""The feeds: they send new events to connected clients over WebSocket, Socket.IO and Server-Sent Events."""

@@ -1,4 +1,4 @@
-"""Socket.IO sessions: an Engine.IO session over long-polling, over a WebSocket, or first one and then the other.
+"""Socket.IO sessions over long-polling, over a WebSocket, or over long-polling first and a WebSocket later.
 
 A session contains namespaces, each of which reads one feed. The paths of the feeds are the names of the namespaces. On
 the path of a feed the namespace ``/`` is that feed, too.
@@ -34,9 +34,9 @@ from finapi.feeds.websocket import (
 from finapi.httpd.settings import HandedOverRequest
 
 MAX_POLL_LENGTH = 1_000_000  # Characters of the response to a poll.
-MAX_POLL_PACKETS = 16  # In the response to a poll. The Python client refuses more.
-MAX_NAMESPACES = 8  # That a session has joined. There are three feeds.
-RECONNECT_CODES = (GOING_AWAY, TRY_AGAIN_LATER)  # After these a client is to reconnect by itself.
+MAX_POLL_PACKETS = 16  # Packets in the response to a poll. The Python client refuses more.
+MAX_NAMESPACES = 8  # Namespaces that a session may join. There are three feeds.
+RECONNECT_CODES = (GOING_AWAY, TRY_AGAIN_LATER)  # Close codes after which a client should reconnect by itself.
 PROTOCOL_ERROR = 1002
 
 
@@ -132,10 +132,10 @@ class EngineSession:
         self._poll: _Poll | None = None
         self._candidate: EngineSocket | None = None
         self._namespaces: dict[str, FeedSubscription] = {}
-        # Packets that wait for the look-up of a key. None if no key is being looked up.
+        # Packets to handle after the look-up of a key. None if no key is being looked up.
         self._pending: list[str] | None = None
-        self._has_answered = True  # Since the last ping.
-        # The code and the reason with which the session ends, once that is decided.
+        self._has_answered = True  # False from a ping until the client's answer.
+        # The close code and the reason. None until the session is to end.
         self._end: tuple[int, str] | None = None
         context.sessions[sid] = self
 
@@ -196,9 +196,10 @@ class EngineSession:
     # ---- input
 
     def poll(self, connection: FeedConnection, headers: Mapping[str, str]) -> bool:
-        """Answer a poll as soon as there are packets. Return False and end the session if it has another poll.
+        """Answer a poll as soon as there are packets. If another poll is open, end the session and return False.
 
-        During an upgrade it is answered immediately, because the client upgrades when it has no poll open.
+        During an upgrade it is answered immediately, because the client completes the upgrade only without an open
+        poll.
         """
         if self._has_open_poll or self.socket is not None:
             self.close()
@@ -214,7 +215,10 @@ class EngineSession:
         return self._poll is not None and not self._poll.connection.closed
 
     def receive_body(self, body: str) -> None:
-        """Handle the packets of a polling body. Raise PacketError if they are wrong: the caller closes the session."""
+        """Handle the packets of a polling body.
+
+        Raise PacketError if one is invalid, after which the caller closes the session.
+        """
         for packet in engineio.split_packets(body):
             self._receive(packet)
 
@@ -290,7 +294,7 @@ class EngineSession:
             self.send_packet(engineio.build_connect_error(namespace, "There is no feed of this name.", 4404))
             return
         if namespace in self._namespaces or len(self._namespaces) >= MAX_NAMESPACES:
-            raise PacketError("the namespace is already joined, or too many are")
+            raise PacketError("the namespace is already joined, or too many namespaces are joined")
         key = auth.get("token") or auth.get("apiKey") or feed_requests.find_api_key(self.request)
         request = ReadRequest(
             feed=feed,
@@ -350,7 +354,7 @@ class EngineSession:
     # ---- time and end
 
     def expired(self) -> None:
-        """Send a ping, or end the session if no namespace was joined, or the last ping was not answered, in time."""
+        """Send a ping. End the session if no namespace was joined or the last ping was not answered in time."""
         if self._pending is not None and not self._namespaces:
             self.end(TRY_AGAIN_LATER, BUSY_MESSAGE)
         elif not self._namespaces:
@@ -363,11 +367,11 @@ class EngineSession:
             self.send_packet(engineio.PING)
 
     def end(self, code: int, reason: str) -> None:
-        """End the session: close its WebSocket with the code, or send a close packet, or cut off its poll.
+        """End the session: close its WebSocket with the code, send a close packet, or break off its poll.
 
-        A client that gets a close packet does not reconnect. One whose poll fails reconnects by itself, which is what
-        the ``RECONNECT_CODES`` mean. During an upgrade the session ends only after it, because the JavaScript client
-        would hang until its next ping is overdue.
+        A client that gets a close packet does not reconnect. If its poll breaks off, it reconnects by itself. So the
+        poll is broken off for ``RECONNECT_CODES``. During an upgrade the session ends only after the upgrade, because
+        the JavaScript client would otherwise hang until its next ping is overdue.
         """
         if self.closed or self._end is not None:
             return

@@ -25,10 +25,10 @@ OPEN, CLOSE, PING, PONG, MESSAGE, UPGRADE, NOOP = "0123456"
 CONNECT, DISCONNECT, EVENT, ACK, CONNECT_ERROR = "01234"
 
 SEPARATOR = "\x1e"
-MAX_PACKETS = 64  # Of a polling body. Clients of the feeds never need more.
+MAX_PACKETS = 64  # Packets in a polling body. Clients of the feeds never need more.
 PROBE = "probe"
 
-# Kind, [namespace,][acknowledgement id][data]. A packet without a namespace belongs to "/".
+# The syntax is kind[namespace,][acknowledgement id][data]. A packet without a namespace belongs to "/".
 _SOCKET_IO_PACKET = re.compile(r"([0-6])(?:(/[^,\[{]*)(?:,|$))?([0-9]{1,15})?(.*)", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Requests of the feeds: each is answered, or begins a connection that stays open."""
+"""Handling of requests for the feeds: each gets a response, or begins a connection that stays open."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from finapi.httpd import response_heads
 from finapi.httpd.loop import Connection
 from finapi.httpd.settings import HandedOverRequest, RequestSummary
 
-POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # That a poll may wait. The ping of its session answers it before.
+POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # The longest wait of a poll. A ping of its session usually ends it earlier.
 NO_HEADERS: Mapping[str, str] = {}
 
 
 class FeedCall:
-    """A request that was handed over to the feeds."""
+    """A request that the HTTP server has handed over to the feeds."""
 
     def __init__(self, context: FeedContext, request: HandedOverRequest) -> None:
         self._context = context
@@ -68,7 +68,7 @@ class FeedCall:
         return True
 
     def _pass_on_input(self, connection: Connection) -> None:
-        """Pass on the bytes that arrived behind the request."""
+        """Pass the bytes that arrived after the request on to its connection."""
         if self._request.rest and not connection.closed:
             connection.on_data(self._request.rest)
 
@@ -167,7 +167,7 @@ class FeedCall:
     def _create_session(self) -> EngineSession | None:
         """Return a new session. If there are too many without a key, send an error and return None."""
         sid = self._generate_id()
-        # With the random numbers of a fixture, a world that begins again repeats its ids.
+        # The random numbers of a test server repeat after a reset, so an id may be in use.
         while sid in self._context.sessions:
             sid = self._generate_id()
         session = EngineSession(self._context, self._request, sid)

@@ -1,4 +1,4 @@
-"""The connections of the feeds: the places that they occupy, and the admission of readers."""
+"""The connections of the feeds: their limits, and the admission of readers."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Unauthenticated(Protocol):
     """A connection or a session without a valid key."""
 
     def make_room(self) -> None:
-        """Close, because another one takes its place."""
+        """Close, because another connection or session takes its place."""
 
 
 class FeedPlaces:
-    """The places that limit the connections of the feeds, in total and for each address.
+    """The limits of feed connections, in total and for each address. Each connection takes a place.
 
-    There are three kinds: for open connections (by their sockets), for connections and sessions without a key, and for
-    connections that have been answered and wait for the client to close. A connection that gets none is refused.
+    There are places for open connections (by their sockets), for connections and sessions without a key, and for
+    connections that have been answered and wait for the client to close. Without a free place a connection is refused.
     """
 
     def __init__(self, config: Config) -> None:
@@ -68,7 +68,7 @@ class ReadRequest(NamedTuple):
 
 
 class FeedService(Protocol):
-    """The service that answers a request of the feeds if it is refused. In a fixture each world is one."""
+    """An application whose feeds are served, and which answers refused requests. A test server has several."""
 
     @property
     def app(self) -> App:
@@ -78,7 +78,7 @@ class FeedService(Protocol):
         """Return the headers and the body of an error."""
 
 
-# Returns the hub in which a key is looked up, or None if it no longer exists. It may read from disk.
+# Returns the hub in which to look up a key, or None if the hub no longer exists. It may read from disk.
 FindHub = Callable[[str], Hub | None]
 
 
@@ -92,12 +92,12 @@ class _KeyResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FeedContext:
-    """The objects that a connection uses: those that all of them share, and its service."""
+    """The objects that a connection uses: the shared ones of all connections, and its own service."""
 
     loop: Loop
     keys: KeyLookups
     places: FeedPlaces
-    sessions: dict[str, Any]  # Of Socket.IO, by their ids.
+    sessions: dict[str, Any]  # The Socket.IO sessions, by their ids.
     service: FeedService
     find_hub: FindHub
 
@@ -120,7 +120,8 @@ class FeedContext:
     ) -> None:
         """Look up the key of a request, and subscribe its reader to the feed or refuse it.
 
-        One of the functions is called in the loop, later or immediately, unless the reader is closed by then.
+        ``on_admitted`` or ``on_refused`` is called in the loop, later or immediately, unless the reader is closed by
+        then.
         """
         try:
             filter = Filter().add(request.params)
@@ -139,7 +140,7 @@ class FeedContext:
         def on_result(result: _KeyResult) -> None:
             hub, keys_version, caller = result
             if hub is not None and hub.keys_version is not keys_version:
-                # A key was changed meanwhile, so that the result may be wrong.
+                # Keys have changed meanwhile, so the result may be wrong. Look it up again.
                 self.keys.submit(look_up, on_result, on_failed)
                 return
             # A wrong key is counted even if the client has disconnected.
@@ -158,7 +159,7 @@ class FeedContext:
         self.keys.submit(look_up, on_result, on_failed)
 
     def _count_wrong_key(self, address: str) -> FeedRefusedError:
-        """Count a wrong key against its address, as that of an API call. Return the error to refuse it with."""
+        """Count a wrong key in the limit of its address, like one of an API call. Return the error for the refusal."""
         decision = self.app.limiters["app"].take(("address", address), self.app.clock.monotonic())
         if decision.allowed:
             return FeedRefusedError(UNAUTHORIZED, BAD_KEY_MESSAGE)
@@ -188,7 +189,7 @@ class FeedConnection(Connection):
             self.subscription.hub.unsubscribe(self.subscription)
 
     def on_lingering(self) -> None:
-        """Give up the place. The socket may wait for its client as long as others do not need the descriptor."""
+        """Move to the places of lingering connections, which are closed early if others need the file descriptor."""
         if not (self._is_lingering or self.closed):
             self._is_lingering = True
             self.context.places.open.leave(self.sock)

@@ -1,7 +1,7 @@
 """The thread of the feeds: an event loop with the connections that it took over from the HTTP server.
 
-All connections share one loop. Everything that happens between two waits happens in one order, so that limits are
-counted and messages are pushed without a lock, and a connection costs a few kilobytes instead of the stack of a thread.
+All connections share one loop in one thread. So limits are counted and messages are pushed without locks, and a
+connection takes a few kilobytes instead of the stack of a thread.
 The HTTP server has a loop of its own, which answers calls while events are read and pushed here.
 """
 
@@ -31,10 +31,10 @@ from finapi.httpd.shares import Places
 
 log = logging.getLogger("finapi.feeds")
 
-TICK_SECONDS = 1.0  # Between two checks of deadlines.
+TICK_SECONDS = 1.0  # The interval between two checks of deadlines.
 MAX_ROUND_SECONDS = 30.0  # A loop whose round takes longer counts as hanging.
-RETRY_SECONDS = 1.0  # After a round that failed, for example because the store cannot be read.
-GRACE_SECONDS = 1.0  # For clients to receive their last messages when the service stops.
+RETRY_SECONDS = 1.0  # The wait after a round that failed, for example because the database cannot be read.
+GRACE_SECONDS = 1.0  # The time for clients to receive their last messages when the service stops.
 STOPPING_MESSAGE = "The service is stopping."
 END_CHECK_SECONDS = 0.1  # A thread that waits for the loop checks this often whether the loop has ended.
 
@@ -42,8 +42,8 @@ END_CHECK_SECONDS = 0.1  # A thread that waits for the loop checks this often wh
 class Feeds:
     """All feeds of a process. It is created before the server listens. :meth:`run` is the body of its thread.
 
-    Connections belong to ``service``, unless they are taken for another one. Deadlines are in seconds of ``now``, which
-    runs with the machine's clock, even if the clock of a service stands still.
+    Connections belong to ``service``, unless :meth:`take` names another one. Deadlines are in seconds of ``now``, which
+    is the machine's clock even if the clock of a service is stopped for a test.
     """
 
     def __init__(self, service: FeedService, now: Callable[[], float] = time.monotonic) -> None:
@@ -61,12 +61,12 @@ class Feeds:
             service=service,
             find_hub=lambda key: self._get_own_hub(),
         )
-        # Connections that were taken and are not handled yet.
+        # Connections that were taken over but not handled yet.
         self._inbox: deque[tuple[HandedOverRequest, FeedContext]] = deque()
         self._has_more_news = False
         self._stopping = threading.Event()
         self._grace_seconds = GRACE_SECONDS
-        self._all_ended = threading.Event()  # All readers have been told that the service stops.
+        self._all_ended = threading.Event()  # Set when all readers have been told that the service stops.
         self._closed = False
         self._round_started_at: float | None = None
         self._failure: str | None = None
@@ -111,7 +111,7 @@ class Feeds:
         self._call_after_lookups(lambda: hub.end_all(code, reason))
 
     def remove_hub(self, hub: Hub | None, reason: str) -> None:
-        """Close the readers of a hub with a reason. After this its store is not read any more.
+        """Close the readers of a hub with a reason. After this its database is not read any more.
 
         The caller must not use the hub for new readers. Without a hub, only wait until running look-ups have ended.
         """
@@ -167,7 +167,7 @@ class Feeds:
                 self._run_round()
             self._end_all()
             self._all_ended.set()
-            # The machine's clock, because that of the service may stand still.
+            # The machine's clock, because that of the service may be stopped.
             grace_end = time.monotonic() + self._grace_seconds
             while self.loop.connections and time.monotonic() < grace_end:
                 self.loop.step(0.05)
@@ -176,7 +176,7 @@ class Feeds:
             self.close()
 
     def _end_all(self) -> None:
-        """Close all readers, and do not use the store any more."""
+        """Close all readers. The database is not used after this."""
         self._unlisten()
         self._handle_inbox()
         # All of them may linger.
@@ -200,7 +200,7 @@ class Feeds:
             hub.unlisten()
 
     def _run_round(self) -> None:
-        """Run a round. If it fails, repeat it later: readers stay connected and miss nothing."""
+        """Run a round. If it fails, repeat it later. Readers stay connected and miss no events."""
         try:
             self.step(TICK_SECONDS)
             self._failure = None
@@ -270,7 +270,7 @@ class Feeds:
                 self._drop(request)
 
     def _drop(self, request: HandedOverRequest) -> None:
-        """Close the socket of a request, with the connection if there is one: its number may be another's soon."""
+        """Close the socket of a request, and its connection if it has one, as the descriptor may soon be reused."""
         for connection in list(self.loop.connections):
             if connection.sock is request.sock:
                 connection.close()

@@ -1,4 +1,4 @@
-"""The messages of the feeds, and the parts of a request that a reader may set: its filter and its position."""
+"""The messages of the feeds, and the filter and the position that a reader can request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from finapi.delivery.events import Event, EventTags
 from finapi.edgar import tickers
 from finapi.feeds import engineio
 
-MAX_FILTER_VALUES = 1_000  # Of one list of a filter.
+MAX_FILTER_VALUES = 1_000  # The maximum number of values in one list of a filter.
 _LISTS = ("tickers", "ciks", "form_types")
 
 
@@ -60,7 +60,7 @@ class FeedMessage:
 
 
 def build_event_message(event: Event, *, catching_up: bool) -> FeedMessage:
-    """Return the message of an event (DECISIONS 10). ``catching_up`` marks events before the reader's connection."""
+    """Return the message of an event (DECISIONS 10). ``catching_up`` marks events from before the reader connected."""
     catch_up_mark = ',"is_catchup":true' if catching_up else ""
     text = (
         f'{{"type":"{event.type}","seq":{event.seq},"epoch":{event.epoch},'
@@ -70,7 +70,10 @@ def build_event_message(event: Event, *, catching_up: bool) -> FeedMessage:
 
 
 def build_gap(epoch: int, seq: int, now: str, reason: str, numbers: Mapping[str, int]) -> FeedMessage:
-    """Return the message that tells a reader which numbers it cannot have, and why. The feed goes on after ``seq``."""
+    """Return the message about event numbers that a reader cannot get, and the reason.
+
+    The feed continues after ``seq``.
+    """
     return build_reply("gap", {**numbers, "reason": reason}, seq=seq, epoch=epoch, occurred_at=now)
 
 
@@ -81,7 +84,7 @@ def build_reply(name: str, data: Mapping[str, Any], **members: Any) -> FeedMessa
 
 
 def build_error(error: ApiError) -> FeedMessage:
-    """Return the message that reports an error in a message of the reader."""
+    """Return the reply that reports an error in a message of the reader."""
     data: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details:
         data["details"] = error.details

@@ -1,4 +1,4 @@
-"""The HTTP side of the feeds: which requests are theirs, the API key of a request, and simple responses."""
+"""The HTTP side of the feeds: recognising their requests, finding the API key, and building simple responses."""
 
 from __future__ import annotations
 

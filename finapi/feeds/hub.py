@@ -1,4 +1,4 @@
-"""The hub: the readers of the feeds, how far each one has come, and the messages that it gets next. It uses no socket.
+"""The hub: the readers of the feeds, the position of each, and its next messages. It uses no sockets.
 
 Everything here runs in the thread of the feeds. So the limits of plans need no lock: a connection is counted and
 admitted, or refused, in one step.
@@ -33,17 +33,17 @@ from finapi.feeds.feed_messages import FeedMessage, FeedPosition, Filter
 # Close codes of WebSockets. 4000 and above are our own.
 UNAUTHORIZED, TOO_MANY, GOING_AWAY, TRY_AGAIN_LATER = 4401, 4429, 1001, 1013
 
-MAX_BEHIND = 1_000  # Messages (DECISIONS 10).
+MAX_BEHIND = 1_000  # The number of messages (DECISIONS 10).
 STALL_SECONDS = 5.0
 SLOW_SECONDS = 60.0
-BATCH_SIZE = 100  # Events read from the journal at a time.
-MAX_QUEUED = 2 * BATCH_SIZE  # A reader with more queued messages gets nothing pushed.
+BATCH_SIZE = 100  # The number of events in one read of the journal.
+MAX_QUEUED = 2 * BATCH_SIZE  # No messages are pushed to a reader that has more queued messages.
 
 BAD_KEY_MESSAGE = "A valid API key is needed."
 
 
 class FeedRefusedError(Exception):
-    """A reader that is not admitted: the close code, the reason, and the decision of a rate limit if there is one."""
+    """A reader is refused. It has the close code, the reason, and the decision of a rate limit, if there is one."""
 
     def __init__(self, code: int, reason: str, decision: Decision | None = None) -> None:
         super().__init__(reason)
@@ -53,7 +53,7 @@ class FeedRefusedError(Exception):
 
 
 class FeedReader(Protocol):
-    """A connection, or a namespace of one, from the hub's point of view."""
+    """A connection, or a namespace of a Socket.IO session, to which the hub sends messages."""
 
     @property
     def is_open(self) -> bool:
@@ -79,14 +79,14 @@ class FeedSubscription:
     caller: Caller
     key: str
     filter: Filter
-    seq: int  # Of the last event that was queued for the reader.
-    catch_up_to: int  # Events up to this number are marked as past.
+    seq: int  # The number of the last event that was queued for the reader.
+    catch_up_to: int  # Events up to this number are marked as past events.
     first_message: FeedMessage | None = None  # Sent before everything else.
     is_live: bool = False
-    has_caught_up: bool = False  # True once it has been live.
-    kept_up_at: float = 0.0  # When it was last not too far behind.
-    progress_at: float = 0.0  # When it last sent something.
-    previous_waiting: int = 0  # Its waiting messages at the last sweep.
+    has_caught_up: bool = False  # True once the reader has been live.
+    kept_up_at: float = 0.0  # The last time when the reader was not too far behind.
+    progress_at: float = 0.0  # The last time when the reader sent something to its client.
+    previous_waiting: int = 0  # The reader's waiting messages at the last check.
 
 
 @dataclass(slots=True)
@@ -100,7 +100,8 @@ class _Feed:
 class Hub:
     """The readers of all feeds of an app. ``wake`` is called when there is something to push or to check.
 
-    ``now`` returns seconds of the machine's clock, by which slow readers are judged: an app's clock may stand still.
+    ``now`` returns seconds of the machine's clock, because the clock of an app may be stopped. It is used to find slow
+    readers.
     """
 
     def __init__(self, app: App, now: Callable[[], float], wake: Callable[[], None] = lambda: None) -> None:
@@ -110,8 +111,8 @@ class Hub:
         self._counts_by_account: Counter[int] = Counter()
         self.has_news = True  # The journal may have events that were not pushed.
         self.must_check_keys = False
-        self.keys_version = object()  # Replaced with each change of keys.
-        self.last_read_at = now()  # When the hub last had readers.
+        self.keys_version = object()  # Replaced when a key changes.
+        self.last_read_at = now()  # The last time when the hub had readers.
         app.accounts.listen(events.TOPIC, self._on_news)
         app.accounts.listen(users.KEYS_TOPIC, self._on_key_change)
         with app.accounts.read() as tx:
@@ -132,7 +133,7 @@ class Hub:
         self._app.accounts.unlisten(users.KEYS_TOPIC, self._on_key_change)
 
     def find_callers(self, keys: Collection[str]) -> dict[str, Caller]:
-        """Return the callers of those keys that are valid. This reads from disk and must not run in the loop."""
+        """Return the caller of each valid key. This reads from disk and must not run in the loop."""
         callers = {}
         with self._app.accounts.read() as tx:
             for key in keys:
@@ -156,9 +157,9 @@ class Hub:
     ) -> FeedSubscription:
         """Return a new subscription. :meth:`fill` then queues the past events that the reader gets.
 
-        These are all events after ``position``, or without one the newest ``feed_catchup`` that match the filter. If
-        the position is of another epoch, its number may mean another event: the reader gets a gap message and continues
-        where the epochs differ. Raise FeedRefusedError if the account has too many readers.
+        These are all events after ``position``. Without a position they are the newest ``feed_catchup`` events that
+        match the filter. In another epoch, the number of the position may mean another event. The reader then gets a
+        gap message and continues where the epochs diverge. Raise FeedRefusedError if the account has too many readers.
         """
         caller, key = caller_and_key
         with self._app.accounts.read() as tx:
@@ -230,7 +231,7 @@ class Hub:
                 batch = events.list_events_after(tx, subscription.feed, subscription.seq, BATCH_SIZE)
                 journal_range = events.get_range(tx, subscription.feed)
             self._queue(subscription, batch, journal_range)
-            # The range is read each time, because a journal that is reset goes back.
+            # The range is read each time, because it goes back when the journal is reset.
             if subscription.seq >= journal_range.last:
                 subscription.is_live = True
                 subscription.has_caught_up = True
@@ -292,7 +293,7 @@ class Hub:
 
     def _push(self, subscription: FeedSubscription, messages: Sequence[FeedMessage]) -> None:
         if subscription.reader.waiting() > MAX_QUEUED:
-            # It continues from the journal when it has sent its messages.
+            # The reader continues from the journal when it has sent its messages.
             subscription.is_live = False
             return
         previous_seq = subscription.seq
@@ -312,7 +313,7 @@ class Hub:
             gap_end = journal_range.first - 1
             gap_numbers = {"from": subscription.seq + 1, "to": gap_end}
         elif subscription.seq > journal_range.last:
-            # A number of another journal, for example after a backup was restored.
+            # The number is from another journal, for example from before a backup was restored.
             gap_reason = "not yet given out"
             gap_end = journal_range.last
             gap_numbers = {"since_seq": subscription.seq}

@@ -1,4 +1,4 @@
-"""The feeds of a process, which start with their first reader: their imports and threads cost a fifth of a start."""
+"""The feeds of a process. They start with the first reader, because their imports take a fifth of a server start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _StartedFeeds(NamedTuple):
 
 
 class LazyFeeds:
-    """Takes connections over as :class:`Feeds` does, and starts the feeds with the first one."""
+    """Takes over connections like :class:`Feeds`, and starts the feeds with the first connection."""
 
     def __init__(self, service: FeedService) -> None:
         self._service = service

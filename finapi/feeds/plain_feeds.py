@@ -14,8 +14,8 @@ from finapi.feeds.hub import TOO_MANY, TRY_AGAIN_LATER, UNAUTHORIZED, FeedSubscr
 from finapi.feeds.websocket import MAX_MESSAGE_BYTES, PING_SECONDS, WebSocket
 from finapi.httpd.settings import HandedOverRequest
 
-KEY_SECONDS = 5.0  # In which a client must send its key (DECISIONS 10).
-MAX_PENDING = 64  # Messages of a client that wait for the look-up of its key.
+KEY_SECONDS = 5.0  # The time in which a client must send its key (DECISIONS 10).
+MAX_PENDING = 64  # The maximum number of messages that wait for the look-up of a client's key.
 BUSY_MESSAGE = "The service is busy."
 
 
@@ -73,7 +73,7 @@ class PlainSocket(WebSocket):
             self.end(UNAUTHORIZED, 'The first message must be {"token": API key}.')
 
     def on_deadline(self) -> None:
-        """Send a ping, or close the connection if the client did not send a key, or did not close, in time."""
+        """Send a ping. Close the connection if the client is late to send its key or to close."""
         if not self.is_open:
             self.close()
         elif self._pending is not None:
@@ -106,7 +106,7 @@ class PlainSocket(WebSocket):
 
 
 def change_filter(subscription: FeedSubscription, action: object, params: Mapping[str, Any]) -> FeedMessage:
-    """Change the filter of a reader by a ``subscribe`` or ``unsubscribe``. Return the reply to it."""
+    """Change the filter of a reader, as a ``subscribe`` or ``unsubscribe`` message requests. Return the reply."""
     try:
         if action == "subscribe":
             subscription.filter = subscription.filter.add(params)
@@ -140,7 +140,7 @@ class EventStream(FeedConnection):
         self.send([message.to_server_sent_event() for message in messages])
 
     def end(self, code: int, reason: str) -> None:
-        """Close the stream. It has no codes: the client reconnects with the id of its last event."""
+        """Close the stream. The code is not sent. The client reconnects with the id of its last event."""
         self.unsubscribe()
         self.drop_queue()
         self.finish()

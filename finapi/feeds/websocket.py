@@ -16,14 +16,14 @@ from finapi.httpd.settings import HandedOverRequest
 if TYPE_CHECKING:
     from websockets.protocol import Protocol
 
-MAX_MESSAGE_BYTES = 65_536  # Of a message of a client.
-PING_SECONDS = 20.0  # Between two pings (DECISIONS 10), and for the answer to one.
+MAX_MESSAGE_BYTES = 65_536  # The maximum size of a client's message.
+PING_SECONDS = 20.0  # The interval of pings (DECISIONS 10), and the time to answer one.
 PONG_SECONDS = 20.0
-CLOSE_SECONDS = 5.0  # For the client to close its side.
+CLOSE_SECONDS = 5.0  # The time for the client to close its side.
 MAX_REASON_BYTES = 120  # RFC 6455, 5.5, allows 123.
 TIMED_OUT = 1011
-CONTROL_BIT = 8  # Set in the opcodes of control frames (RFC 6455, 5.2).
-MAX_WAITING = 1_200  # Queued messages. The hub queues at most 400, the others are replies to the client.
+CONTROL_BIT = 8  # This bit is set in the opcodes of control frames (RFC 6455, 5.2).
+MAX_WAITING = 1_200  # The maximum number of queued messages. At most 400 are from the hub, the rest are replies.
 
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 
@@ -54,11 +54,11 @@ class WebSocket(FeedConnection):
         self.protocol: Protocol = Protocol(Side.SERVER, state=State.OPEN, max_size=MAX_MESSAGE_BYTES)
         self._opcodes = Opcode
         self._open_state = State.OPEN
-        # Of the message that is being received, which may have several frames.
+        # The state of the message that is being received, which may have several frames.
         self._is_text = True
         self._utf8_decoder = _new_decoder()
         self._text = StringIO()
-        self.has_answered = True  # Since the last ping.
+        self.has_answered = True  # False from a ping until the client's answer.
 
     # ---- for subclasses
 
@@ -90,7 +90,7 @@ class WebSocket(FeedConnection):
             self.close()
 
     def make_room(self) -> None:
-        """Close, because another connection without a key, or outside of a session, takes the place."""
+        """Close, because another connection without a key or session takes its place."""
         self.end(TOO_MANY, TOO_MANY_WITHOUT_KEY)
 
     def ping(self) -> None:

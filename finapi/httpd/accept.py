@@ -1,4 +1,4 @@
-"""The socket that accepts connections, and the choice of a connection that makes room for a new one."""
+"""The listening socket, and the choice of a connection to close when a new one needs room."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from finapi.httpd.server_context import ServerContext
 
 log = logging.getLogger("finapi.httpd")
 
-# The process or the machine has no descriptors or no memory left.
+# Errors of a process or machine without free descriptors or memory.
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
@@ -26,11 +26,11 @@ class ListeningSocket(WatchedSocket):
     def __init__(self, server: ServerContext, sock: socket.socket) -> None:
         self.server = server
         self._accept_from = -inf
-        self._is_suspended = False  # No connection is accepted for now.
+        self._is_suspended = False  # True if no connections are accepted until the next tick.
         super().__init__(server.loop, sock)
 
     def update(self) -> None:
-        """Look again at the number of connections, which may change without an event on this socket."""
+        """Check the number of connections again, because it may have changed without an event on this socket."""
         if self._is_suspended or self._is_full():
             self.loop.update_events(self)
 
@@ -61,7 +61,7 @@ class ListeningSocket(WatchedSocket):
                 sock.close()
 
     def on_error(self) -> None:
-        """Accept no connections until the next tick, or the loop would spin. One failure does not end the service."""
+        """Accept no connections until the next tick, because the loop would otherwise repeat the error endlessly."""
         self._accept_from = self.loop.now() + self.loop.tick
 
     def _begin_connection(self, sock: socket.socket, peer: tuple[str, int]) -> bool:

@@ -5,12 +5,12 @@ Such a body occupies memory or a file while it arrives, and a client may send it
 1. gets time in proportion to the bytes that have arrived (:class:`finapi.httpd.shares.Allowance`);
 2. needs one of the places for arriving bodies: immediately if it is long or if the client waits for "100 Continue",
    otherwise after half a second;
-3. is shown to the application by its head (``check_before_body``), which returns the number of bytes that it accepts,
-   or the answer to refuse the body with;
+3. is checked by the application, which gets the head of the request (``check_before_body``) and returns either the
+   number of bytes that it accepts or a response that refuses the body;
 4. reserves its length in the budget for memory or for temporary files.
 
-Steps 2 to 4 happen once. A body that fails any of them is refused; one that succeeds may lose its place or its bytes to
-another client later, and is refused then.
+Steps 2 to 4 happen once. A body that fails any of them is refused. A body that passes may later lose its place or its
+reserved bytes to another client, and is then refused too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from finapi.httpd.shares import Allowance, Reservation
 
 log = logging.getLogger("finapi.httpd")
 
-MAX_BODY_BYTES_IN_MEMORY = 1_048_576  # A body that the application accepts more of is stored in a file.
+MAX_BODY_BYTES_IN_MEMORY = 1_048_576  # If the application accepts more bytes, the body is stored in a file.
 PLACE_DELAY_SECONDS = 0.5  # A short body that has not arrived by then needs a place.
 
 SERVER_BUSY = "The server is busy."
@@ -40,7 +40,7 @@ TOO_MANY_LONG_BODIES = "Too many long request bodies are arriving at once."
 class ArrivingBody:
     """A request body that has not arrived in full: its deadline, its place and its reservation.
 
-    ``refuse`` refuses the request on behalf of another client that needs the room; it may be called in any thread.
+    ``refuse`` refuses the request because another client needs the room. It may be called in any thread.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ArrivingBody:
 
     @property
     def due(self) -> float:
-        """Return the deadline of the next byte or of the admission if that is earlier."""
+        """Return the deadline of the next byte, or that of the admission if it is earlier."""
         return min(self._allowance.until, self.admission_at)
 
     def add_bytes(self, now: float, byte_count: int) -> None:
@@ -93,7 +93,7 @@ class ArrivingBody:
         return False
 
     def check(self, check_before_body: CheckBeforeBody, environ: dict[str, Any]) -> int | Answer | None:
-        """Return the verdict of the application, or None if it failed. Call this in a request thread."""
+        """Return the result of the application's check, or None if the check failed. Call this in a request thread."""
         try:
             return check_before_body(environ)
         except Exception:
@@ -101,11 +101,11 @@ class ArrivingBody:
             return None
 
     def exclude_check_time(self) -> None:
-        """Extend the deadline by the duration of the check: the client was not the reason."""
+        """Extend the deadline by the duration of the check, for which the client is not responsible."""
         self._allowance.extend(self._server.loop.now() - self._check_began_at)
 
     def accept(self, max_bytes: int, owners: tuple[Hashable, ...] = ()) -> None:
-        """Reserve room for a body of up to ``max_bytes``, or refuse the request. Others that hold more make room."""
+        """Reserve room for a body of up to ``max_bytes``, or refuse the request. Clients that hold more lose theirs."""
         request = self._request
         request.limit_body(max_bytes, MAX_BODY_BYTES_IN_MEMORY)
         byte_count = min(request.max_body_bytes, max_bytes)
@@ -123,7 +123,7 @@ class ArrivingBody:
         self._refuse_for(TOO_MANY_BODIES)
 
     def release(self) -> None:
-        """Leave the place."""
+        """Release the place among arriving bodies."""
         self._server.arriving_bodies.leave(self)
 
     def _refuse_for(self, message: str) -> None:

@@ -1,6 +1,6 @@
 """An HTTP connection from its first request to its end.
 
-The loop's thread reads requests, keeps the deadlines, and is the only one that closes a connection. A thread of the
+The loop's thread reads requests, checks the deadlines, and is the only one that closes a connection. A thread of the
 pool calls the application and writes the response. The states and the permitted transitions are in
 :mod:`finapi.httpd.connection_states`; this module makes most of them:
 
@@ -48,7 +48,8 @@ from finapi.httpd.wsgi_task import ClientDisconnectedError, RequestTask
 
 log = logging.getLogger("finapi.httpd")
 
-# Requests that may be sent behind an unanswered one. The client repeats further ones (RFC 9112 section 9.3.2).
+# The number of requests that a client may send before an earlier one is answered. It has to repeat further ones (RFC
+# 9112 section 9.3.2).
 MAX_PIPELINED = 32
 
 STALLED_SECONDS = 5.0  # A client that reads nothing for longer may lose its connection to another client.
@@ -59,15 +60,15 @@ UNEXPECTED_ERROR = "The server encountered an unexpected error."
 
 
 class HttpConnection(ResponseConnection):
-    """A connection that reads requests and has them answered, one after the other."""
+    """A connection that reads requests and gets them answered, one after the other."""
 
     initial_state = IDLE
 
     def __init__(self, server: ServerContext, sock: socket.socket, peer: tuple[str, int]) -> None:
         self.incoming: RequestParser | None = None  # The request that is being received.
         self._arriving_body: ArrivingBody | None = None  # Its body, if that did not arrive with the head.
-        self._unread = b""  # Bytes behind a request that was answered from memory, or that is handed over.
-        self.linger_bytes = 2 * server.settings.body_limit  # So that the client of a refused body can send all of it.
+        self._unread = b""  # Bytes after a request that was answered from memory or is handed over.
+        self.linger_bytes = 2 * server.settings.body_limit  # A client whose body is refused can still send all of it.
         self.finish_seconds = server.settings.channel_timeout
         super().__init__(server, sock, peer)
         server.connections_by_address[self.address] += 1
@@ -75,7 +76,7 @@ class HttpConnection(ResponseConnection):
     # ---- reading requests
 
     def wanted_events(self) -> int:
-        """Return READ while a request is read or the client's close is awaited, and WRITE while output is queued."""
+        """Return READ while a request or the client's close is expected, and WRITE while output is queued."""
         if self.queue:
             return WRITE
         if self.state in READING_STATES:
@@ -132,9 +133,9 @@ class HttpConnection(ResponseConnection):
         """Refuse the first request, hand it over, or queue it for a thread.
 
         If the client has not read the previous response yet, the request is dropped and the connection ends after that
-        response: a client that sends requests and reads nothing could otherwise have any number of responses stored.
+        response. Otherwise a client that sends requests and reads nothing could fill the memory with responses.
         """
-        # If bytes arrived behind it, they have been parsed as another request.
+        # Bytes that arrived after it have been parsed as another request.
         is_alone = len(self.requests) == 1 and self.incoming is None
         if self.queue:
             self.drop_requests()
@@ -152,7 +153,7 @@ class HttpConnection(ResponseConnection):
             self.server.pool.put(self)
 
     def _read_on(self) -> None:
-        """Parse what waited in memory, or begin to wait for the rest of a body behind an answered request."""
+        """Parse the stored bytes, or begin to wait for the rest of a body that follows an answered request."""
         with self.lock:
             data = self._unread
             self._unread = b""
@@ -163,13 +164,13 @@ class HttpConnection(ResponseConnection):
                 self._begin_if_completed(self.incoming)
 
     def _begin_if_completed(self, request: RequestParser) -> None:
-        """Begin to answer a request that was refused while nothing of it was read."""
+        """Begin to answer the request if it was refused while the connection did not read."""
         with self.lock:
             if request is self.incoming and request.completed and self.can_send:
                 self._begin_request(request, b"")
 
     def _resume_reading(self) -> None:
-        """Return from an answer to the next request, or to the part of the answer that has not been sent."""
+        """After an answer, continue with the next request, or with the unsent part of the answer."""
         if self.has_unsent:
             self.move_to(SENDING)
         elif self.incoming is None:
@@ -185,7 +186,7 @@ class HttpConnection(ResponseConnection):
     # ---- bodies that do not arrive with their heads
 
     def _read_body(self, request: RequestParser, byte_count: int) -> None:
-        """Extend the deadline for bytes of the body that have arrived. Have the body admitted when it is time."""
+        """Extend the deadline for bytes of the body that have arrived. Begin the admission when it is due."""
         if self.state is READING_HEAD:
             self.move_to(READING_BODY)
         now = self.loop.now()
@@ -209,7 +210,7 @@ class HttpConnection(ResponseConnection):
             self._send_continue(request)
 
     def _check_body(self) -> None:
-        """Have the application check the head of a request, in a request thread."""
+        """Let the application check the head of a request. Called in a request thread."""
         request = self.incoming
         body = self._arriving_body
         check_before_body = self.server.check_before_body
@@ -260,7 +261,7 @@ class HttpConnection(ResponseConnection):
     # ---- calls of the application
 
     def serve(self) -> None:
-        """Answer the first request, or check the body of the one that is arriving; in a request thread."""
+        """Answer the first request, or check the arriving one. Called in a request thread."""
         if self.state is CHECKING_BODY:
             self._check_body()
             return
@@ -271,7 +272,7 @@ class HttpConnection(ResponseConnection):
                 self.call = ApplicationCall(RequestTask(self, self.requests[0]), self.loop.now())
         if is_queued and self.call is not None:
             self._call_application(self.requests[0], self.call)
-        else:  # The request was refused, or the connection closed, while it waited for the thread.
+        else:  # The request was refused, or the connection was closed, while the job waited for a thread.
             self.end_call()
 
     def _call_application(self, request: RequestParser, call: ApplicationCall) -> None:
@@ -301,7 +302,7 @@ class HttpConnection(ResponseConnection):
         with self.lock:
             closes = self.call is None or self.call.task.close_on_finish
             if not closes and self.can_send:
-                self.send(())  # A head without a body is in the queue only.
+                self.send(())  # A head without a body is still in the queue.
                 self.requests.pop(0).close()
             self.schedule_sent_callback()
             if closes or not self.can_send:
@@ -323,7 +324,7 @@ class HttpConnection(ResponseConnection):
     # ---- answers of the server itself
 
     def _send_from_memory(self, request: RequestParser) -> bool:
-        """Send the answer from the loop if it is in memory, as a gateway would. Return False if it is not."""
+        """Send the answer from the loop if it is in memory. Return False if it is not."""
         if request.command != "GET" or request.version != "1.1" or self.queue or "CONTENT_LENGTH" in request.headers:
             return False
         answer = self.server.answer_from_memory(request.request_uri, request.headers, self.addr[0])
@@ -362,8 +363,8 @@ class HttpConnection(ResponseConnection):
     def _abandon_call(self, request: RequestParser, status: int, message: str) -> None:
         """Send 503 or 504 instead of the application's response.
 
-        An application that has begun may word it (``finapi.give_up``). If it has just produced its own response, that
-        is waited for.
+        If the application is running, it provides the headers and the body (``finapi.give_up``). If it has just
+        produced its own response, wait for that instead.
         """
         environ = self.call.environ if self.call is not None else {}
         give_up = environ.get("finapi.give_up")
@@ -410,14 +411,14 @@ class HttpConnection(ResponseConnection):
 
     def on_deadline(self) -> None:
         """Close the connection, or answer instead of the application, because the deadline has passed."""
-        # Under the lock, so that no response begins between the look at it and the refusal.
+        # Under the lock, so that no response begins between this check and the refusal.
         with self.lock:
-            if self.state is not PAUSED:  # Another thread works in place of a paused one already.
+            if self.state is not PAUSED:  # A paused thread has already been replaced by another one.
                 self.server.pool.give_up(self)
             if self.has_begun_response and not self.is_client_late():
                 self.abort_reason = CALL_OVERRUN
             if self.queue or self.is_finishing or self.has_begun_response:
-                self.close()  # The client does not read or does not close, or the application produces no more.
+                self.close()  # The client neither reads nor closes, or the application produces no more output.
             elif self.requests:
                 self._abandon_call(self.requests[0], 504, CALL_OVERRUN)
             elif self.incoming is None:
@@ -458,7 +459,7 @@ class HttpConnection(ResponseConnection):
         self.release_response()
 
     def on_error(self) -> None:
-        """Close after an error in the loop. The client is not the reason."""
+        """Close the connection after an error in the loop, which the client did not cause."""
         self.abort_reason = self.abort_reason or SENDING_FAILED
         super().on_error()
 
@@ -474,7 +475,7 @@ class HttpConnection(ResponseConnection):
 
     @property
     def is_done(self) -> bool:
-        """Return True if a stop may close the connection: its answer was sent, or is being held back."""
+        """Return True if a stop may close the connection, because its answer was sent or is paced."""
         return not self.queue and (self.is_finishing or self.state is PACING or not self.requests)
 
 

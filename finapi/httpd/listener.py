@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.httpd")
 
-MAX_UNSENT_IN_KERNEL = 65_536  # Bytes of an answer that the kernel takes beyond those on their way to the client.
+MAX_UNSENT_IN_KERNEL = 65_536  # Bytes of an answer that the kernel stores before they are sent.
 MAX_TICK_SECONDS = 1.0
 DRAIN_TICK_SECONDS = 0.05
-LAST_ANSWERS_SECONDS = 0.5  # At a stop, for the answers 503 to be sent.
+LAST_ANSWERS_SECONDS = 0.5  # At a stop, the time to send the remaining 503 answers.
 JOIN_SECONDS = 0.2
 
 TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)  # Of Linux; Python names it from 3.12 on.
@@ -81,7 +81,7 @@ class Listener:
     ) -> None:
         """Bind the address. Raise OSError if it cannot be bound."""
         sock = _bind(settings)
-        # Deadlines are looked at in every quarter of the shortest timeout.
+        # Deadlines are checked four times within the shortest timeout.
         shortest_timeout = min(settings.channel_timeout, settings.header_timeout, settings.server_timeout)
         self.loop = Loop(monotonic, min(MAX_TICK_SECONDS, shortest_timeout / 4))
         self.host, self.port = sock.getsockname()[:2]

@@ -256,7 +256,7 @@ class Loop:
 
     def __init__(self, now: Callable[[], float], tick: float = 1.0) -> None:
         self.now = now
-        self.tick = tick  # Seconds between two looks at the deadlines.
+        self.tick = tick  # Seconds between two checks of the deadlines.
         self.connections: set[Connection] = set()
         self._sockets: dict[int, WatchedSocket] = {}  # By descriptor.
         self._registered_events: dict[int, int] = {}  # By descriptor: the events that the kernel reports.

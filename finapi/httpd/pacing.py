@@ -1,4 +1,4 @@
-"""A response that is held back, and then sent with a number of bytes a second, while no thread waits for it."""
+"""A response that is delayed, and then sent at a number of bytes a second, without occupying a thread."""
 
 from __future__ import annotations
 

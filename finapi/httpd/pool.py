@@ -20,19 +20,19 @@ class _PoolThread(Generic[Job]):
     def __init__(self, target: Callable[[_PoolThread[Job]], None]) -> None:
         self.thread = threading.Thread(target=target, args=(self,), name="finapi-http", daemon=True)
         self.job: Job | None = None
-        self.wake_lock = threading.Lock()  # Locked while the thread is idle; releasing it starts the next job.
+        self.wake_lock = threading.Lock()  # Locked while the thread is idle. Releasing it starts the next job.
         self.wake_lock.acquire()
 
 
 class ThreadPool(Generic[Job]):
     """Threads that serve jobs.
 
-    A thread is started when a job finds none idle, as long as there are fewer than ``size``. A thread that does not
-    return from its job, or waits for a client to read, is stuck: Python cannot end it, so another thread is started in
-    its place. There are at most twice ``size`` threads; beyond that, jobs wait, and the loop answers 504 and 503.
+    A thread is started for a job if no thread is idle and there are fewer than ``size``. A thread that does not return
+    from its job, or waits for a client to read, is stuck. Python cannot end it, so another thread replaces it. There
+    are at most twice ``size`` threads. If all of them are stuck, jobs wait, and the loop answers 504 and 503.
 
-    A job is given to the thread that became idle last, and no other thread is woken. ``queue.SimpleQueue`` wakes a
-    second one each time.
+    A job is given to the thread that became idle last, and no other thread is woken. ``queue.SimpleQueue`` would wake a
+    second thread each time.
     """
 
     def __init__(self, size: int, serve: Callable[[Job], None], abandon: Callable[[Job], None]) -> None:
@@ -42,7 +42,7 @@ class ThreadPool(Generic[Job]):
         self._lock = threading.Lock()
         self._threads: set[_PoolThread[Job]] = set()
         self._idle_threads: list[_PoolThread[Job]] = []
-        self._waiting_jobs: deque[Job | None] = deque()  # None ends a thread.
+        self._waiting_jobs: deque[Job | None] = deque()  # A thread that gets None ends.
         self._stuck_jobs: set[Job] = set()
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class ThreadPool(Generic[Job]):
         return len(self._idle_threads)
 
     def put(self, job: Job | None) -> None:
-        """Have a job served, after those that wait. None ends a thread."""
+        """Queue a job for a thread. None ends a thread."""
         with self._lock:
             if not self._idle_threads:
                 self._waiting_jobs.append(job)
@@ -106,7 +106,7 @@ class ThreadPool(Generic[Job]):
         thread = _PoolThread(self._run)
         try:
             thread.thread.start()
-        except RuntimeError as error:  # The machine allows no more threads. The job waits for one of the others.
+        except RuntimeError as error:  # The machine allows no more threads. The job waits for an existing one.
             log.error("a thread for calls cannot be started: %s", error)
         else:
             self._threads.add(thread)

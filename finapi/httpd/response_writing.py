@@ -130,7 +130,7 @@ class ResponseConnection(Connection, ABC):
         """Send a part of the response, or store it until the client has read what precedes it.
 
         If there is no room, the calling thread waits until the client has read everything sent so far. Raise
-        ClientDisconnectedError if the connection takes no more output.
+        ClientDisconnectedError if the connection accepts no more output.
         """
         try:
             with self.lock:

@@ -1,4 +1,4 @@
-"""The settings of the server, and the functions by which it consults the application."""
+"""The settings of the server, and the types of the functions with which it calls the application."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ AddressOf = Callable[[str, str | None], str | None]
 class ListenSettings(NamedTuple):
     """The limits of the server: times in seconds of a monotonic clock, sizes in bytes."""
 
-    host: str = "127.0.0.1"  # An address, or a name of one. "::" accepts IPv4 as well.
+    host: str = "127.0.0.1"  # An address or a host name. "::" accepts IPv4 too.
     port: int = 8000  # 0 for a free one, which Listener.port returns.
-    threads: int = 16  # Calls at the same time. Only one of them has the interpreter, but many may wait for a commit.
+    threads: int = 16  # Calls at the same time. Only one thread runs Python code, but many may wait for a commit.
     core: int | None = None  # The processor that all threads run on, or None for any.
-    queue_limit: int = 512  # Requests that wait for a thread. Further ones get 503 rather than an answer after minutes.
-    connection_limit: int = 1000  # Beyond it, an idle connection makes room for a new one.
+    queue_limit: int = 512  # Requests that wait for a thread. Further ones get 503 instead of an answer after minutes.
+    connection_limit: int = 1000  # If more connect, idle connections are closed.
     connections_per_address: int = 250
     backlog: int = 1024  # Connections that the kernel stores until they are accepted.
-    channel_timeout: float = 60.0  # Between two requests, or without reading any of an answer.
-    header_timeout: float = 15.0  # From the first byte of a head to its last, or without a byte of a body.
-    min_rate: int = 500  # Bytes a second of a body or an answer, on average; as RequestReadTimeout of Apache.
-    transfer_timeout: float = 120.0  # For any body or answer. A long one has to be faster than min_rate.
-    server_timeout: float = 300.0  # From the end of a request to the beginning of its answer.
-    header_limit: int = 65_536  # Request line and header fields together.
-    body_limit: int = 52_428_800  # After the chunks of a body are joined.
+    channel_timeout: float = 60.0  # Time between two requests, or without any progress in reading an answer.
+    header_timeout: float = 15.0  # Time from the first byte of a head to its last, or without a byte of a body.
+    min_rate: int = 500  # Average bytes a second of a body or an answer, like Apache's RequestReadTimeout.
+    transfer_timeout: float = 120.0  # Time for a body or an answer. A long one has to be faster than min_rate.
+    server_timeout: float = 300.0  # Time from the end of a request to the beginning of its answer.
+    header_limit: int = 65_536  # Bytes of the request line and the header fields together.
+    body_limit: int = 52_428_800  # Bytes of a body, after its chunks are joined.
     bodies_at_once: int = 64  # Bodies that are arriving slowly.
     bodies_per_address: int = 16
     held_limit: int = 33_554_432  # Bytes of long bodies and of unsent answers in memory.
-    spool_limit: int = 67_108_864  # Bytes of the same in temporary files, which may be in memory too.
-    paused_limit: int = 4  # Threads that wait for a client to read. Other threads work in their place.
-    paused_per_owner: int = 2  # Of these threads, for one address or account.
+    spool_limit: int = 67_108_864  # Bytes of these in temporary files, which may be in memory too.
+    paused_limit: int = 4  # Threads that wait for a client to read. Each is replaced by another thread meanwhile.
+    paused_per_owner: int = 2  # The number of these threads for one address or account.
 
 
 class RequestSummary(NamedTuple):
@@ -82,14 +82,14 @@ class HandedOverRequest(NamedTuple):
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
-    rest: bytes  # Bytes that arrived behind the request.
+    rest: bytes  # Bytes that arrived after the request.
 
 
 class RequestTaker(Protocol):
     """A service that takes requests over. Its methods are called in the loop or a request thread and must be quick."""
 
     def can_take(self, method: str, path: str, accept: str) -> bool:
-        """Return True if this request is to leave the server with its connection."""
+        """Return True if this service takes over such a request with its connection."""
         ...
 
     def take(self, request: HandedOverRequest) -> None:

@@ -1,6 +1,6 @@
-"""What connections share: places, bytes that are held for them, and the time that a transfer may take.
+"""Limits that connections share (places and bytes), and the time that a transfer may take.
 
-Places and bytes are counted by owner. An owner is an address or an account, and a connection may have both: so neither
+Places and bytes are counted by owner. An owner is an address or an account, and a connection may have both. So neither
 many accounts behind one address nor one account at many addresses gets more than one share.
 """
 
@@ -15,10 +15,10 @@ Holder = TypeVar("Holder")
 
 
 class Places(Generic[Holder]):
-    """At most ``limit`` places in all and ``share`` for each owner; safe among threads.
+    """At most ``limit`` places in total and ``share`` for each owner. Thread-safe.
 
-    Who comes when all are taken displaces the oldest holder of the owner that has the most: so a few owners that take
-    all they can never keep others out. Without ``displace`` no holder is displaced.
+    If all places are taken, a new holder displaces the oldest holder of the owner with the most places. So a few greedy
+    owners never keep others out. Without ``displace`` no holder is displaced.
     """
 
     def __init__(self, limit: int, share: int, displace: Callable[[Holder], object] | None) -> None:
@@ -88,22 +88,22 @@ class Places(Generic[Holder]):
 
 
 class ByteBudget:
-    """Bytes that connections may hold at the same time, counted by owner; safe among threads.
+    """The bytes that connections may hold at the same time, counted by owner. Thread-safe.
 
-    When it is used up, the owner that holds the most makes room. Its oldest reservation loses its bytes immediately;
-    the function that the reservation was made with releases the memory or the file soon after.
+    When the budget is used up, the owner that holds the most loses its oldest reservation. The bytes are available to
+    others immediately, and the reservation's ``make_room`` releases the memory or the file soon after.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._used_bytes = 0
-        self._reservations: dict[Reservation, None] = {}  # Those that hold bytes, the oldest first.
+        self._reservations: dict[Reservation, None] = {}  # The reservations that hold bytes, oldest first.
         self._bytes_of_owner: Counter[Hashable] = Counter()
         self._lock = threading.Lock()
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that may still be reserved."""
+        """Return the number of bytes that may still be reserved."""
         return self._limit - self._used_bytes
 
     def add(self, reservation: Reservation, count: int, *, displaces: bool, displaces_own: bool) -> bool:
@@ -129,7 +129,7 @@ class ByteBudget:
     def _choose_displaced(self, newcomer: Reservation, count: int, *, displaces_own: bool) -> list[Reservation]:
         """Return the reservations that have to go, so that ``newcomer`` can have ``count`` bytes more.
 
-        They are of the owner that would hold the most, with these bytes counted for the newcomer. There may be too few.
+        They belong to the owner that would hold the most if the newcomer had these bytes. They may free too few bytes.
         """
         usage = self._bytes_of_owner.copy()
         for owner in newcomer.owners:
@@ -167,40 +167,44 @@ class ByteBudget:
 class Reservation:
     """Bytes of a budget that one answer or one request body holds for its owners.
 
-    ``make_room`` is called, in any thread, when the bytes were given to another; it must be quick.
+    ``make_room`` is called, in any thread, when another reservation has got the bytes. It must return quickly.
     """
 
     def __init__(self, budget: ByteBudget, owners: tuple[Hashable, ...], make_room: Callable[[], object]) -> None:
         self.owners = owners
         self.make_room = make_room
-        self.held_bytes = 0  # Changed by the budget alone.
+        self.held_bytes = 0  # Only the budget changes it.
         self._budget = budget
 
     def add(self, count: int) -> bool:
-        """Hold more bytes. Return False if no such bytes are free."""
+        """Reserve more bytes. Return False if too few bytes are free."""
         return self._budget.add(self, count, displaces=False, displaces_own=False)
 
     def add_displacing(self, count: int, *, displaces_own: bool = True) -> bool:
-        """Hold more bytes; the owner that holds the most makes room. Return False if that is this reservation alone.
+        """Reserve more bytes, and if necessary displace reservations of the owner that holds the most.
 
-        Without ``displaces_own`` also False if the owner that holds the most is one of this reservation's.
+        Return False if only this reservation could be displaced. Without ``displaces_own``, return False too if the
+        owner that holds the most is an owner of this reservation.
         """
         return self._budget.add(self, count, displaces=True, displaces_own=displaces_own)
 
     def release(self) -> None:
-        """Hold no bytes any longer."""
+        """Release all bytes."""
         self._budget.remove(self)
 
 
 class Allowance:
-    """The time that a transfer may last: ``seconds`` without a byte. Each byte adds ``1 / rate``, up to that time."""
+    """The time that a transfer may take.
+
+    It begins with ``seconds``, and each byte adds ``1 / rate``, up to ``seconds``.
+    """
 
     def __init__(self, now: float, seconds: float, rate: float) -> None:
         self.until = now + seconds
         self._seconds, self._rate = seconds, rate
 
     def extend(self, seconds: float) -> float:
-        """Add seconds that do not count. Return the end of the time."""
+        """Extend the time by seconds that do not count. Return its end."""
         self.until += seconds
         return self.until
 

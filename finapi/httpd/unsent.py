@@ -1,7 +1,7 @@
 """The part of an answer that its client has not read yet.
 
 A short one stays in the queue of its connection, a longer one goes to a temporary file. Both kinds are counted in a
-budget of the server, where the address or account that holds the most makes room for others.
+budget of the server. If it is used up, the address or account that holds the most loses its oldest answers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from waitress.buffers import TempfileBasedBuffer
 
 from finapi.httpd.shares import Allowance, Reservation
 
-UNCOUNTED_BYTES = 65_536  # of an unsent answer that every connection may have, whatever the others do
-MAX_BYTES_IN_MEMORY = 1_048_576  # of an unsent answer in the queue; a longer one is stored in a file
-READ_BYTES = 131_072  # of that file in one step
+UNCOUNTED_BYTES = 65_536  # The size up to which an unsent answer is not counted in the budget.
+MAX_BYTES_IN_MEMORY = 1_048_576  # A longer unsent answer is stored in a file.
+READ_BYTES = 131_072  # The size of a read from that file.
 
 
 class UnsentAnswer:
@@ -29,13 +29,13 @@ class UnsentAnswer:
 
     @property
     def is_in_file(self) -> bool:
-        """Return True if a file contains the part behind the queue, so that further parts have to go there too."""
+        """Return True if a file contains the part after the queue, so that further parts have to be appended to it."""
         return self._file is not None
 
     def store(self, queue: deque[bytes | memoryview], *, displaces: bool) -> bool:
-        """Find room for the queue. Return False if there is none; the queue is then unchanged and not counted.
+        """Reserve room for the queue. If there is none, return False, with the queue unchanged and not counted.
 
-        ``displaces`` is for an answer that cannot be continued later: others make room for it.
+        With ``displaces``, for an answer that cannot be continued later, answers of others are dropped if necessary.
         """
         byte_count = sum(map(len, queue))
         uncounted = byte_count - UNCOUNTED_BYTES - self._memory.held_bytes

@@ -12,7 +12,7 @@ SILENT_LOGGER = logging.Logger("silent", logging.CRITICAL)
 
 
 class ClientDisconnectedError(Exception):
-    """The connection takes no more output: it is closed, or the server has sent a response instead of the call's."""
+    """The connection accepts no more output, because it is closed or the server has sent another response."""
 
 
 class RequestTask(WSGITask):  # type: ignore[misc]
@@ -58,7 +58,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
         return head
 
     def write(self, data: bytes) -> None:
-        """Write a part of the body. Of a response to HEAD no body is written."""
+        """Write a part of the body. For HEAD, nothing is written."""
         has_body = self.request.command != "HEAD"
         super().write(data if has_body else b"")
         # Otherwise finish() would write the last chunk.

@@ -17,7 +17,8 @@ def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None
     """Count a call that was answered, and log it unless it is one of finapi's own probes."""
     request, route, caller = exchange.request, exchange.route, exchange.caller
     seconds = app.clock.monotonic() - exchange.started_at
-    # The path of the route, not of the request: a path that a caller makes up would be a series of its own.
+    # The path of the route, not of the request, because each path that a caller invents would become a new metric
+    # series.
     method, path = (route.method, route.path) if route is not None else ("", "")
     zone = route.zone if route is not None else None
     refusal = None if exchange.error_code is None else (exchange.error_code, zone or "")
@@ -29,7 +30,7 @@ def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None
         return
     fields = {
         "method": request.method if request else "",
-        # Without the query, which may contain a key.
+        # The path without the query, which may contain a key.
         "path": request.path[:200] if request else "",
         "status": status,
         "bytes": body_bytes,

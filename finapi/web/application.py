@@ -34,12 +34,12 @@ StartResponse = Callable[[str, Headers], Any]
 
 
 class WsgiApp:
-    """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced before the first call, not after."""
+    """finapi as a WSGI callable (PEP 3333). ``app`` may be replaced, but only before the first call."""
 
     def __init__(self, app: App, routes: Sequence[Route] = ROUTES) -> None:
         self.app = app
         self._table = get_table(app, routes)
-        self._has_warned = False  # of a proxy that is not trusted
+        self._has_warned = False  # True once _warn_of_proxy() has logged its warning.
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = self._new_exchange()
@@ -78,13 +78,14 @@ class WsgiApp:
                 peer,
             )
 
-    # ---- called by the server, in its loop or before the body has arrived
+    # ---- called by the HTTP server, in its loop or before the body has arrived
 
     def answer_from_memory(self, target: str, headers: Mapping[str, str], peer: str) -> Answer | None:
         """Answer ``GET target`` if the response is in memory, or return None. Called in the server's loop.
 
         Only routes with ``is_cached`` are answered here, so that they answer while a commit hangs. ``headers`` have the
-        names of waitress, ``USER_AGENT``. Compression and a look-up of a credential take too long for the loop.
+        names of waitress, ``USER_AGENT``. Nothing is compressed and no credential is looked up, because both take too
+        long for the loop.
         """
         if "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
@@ -119,9 +120,10 @@ class WsgiApp:
         return self._answer(self._new_exchange(route), lambda: request)
 
     def address_of(self, peer: str, forwarded: str | None) -> str | None:
-        """Return the address that a request counts for or, without ``forwarded``, its connection.
+        """Return the client address of a request, which limits count, from its peer and its ``X-Forwarded-For``.
 
-        The connection of a trusted proxy counts for no address: None.
+        Without ``forwarded``, return the address of the connection itself, or None for a trusted proxy, whose
+        connections are not limited.
         """
         proxies = self.app.config.trusted_proxies
         if forwarded is None and is_trusted_proxy(peer, proxies):
@@ -147,14 +149,14 @@ class WsgiApp:
         return self._answer_error(exchange, ApiError(code, reason), status)
 
     def _give_up(self, exchange: Exchange, status: int) -> tuple[Headers, bytes] | None:
-        """Return headers and body of the 504 of a call that took too long, or of the 503 of one that a stop cuts off.
+        """Return headers and body of the 504 of a call that took too long, or the 503 of one that a stop interrupts.
 
-        Return None if the call's own response is on its way.
+        Return None if the call has already begun to send its own response.
         """
         if not exchange.claim("server"):
             return None
         error = timeout_error() if status == 504 else ApiError("UNAVAILABLE", "The server is stopping.")
-        # The call goes on in its thread and changes its exchange.
+        # A copy is used, because the call continues in its thread and changes its exchange.
         return self._answer_error(replace(exchange), error, status)
 
     def _answer_error(self, exchange: Exchange, error: ApiError, status: int) -> tuple[Headers, bytes]:
@@ -166,7 +168,7 @@ class WsgiApp:
     # ---- called by the test server
 
     def refuse(self, environ: Mapping[str, Any], error: ApiError) -> Answer:
-        """Return the response to a call that is refused before any step."""
+        """Return the response to a call that is refused before its first step."""
         request = parse_environ(environ, self.app.config.trusted_proxies)
         exchange = self._new_exchange(self._find_route(request))
         return self._answer(exchange, lambda: request._replace(target_error=error))

@@ -1,7 +1,7 @@
 """Bulk files: all rows of a dataset that were filed in a day, a month or a quarter, as gzip of CSV or NDJSON.
 
-A file is built at its first request and cached on the disk (``store/file_cache.py``) until the data change or others
-need the room.
+A file is built at its first request and cached on the disk (``store/file_cache.py``) until the data change or other
+files need the space.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from finapi.web.http.tables import CSV, NDJSON, iter_table_chunks
 
 FORMAT = "csv.gz, ndjson.gz"
 KINDS = {"csv": CSV, "ndjson": NDJSON}
-BATCH_ROWS = 1_000  # In memory at the same time.
-CHUNK_BYTES = 1 << 18  # Read from a file at a time.
+BATCH_ROWS = 1_000  # The number of rows in memory at the same time.
+CHUNK_BYTES = 1 << 18  # The size of a read from a file.
 
 NAME = rf"(?:{'|'.join(DATASETS)})-{bulk_datasets.PERIOD_PATTERN}\.(?:csv|ndjson)\.gz"
 EXPECTED = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
 
 
 class PeriodFile(TypedDict):
-    """A file that is built. ``complete`` is true if its period was over by then. Otherwise ``reason`` says so."""
+    """A built file. ``complete`` is true if its period had ended when it was built. Otherwise ``reason`` says so."""
 
     dataset: str
     filename: str
@@ -124,7 +124,7 @@ class FileExport(StreamedExport):
         self._opened = opened
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """Return the body for the server that made ``environ``: wrapped (PEP 3333, wsgi.file_wrapper) if it can."""
+        """Return the body for the server of ``environ``, in its ``wsgi.file_wrapper`` (PEP 3333) if it has one."""
         chunks = super().start(environ)
         wrap_file = environ.get("wsgi.file_wrapper")
         if wrap_file is None or not self.end_when_sent():
@@ -187,7 +187,7 @@ def _build_index_response(call: Call, files: Sequence[PeriodFile], **extra_membe
 
 
 def get_bulk_file(call: Call) -> Response:
-    """Return a file, which is built first if it is missing or outdated. Return 304 if the caller has it."""
+    """Return a file. Build it first if it is missing or outdated. Return 304 if the caller has it already."""
     name = call.params["filename"]
     # ``If-None-Match: *`` is a 304 only if the file exists already (RFC 9110, 13.1.2).
     is_not_modified = has_if_none_match_star(call.request) and call.app.bulk_files.has(name, _get_data_stamp(call))
@@ -208,7 +208,7 @@ def get_bulk_file(call: Call) -> Response:
 
 
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
-    """Open a file, which is built first if necessary. Return its description and the stream.
+    """Open a file. Build it first if necessary. Return its description and the stream.
 
     Raise ApiError: 400 for an impossible or too long period, 404 for a file without rows, 503 while it is being built,
     429 for a caller that had too many files built without paying for them.
@@ -229,7 +229,7 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
 
 
 def settle_file(call: Call, name: str) -> None:
-    """Note that the caller pays for a file that may have been built for it."""
+    """Record that the caller pays for a file, so that the CPU time of its build is not counted."""
     call.app.bulk_files.settle(name, _build_account_key(call))
 
 

@@ -52,7 +52,7 @@ log = logging.getLogger("finapi.access")
 
 
 def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable[[], Request]) -> Answer:
-    """Return the status line, the headers and the body that a request is answered with.
+    """Answer a request. Return the status line, the headers and the body.
 
     ``parse`` returns the request. If the response is a stream, the body is empty and ``exchange.stream`` is set.
     """
@@ -80,7 +80,7 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
     except Exception as error:
         response = responses.build_failure(app, exchange, error)
     answer = finish(app, exchange, response)
-    if exchange.claim("call"):  # Otherwise the server has answered in its place, and has logged that.
+    if exchange.claim("call"):  # Otherwise the server has answered in place of the call, and has logged that.
         access_log.log_call(app, exchange, int(answer[0][:3]), len(answer[2]))
     return answer
 
@@ -89,7 +89,7 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
 
 
 def parse_request(exchange: Exchange, parse: Callable[[], Request]) -> Request:
-    """Return the request. Raise the error in it, if there is one: path, query or a refusal by the caller of this."""
+    """Return the parsed request. Raise the error of its path or query, or the refusal that ``parse`` raises."""
     request = exchange.request = parse()
     if request.target_error is not None:
         raise request.target_error
@@ -119,7 +119,7 @@ def find_route(match: Match, request: Request) -> Route:
 
 
 def _route_method(request: Request) -> str:
-    """Return the method of the request's route. HEAD is GET without the body: the same route, the same cost."""
+    """Return the method by which to find the route. HEAD has the route and the cost of GET."""
     return "GET" if request.method == "HEAD" else request.method
 
 
@@ -127,10 +127,10 @@ def _route_method(request: Request) -> str:
 
 
 def authenticate(app: App, exchange: Exchange, route: Route, request: Request, now: datetime) -> Caller | None:
-    """Return the caller that the handler sees, or None. The exchange records the caller that limits count.
+    """Return the caller for the handler, or None. The exchange records the caller for the limits.
 
-    They differ on public routes: there a credential matters for the limit only, except that a page recognises the
-    session in its cookie.
+    They differ on public routes, where a credential only affects the limit. An exception are pages, which recognise the
+    session in their cookie.
     """
     is_public = route.auth == "none"
     if not is_public or route.zone in CALLER_ZONES:
@@ -144,7 +144,7 @@ def authenticate(app: App, exchange: Exchange, route: Route, request: Request, n
     token = session_cookie.find_session_token(app, request)
     if not token:
         return None
-    # Only pages read the cookie, so that no form of another site reaches the API with it.
+    # Only pages read the cookie, so that forms on other sites cannot call the API with it (CSRF).
     with app.accounts.read_one() as tx:
         exchange.caller = users.find_caller_by_session(app, tx, token, now)
     return exchange.caller
@@ -181,10 +181,10 @@ def apply_limits(app: App, exchange: Exchange, route: Route, request: Request) -
     """Count the call in the limits of its route. Raise RATE_LIMIT_EXCEEDED if one is used up."""
     if route.zone is None:
         if route.auth != "none" and exchange.caller is None:
-            # A wrong credential counts against its address, even where a valid one is not counted.
+            # A wrong credential counts against its address, even on routes where valid ones are not limited.
             take_from_limit(app, "app", ("address", request.address))
         return
-    # An unverified caller counts against its address, so that inventing keys brings no fresh bucket.
+    # A caller without a valid key counts against its address, so that each invented key does not get a new limit.
     key = ("user", exchange.caller.id) if exchange.caller else ("address", request.address)
     exchange.limit_decision = take_from_limit(app, limiter_name(route.zone, exchange.caller), key)
     exchange.cpu_meter = CpuMeter(app.refunded_cpu, key)
@@ -210,7 +210,7 @@ def require_caller(route: Route, caller: Caller | None, request: Request) -> Non
 
 
 def refill_tokens(app: App, caller: Caller | None, now: datetime) -> None:
-    """Start the caller's new token period if the last one has ended and no background step has noticed yet."""
+    """Start the caller's new token period if the last one has ended and the worker has not noticed that yet."""
     if caller is not None and caller.period_end is not None and caller.period_end <= iso(now):
         plans.refill(app, caller.id, now)
 
@@ -255,7 +255,10 @@ def validate(app: App, table: RouteTable, route: Route, path_params: Mapping[str
 def compare_etag(
     app: App, exchange: Exchange, route: Route, caller: Caller | None, call_input: CallInput, request: Request
 ) -> Response | None:
-    """Return a 304 if the caller has the response already, before any work and free of charge. Otherwise None."""
+    """Return a free 304 if the caller has the response already, else None.
+
+    This comes before any work and the charge.
+    """
     if not route.cacheable or call_input.error is not None:
         return None
     data_stamp = caller.data_stamp if caller else ""
@@ -279,7 +282,7 @@ def build_call(
     request: Request,
     now: datetime,
 ) -> Call:
-    """Return the call as its handler sees it."""
+    """Return the Call for the handler."""
     return Call(
         app=app,
         route=route,
@@ -296,7 +299,7 @@ def build_call(
 
 
 def take_charge(call: Call, exchange: Exchange) -> Charge:
-    """Take the cost of the call. Raise insufficient_tokens (402) if the balance is below it."""
+    """Charge the cost of the call. Raise insufficient_tokens (402) if the balance is too low."""
     user_id = call.caller.id if call.caller else 0
     charge = billing.charge(call.app, user_id, call.route.name, call.route.cost, call.request_id)
     charge.cpu_meter = exchange.cpu_meter
@@ -309,14 +312,14 @@ def take_charge(call: Call, exchange: Exchange) -> Charge:
 def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError | None) -> Response:
     """Return the response with its open charge. Refund the charge if anything fails.
 
-    ``error`` is a mistake in the input, which is reported only to callers who could pay.
+    ``error`` is a mistake in the input. It is raised after the charge, so that a caller without tokens gets the 402.
     """
     response: Response | None = None
     try:
         if error is not None:
             raise error
         response = find_response(call, exchange)
-        if response.charge is not None:  # A page's own charge: its route is free.
+        if response.charge is not None:  # A page charges by itself, because its route is free.
             charge = response.charge
             charge.cpu_meter = exchange.cpu_meter
         check_time(call, exchange)
@@ -326,11 +329,11 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
         if exchange.claim("call"):
             charge.refund(failure)
             raise
-        # The server has answer in the meantime, and the ledger states that answer.
+        # The server has answered in the meantime, and the ledger records that answer.
         charge.refund(timeout_error())
         raise timeout_error() from None
     if response.status == 304 or response.status >= 400:
-        # Known only after the work, but free like any other.
+        # This 404 is known only after the work, but it is free like any other.
         charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
         return replace(response, charge=None)
     exchange.tokens_charged = call.route.cost
@@ -338,7 +341,7 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
 
 
 def find_response(call: Call, exchange: Exchange) -> Response:
-    """Return the response to a call: from the handler, from memory, or stored under an ``Idempotency-Key``."""
+    """Return the response to a call from the handler, from the cache, or stored under an ``Idempotency-Key``."""
     if has_idempotency_key(call.route, call.request):
         return answer_idempotent_call(call, exchange)
     if exchange.tag is not None and has_if_none_match_star(call.request):
@@ -349,21 +352,21 @@ def find_response(call: Call, exchange: Exchange) -> Response:
 
 
 def check_existence(call: Call, tag: str) -> Response:
-    """Return the 304 of ``If-None-Match: *``, or raise the error that there is instead of an answer.
+    """Return the 304 of ``If-None-Match: *`` if the answer exists. Otherwise raise the error of the answer.
 
-    One row of a list is enough to know. Other answers are computed and cached.
+    For a list, one row is enough to find out. Other answers are computed and cached.
     """
     one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
     if one_row or call.requested_table_type is not None:
         call.route.handler(call._replace(params={**call.params, **one_row}))
     else:
         response_cache.find_or_handle(call, tag)
-    # Nearly every answer is long enough to be compressed, and either tag is accepted later.
+    # The compression is a guess: nearly every answer is long enough, and both tags are accepted later.
     return responses.build_not_modified(call.route, build_etag(tag, gzipped=call.request.wants_gzip))
 
 
 def check_time(call: Call, exchange: Exchange) -> None:
-    """Raise TIMEOUT if the call took too long, or if the server has answered in its place."""
+    """Raise TIMEOUT if the call took too long, or if the server has answered in place of the call."""
     deadline = call.request.deadline
     if deadline is not None and call.app.clock.monotonic() > deadline:
         raise timeout_error()
@@ -372,7 +375,7 @@ def check_time(call: Call, exchange: Exchange) -> None:
 
 
 def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
-    """Answer a call with an ``Idempotency-Key``: do it, or return the response stored under its key.
+    """Perform a call with an ``Idempotency-Key``, or return the response that is stored under its key.
 
     A parallel call with the same key may do the work between the first look-up and the handler. The handler is
     then refused because of that work, or rolled back, and the stored response is the answer.
@@ -394,7 +397,7 @@ def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
                 raise
     members = json.loads(stored_response)
     if "request_id" in members:
-        # Each call has an id of its own, this one too (DECISIONS 2).
+        # The stored response gets the id and time of this call (DECISIONS 2).
         members |= {"request_id": call.request_id, "timestamp": iso(call.now)}
     return Response(200, dumps(members), headers={"Idempotent-Replayed": "true"})
 
@@ -405,7 +408,7 @@ def _find_stored_response(call: Call, idempotent_call: IdempotentCall) -> bytes 
 
 
 def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiRequest) -> ApiAnswer:
-    """Answer a call that the handler of another one makes, as if the caller of that one had made it."""
+    """Answer a call that the handler of the call ``outer`` makes on behalf of its caller."""
     from finapi.client.exchange import ApiAnswer
 
     url = urlsplit(inner.url)
@@ -438,7 +441,7 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     try:
         answer = responses.finish(app, exchange, response)
     except Exception as error:
-        log.error("the answer of request %s cannot be made", exchange.request_id, exc_info=error)
+        log.error("the answer of request %s cannot be built", exchange.request_id, exc_info=error)
         failure = internal_error()
         exchange.tokens_charged = 0
         response.refund_charge(failure)

@@ -16,7 +16,7 @@ from finapi.web.http.route import Route
 
 @dataclass(slots=True, eq=False, repr=False)
 class Exchange:
-    """The state of a call: recorded by its steps, for the headers of its response and its line in the access log."""
+    """The state of a call, which its steps record for the response headers and the access log."""
 
     request_id: str
     started_at: float  # Monotonic seconds
@@ -29,10 +29,10 @@ class Exchange:
     error_code: str | None = None
     cpu_meter: CpuMeter | None = None  # Counts the CPU time of the call if it is refunded; None if no limit applies
     stream: StreamedExport | None = None
-    is_resident: bool = False  # Whether the body is in memory as long as the process
-    # Called when the body has been handed to its connection, or never will be.
+    is_resident: bool = False  # True if the body stays in memory as long as the process
+    # Called when the body has been handed to its connection, or when it is certain that it never will be.
     release_callbacks: list[Callable[[], None]] = field(default_factory=list)
-    # Shared by copies of the exchange.
+    # The first answerer, in a dict that copies of the exchange share.
     _claims: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -42,9 +42,9 @@ class Exchange:
         return owners if self.caller is None else (*owners, ("user", self.caller.id))
 
     def claim(self, answerer: Literal["call", "server"]) -> bool:
-        """Return True if this answerer may answer: the first one that claims the exchange, in any thread.
+        """Return True if this answerer is the first, in any thread, that claims the exchange. Only that one may answer.
 
-        It is the call, or the server in its place when the call has run out of time.
+        It is either the call, or the server in place of a call that has run out of time.
         """
         return self._claims.setdefault("answerer", answerer) == answerer
 

@@ -28,7 +28,7 @@ from finapi.web.http.tables import CSV, MAX_ROWS, iter_table_chunks
 
 log = logging.getLogger("finapi.exports")
 
-PAGE_ROWS = 1_000  # in memory at the same time
+PAGE_ROWS = 1_000  # The number of rows in memory at the same time.
 
 
 class PageParams(NamedTuple):
@@ -42,7 +42,7 @@ PAGE_PARAMS = (PageParams("limit", "offset"), PageParams("size", "from"))
 
 
 class SnapshotDatabase:
-    """The database as an export sees it: each read is part of one transaction, and so of one moment."""
+    """The database of an export. All reads are part of one transaction, so they see the same state of the data."""
 
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
@@ -68,12 +68,12 @@ class StreamedExport:
         self._resources = resources
         self._is_complete = False
         self._is_closed = False
-        # Returns why the server gave up on the connection, or "" if it did not.
+        # Returns the reason why the server ended the connection, or "" if it did not.
         self._get_abort_reason: Callable[[], str] = str
         self._call_when_sent: Callable[[Callable[[], None]], None] | None = None
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """Return the body for the server that made ``environ``."""
+        """Return the body for the server of ``environ``."""
         self._get_abort_reason = environ.get("finapi.cut", str)
         self._call_when_sent = environ.get("finapi.when_sent")
         return self
@@ -105,14 +105,14 @@ class StreamedExport:
             self._end_charge("")
 
     def end_when_sent(self) -> bool:
-        """End the charge when all has left the server. Return False if the server does not say when that is."""
+        """End the charge when everything has been sent. Return False if the server cannot report that."""
         if self._call_when_sent is None:
             return False
         self._call_when_sent(lambda: self._end_charge(self._get_abort_reason()))
         return True
 
     def _end_charge(self, abort_reason: str) -> None:
-        """Settle the charge, or refund it if the server gave up for a reason of its own."""
+        """Settle the charge, or refund it if the server ended the connection for a reason of its own."""
         if abort_reason:
             log.warning("Export aborted and refunded: %s", abort_reason)
         if self.charge is None:
@@ -132,7 +132,7 @@ def find_page_params(route: Route) -> PageParams | None:
 
 
 def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
-    """Return the most rows of one table. A free call has no more than its JSON, since their work is not paid for."""
+    """Return the maximum number of rows of a table. A free call returns no more rows than its JSON."""
     if route.cost or page_params is None:
         return MAX_ROWS
     params = (*route.params, *(route.body or ()))
@@ -141,7 +141,7 @@ def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
 
 
 def export_list(call: Call) -> Response:
-    """Return the rows of a list as the table that the caller requested: complete if they are few, else streamed."""
+    """Return the rows of a list as the table that the caller requested: in one piece if they are few, else streamed."""
     page_params = find_page_params(call.route)
     kind = call.requested_table_type or CSV
     with ExitStack() as resources:
@@ -189,7 +189,7 @@ class ListReader:
         self.has_more = False
         self.next_cursor: Any = None
         self._parameters = {**call.params, **call.body}
-        self._position: dict[str, Any] = {}  # The parameters that choose where the next page begins.
+        self._position: dict[str, Any] = {}  # The parameters of the next page's position.
         if page_params is not None:
             self._position[page_params.offset] = self._parameters.get(page_params.offset, 0)
 
@@ -220,13 +220,13 @@ class ListReader:
         return page
 
     def _advance(self, page: TablePage, size: int, page_params: PageParams) -> None:
-        """Set the position behind a page of at most ``size`` rows, and whether rows follow."""
+        """Set the position after a page of at most ``size`` rows, and record if more rows follow."""
         paging = page.meta.get("pagination", page.meta)
         self.remaining_rows -= len(page.rows)
         self.next_cursor = paging.get("next_cursor")
         cursor_param = next((param for param in self.call.route.params if param.name == "cursor"), None)
         if cursor_param is not None and self.next_cursor is not None:
-            # A cursor costs the same however far the list has come.
+            # A cursor is preferred, because its cost does not grow with the position in the list.
             self._position = {"cursor": cursor_param.parse(str(self.next_cursor)), page_params.offset: 0}
         else:
             offset = self._position[page_params.offset] + len(page.rows)
@@ -243,12 +243,12 @@ class ListReader:
             raise invalid_param(limit, f"{message} {advice}", expected=f"at most {self.max_rows:,}")
 
     def has_rows_beyond(self) -> bool:
-        """Return whether rows follow behind all that this reader may return, and note the cursor that leads to them.
+        """Return True if more rows follow after the last one that this reader may return. Store the cursor to them.
 
         Raise INVALID_PARAM if the caller requested all rows and there are too many.
         """
         assert self.page_params is not None
-        # The last of the rows says whether another follows, and where.
+        # The page with only the last row reports if another row follows, and its cursor.
         last_row = ListReader(self.call, self.page_params)
         offset = self._position[self.page_params.offset] + self.remaining_rows - 1
         last_row._position = {**self._position, self.page_params.offset: offset}

@@ -19,7 +19,7 @@ _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 def answer(call: Call) -> Response:
-    """Return the answer to a message."""
+    """Return the response to a Model Context Protocol message."""
     from finapi.mcp.protocol import ContextServer
 
     request = call.request

@@ -1,4 +1,4 @@
-"""Responses in memory, by the version of the data and their ETag."""
+"""The cache of responses in memory, by the version of the data and their ETag."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
     if response.cached is not None and caller is not None:
         compress = partial(compress_prefix, response.body)
         return app.answer_cache.get(caller.data_stamp, ("gzip", exchange.tag), compress).finish(response.suffix)
-    # Without a limit an unauthenticated caller requests megabytes as often as it likes.
+    # On a route without a rate limit, callers without a key could request megabytes at any rate.
     compress_and_cache = route is not None and route.zone is None
     compressed = compress_prefix_cached(response.body) if compress_and_cache else compress_prefix(response.body)
     return compressed.finish(response.suffix)

@@ -1,4 +1,4 @@
-"""Responses: errors, 304 and OPTIONS as values, and the headers and bytes that are sent of any response."""
+"""Building responses for errors, 304 and OPTIONS, and the final headers and bytes of every response."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempot
 # Callers that prefer this media type are browsers: they get a page for any error.
 HTML = ("text/html",)
 
-MAX_GUESSED_NAMES = 20  # Names of a request that are compared with a missing parameter.
+MAX_GUESSED_NAMES = 20  # The number of a request's names that are compared with a missing parameter.
 
 Headers = list[tuple[str, str]]
 # Status line, headers, body.
@@ -47,7 +47,7 @@ Answer = tuple[str, Headers, bytes]
 
 
 class ReleasingBody:
-    """A response body that calls ``release`` when it has been handed to its connection, or never will be."""
+    """A response body that calls ``release`` when it has been handed to its connection or is dropped."""
 
     def __init__(self, body: bytes, release: Callable[[], None]) -> None:
         self._body = body
@@ -85,7 +85,7 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
         return build_error(app, exchange, error)
     if isinstance(error, StoreUnavailableError):
         return build_error(app, exchange, store_unavailable(error))
-    # A call that a stop has left behind fails on its closed database. It has been answered.
+    # After a stop, an abandoned call fails because its database is closed. The server has answered it already.
     if not app.db.closed:
         log.error("request %s failed", exchange.request_id, exc_info=error)
     return build_error(app, exchange, internal_error())
@@ -157,7 +157,7 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     """Return the status line, every header, and the bytes to send."""
     request, route = exchange.request, exchange.route
     is_stream = response.stream is not None
-    # Without an end it is the same object for all calls, which share its memory while their clients read it.
+    # Without a suffix no copy is made, so that all calls share the memory of the body.
     body = response.body + response.suffix if response.suffix else response.body
     exchange.is_resident = response.is_resident
     is_gzipped = (
@@ -195,12 +195,12 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     }
     if response.status != 304:  # The policy of a 304 would replace that of the page.
         headers["Content-Security-Policy"] = CSP_RENDER_NOTHING
-    # Revalidated with each use: a 304 costs nothing, a stale figure might.
+    # Clients revalidate at each use. A 304 is free, and a stale figure could do harm.
     headers["Cache-Control"] = "private, no-cache" if exchange.tag and response.status < 400 else "no-store"
     headers.update(response.headers)
     if route is not None and route.deprecated is not None:
         headers.update(route.deprecated.headers)
-    # Without a route it is the error of an unknown path, or the server's own.
+    # A response without a route is the error of an unknown path, or an error of the server itself.
     if route is None or route.cross_origin:
         headers["Access-Control-Allow-Origin"] = "*"
         headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS

@@ -50,7 +50,7 @@ def _keep_route(route: Route) -> Route:
 
 @lru_cache(maxsize=8)
 def _standard_table(costs: tuple[tuple[str, int], ...], default_windows: str) -> RouteTable:
-    """Return the table of finapi's own routes, shared by the worlds of a process: it takes long to build."""
+    """Return the table of finapi's own routes, shared by all apps of a process, because it takes long to build."""
     return RouteTable(ROUTES, costs, default_windows)
 
 

@@ -53,7 +53,7 @@ class Router:
                 tuple(takewhile(lambda segment: "{" not in segment, segments)) if "{" in path else segments
             )
             beginning = literal_segments
-            # If a beginning is known, its own beginnings are known too.
+            # If a beginning is in the set, all shorter beginnings are too.
             while beginning and beginning not in self._path_beginnings:
                 self._path_beginnings.add(beginning)
                 beginning = beginning[:-1]
@@ -63,7 +63,7 @@ class Router:
             self._patterns.setdefault((len(segments), literal_segments), []).append((segments, by_method))
         self._matched = lru_cache(maxsize=1024)(self._match)
         for patterns in (several for several in self._patterns.values() if len(several) > 1):
-            # Try literals before parameters in the same place, and longer literal beginnings before shorter ones.
+            # Try literals before parameters in the same position, and longer literal beginnings before shorter ones.
             patterns.sort(key=lambda pattern: [-len(segment.partition("{")[0]) for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:

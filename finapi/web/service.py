@@ -24,7 +24,7 @@ class Alive(TypedDict):
 
 
 class Ready(Alive):
-    """The response of the readiness probe. ``data_age_seconds`` is only there for a node with a copy of the data."""
+    """The response of the readiness probe. Only a node with a copy of the data has ``data_age_seconds``."""
 
     data_version: int
     data_age_seconds: NotRequired[float | None]
@@ -52,12 +52,12 @@ FORWARDING = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-h
 
 
 def check_liveness(call: Call) -> Response:
-    """Return 200. It needs nothing but the process."""
+    """Return 200. This only shows that the process runs."""
     return Response(200, dumps({"status": "ok"}))
 
 
 def is_liveness_ready(app: App) -> bool:
-    """Return True, as the response needs nothing but the process."""
+    """Return True: the response can always be built without waiting."""
     return True
 
 
@@ -92,7 +92,7 @@ def get_openapi(call: Call) -> Response:
         from finapi.web.openapi import build_document
 
         document_bytes = dumps(build_document(call.app.config.public_url, call.routes))
-        # If threads build it at the same time, all send the first one.
+        # If several threads build it at the same time, all of them send the first one.
         body = call.app.static_bodies.setdefault(OPENAPI, document_bytes)
     return Response(200, body, is_resident=True)
 

@@ -37,7 +37,7 @@ HISTORY_PARAMS = (
 )
 BADGE_PARAMS = (path_param("badge", help="A service's name, or overall, and .svg.", example="main_api.svg"),)
 
-FEED_CHANGES = 50  # Listed in the RSS feed.
+FEED_CHANGES = 50  # The number of changes in the RSS feed.
 
 # Background colours of the badge. White text on them has a contrast of 4.5 or more.
 _COLOURS = {"operational": "#1f7a3d", "degraded": "#8a5a00", "down": "#b3261e", "not running": "#555555"}

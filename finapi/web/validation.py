@@ -1,4 +1,4 @@
-"""Parameters and bodies of calls: read by the route's columns, and checked."""
+"""Parsing and checking the parameters and bodies of calls, by the declarations of their routes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENTRY_CHARACTERS = 1_000
 
 
 class Parameters(NamedTuple):
-    """The parameters of a call as values, and a text that is the same for equal parameters of a route only."""
+    """The parsed parameters of a call, and a text that identifies them among all parameters of the route."""
 
     values: Mapping[str, Any]
     text: str
@@ -41,7 +41,7 @@ class CallInput(NamedTuple):
 
 
 class ParameterCache:
-    """The parameters of recent requests. Clients send the same requests again and again."""
+    """A cache of the parameters of recent requests, because clients repeat their requests."""
 
     def __init__(self) -> None:
         self._cache = Cache(CACHED_CHARACTERS, lambda parameters: len(parameters.text) + ENTRY_CHARACTERS)
@@ -62,7 +62,7 @@ def _read_parameters(route: Route, path_params: Mapping[str, str], query: Mappin
 
 
 def _check_format(route: Route, query: Mapping[str, list[str]]) -> None:
-    """Raise INVALID_PARAM if ``format`` is a format that the route does not answer in."""
+    """Raise INVALID_PARAM if ``format`` is a format that the route does not support."""
     if "format" not in query or route.auth != "key" or any(param.name == "format" for param in route.params):
         return
     allowed = list(MEDIA_TYPE_BY_FORMAT) if route.tables else ["json"]

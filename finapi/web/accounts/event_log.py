@@ -2,9 +2,9 @@
 
 The same path with ``Accept: text/event-stream`` is a stream, which ``finapi/feeds`` serves.
 
-Events are numbered within an epoch. A restore from a backup begins a new epoch, in which numbers are given again: a
-client that knew events of the old epoch resumes at the number where both epochs part. Numbers that the client can no
-longer get are reported as a gap.
+Events are numbered within an epoch. A restore from a backup begins a new epoch, in which numbers are used again. A
+client that has events of the old epoch continues at the number where the two epochs diverge. Events that the client can
+no longer get are reported as a gap.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def list_events(call: Call) -> Response:
     if rows:
         next_since_seq = rows[-1].seq
     else:
-        # A client may be ahead of the feed after a restore; the events that come next must not be skipped.
+        # After a restore a client may be ahead of the feed. It must not skip the events that come next.
         next_since_seq = min(max(start_seq, stored.first - 1), stored.last)
     meta: FeedMeta = {
         "feed": feed,

@@ -12,14 +12,14 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Field
 
-MAX_ROWS = 500  # Of each list. The lists' own paths return the older rows.
+MAX_ROWS = 500  # The maximum number of rows of each list. The lists' own paths return the older rows.
 USAGE_DAYS = 365
 
 DELETE_BODY = (Field("password", "text", required=True, example="what the account has"),)
 
 
 class AccountExport(TypedDict):
-    """An account and the newest rows of its lists; ``cut`` has the paths of the lists that are longer."""
+    """An account and the newest rows of its lists. ``cut`` contains the paths of the lists that are longer."""
 
     user: users.User
     wallet: list[plans.WalletChange]

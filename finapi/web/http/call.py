@@ -1,4 +1,4 @@
-"""A call as its handler receives it, and the responses that a handler can return."""
+"""The argument of every handler (:class:`Call`), with methods that build its responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from finapi.web.http.tables import CSV, MEDIA_TYPE_BY_FORMAT, TABLE_MEDIA_TYPES,
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
 
-# Members of ``meta`` that a table has no room for, and the headers that carry them.
+# Members of ``meta`` that a table cannot contain, and the response headers that contain them instead.
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
 WINDOW_HEADER = "X-Window"
 
@@ -44,7 +44,7 @@ OPENAPI_PATH = "/openapi.json"
 
 
 def unauthorized(auth: Auth, request: Request) -> ApiError:
-    """Return the 401 for a request without a credential, with another kind, or with one that is not valid."""
+    """Return the 401 for a request without a credential, or with one of the wrong kind or that is not valid."""
     message, challenge = _CHALLENGES[auth]
     has_session = "authorization" in request.headers
     has_key = "x-api-key" in request.headers or "apiKey" in request.query
@@ -59,12 +59,12 @@ def unauthorized(auth: Auth, request: Request) -> ApiError:
     return ApiError("UNAUTHORIZED", f"{message} {reason}", details={"credential": credential}, headers=headers)
 
 
-# Answers above this size need one of a few slots. Smaller ones may be in memory in every thread.
+# Larger answers need one of a few slots. The memory of smaller ones, one in each thread, is acceptable.
 MIN_LARGE_ANSWER_BYTES = 1 << 20
 
 
 class TablePage(NamedTuple):
-    """A page of a list that is exported. ``columns`` is None if they are those of the route."""
+    """A page of a list that is exported. ``columns`` is None for the columns of the route."""
 
     rows: Sequence[Mapping[str, Any]]
     meta: Mapping[str, Any]
@@ -82,7 +82,7 @@ def requested_table_type(request: Request) -> str | None:
 
 
 def envelope_suffix(request_id: str, now: datetime) -> bytes:
-    """Return the end of an envelope, which is different in each call even if the answer is cached."""
+    """Return the end of an envelope, which differs between calls even if the answer is cached."""
     return f',"request_id":"{request_id}","timestamp":"{iso(now)}"}}'.encode()
 
 
@@ -93,7 +93,7 @@ def limiter_name(zone: str, caller: Caller | None) -> str:
 
 
 class Call(NamedTuple):
-    """A call as its handler receives it: the app, the caller, the time, and the parameters as values."""
+    """The argument of a handler: the app, the caller, the time, and the parsed parameters of a call."""
 
     app: App
     route: Route
@@ -103,20 +103,20 @@ class Call(NamedTuple):
     caller: Caller | None
     params: Mapping[str, Any]
     body: Mapping[str, Any]
-    # Called when the answer has been handed to its connection.
+    # Functions to call when the answer has been handed to its connection.
     release_callbacks: list[Callable[[], None]]
     # Returns the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
     # Set if the call carries an Idempotency-Key: its response is stored with its work.
     idempotent_call: IdempotentCall | None = None
-    # Makes another call of the API as this caller, with its own limit, charge and ETag.
+    # Makes another API call on behalf of this caller, with its own limit, charge and ETag.
     call_api: Callable[[ApiRequest], ApiAnswer] | None = None
     # Set by an export: tables are appended here instead of being rendered.
     exported_pages: list[TablePage] | None = None
 
     @property
     def routes(self) -> Sequence[Route]:
-        """Return the routes at the operator's costs and windows."""
+        """Return the routes with the costs and default windows that the operator has set."""
         return self.route_table()
 
     @property
@@ -145,7 +145,7 @@ class Call(NamedTuple):
         }
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
-        """Return the envelope as a response, or the table that the caller requested if the route makes one of it."""
+        """Return the envelope as a response, or as a table if the caller requested one and the route supports it."""
         # ``tabled`` is only loaded if a table is requested.
         kind = self.requested_table_type if self.route.tables else None
         if kind is not None and (tabled := self.route.tabled) is not None:
@@ -181,7 +181,8 @@ class Call(NamedTuple):
     def acquire_large_slot(self) -> None:
         """Wait for one of the slots of large answers, unless this call has one. Raise UNAVAILABLE if none is free.
 
-        The slot is released when the answer has left memory for its connection, or has to wait for its client.
+        The slot is released when the connection has sent the answer, or has moved it to a file because the client reads
+        slowly.
         """
         if not self.release_callbacks:
             slots = self.app.large_answer_queue
@@ -196,19 +197,22 @@ class Call(NamedTuple):
 
     @property
     def envelope_suffix(self) -> bytes:
-        """Return the end of an envelope, which no other call has."""
+        """Return the end of the envelope, with the id and the time of this call."""
         return envelope_suffix(self.request_id, self.now)
 
     def success_rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """Return a list as the caller's ``Accept`` says: the envelope, or only the rows as CSV or NDJSON.
 
         The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
-        for which a table has no room, go into headers.
+        which a table cannot contain, are sent as headers.
         """
         return self.render_requested_table(rows, meta) or self.success(list(rows), meta)
 
     def bare_rows(self, rows: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
-        """Return a list as the complete body, as existing clients expect of some routes. ``meta`` goes into headers."""
+        """Return a list as the complete body, as existing clients expect of some routes.
+
+        ``meta`` is sent as headers.
+        """
         return self.render_requested_table(rows, meta) or Response(
             200, dumps(rows), headers=self.build_table_headers(meta)
         )
@@ -229,7 +233,7 @@ class Call(NamedTuple):
         return Response(200, body, f"{kind}; charset=utf-8", self.build_table_headers(meta))
 
     def build_table_headers(self, meta: Mapping[str, Any]) -> dict[str, str]:
-        """Return the headers of a table for the paging and the windows in ``meta``, and for names that were cut."""
+        """Return the headers of a table for the paging and the windows in ``meta``, and for a cut list of matches."""
         paging = meta.get("pagination", meta)
         headers = {
             header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
@@ -270,11 +274,11 @@ class Call(NamedTuple):
         return response
 
     def bare_object(self, answer: Mapping[str, Any]) -> Response:
-        """Return a bare object, as auth, user and account endpoints answer."""
+        """Return an object without an envelope, the form of auth, user and account endpoints."""
         return Response(200, dumps(answer))
 
     def redirect(self, page: str, **query: str) -> Response:
-        """Return a 302 to a page of the configured frontend, never to an address that the caller named."""
+        """Return a 302 to a page of the configured frontend, never to an address from the request."""
         base = self.app.config.frontend_url or self.app.config.public_url
         target = f"{base}{page}" + (f"?{urlencode(query)}" if query else "")
         return Response(302, b"", headers={"Location": target, "Referrer-Policy": "no-referrer"})

@@ -1,4 +1,4 @@
-"""Requests and responses as values, between WSGI and the handlers. They are independent of routes and users."""
+"""Request and Response, between WSGI and the handlers. They are independent of routes and users."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BINARY_MEDIA_TYPE = "application/octet-stream"  # A file that is sent unchanged.
 
 # The default Content-Security-Policy: browsers render nothing of the answer, and no page may frame it.
 CSP_RENDER_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
-GZIP_LEVEL = 5  # statements shrink to a tenth; higher levels cost twice the time for two per cent
+GZIP_LEVEL = 5  # Statements shrink to a tenth. Higher levels take twice the time and save only two per cent.
 
 MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 KB encoded
 
@@ -89,7 +89,7 @@ class Request(NamedTuple):
             text = self.stream.read(self.body_bytes).decode("ascii")
         except UnicodeDecodeError:
             raise ApiError("BAD_REQUEST", "The form is not ASCII.") from None
-        return {name: values[0] for name, values in _query(text).items()}
+        return {name: texts[0] for name, texts in _query(text).items()}
 
     def find_preferred_type(self, kinds: Sequence[str]) -> str | None:
         """Return the media type of ``kinds`` that ``Accept`` prefers to JSON, or None (RFC 9110, 12.5.1).
@@ -121,7 +121,7 @@ class Response:
     body: bytes
     content_type: str = "application/json; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
-    # The end of the body, if it is different in each call and ``body`` is not.
+    # The end of the body, if it differs between calls while ``body`` is the same.
     suffix: bytes = b""
     # A body that is computed while it is sent, instead of ``body``.
     stream: Any = None
@@ -131,7 +131,7 @@ class Response:
     is_resident: bool = False
     # The cached answer, without a suffix, from which this response was built.
     cached: Response | None = None
-    # Open until the response has been built or, if it is a stream, sent.
+    # The charge of the call. It stays open until the response has been built or, if it is a stream, sent.
     charge: Charge | None = None
 
     def settle_charge(self) -> Any:
@@ -165,7 +165,7 @@ def parse_environ(environ: Mapping[str, Any], trusted_proxies: tuple[str, ...] =
 
 def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
     """Return the header fields of a WSGI environ by their names in lower case."""
-    headers = {_field_name(name): value for name, value in environ.items() if name[:5] == "HTTP_"}
+    headers = {_field_name(name): text for name, text in environ.items() if name[:5] == "HTTP_"}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):
             headers[name.replace("_", "-").lower()] = environ[name]
@@ -175,7 +175,7 @@ def read_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 def build_get_request(target: str, headers: Mapping[str, str], peer: str, trusted_proxies: tuple[str, ...]) -> Request:
     """Return a GET request without a body. ``headers`` have the names of WSGI without prefix, ``USER_AGENT``."""
     path, _, query = target.partition("?")
-    headers_by_name = {name.replace("_", "-").lower(): value for name, value in headers.items()}
+    headers_by_name = {name.replace("_", "-").lower(): text for name, text in headers.items()}
     return _request("GET", path, query, headers_by_name, peer, trusted_proxies)
 
 
@@ -213,7 +213,7 @@ def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) 
     An IPv6 address is returned as its /64. ``X-Forwarded-For`` is read from the right, skipping trusted proxies. The
     entries further left are claims of the caller. Only the last MAX_HOPS entries are read.
     """
-    # Shorten the key of the cache below, as a caller chooses the length of the header.
+    # Shortened, because it is a key of the cache below, and the caller chooses the length of the header.
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded and trusted_proxies else []
     return _charged_address(peer, tuple(hop.strip()[:MAX_ADDRESS] for hop in hops), trusted_proxies)
 
@@ -233,17 +233,17 @@ def _charged_address(peer: str, hops: tuple[str, ...], trusted_proxies: tuple[st
     return str(address) if address else peer
 
 
-def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
+def parse_json_object(body: bytes, content_type: str) -> dict[str, Any]:
     """Return the JSON object of a body. Raise BAD_REQUEST for other bodies, UNSUPPORTED_MEDIA_TYPE for other types.
 
     Duplicate keys, NaN and infinities are refused, because parsers disagree on their meaning.
     """
     if content_type and content_type.partition(";")[0].strip().lower() != "application/json":
         raise ApiError("UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.")
-    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_JSON_VALUES:
         raise ApiError("BAD_REQUEST", f"The body has more than {MAX_JSON_VALUES} values.")
     try:
-        value = _STRICT.decode(data.decode("utf-8"))
+        document = _STRICT.decode(body.decode("utf-8"))
     except json.JSONDecodeError as error:
         where = {"line": error.lineno, "column": error.colno}
         message = f"The body is not valid JSON at line {error.lineno}, column {error.colno}."
@@ -256,9 +256,9 @@ def parse_json_object(data: bytes, content_type: str) -> dict[str, Any]:
     except ValueError as error:
         # The decoder refuses duplicate keys and NaN.
         raise ApiError("BAD_REQUEST", f"The body cannot be read: {error}.") from None
-    if not isinstance(value, dict):
+    if not isinstance(document, dict):
         raise ApiError("BAD_REQUEST", "The body must be a JSON object.")
-    return value
+    return document
 
 
 def read_api_key(request: Request, *, bearer: bool = False) -> str:
@@ -307,7 +307,7 @@ def compress_prefix_cached(body: bytes) -> CompressedPrefix:
 
 
 def find_matching_etag(header: str, tag: str) -> str | None:
-    """Return the ``ETag`` of an ``If-None-Match`` that is ``tag`` in any content coding, or None.
+    """Return the ``ETag`` of an ``If-None-Match`` that equals ``tag`` in any content coding, or None.
 
     The comparison is weak (RFC 9110, 13.1.2). For ``*`` see :func:`has_if_none_match_star`.
     """
@@ -351,7 +351,7 @@ def _field_name(variable: str) -> str:
     return variable[5:].replace("_", "-").lower()
 
 
-# A small cache, as the fields of a query of 8 KB may take 50 KB.
+# The cache is small, because the fields of a query of 8 KB may take 50 KB.
 @lru_cache(maxsize=256)
 def _target(path: str, query: str) -> tuple[tuple[str, ...], Mapping[str, list[str]]]:
     """Return the segments of a path and the fields of a query, cached because clients repeat their requests."""
@@ -375,10 +375,10 @@ def _query(text: str) -> dict[str, list[str]]:
         raise ApiError("BAD_REQUEST", "The query is not UTF-8.") from None
     except ValueError:
         raise ApiError("BAD_REQUEST", f"The query has more than {MAX_QUERY_FIELDS} fields.") from None
-    values: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values.setdefault(name, []).append(value)
-    return values
+    texts_by_name: dict[str, list[str]] = {}
+    for name, field_text in pairs:
+        texts_by_name.setdefault(name, []).append(field_text)
+    return texts_by_name
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

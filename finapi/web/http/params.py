@@ -1,7 +1,7 @@
 """The parameters of paths, queries and bodies: their declarations in routes, and their strict parser (DECISIONS 2).
 
-The parser and ``/openapi.json`` are both derived from the declaration. Unknown parameters are ignored. A value of
-another kind is 400 INVALID_PARAM.
+The parser and ``/openapi.json`` are both derived from the declaration. Unknown parameters are ignored. A value of the
+wrong kind is answered with 400 INVALID_PARAM.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from finapi.market.holdings import quarters
 from finapi.net import letters
 from finapi.net.letters import MailError
 
-# Characters of a query or path parameter, of a text in a body, and of a URL in a body.
+# The maximum lengths of a query or path parameter, of a text in a body, and of a URL in a body.
 MAX_LENGTH = 1_000
 MAX_TEXT_LENGTH = 10_000
 MAX_URL_LENGTH = 2_000
@@ -29,9 +29,9 @@ MAX_URL_LENGTH = 2_000
 MAX_NUMBER = 10**15
 # A whole number in a query has at most nine digits, unless it is clamped.
 MAX_INTEGER = 999_999_999
-# Allowed values that an error message lists. Its details list all of them.
+# The number of allowed values up to which an error message lists them. Its details always list all of them.
 _MAX_LISTED_VALUES = 40
-# Words of a list: more than any call needs tickers, forms or metrics.
+# The maximum number of words in a list. No call needs as many tickers, forms or metrics.
 MAX_WORDS = 200
 
 # Kinds that do not explain themselves:
@@ -72,7 +72,7 @@ class Param:
     name: str
     kind: Kind = "text"
     location: Literal["path", "query", "body"] = "query"
-    # The value of a parameter that is missing. If it is a text, a caller may also send it, whatever the kind.
+    # The value of a missing parameter. If it is a text, a caller may also send it, even if it is not of the kind.
     default: Any = None
     required: bool = False
     # The values that are accepted; all texts if empty.
@@ -91,15 +91,18 @@ class Param:
     allows_others: bool = False
     # An empty value is read as the default.
     empty_is_default: bool = False
-    # The kind of each word of "words".
+    # The kind of the elements if the kind is "words".
     word_kind: Kind = "text"
-    # The pattern that a "text" or a "cursor" must match.
+    # The pattern that a value of the kind "text" or "cursor" must match.
     pattern: str = ""
     help: str = ""
     example: Any = ""
 
     def parse(self, text: str) -> Any:
-        """Return the value of a text. Raise INVALID_PARAM, with the name and the expected kind, if it has none."""
+        """Parse a text and return its value.
+
+        Raise INVALID_PARAM, with the name and the expected kind, if it is wrong.
+        """
         if (len(text) > MAX_LENGTH and len(text) > self.max_length) or "\0" in text:
             raise self.error("is too long or contains a NUL character", expected=self.kind)
         if self.kind in ("text", "cursor") and not self.allowed and not text.strip():
@@ -142,8 +145,8 @@ class Param:
             return text
         if not self.aliases:
             return None
-        values_by_name = {value.lower(): value for value in self.allowed}
-        values_by_name.update((alias.lower(), value) for alias, value in self.aliases)
+        values_by_name = {allowed_value.lower(): allowed_value for allowed_value in self.allowed}
+        values_by_name.update((alias.lower(), allowed_value) for alias, allowed_value in self.aliases)
         return values_by_name.get(text.lower())
 
     @property
@@ -171,31 +174,31 @@ class Field(Param):
     # The members of an "object".
     members: tuple[Field, ...] = ()
 
-    def parse(self, value: Any) -> Any:
-        """Return the value of a member. Raise INVALID_PARAM, with the name and the expected kind, if it has none."""
-        if value is None and self.nullable:
+    def parse(self, member: Any) -> Any:
+        """Check a JSON member and return its value. Raise INVALID_PARAM, with the expected kind, if it is wrong."""
+        if member is None and self.nullable:
             return None
         if self.kind == "object":
-            if not isinstance(value, Mapping):
+            if not isinstance(member, Mapping):
                 raise self.error("must be an object", expected="object")
-            return parse_body(self.members, value)
+            return parse_body(self.members, member)
         convert = _FROM_JSON.get(self.kind) or _json_text
-        return _check_value(self, convert(self, value))
+        return _check_value(self, convert(self, member))
 
 
 def parse_params(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
     """Return every declared parameter by name, with defaults. Raise INVALID_PARAM for the first that is not valid.
 
-    If the route has windows, ``clamped`` contains those that were beyond their bounds, as the caller sent them.
+    If the route has windows, ``clamped`` contains the requested values that were beyond their bounds.
     """
-    values: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     names = {param.name for param in params}
     for param in params:
         if param.location == "path":
             texts = [path[param.name]]
         else:
             texts = query.get(_find_sent_name(param.name, query, names), [])
-        values[param.name] = _parse_texts(param, texts)
+        arguments[param.name] = _parse_texts(param, texts)
     window_names = [param.name for param in params if param.is_window]
     if window_names:
         sent_windows = {name: query[name][0] for name in window_names if query.get(name, [""]) != [""]}
@@ -203,17 +206,17 @@ def parse_params(params: Sequence[Param], path: Mapping[str, str], query: Mappin
             # A window in the request replaces the default windows.
             for name in window_names:
                 if name not in sent_windows:
-                    values[name] = None
-        values["clamped"] = {
+                    arguments[name] = None
+        arguments["clamped"] = {
             name: text
             for name, text in sent_windows.items()
-            if isinstance(values[name], int) and int(text) != values[name]
+            if isinstance(arguments[name], int) and int(text) != arguments[name]
         }
-    return values
+    return arguments
 
 
 def _parse_texts(param: Param, texts: list[str]) -> Any:
-    """Return the value of a parameter that was sent with these texts, none of them if it is missing."""
+    """Return the value of a parameter from the texts that were sent. The list is empty if it is missing."""
     if not texts or (param.empty_is_default and texts == [""]):
         if param.required:
             raise param.error("is required", expected=param.kind)
@@ -227,25 +230,25 @@ def _parse_texts(param: Param, texts: list[str]) -> Any:
 
 def parse_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that a body has, by name. Raise INVALID_PARAM for the first that is not valid or missing."""
-    values: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     names = {field.name for field in fields}
     for field in fields:
         name = _find_sent_name(field.name, body, names)
         if name in body:
-            values[field.name] = field.parse(body[name])
+            arguments[field.name] = field.parse(body[name])
         elif field.required:
             raise field.error("is required", expected=field.kind)
-    return values
+    return arguments
 
 
 # Synonymous names: a route that declares one of them also accepts the other.
 _SYNONYMS = {"q": "query", "query": "q"}
 
 
-def _find_sent_name(name: str, values: Mapping[str, Any], declared_names: set[str]) -> str:
+def _find_sent_name(name: str, members: Mapping[str, Any], declared_names: set[str]) -> str:
     """Return the name under which the request sends a parameter: its own, or a synonym that the route lacks."""
     synonym = _SYNONYMS.get(name)
-    if synonym is None or name in values or synonym in declared_names:
+    if synonym is None or name in members or synonym in declared_names:
         return name
     return synonym
 
@@ -320,68 +323,68 @@ def _text_words(param: Param, text: str) -> tuple[str, ...]:
     return param.check_count(word.strip() for word in text.split(",") if word.strip())
 
 
-def _json_text(param: Param, value: Any) -> str:
-    if not isinstance(value, str) or not value:
+def _json_text(param: Param, text: Any) -> str:
+    if not isinstance(text, str) or not text:
         raise param.error("must be a non-empty string", expected="text")
-    if len(value) > MAX_TEXT_LENGTH:
+    if len(text) > MAX_TEXT_LENGTH:
         raise param.error(
             f"may have at most {MAX_TEXT_LENGTH:,} characters", expected=f"at most {MAX_TEXT_LENGTH:,} characters"
         )
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError:
         raise param.error("is not valid Unicode", expected="text") from None
-    return value
+    return text
 
 
-def _json_word(param: Param, value: Any) -> str:
-    return _json_text(param, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+def _json_word(param: Param, member: Any) -> str:
+    return _json_text(param, str(member) if isinstance(member, int) and not isinstance(member, bool) else member)
 
 
-def _json_integer(param: Param, value: Any) -> int:
+def _json_integer(param: Param, member: Any) -> int:
     # JSON has one type of number, so that 42.0 is the integer 42.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool):
+    if isinstance(member, float) and member.is_integer():
+        member = int(member)
+    if not isinstance(member, int) or isinstance(member, bool):
         raise param.error(f"must be a whole number{param.bounds_text}", expected=f"integer{param.bounds_text}")
-    return value
+    return member
 
 
-def _json_number(param: Param, value: Any) -> Decimal:
+def _json_number(param: Param, member: Any) -> Decimal:
     # str() returns the shortest text of a float, which is what the caller wrote.
-    number = Decimal(str(value)) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    number = Decimal(str(member)) if isinstance(member, int | float) and not isinstance(member, bool) else None
     if number is None or not number.is_finite():
         raise param.error(f"must be a number{param.bounds_text}", expected=f"number{param.bounds_text}")
     return number
 
 
-def _json_boolean(param: Param, value: Any) -> bool:
+def _json_boolean(param: Param, member: Any) -> bool:
     allowed = param.allowed or ("true", "false")
-    if not isinstance(value, bool) or str(value).lower() not in allowed:
+    if not isinstance(member, bool) or str(member).lower() not in allowed:
         raise param.error(f"must be {' or '.join(allowed)}", expected="boolean")
-    return value
+    return member
 
 
-def _json_words(param: Param, value: Any) -> list[str]:
+def _json_words(param: Param, words: Any) -> list[str]:
     minimum = param.minimum or 0
     maximum = param.maximum or MAX_WORDS
-    if not isinstance(value, list) or not minimum <= len(value) <= maximum:
+    if not isinstance(words, list) or not minimum <= len(words) <= maximum:
         bounds = f"{minimum} to {maximum}" if minimum else f"at most {maximum}"
         raise param.error(f"must be a list of {bounds} texts", expected="list of texts")
-    return [_json_text(param, word) for word in value]
+    return [_json_text(param, word) for word in words]
 
 
-def _json_sort(param: Param, value: Any) -> tuple[str, bool]:
+def _json_sort(param: Param, column: Any) -> tuple[str, bool]:
     """Return (column, is descending) of ``"value"``, ``["value"]`` or ``[{"value": {"order": "asc"}}]``."""
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
+    if isinstance(column, list) and len(column) == 1:
+        column = column[0]
     order: Any = "desc"
-    if isinstance(value, dict) and len(value) == 1:
-        ((value, order),) = value.items()
+    if isinstance(column, dict) and len(column) == 1:
+        ((column, order),) = column.items()
         order = order.get("order") if isinstance(order, dict) else order
-    if not isinstance(value, str) or order not in ("asc", "desc"):
+    if not isinstance(column, str) or order not in ("asc", "desc"):
         raise param.error("must be one column, optionally with its order", expected='[{"column": {"order": "desc"}}]')
-    return _read_text(param, "text", _json_text(param, value)), order == "desc"
+    return _read_text(param, "text", _json_text(param, column)), order == "desc"
 
 
 def _json_values(param: Param, value: Any) -> list[str | float | None]:
@@ -472,7 +475,7 @@ def _check_value(param: Param, value: Any) -> Any:
         words = [_read_text(param, param.word_kind, word) for word in value]
         return words if param.location == "body" else tuple(words)
     if param.kind == "new_password":
-        # The handler checks for common passwords, as it knows the settings.
+        # The handler checks for common passwords, because that depends on the settings.
         passwords.check_new(value, param.name, common="allowed")
     return value if param.kind == "boolean" else _read_text(param, param.kind, value)
 

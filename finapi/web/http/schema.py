@@ -181,14 +181,14 @@ def object_schema(members: Mapping[str, Schema], optional: tuple[str, ...] = ())
     return {"type": "object", "properties": dict(members), "required": required, "additionalProperties": False}
 
 
-def mapping_schema(values: Schema) -> Schema:
+def mapping_schema(value_schema: Schema) -> Schema:
     """Return an object whose member names are data, such as metrics or tickers."""
-    return {"type": "object", "additionalProperties": values}
+    return {"type": "object", "additionalProperties": value_schema}
 
 
-def array_schema(items: Schema) -> Schema:
+def array_schema(element_schema: Schema) -> Schema:
     """Return a list of ``items``."""
-    return {"type": "array", "items": items}
+    return {"type": "array", "items": element_schema}
 
 
 def enum_schema(*values: str) -> Schema:
