@@ -10,9 +10,9 @@ The document has the facts by taxonomy, tag and unit::
 ``fy`` and ``fp`` describe the filing that repeats a figure, not the figure, and ``frame`` marks only the row that was
 filed last (DECISIONS 14). The parser reads ``fy`` as the fiscal year of the filing and ignores the two others.
 
-A large company has ten megabytes, and as objects all rows would take a hundred. So the parser decodes one concept at a
-time. There are two ways to do that. A concept that is written exactly as the SEC writes it is split with regular
-expressions, in half the time of a JSON decoder. Any other concept is decoded as JSON.
+The document of a large company has 10 MB, and all of its rows as Python objects would take 100 MB. So the parser
+decodes one concept at a time, in one of two ways. A concept that is written exactly as the SEC writes it is split with
+regular expressions, which takes half the time of a JSON decoder. Any other concept is decoded as JSON.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from finapi.core.json import build_strict_decoder
 from finapi.edgar import identifiers
 from finapi.edgar.xbrl.qnames import NUMBER
 
-# The largest companies have about 10 MB. The bytes, text and rows of a document of this size take 190 MB together.
+# Parsing a document of this size takes 190 MB for its bytes, text and rows. The largest real documents have about 10
+# MB.
 MAX_BYTES = 32 * 1024 * 1024
 MAX_NAME = 300  # Characters of a concept, a unit or a company's name.
 MAX_NUMBER = 60  # Characters of a value.
@@ -61,7 +62,7 @@ _ROW_MEMBERS = itemgetter("accn", "end", "val", "form", "filed")
 # The members of a row about its filing, either as written (_FILING_MEMBERS) or as year, form and filing date.
 _FilingMembers = str | tuple[Any, Any, Any]
 # The groups of _ROW: the row as it is written, start ("" for an instant), end, value, accession number, and the members
-# about the filing. A row from the JSON decoder has "" in the first place.
+# about the filing. A row from the JSON decoder has "" as its first text.
 _RowTexts = tuple[str, str, str, str, str, _FilingMembers]
 # An accession number, the day number of the last day, the number of days (0 for an instant), and the value. Rows are
 # plain tuples because a large company has tens of thousands of them.
@@ -119,13 +120,13 @@ def parse(content: bytes, file: str) -> CompanyFacts:
 
 
 class _CompanyFactsReader:
-    """Goes down to the concepts, member by member, and reads one concept after the other."""
+    """A reader that goes through the members of the document down to the concepts, and reads one concept at a time."""
 
     def __init__(self, text: str, file: str) -> None:
         self._text = text
         self._file = file
         self._position = 0
-        # The path of the concept that is read, for errors.
+        # The JSON path of the current concept, for error messages.
         self._place = "$"
         self._decoder = build_strict_decoder(parse_float=str)
         self._fast_decoder = build_strict_decoder(parse_float=str, unique=False)
@@ -133,8 +134,8 @@ class _CompanyFactsReader:
         self._fiscal_years: dict[str, int] = {}
         self._concepts: list[ConceptFacts] = []
         self._backward_row_count = 0
-        # Valid dates with their day numbers, and the last members about each filing: both are repeated thousands of
-        # times.
+        # Caches of what is repeated in thousands of rows: the day number of each valid date, and the members about each
+        # filing as last read.
         self._day_numbers: dict[str, int] = {}
         self._known_members: dict[str, _FilingMembers] = {}
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 _CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*@#"
 _SHAPE = re.compile(r"[0-9A-Z*@#]{1,9}")
 
-# The contribution of a character to the sum: the digits of its value, and of twice its value, added up. "A" is worth
-# 10, so it counts 1 + 0 in an odd place and 2 + 0 in an even one.
+# What a character adds to the checksum: at an odd position the sum of the digits of its value, at an even position that
+# of twice its value. "A" has the value 10, so it adds 1 + 0 or 2 + 0.
 _ODD_PLACE = {character: value // 10 + value % 10 for value, character in enumerate(_CHARACTERS)}
 _EVEN_PLACE = {character: 2 * value // 10 + 2 * value % 10 for value, character in enumerate(_CHARACTERS)}
 
@@ -30,7 +30,7 @@ def is_valid(number: str) -> bool:
 
 
 def normalise(text: str) -> str:
-    """Return a CUSIP as finapi writes it: in upper case, without spaces, with the leading zeros that spreadsheets drop.
+    """Return a CUSIP in normal form: in upper case, without spaces, with the leading zeros that spreadsheets drop.
 
     Raise ValueError unless the text is 1 to 9 of the characters that a CUSIP may have. The check digit is not
     checked: filers mistype CUSIPs, and their rows are stored all the same.
@@ -43,7 +43,7 @@ def normalise(text: str) -> str:
 
 
 def validate(text: str) -> str:
-    """Return a CUSIP as finapi writes it. Raise ValueError if its check digit is wrong or it is not a CUSIP."""
+    """Return a CUSIP in normal form. Raise ValueError if it is not a CUSIP or its check digit is wrong."""
     number = normalise(text)
     if not is_valid(number):
         raise ValueError(f"the check digit of {number} is wrong")

@@ -1,6 +1,6 @@
 """The parsers of the SEC's two files that name securities by CUSIP.
 
-Fails-to-deliver (``cnsfails*.txt``) has one line for each security and settlement day, with columns between bars::
+Fails-to-deliver (``cnsfails*.txt``) has one line for each security and settlement day, with columns separated by bars::
 
     SETTLEMENT DATE|CUSIP|SYMBOL|QUANTITY (FAILS)|DESCRIPTION|PRICE
     20260401|037833100|AAPL|1200|APPLE INC|201.50
@@ -8,7 +8,7 @@ Fails-to-deliver (``cnsfails*.txt``) has one line for each security and settleme
 The list of 13F securities (``13flist*.txt``) has one line of at most 80 characters for each security, with the CUSIP in
 columns 1 to 9, the issuer in 11 to 40, the title in 41 to 67 and the status from column 68 on.
 
-A line that cannot be parsed is left out, and a message names it. The other lines are returned.
+A line that cannot be parsed is skipped and reported in a message. The other lines are returned.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _OPTION_TITLES = {"CALL", "PUT"}
 _STATUSES = {"": "listed", "*A*": "added", "*D*": "deleted", "ADDED": "added", "DELETED": "deleted"}
 
 MAX_ROWS = 2_000_000
-# Lines that are named one by one in the messages.
+# The first invalid lines have a message each. The others are only counted.
 MAX_NAMED_LINES = 10
 
 
 class FailedSecurity(NamedTuple):
-    """A security that failed to be delivered, with its name and its symbol, as the SEC writes it (``BRKB``).
+    """A security with failed deliveries, with its name and its symbol as the SEC writes it (``BRKB``).
 
-    ``as_of`` is the settlement day of the line that they are from.
+    ``as_of`` is the settlement day of the line that name and symbol are from.
     """
 
     cusip: str
@@ -102,10 +102,10 @@ def parse_13f_list(content: bytes, file: str) -> tuple[list[ListedSecurity], lis
         issuer = line[10:40].strip()
         title = line[40:67].strip()
         if title.upper() in _OPTION_TITLES:
-            return  # The SEC made up CUSIPs for options.
+            return  # The CUSIPs of options in this list are inventions of the SEC.
         status = _STATUSES.get(line[67:78].strip())
         if status is None or not issuer:
-            raise ValueError("not a line of the list")
+            raise ValueError("is not a line of the 13F list")
         number = cusip.validate(line[:9])
         securities[number] = ListedSecurity(cusip=number, issuer=issuer, title=title, status=status)
 
@@ -114,7 +114,7 @@ def parse_13f_list(content: bytes, file: str) -> tuple[list[ListedSecurity], lis
 
 
 def _parse_lines(content: bytes, file: str, parse_line: Callable[[str], None], header_lines: int) -> list[str]:
-    """Call ``parse_line`` for every line. Return the number of lines that it refused, and the reasons for the first."""
+    """Call ``parse_line`` for every line. Return messages: how many lines it refused, and why for the first ones."""
     messages: list[str] = []
     refused_count = 0
     for number, line in _iter_lines(content):

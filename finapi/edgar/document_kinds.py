@@ -5,7 +5,7 @@ error page instead of data. So the content decides, and the file name only where
 character that is not blank leads to one of three detectors:
 
 - ``{``: JSON; the keys of the outermost object are specific to one kind (``entityType`` is in submissions only).
-- ``<``: an SGML submission, HTML, or XML; the root element and marks in its beginning decide.
+- ``<``: an SGML submission, HTML, or XML; the root element, and texts that only one kind has near its start, decide.
 - anything else: the first line is a header of columns, a row of a list, or the start of a PEM wrapper.
 """
 
@@ -15,7 +15,7 @@ import re
 
 from finapi.edgar import cusip_lists, form_families
 
-# The most bytes that detect_kind looks at. Callers need not read more of a document to learn its kind.
+# The number of bytes that detect_kind examines. Callers need not read more of a document to learn its kind.
 MAX_PREFIX_BYTES = 256 * 1024
 
 _FRONT_BYTES = 64 * 1024  # For all documents but linkbases.
@@ -101,9 +101,9 @@ _ROOTS = [
 def detect_kind(content: bytes, name: str) -> str:
     """Return the kind of a document, or "unknown". ``name`` is its file name, or "".
 
-    At most the first ``MAX_PREFIX_BYTES`` are looked at, and nothing is parsed, so a document of a kind may still be
-    broken. The kinds ``filing-index`` (a filing's index page, or an SGML header without documents) and
-    ``directory-index`` are those that :func:`finapi.edgar.index_documents.parse` parses. This function never raises.
+    Only the first ``MAX_PREFIX_BYTES`` are examined and nothing is parsed, so the document may still be invalid. The
+    kinds ``filing-index`` (a filing's index page, or an SGML header without documents) and ``directory-index`` are
+    those that :func:`finapi.edgar.index_documents.parse` parses. This function never raises.
     """
     for magic, kind in _MAGIC:
         if content.startswith(magic):

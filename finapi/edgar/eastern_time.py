@@ -1,8 +1,8 @@
-"""The clock of New York, by which EDGAR works, and the way in which finapi writes times.
+"""Conversion between UTC and US Eastern time, which EDGAR uses, and the format of times in finapi.
 
 The daylight saving rules are in this module because a host may lack the data of ``zoneinfo``. Source: 15 U.S.C. 260a.
 From 1987 to 2006 daylight saving time lasted from the first Sunday of April to the last of October, since 2007 from the
-second Sunday of March to the first of November. The clock is changed at 02:00.
+second Sunday of March to the first of November. Clocks change at 02:00.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _WINTER_OFFSET = timedelta(hours=5)
 def to_utc(local: datetime) -> datetime:
     """Return the aware UTC time of a naive US Eastern time. Raise ValueError before 1987 and for an aware time.
 
-    As with ``fold=0`` of zoneinfo, an hour that occurs twice in autumn is the first of them, and an hour that is
-    skipped in spring counts as standard time.
+    As with ``fold=0`` of zoneinfo, a time that occurs twice in autumn is taken as the first, and a time that is skipped
+    in spring as standard time.
     """
     if local.tzinfo is not None:
-        raise ValueError("a time of the US East tells no zone")
+        raise ValueError("an Eastern time must be naive, without a time zone")
     return (local + get_offset(local)).replace(tzinfo=UTC)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class RootElement(NamedTuple):
-    """The root element of a kind of document. If there are ``marks``, the beginning of the document has one of them."""
+    """The root element of a kind of document. The start of the document contains one of ``marks``, if any."""
 
     element: bytes
     kind: str
@@ -25,7 +25,7 @@ class FormFamily(NamedTuple):
     - A filing has at least one document of ``required_kinds``.
     - ``data_set_kinds`` are the kinds of the tables in which the SEC publishes the same filings in bulk.
     - ``fetched_forms`` are the form types whose documents are fetched from EDGAR for all filers.
-    - A new filing becomes an event of ``event_types`` in ``feed``, and a webhook of ``topic``.
+    - A new filing is announced as an event of ``event_types`` in ``feed``, and as a webhook of ``topic``.
     - Of ``header_only_forms`` only the header of the submission is parsed.
     """
 

@@ -1,7 +1,7 @@
 """The parser of EDGAR's indexes of filings: form.idx, master.idx, company.idx and crawler.idx, of a day or a quarter.
 
 A file begins with a description, a heading with the names of the columns and a rule of dashes. Then it has one line
-for each party of each filing. In ``master`` the columns are between bars::
+for each party of each filing. In ``master`` the columns are separated by bars::
 
     CIK|Company Name|Form Type|Date Filed|File Name
     1000015|META GROUP INC|10-K|1998-03-31|edgar/data/1000015/0001000015-98-000009.txt
@@ -53,8 +53,8 @@ _LineParser = Callable[[str, str, int], IndexRow]
 def iter_rows(content: bytes, file: str) -> Iterator[IndexRow]:
     """Yield the rows of an index in its order.
 
-    Raise ParseError if the file has no heading of an index, or, with the number of the line, if a line is not a row.
-    The path of a line that is cut off names no filing.
+    Raise ParseError if the file has no heading of an index, or, with the number of the line, if a line is not a row. A
+    line that is cut off is not a row, because its path has no complete accession number.
     """
     lines = _iter_lines(content, file)
     heading, heading_number = _read_heading(lines, file)
@@ -85,7 +85,7 @@ def _iter_lines(content: bytes, file: str) -> Iterator[str]:
 def _read_heading(lines: Iterator[str], file: str) -> tuple[str, int]:
     """Return the line of column names and its number. The next line of the iterator is then the first row.
 
-    Daily indexes break their heading into two lines: days and paths are in the second.
+    Daily indexes break their heading into two lines: the names of the day and path columns are in the second.
     """
     heading = ""
     for number, line in enumerate(lines, 1):
@@ -100,7 +100,7 @@ def _read_heading(lines: Iterator[str], file: str) -> tuple[str, int]:
 
 def _parse_bar_line(line: str, file: str, number: int) -> IndexRow:
     if line.count("|") < 4:
-        raise ParseError(file, f"line {number}", "not five columns between bars")
+        raise ParseError(file, f"line {number}", "is not five columns separated by bars")
     cik, _, other_columns = line.partition("|")
     # From the right, because a name may contain a bar itself.
     name, form, day, path = other_columns.rsplit("|", 3)
@@ -149,7 +149,7 @@ def _build_row(*, form: str, name: str, cik: str, day: str, path: str, file: str
         raise ParseError(file, place, f"{cik[:40]!r} is not a CIK")
     accession = _ACCESSION.search(path)
     if accession is None:
-        raise ParseError(file, place, f"{path[:80]!r} names no filing")
+        raise ParseError(file, place, f"{path[:80]!r} contains no accession number")
     try:
         if not _DAY.fullmatch(day):
             raise ValueError(day)

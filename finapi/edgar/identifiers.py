@@ -1,7 +1,7 @@
 """Accession numbers and CIKs: the identifiers of filings and of companies and persons.
 
 An accession number such as ``0000320193-25-000057`` identifies a filing. An XBRL instance or an ownership document
-contains neither its accession number nor its filing date. They are in the documents that lie next to it (see
+contains neither its accession number nor its filing date. They are in other documents of the same folder (see
 :mod:`index_documents`), and often in the name of its file or folder.
 """
 

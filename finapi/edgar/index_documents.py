@@ -1,4 +1,4 @@
-"""The parser of index documents, which lie next to the files of a filing and say which filing it is.
+"""The parser of index documents, which are in the folder of a filing's files and identify the filing.
 
 There are three kinds: documents with an SGML header (``.hdr.sgml``, ``-index-headers.html``), the filing's index page
 (``-index.htm``), and the listing of its folder (``index.json`` or HTML).

@@ -1,6 +1,6 @@
 """The parser of the SEC's insider transactions data sets: ownership forms of a quarter in eight tables.
 
-The tables are tab-separated. SUBMISSION has one row a form, REPORTINGOWNER one row an owner, four tables have the rows
+The tables are tab-separated. SUBMISSION has one row per form, REPORTINGOWNER one per owner, four tables have the rows
 of transactions and holdings, and there are FOOTNOTES and OWNER_SIGNATURE. The first column of each is the accession
 number. The parser finds the rows of a form in all tables and builds the record that :mod:`ownership_forms` builds from
 XML. The tables leave out the time zones of dates and the order between transactions and holdings.
@@ -105,7 +105,7 @@ class _TsvTable:
             if len(key) in ACCESSION_LENGTHS:
                 row_offsets.setdefault(key, array("Q")).append(position)
             elif key:
-                # The rows are reported as one error, so one key without offsets stands for all of them.
+                # All rows without an accession number are reported as one error, so they share a key without offsets.
                 row_offsets.setdefault(OTHER_KEY, array("Q"))
             position = end + 1
         return row_offsets
@@ -280,18 +280,18 @@ _COLUMNS: dict[str, tuple[str, TextParser]] = {
     "SECURITY_TITLE": ("title", str),
     "TRANS_DATE": ("date", parse_date),
     "DEEMED_EXECUTION_DATE": ("deemed_date", parse_date),
-    "TRANS_FORM_TYPE": ("form", ownership_forms.choice_parser("3", "4", "5")),
+    "TRANS_FORM_TYPE": ("form", ownership_forms.build_choice_parser("3", "4", "5")),
     "TRANS_CODE": ("code", ownership_forms.parse_code),
     "EQUITY_SWAP_INVOLVED": ("equity_swap", ownership_forms.parse_boolean),
     "EQUITY_SWAP_TRANS_CD": ("coding", str),
-    "TRANS_TIMELINESS": ("timeliness", ownership_forms.choice_parser("E", "L")),
+    "TRANS_TIMELINESS": ("timeliness", ownership_forms.build_choice_parser("E", "L")),
     "TRANS_SHARES": ("shares", ownership_forms.parse_number),
     "TRANS_TOTAL_VALUE": ("total_value", ownership_forms.parse_number),
     "TRANS_PRICEPERSHARE": ("price", ownership_forms.parse_number),
-    "TRANS_ACQUIRED_DISP_CD": ("acquired_disposed", ownership_forms.choice_parser("A", "D")),
+    "TRANS_ACQUIRED_DISP_CD": ("acquired_disposed", ownership_forms.build_choice_parser("A", "D")),
     "SHRS_OWND_FOLWNG_TRANS": ("following_shares", ownership_forms.parse_number),
     "VALU_OWND_FOLWNG_TRANS": ("following_value", ownership_forms.parse_number),
-    "DIRECT_INDIRECT_OWNERSHIP": ("direct_or_indirect", ownership_forms.choice_parser("D", "I")),
+    "DIRECT_INDIRECT_OWNERSHIP": ("direct_or_indirect", ownership_forms.build_choice_parser("D", "I")),
     "NATURE_OF_OWNERSHIP": ("nature", str),
     "CONV_EXERCISE_PRICE": ("exercise_price", ownership_forms.parse_number),
     "EXCERCISE_DATE": ("exercise_date", parse_date),

@@ -67,7 +67,7 @@ class OnlineFormReader(xml_reader.XmlReader):
         self._current_texts = self.texts
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        """Collect the text of a known element, begin a group, or look into any other element."""
+        """Collect the text of a known element, or begin a group. Ignore any other element, but read its children."""
         element = xml_reader.local_name(name)
         parent = self._open_elements[-1] if self._open_elements else ""
         text_name = self._names.get((parent, element))

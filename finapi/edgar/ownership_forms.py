@@ -184,7 +184,7 @@ def parse_code(text: str) -> str:
     return text
 
 
-def choice_parser(*allowed: str) -> TextParser:
+def build_choice_parser(*allowed: str) -> TextParser:
     """Return a parser that accepts these texts and raises ValueError for any other."""
 
     def parse_choice(text: str) -> str:
@@ -203,14 +203,14 @@ _CELLS: dict[str, tuple[str, TextParser]] = {
     "transactionDate": ("date", parse_date),
     "deemedExecutionDate": ("deemed_date", parse_date),
     "transactionCoding": ("coding", str),
-    "transactionTimeliness": ("timeliness", choice_parser("E", "L")),
+    "transactionTimeliness": ("timeliness", build_choice_parser("E", "L")),
     "transactionShares": ("shares", parse_number),
     "transactionTotalValue": ("total_value", parse_number),
     "transactionPricePerShare": ("price", parse_number),
-    "transactionAcquiredDisposedCode": ("acquired_disposed", choice_parser("A", "D")),
+    "transactionAcquiredDisposedCode": ("acquired_disposed", build_choice_parser("A", "D")),
     "sharesOwnedFollowingTransaction": ("following_shares", parse_number),
     "valueOwnedFollowingTransaction": ("following_value", parse_number),
-    "directOrIndirectOwnership": ("direct_or_indirect", choice_parser("D", "I")),
+    "directOrIndirectOwnership": ("direct_or_indirect", build_choice_parser("D", "I")),
     "natureOfOwnership": ("nature", str),
     "conversionOrExercisePrice": ("exercise_price", parse_number),
     "exerciseDate": ("exercise_date", parse_date),
@@ -221,7 +221,7 @@ _CELLS: dict[str, tuple[str, TextParser]] = {
 }
 # Elements of a row that contain their text directly.
 _CODING: dict[str, tuple[str, TextParser]] = {
-    "transactionFormType": ("form", choice_parser("3", "4", "5")),
+    "transactionFormType": ("form", build_choice_parser("3", "4", "5")),
     "transactionCode": ("code", parse_code),
     "equitySwapInvolved": ("equity_swap", parse_boolean),
 }
@@ -249,7 +249,7 @@ _OWNER: dict[str, tuple[str, TextParser]] = {
 }
 _DOCUMENT: dict[str, tuple[str, TextParser]] = {
     "schemaVersion": ("schema", str),
-    "documentType": ("form", choice_parser(*FORM_TYPES)),
+    "documentType": ("form", build_choice_parser(*FORM_TYPES)),
     "periodOfReport": ("period", parse_date),
     "dateOfOriginalSubmission": ("original_date", parse_date),
     "notSubjectToSection16": ("not_subject_to_section_16", parse_boolean),
@@ -274,7 +274,7 @@ _REQUIRED_ELEMENTS = {
 
 
 class _OwnershipReader(XmlReader):
-    """Collects the values of elements in dictionaries, and builds a record when an owner or a row is closed."""
+    """A reader that collects values of elements in dictionaries, and builds a record when an owner or row is closed."""
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
@@ -298,7 +298,7 @@ class _OwnershipReader(XmlReader):
         if not self._owners:
             raise ParseError(self.file, "", "has no reportingOwner")
         if len(dict(self._footnotes)) != len(self._footnotes):
-            raise ParseError(self.file, "footnotes", "two footnotes have one id")
+            raise ParseError(self.file, "footnotes", "two footnotes have the same id")
         values: dict[str, Any] = {field: document.get(field) for field in _DOCUMENT_FIELDS}
         return OwnershipForm(
             owners=tuple(self._owners), rows=tuple(self._rows), footnotes=tuple(self._footnotes), **values

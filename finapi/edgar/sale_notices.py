@@ -147,7 +147,7 @@ def parse(content: bytes, file: str) -> SaleNotice:
     if (texts.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["sales"]:
-        raise ParseError(file, "", "names no securities that are to be sold")
+        raise ParseError(file, "", "has no securities to be sold")
     return SaleNotice(
         form=form,
         filer_cik=texts.filer_cik(),

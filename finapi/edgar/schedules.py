@@ -89,7 +89,7 @@ for _parent in (_PERSON_D, _PERSON_G, _POWERS_G):
 class ReportingPerson:
     """One reporting person on the cover. Numbers are decimal texts, None stands for anything that is left out.
 
-    ``group_membership`` is "a" for a member of a group and "b" for a person who disclaims to be one. ``shares`` is
+    ``group_membership`` is "a" for a member of a group and "b" for a person who disclaims membership. ``shares`` is
     the aggregate amount owned, without certain shares if ``excludes_certain_shares``. ``person_types`` are the codes of
     the form (IN individual, IA investment adviser, HC parent holding company ...), ``fund_sources`` the codes of the
     source of the money.
@@ -117,8 +117,8 @@ class Schedule:
     """A Schedule 13D or 13G. Dates are ISO dates, CIKs have ten digits, None stands for anything that is left out.
 
     ``filer_cik`` is the CIK whose credentials were used. ``previous_accession`` is the filing that an amendment names.
-    ``cusips`` are the valid ones. The texts of the items follow from ``source_of_funds`` (Item 3) to ``dissolution``
-    (Item 9). ``is_five_percent_or_less`` is Item 5 of a 13G: the persons no longer have to report.
+    ``cusips`` has only valid CUSIPs. The fields from ``source_of_funds`` (Item 3) to ``dissolution`` (Item 9) are the
+    texts of the items. ``is_five_percent_or_less`` is Item 5 of a 13G: the persons no longer have to report.
     """
 
     form: str
@@ -156,7 +156,7 @@ def parse(content: bytes, file: str) -> Schedule:
     if (texts.text("live") or "LIVE").upper() != "LIVE":
         raise ParseError(file, "liveTestFlag", "is a test filing")
     if not reader.groups["persons"]:
-        raise ParseError(file, "", "names no reporting person")
+        raise ParseError(file, "", "has no reporting person")
     persons = []
     for number, person_texts in enumerate(reader.groups["persons"], 1):
         persons.append(_build_person(FormTexts(file, person_texts, f"reporting person {number}")))

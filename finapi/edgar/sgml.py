@@ -40,7 +40,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time
 
 MAX_PREFACE_BYTES = 64 * 1024  # The header begins within this. A PEM wrapper takes 600 bytes.
-MAX_HEADER_BYTES = 4 * 1024 * 1024  # A fund family with thousands of share classes takes less than a million.
+MAX_HEADER_BYTES = 4 * 1024 * 1024  # The header of a fund family with thousands of share classes has less than 1 MB.
 MAX_ATTACHMENT_BYTES = 128 * 1024 * 1024  # One decoded attachment.
 
 HEADER_STARTS = (b"<SEC-HEADER>", b"<IMS-HEADER>", b"<SUBMISSION>", b"&lt;SEC-HEADER&gt;")
@@ -88,8 +88,9 @@ _ACCESSION = re.compile(r"[0-9]{10}-[0-9]{2}-[0-9]{6}")
 _SIC = re.compile(r"\[([0-9]{3,4})\]$|^([0-9]{3,4})$")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
-# The first dialect has the captions of 8-K items, the second their numbers. A caption is identified by the letters that
-# it begins with, because the SEC has changed the rest of some. Source: Form 8-K, renumbered from 2004-08-23.
+# Headers with "KEY: value" lines have the captions of 8-K items, headers with tags their numbers. A caption is
+# identified by its first letters, because the SEC has changed the endings of some. Source: Form 8-K, renumbered from
+# 2004-08-23.
 _RENUMBERING_DAY = "2004-08-23"
 _ITEM_CAPTIONS = """
     1.01 entryintoamaterial  1.02 terminationofamaterial  1.03 bankruptcyorreceivership  1.04 minesafety
@@ -270,7 +271,7 @@ def _extract_header(content: bytes, file: str) -> str:
     start = front.index(mark) + len(mark)
     end = _HEADER_END.search(content, start, start + MAX_HEADER_BYTES)
     if end is None:
-        raise ParseError(file, "header", "cut off: it does not end")
+        raise ParseError(file, "header", "cut off: it has no end")
     header = content[start : end.start()]
     if b"\0" in header:
         raise ParseError(file, "header", "contains a NUL byte")
@@ -440,4 +441,4 @@ def _decode_uuencoded(text: bytes, file: str, place: str) -> bytes:
             raise ParseError(file, place, f"uuencoded line {number}: {error}") from None
         if len(content) > MAX_ATTACHMENT_BYTES:
             raise ParseError(file, place, f"attachment of more than {MAX_ATTACHMENT_BYTES} bytes")
-    raise ParseError(file, place, "uuencoded attachment without its end")
+    raise ParseError(file, place, "the uuencoded attachment has no end")

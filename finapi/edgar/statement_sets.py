@@ -9,7 +9,7 @@ one for each element. Two rows of ``num``, of a balance and of the net income of
 
 The sets change some facts of a filing. Dates are moved to the nearest month end. A period is an end and a number of
 quarters. Figures have four decimals. Axes and members have short names, such as ``ProductOrService=Mac``. An element of
-the filer's own has the accession number in the place of a taxonomy; here it gets the prefix ``ext:``.
+the filer's own has the accession number instead of a taxonomy; this module gives it the prefix ``ext:``.
 
 Columns are found by name, because their order and number changed over the years. The rows of a filing may be anywhere
 in a table, which can be larger than memory. So the caller first collects the lines of each filing with
@@ -124,7 +124,7 @@ class DataSetTable:
     def iter_batches(self, accessions: Iterable[bytes], batch_bytes: int) -> Iterator[dict[bytes, list[bytes]]]:
         """Yield the lines of these filings in batches of about ``batch_bytes``, by accession number.
 
-        A filing without lines in a batch has an empty list. Only the accession number of a line is looked at.
+        A filing without lines in a batch has an empty list. Of each line, only the accession number is parsed.
         """
         batch: dict[bytes, list[bytes]] = {accession: [] for accession in accessions}
         index = self._accession_index
@@ -132,7 +132,7 @@ class DataSetTable:
         for line in self._lines:
             parts = line.split(b"\t", index + 1)
             if len(parts) <= index + 1:
-                # The accession number is the last column, or there is none.
+                # The accession number is the last column, or the line is too short to have one.
                 parts = line.rstrip(b"\r").split(b"\t")
             lines_of_filing = batch.get(parts[index]) if len(parts) > index else None
             if lines_of_filing is not None:
@@ -160,7 +160,7 @@ class DataSetTable:
         except UnicodeDecodeError:
             raise ParseError(self.file, content[:20].decode("ascii", "replace"), "not UTF-8") from None
         if "\0" in text:
-            raise ParseError(self.file, text[:20].replace("\0", ""), "a NUL character")
+            raise ParseError(self.file, text[:20].replace("\0", ""), "contains a NUL character")
         if "\r" in text:
             text = _CARRIAGE_RETURNS.sub("", text)
         return text.removesuffix("\n").split("\n")
@@ -171,11 +171,13 @@ class DataSetTable:
         for line in lines:
             row = line.split("\t")
             if len(row) != column_count:
-                raise ParseError(self.file, row[0][:20], f"a row of {len(row)} columns under {column_count} names")
+                raise ParseError(
+                    self.file, row[0][:20], f"a row has {len(row)} cells and the header {column_count} columns"
+                )
             yield row
 
     def build_column_getter(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
-        """Return a function that takes several cells out of a row. Columns that the table lacks are left out."""
+        """Return a function that returns several cells of a row. Columns that the table lacks are left out."""
         return itemgetter(*(self.column_indexes[name] for name in names if name in self.column_indexes))
 
     def build_row_error(self, row: Sequence[str], error: Exception) -> ParseError:
@@ -185,7 +187,7 @@ class DataSetTable:
 
 
 class _ParseCache(dict[tuple[str, ...], _Parsed]):
-    """What ``parse`` returned for the same few cells of thousands of rows. It is emptied when it is full."""
+    """A cache of the results of ``parse`` by its arguments, which thousands of rows repeat. It is emptied when full."""
 
     def __init__(self, parse: Callable[..., _Parsed]) -> None:
         self._parse = parse
@@ -250,7 +252,7 @@ def _parse_eastern_time(text: str) -> str:
 
 
 class NumReader:
-    """A parser of the rows of ``num``. ``elements`` are those of the quarter that are known; some may be missing."""
+    """A parser of the rows of ``num``. ``elements`` are the rows of ``tag``, in which some elements may be missing."""
 
     def __init__(self, table: DataSetTable, elements: Elements) -> None:
         self._table = table
@@ -263,7 +265,7 @@ class NumReader:
     def read_figures(self, lines: Iterable[str]) -> Figures:
         """Return the figures in the lines of a filing. Raise ParseError, with the element, if one is not valid.
 
-        Filings repeat the same few contexts in many rows, so the cells of a context lead to its dictionary directly.
+        Filings repeat the same few contexts in many rows, so a cache maps the cells of a context to its figures.
         """
         figures: Figures = {}
         figures_by_cells: dict[tuple[str, ...], dict[ConceptUnit, str | None]] = {}
@@ -303,7 +305,7 @@ def _parse_value(text: str) -> str | None:
 
 
 def _choose_value(first: str | None, second: str | None) -> str | None:
-    """Return the longer of two values of one figure, or the greater of two that are equally long."""
+    """Return the longer of two texts for the same figure, or the greater one if they are equally long."""
     return max(first, second, key=lambda value: (len(value or ""), value or ""))
 
 
@@ -316,10 +318,11 @@ def _parse_period(ddate: str, qtrs: str) -> tuple[str | None, str]:
     end = days.from_digits(ddate)
     quarter_count = _parse_integer(qtrs)
     if quarter_count > MAX_QUARTERS:
-        raise ValueError(f"a period of {quarter_count} quarters")
+        raise ValueError(f"a period of {quarter_count} quarters is too long")
     if not quarter_count:
         return None, end
-    # Months since year 0 of the first month of the period, which ends with the month of its last day.
+    # The number of the period's first month, where January of year 0 is month 0. The last month has the number
+    # 12 * year + month - 1, and the first one is 3 * quarter_count - 1 months earlier.
     months = int(end[:4]) * 12 + int(end[5:7]) - 3 * quarter_count
     return date(months // 12, months % 12 + 1, 1).isoformat(), end
 
@@ -350,7 +353,7 @@ def _parse_unit(uom: str, tag: str, element: TagRow | None) -> str:
 
 
 class PreReader:
-    """A parser of the rows of ``pre``. ``elements`` are those of the quarter that are known; some may be missing."""
+    """A parser of the rows of ``pre``. ``elements`` are the rows of ``tag``, in which some elements may be missing."""
 
     def __init__(self, table: DataSetTable, elements: Elements) -> None:
         self._table = table

@@ -9,11 +9,11 @@ The list is columnar, with one array for each field and all arrays of the same l
 About the newest 1,000 filings are in the file itself. The older pages that ``files`` names have the rest as bare
 arrays.
 
-``acceptanceDateTime`` ends in Z and is UTC for most companies. For others (Apple, Siemens) it is the clock of New York
-with a Z: filing 0000320193-22-000061 has 18:30:57 both in the list and in its SGML header, which is in Eastern time.
-Nothing in the file says which of the two it uses. It is inferred from the hours in which EDGAR accepts filings: a row
-that would be impossible on one clock is a vote for the other (:func:`_detect_clock`). The times that are returned are
-in UTC in any case.
+``acceptanceDateTime`` ends in Z and is UTC for most companies. For others (Apple, Siemens) it is US Eastern time in
+spite of the Z: filing 0000320193-22-000061 has 18:30:57 both in the list and in its SGML header, which is in Eastern
+time. Nothing in the file says which of the two clocks it uses. The parser infers it from the hours in which EDGAR
+accepts filings: a row that would be impossible on one clock is a vote for the other (:func:`_detect_clock`). All times
+are returned in UTC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time, identifiers, tickers
 
-# "unproven" if no filing proves which clock it is. The times are then read as UTC.
+# The clock of a file's times. "unproven" if no filing shows which one it is: the times are then read as UTC.
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
 _T = TypeVar("_T")
 
@@ -47,7 +47,7 @@ _REQUIRED_COLUMNS = (
 _OPTIONAL_COLUMNS = ("primaryDocDescription", "act", "fileNumber", "filmNumber")
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{3})?Z")
-# Accession numbers and times with 0 for each digit.
+# The shapes of accession numbers and times: valid texts look like this after each digit has been replaced by 0.
 _ACCESSION_SHAPE = "0000000000-00-000000"
 _TIME_SHAPE = "0000-00-00T00:00:00.000Z"
 _DIGITS_TO_ZERO = str.maketrans("123456789", "000000000")
@@ -178,8 +178,8 @@ def parse_company(content: bytes, file: str) -> CompanySubmissions:
 def parse_older_page(content: bytes, file: str, clock: AcceptanceClock = "unproven") -> list[ListedFiling]:
     """Return the filings of an older page, ``CIK##########-submissions-###.json``.
 
-    ``clock`` is the ``acceptance_clock`` of the company's own file. If it is unproven, the rows of the page decide.
-    Raise ParseError as :func:`parse_company` does.
+    ``clock`` is the ``acceptance_clock`` of the company's main file. If it is "unproven", the clock is detected from
+    the rows of the page. Raise ParseError as :func:`parse_company` does.
     """
     page = _require_object(identifiers.parse_json(content, file), "$", file)
     rows, _ = _build_rows(page, "$", file, clock)
@@ -198,7 +198,7 @@ def find_cik_of_older_page(name: str) -> int | None:
 def _build_rows(
     table: dict[str, Any], path: str, file: str, clock: AcceptanceClock
 ) -> tuple[list[ListedFiling], AcceptanceClock]:
-    """Return the filings of a columnar table, and the clock that its times were read by."""
+    """Return the filings of a columnar table, and the clock by which its times were read."""
     _check_columns(table, path, file)
     row_count = len(table["accessionNumber"])
 
@@ -242,7 +242,7 @@ def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
     row_count = len(table["accessionNumber"])
     for name, column in table.items():
         if isinstance(column, list) and len(column) != row_count:
-            raise ParseError(file, f"{path}.{name}", f"{len(column)} values beside {row_count} accession numbers")
+            raise ParseError(file, f"{path}.{name}", f"{len(column)} values for {row_count} accession numbers")
         if name in _OPTIONAL_COLUMNS and not isinstance(column, list):
             raise ParseError(file, f"{path}.{name}", "not a list")
 
@@ -300,7 +300,8 @@ def _detect_clock(
     for accession, form, filed, time in zip(accessions, forms, filed_days, times, strict=True):
         if time is None or time.year < _FIRST_YEAR or accession.startswith(_SEC_ACCESSIONS):
             continue
-        # From 11:00 to 16:59 both are possible. From 11:00 to 20:59 UTC is, as it is at most 16:59 in New York.
+        # A time from 11:00 to 16:59 is possible on both clocks. One from 11:00 to 20:59 is possible as UTC, because it
+        # is 06:00 to 16:59 in New York.
         if 11 <= time.hour < 17:
             continue
         fits_eastern = _is_plausible(time, form, filed)
@@ -418,7 +419,7 @@ def _build_listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
     symbols = _convert_distinct(_get_list(document, "tickers", "$", file), _require_text, "$.tickers", file)
     exchanges = _convert_distinct(_get_list(document, "exchanges", "$", file), _optional_text, "$.exchanges", file)
     if exchanges and len(exchanges) != len(symbols):
-        raise ParseError(file, "$.exchanges", f"{len(exchanges)} exchanges beside {len(symbols)} tickers")
+        raise ParseError(file, "$.exchanges", f"{len(exchanges)} exchanges for {len(symbols)} tickers")
     normalised = _convert_distinct(symbols, tickers.normalise, "$.tickers", file)
     return tuple(map(Listing, normalised, exchanges or [None] * len(normalised)))
 

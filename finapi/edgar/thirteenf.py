@@ -15,7 +15,7 @@ and by their parents.
 
 There are two readers of tables. Almost every table is plain: no attributes, comments or references but ``&amp;`` in
 its rows, ASCII, and the elements in the order of the schema. A regular expression reads such rows in a quarter of the
-time of the XML reader. All other tables are left to the XML reader, which also reports their errors. To be
+time of the XML reader. All other tables are parsed by the XML reader, which also reports their errors. To be
 sure that a plain table is well-formed around its rows, the XML reader parses it with only the first of them.
 
 Source: EDGAR Form 13F XML Technical Specification, and real filings.
@@ -177,7 +177,7 @@ _ADDRESS_ELEMENTS = ("street1", "street2", "city", "stateOrCountry", "zipCode")
 
 
 class _CoverReader(xml_reader.XmlReader):
-    """Collects the texts of the cover by the local names of an element's parent and of the element.
+    """A reader that collects the texts of the cover by the local names of an element's parent and of the element.
 
     ``otherManager`` elements outside of ``otherManager2`` are managers that report for this one. An ``otherManager2``
     has a number and, in an ``otherManager``, a manager whose holdings are included.
@@ -195,7 +195,7 @@ class _CoverReader(xml_reader.XmlReader):
         self._open_elements: list[str] = []
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        """Collect the text of a known element, begin a manager, or look into any other element."""
+        """Collect the text of a known element, or begin a manager. Ignore any other element, but read its children."""
         element = xml_reader.local_name(name)
         parent = self._open_elements[-1] if self._open_elements else ""
         if (parent, element) in _COVER_ELEMENTS:
@@ -343,7 +343,10 @@ _PUT_CALLS = {"put": "Put", "call": "Call", "": None}
 
 
 def _build_text_names() -> dict[str, str]:
-    """Return the text name of each element of a row, "" for those without text, by the usual expanded names."""
+    """Return the text name of each element of a row, "" for those without text.
+
+    The keys are expanded names, in the namespace of the specification and in none.
+    """
     text_names = {}
     for element, text_name in {**_ROW_ELEMENTS, "shrsOrPrnAmt": "", "votingAuthority": ""}.items():
         text_names[f"{TABLE_NAMESPACE} {element}"] = text_name
@@ -357,10 +360,10 @@ _normalise_cusip = lru_cache(maxsize=1 << 14)(cusip.normalise)
 
 
 class _TableReader(xml_reader.XmlReader):
-    """Builds a Holding from each row.
+    """A reader that builds a Holding from each row.
 
-    A table is nothing but rows with at least ten texts each. Within a row this class replaces the parser's handlers
-    with its own, which do less.
+    A table consists of rows with at least ten texts each. To save time, this class replaces the parser's handlers
+    within a row with its own, which do less.
     """
 
     def __init__(self, file: str) -> None:
@@ -380,7 +383,7 @@ class _TableReader(xml_reader.XmlReader):
         self._row_text = ""
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        """Begin a row, or look into any other element."""
+        """Begin a row. Ignore any other element, but read its children."""
         if xml_reader.local_name(name) != "infoTable":
             return
         if len(self.rows) >= MAX_ROWS:
@@ -568,7 +571,7 @@ def _build_row_pattern(prefix: str) -> re.Pattern[str]:
 def _parse_plain_rows(text: str, start: int, end: int, row_pattern: re.Pattern[str]) -> tuple[list[Holding], int]:
     """Return the rows in text[start:end] and the offset of the second one.
 
-    Raise ValueError if there is anything else than rows, and ValueError or KeyError if a text is not valid.
+    Raise ValueError if there is anything other than rows, and ValueError or KeyError if a text is not valid.
     """
     rows: list[Holding] = []
     position = start
@@ -589,16 +592,29 @@ def _parse_plain_rows(text: str, start: int, end: int, row_pattern: re.Pattern[s
 
 def _build_plain_holding(row_texts: tuple[str, ...]) -> Holding:
     """Return the row of these texts, its groups in the pattern. Raise ValueError or KeyError if one is not valid."""
-    _, issuer, title, number, figi, value, amount, amount_type, put_call, discretion, managers, sole, shared, none = (
-        row_texts
-    )
+    (
+        _,
+        issuer,
+        title,
+        cusip_text,
+        figi,
+        value,
+        amount,
+        amount_type,
+        put_call,
+        discretion,
+        managers,
+        sole_votes,
+        shared_votes,
+        no_votes,
+    ) = row_texts
     issuer_name = _parse_plain_text(issuer)
     if not issuer_name:
         raise ValueError("no name")
     return Holding(
         issuer=issuer_name,
         title=_parse_plain_text(title),
-        cusip=_normalise_cusip(number),
+        cusip=_normalise_cusip(cusip_text),
         figi=_parse_plain_text(figi) or None,
         value=int(value),
         amount=int(amount),
@@ -606,9 +622,9 @@ def _build_plain_holding(row_texts: tuple[str, ...]) -> Holding:
         put_call=_PUT_CALLS[put_call.strip().lower()] if put_call else None,
         discretion=_parse_plain_text(discretion).upper() or None,
         manager_numbers=_parse_plain_text(managers) or None,
-        sole_voting=int(sole),
-        shared_voting=int(shared),
-        no_voting=int(none),
+        sole_voting=int(sole_votes),
+        shared_voting=int(shared_votes),
+        no_voting=int(no_votes),
     )
 
 

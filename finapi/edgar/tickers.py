@@ -29,7 +29,7 @@ class TickerRow(NamedTuple):
 
 
 def normalise(ticker: str) -> str:
-    """Return a ticker as finapi writes it: in upper case, with ``-`` for ``.``, ``/`` and space (``BRK-B``).
+    """Return a ticker in normal form: in upper case, with ``-`` for ``.``, ``/`` and space (``BRK-B``).
 
     Raise ValueError unless the result is 1 to 12 characters of A-Z, 0-9 and ``-``, and not only ``-``.
     """
@@ -41,7 +41,7 @@ def normalise(ticker: str) -> str:
 
 
 def normalise_prefix(text: str) -> str:
-    """Return the beginning of a ticker, such as a search term, as finapi writes it. Accept any text."""
+    """Return the beginning of a ticker, such as a search term, in normal form. Accept any text."""
     return text.strip().upper().translate(_SEPARATORS)
 
 

@@ -16,8 +16,8 @@ replace the table, so that the same element name can mean different things in di
         def open_name(self, name: str, attributes: Attributes) -> None:
             self.collect_text(self.names.append)
 
-No tree is built: ``xml.etree`` takes about as long for Apple's 10-Q before the first value can be read as this reader
-takes for all of them, and it expands entities before a document type declaration can be refused.
+No tree is built. For Apple's 10-Q, ``xml.etree`` takes about as long to build its tree as this reader takes to return
+all values, and it expands entities before a document type declaration can be refused.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from finapi.core.errors import ParseError
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
 MAX_BYTES = 256_000_000
 
-# Elements that are open at the same time. XBRL needs 6, the ownership and 13F forms fewer than 10. The rest is for
-# XHTML in footnotes. Each costs expat some 150 bytes, so without a bound 256 MB of "<a>" would take gigabytes.
+# Elements that are open at the same time. XBRL needs 6, the ownership and 13F forms fewer than 10, XHTML in footnotes
+# more. Each costs expat some 150 bytes, so without this limit 256 MB of "<a>" would take gigabytes.
 MAX_DEPTH = 100
 
 # Bytes of one tag, comment or processing instruction. Expat before 2.6 reads an unfinished one again from its start
@@ -109,7 +109,7 @@ class XmlReader:
         UTF-16 needs its byte order mark.
         """
         if len(content) > MAX_BYTES:
-            raise ParseError(self.file, "", f"{len(content)} bytes, more than the {MAX_BYTES} that are read")
+            raise ParseError(self.file, "", f"{len(content)} bytes, more than the limit of {MAX_BYTES}")
         parser = self.parser
         parser.XmlDeclHandler = self._check_encoding
         parser.StartDoctypeDeclHandler = self._refuse_doctype
@@ -152,7 +152,7 @@ class XmlReader:
 
     def build_depth_error(self) -> ParseError:
         """Return a ParseError for an element that is nested too deep."""
-        return self.build_error(f"more than {MAX_DEPTH} elements inside each other")
+        return self.build_error(f"elements nested more than {MAX_DEPTH} deep")
 
     def refuse_long_text(self) -> NoReturn:
         """Raise a ParseError for a text that is too long."""
@@ -234,7 +234,7 @@ class XmlReader:
                 uri = name.rpartition(" ")[0][:100]
                 accepted_uri = accepted.rpartition(" ")[0][:100]
                 namespace = f"the namespace {uri}" if uri else "no namespace"
-                return self.build_error(f"{local[:40]} is of {namespace}, not of {accepted_uri or 'none'}")
+                return self.build_error(f"{local[:40]} is in {namespace}, not in {accepted_uri or 'none'}")
         accepted_names = " or ".join(map(local_name, self.open_handlers))
         return self.build_error(f"the root element is {local[:40]}, not {accepted_names}")
 

@@ -75,8 +75,8 @@ def test_list_is_split_at_its_columns() -> None:
     assert messages == [
         "3 rows are left out",
         "line 6: the check digit of 037833101 is wrong",
-        "line 7: not a line of the list",
-        "line 8: not a line of the list",
+        "line 7: is not a line of the 13F list",
+        "line 8: is not a line of the 13F list",
     ]
 
 

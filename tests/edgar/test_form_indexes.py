@@ -72,22 +72,28 @@ def test_latin_1_name_is_read() -> None:
         (DESCRIPTION, "an.idx: no heading of an index of filings"),
         ("x\n" * 200 + RULE, "an.idx: no heading of an index of filings"),
         (DESCRIPTION + "Name  Number\n" + RULE + "\n", "an.idx: line 5: not the column names of an index of filings"),
-        (MASTER + "1750|LAMP|10-K\n", "an.idx: line 7: not five columns between bars"),
+        (MASTER + "1750|LAMP|10-K\n", "an.idx: line 7: is not five columns separated by bars"),
         (MASTER + f"17x|LAMP|10-K|20200318|{PATH}\n", "an.idx: line 7: '17x' is not a CIK"),
         (MASTER + f"0|LAMP|10-K|20200318|{PATH}\n", "an.idx: line 7: '0' is not a CIK"),
         (MASTER + f"1750|LAMP|10-K|20200231|{PATH}\n", "an.idx: line 7: '20200231' is not a day"),
         (MASTER + f"1750|LAMP|10-K|2020-W01-1|{PATH}\n", "an.idx: line 7: '2020-W01-1' is not a day"),
         (MASTER + f"1750| |10-K|20200318|{PATH}\n", "an.idx: line 7: has no form type or no company name"),
         (MASTER + f"1750|LAMP|<b>|20200318|{PATH}\n", "an.idx: line 7: has no form type or no company name"),
-        (MASTER + "1750|LAMP|10-K|20200318|edgar/data/x\n", "an.idx: line 7: 'edgar/data/x' names no filing"),
+        (
+            MASTER + "1750|LAMP|10-K|20200318|edgar/data/x\n",
+            "an.idx: line 7: 'edgar/data/x' contains no accession number",
+        ),
         (FORM + "10-K  LAMP\n", "an.idx: line 7: does not end in a CIK, a day and a file name"),
-        (MASTER + f"1750|LAMP|10-K|20200318|{PATH[:-2]}", f"an.idx: line 7: {PATH[:-2]!r} names no filing"),
+        (
+            MASTER + f"1750|LAMP|10-K|20200318|{PATH[:-2]}",
+            f"an.idx: line 7: {PATH[:-2]!r} contains no accession number",
+        ),
         *(
             (text, "an.idx: line 5: not the column names of an index of filings")
             for text in (FORM.replace("CIK", "XIK"), FORM.replace("Company", "X"), FORM.replace("Form T", "X"))
         ),
         (MASTER + "1" * 2_001 + "\n", "an.idx: a line of more than 2000 bytes"),
-        (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: not five columns between bars"),
+        (MASTER + "1" * 2_000 + "\n", "an.idx: line 7: is not five columns separated by bars"),
     ],
 )
 def test_invalid_line_is_refused_with_its_number(text: str, reason: str) -> None:

@@ -89,7 +89,7 @@ def test_another_namespace_is_refused_by_its_name() -> None:
     data = made.d(space="http://example.com/13D")
     assert document_kinds.detect_kind(data, "") == "schedule-13"
     reason = refusal(schedules.parse, data)[1]
-    assert reason.startswith("edgarSubmission is of the namespace http://example.com/13D, not of http://www.sec.gov/")
+    assert reason.startswith("edgarSubmission is in the namespace http://example.com/13D, not in http://www.sec.gov/")
 
 
 @pytest.mark.parametrize("written", ["N/A", "None", "000000000", "not applicable", "12345"])
@@ -123,7 +123,7 @@ def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
         (made.d(made.person((None, ""))), "reporting person 1 name", "is missing"),
         (made.d(made.person(("1" * 11, "X"))), "reporting person 1 cik", "'11111111111' is not a CIK"),
         (made.d(number="one"), "amendment", "'one' is not a whole number"),
-        (made.d("<nobody/>"), "", "names no reporting person"),
+        (made.d("<nobody/>"), "", "has no reporting person"),
         (made.d().replace(b"<issuerCIK>", b"<issuerCIK>9</issuerCIK><issuerCIK>"), "issuer_cik", "occurs twice with"),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_document_that_is_cut_off_is_refused_wherever(data: bytes) -> None:
     ("data", "reason"),
     [
         (made.d().replace(b"?>\n", b'?>\n<!DOCTYPE a [<!ENTITY b "c">]>', 1), "a document type declaration"),
-        (made.d("<a>" * 200 + "</a>" * 200), "more than 100 elements inside each other"),
+        (made.d("<a>" * 200 + "</a>" * 200), "elements nested more than 100 deep"),
         (made.d(*[made.person()] * 1001), "more than 1000 elements reportingPersonInfo"),
         (made.d(made.person(types="IN " * 201)), "more than 200 texts of types"),
         (made.d(purpose="x" * 100_001), "a text is longer than this reader accepts"),
@@ -201,12 +201,12 @@ def test_a_144_says_what_is_to_be_sold_and_what_was() -> None:
     [
         (made.notice(form="144X"), "submissionType", "'144X' is not one of 144, 144/A"),
         (made.notice(seller=None), "seller", "is missing"),
-        (made.notice("<nothing/>"), "", "names no securities that are to be sold"),
+        (made.notice("<nothing/>"), "", "has no securities to be sold"),
         (made.notice(made.sale(units="many")), "sales 1 units", "'many' is not a number"),
         (made.notice(made.sale(date="2025-02-30")), "sales 1 date", "day "),
         (made.notice(plans="never"), "plans", "'never' is not a date"),
         (made.notice(live="TEST"), "liveTestFlag", "is a test filing"),
-        (made.notice(space="http://www.sec.gov/edgar/thirteenffiler"), "line 2, column 1", "edgarSubmission is of the"),
+        (made.notice(space="http://www.sec.gov/edgar/thirteenffiler"), "line 2, column 1", "edgarSubmission is in the"),
     ],
 )
 def test_a_144_that_cannot_be_is_refused(data: bytes, place: str, reason: str) -> None:

@@ -206,7 +206,7 @@ def test_header_may_have_four_mebibytes() -> None:
     header_bytes = len(before.partition(b"<SEC-HEADER>")[2]) + len(b"</SEC-HEADER>")
     padding = b"\n" * (MAX_HEADER_BYTES - header_bytes)
     assert parse_header(before + padding + b"</SEC-HEADER>" + after, "a.txt") == parse_header(TEXT, "a.txt")
-    with pytest.raises(ParseError, match="cut off: it does not end"):
+    with pytest.raises(ParseError, match="cut off: it has no end"):
         parse_header(before + padding + b"\n</SEC-HEADER>" + after, "a.txt")
 
 
@@ -331,7 +331,7 @@ def test_uuencoded_lines_with_checksums_are_decoded() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (b"begin 644 a\n#86)C\n", "uuencoded attachment without its end"),
+        (b"begin 644 a\n#86)C\n", "the uuencoded attachment has no end"),
         (b"begin 644 a\n#8\x7f)C\n`\nend", "uuencoded line 2: Illegal char"),
     ],
 )

@@ -165,8 +165,8 @@ def test_other_root_is_refused() -> None:
 
 def test_root_of_another_namespace_is_refused() -> None:
     error = get_error('<notes xmlns="urn:other"/>')
-    assert (error.place, error.reason) == ("line 1, column 1", "notes is of the namespace urn:other, not of urn:n")
-    assert get_error("<notes/>").reason == "notes is of no namespace, not of urn:n"
+    assert (error.place, error.reason) == ("line 1, column 1", "notes is in the namespace urn:other, not in urn:n")
+    assert get_error("<notes/>").reason == "notes is in no namespace, not in urn:n"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", "hello", "\x00", "PK\x03\x04", "<", "{}", "<!-- -->"])
@@ -295,14 +295,14 @@ def test_hundred_levels_are_read_and_one_more_is_refused() -> None:
     inner = xml_reader.MAX_DEPTH - 1
     assert len(read(notes("<a>" * inner + "</a>" * inner)).others) == inner
     error = get_error(notes("<a>" * (inner + 1) + "</a>" * (inner + 1)))
-    assert error.reason == "more than 100 elements inside each other"
+    assert error.reason == "elements nested more than 100 deep"
 
 
 @pytest.mark.parametrize("opened", ["", "<rich>", "<private>"], ids=["elements", "text", "skipped"])
 def test_million_levels_are_refused_in_little_memory(opened: str) -> None:
     data = notes(" " * 70_000 + opened + "<a>" * 1_000_000).encode()
     error = get_error(data)
-    assert error.reason == "more than 100 elements inside each other"
+    assert error.reason == "elements nested more than 100 deep"
     assert measure_peak_megabytes(lambda: get_error(data)) < 20
 
 
@@ -352,7 +352,7 @@ def test_comment_of_thirty_kilobytes_before_the_root_is_read() -> None:
 
 def test_document_over_the_byte_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml_reader, "MAX_BYTES", 100)
-    assert str(get_error(" " * 101)) == "notes.xml: 101 bytes, more than the 100 that are read"
+    assert str(get_error(" " * 101)) == "notes.xml: 101 bytes, more than the limit of 100"
     assert read(notes(" " * (100 - len(notes("")))).encode()).notes == []
 
 

@@ -163,7 +163,7 @@ def test_the_gateway_is_down_while_its_archive_is_away(service: Service) -> None
     service.polled()
     assert service.down() == {"sec_gateway"}
     assert service.get()["overall"] == "partial_outage"
-    assert service.reason("sec_gateway") == "the archive directory is not there"
+    assert service.reason("sec_gateway") == "the archive directory does not exist"
     service.archive.with_suffix(".away").rename(service.archive)
     service.clock.advance(60)
     service.polled()

@@ -53,7 +53,7 @@ EXCEPTIONS = {
     ),
     "thirteenf/brk_2026q1_0001193125-26-226661_index.json": (
         "skipped",
-        "says nothing that the filing's own documents do not say",
+        "contains nothing that is not in the filing's other documents",
     ),
     "thirteenf/brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml": ("ingested", TRIMMED),
     "thirteenf/brk_2026q1_0001193125-26-226661_primary_doc.xml": ("ingested", TRIMMED),

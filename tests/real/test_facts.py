@@ -210,7 +210,7 @@ def test_every_statement_of_2009q3_is_served_as_its_rows() -> None:
         outcomes: list[Outcome] = []
         ingest.run(xbrl_service.app, [archive], IngestOptions(), outcomes.append)
         assert {outcome.reason for outcome in outcomes if outcome.outcome == "ingested"} == {
-            "435 filings: 435 ingested, 0 held already"
+            "435 filings: 435 ingested, 0 stored already"
         }
 
         def fetch_statements(accession: str) -> dict[str, Any]:

@@ -222,7 +222,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
         ("config", "--watchdog-targets", "redis=http://a"),
         "setting watchdog_targets: redis is reserved by finapi",
     ),
-    "nobody who asks EDGAR": (("config", "--poll-every", "60"), "EDGAR asks for a contact address"),
+    "nobody who asks EDGAR": (("config", "--poll-every", "60"), "EDGAR requires a contact address"),
     "a word not in the list": (
         ("serve", "--synchronous", "OFF"),
         "--synchronous: must be one of FULL, NORMAL, not 'OFF'",
@@ -525,7 +525,7 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path / "in", filing())
 
 
-UNDATED = "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
+UNDATED = "the filing date is not known: the filing sorts last, and as_of and sniper targets ignore it until it is"
 
 
 def entries(folder: Path, outcome: str, reason: str | None, accession: str) -> list[dict[str, Any]]:

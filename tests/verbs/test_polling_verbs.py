@@ -23,7 +23,7 @@ ACCESSION = "0000320193-26-000001"
 
 def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
-    assert finapi("poll", *data).complaint.startswith("EDGAR asks for a contact address")
+    assert finapi("poll", *data).complaint.startswith("EDGAR requires a contact address")
     assert finapi("follow", "add", "NOSUCH", *data).complaint == "NOSUCH: no company with this ticker or CIK is known"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"
@@ -54,7 +54,7 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         assert polled.out == "1 new filings, 0 documents stored, 0 refused, 1 put off\n"
         (document,) = finapi("documents", "list", "--json", *data).json["documents"]
         assert (document["accession"], document["state"], document["tries"]) == (ACCESSION, "put_off", 1)
-        assert finapi("documents", "list", *data).out.rstrip().endswith("1      is not there")
+        assert finapi("documents", "list", *data).out.rstrip().endswith("1      does not exist")
         assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are fetched again\n"
         assert finapi("documents", "list", "--json", *data).json["documents"] == []
         finapi("poll", *settings, *data)

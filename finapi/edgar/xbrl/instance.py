@@ -1,7 +1,7 @@
 """The parser of XBRL instances: the facts of a filing, with their periods, dimensions and units.
 
-A fact is an element whose attributes refer to a context (whose figure, when, and of which part) and, if it is a number,
-to a unit::
+A fact is an element whose attributes refer to a context (the company, the period and the dimensions) and, if it is a
+number, to a unit::
 
     <xbrli:context id="c-1">
       <xbrli:entity><xbrli:identifier scheme="http://www.sec.gov/CIK">0000320193</xbrli:identifier></xbrli:entity>
@@ -26,7 +26,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI, XLINK, XSI, QNameResolver
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader, local_name
 
-# Characters. A fact with a longer text is a note. finapi serves figures, not notes.
+# Characters of a fact. One with a longer text is a note, and finapi serves figures, not notes.
 TEXT_LIMIT = 1_000
 
 _SPACE = " \t\r\n"  # White space in XML. str.strip() would also strip a no-break space.
@@ -205,7 +205,7 @@ class _InstanceReader(XmlReader):
         if self.open_handlers is not _ROOT_HANDLERS:
             raise self.build_error(f"element {local_name(name)[:80]} inside a context or unit")
         if "contextRef" not in attributes:
-            raise self.build_error(f"element {local_name(name)[:80]} is not a fact (tuples are not read)")
+            raise self.build_error(f"element {local_name(name)[:80]} is not a fact (tuples are not supported)")
         self._concept = self.names.resolve_element(name)
         self._fact_attributes = attributes
         # A number that is too long is an error, a text that is too long is a note.
@@ -243,7 +243,7 @@ class _InstanceReader(XmlReader):
         )
 
     def _parse_decimals(self, value: str | None) -> str | None:
-        """Return decimals that occur for the first time, or those that follow from a precision."""
+        """Return the decimals of the current fact, computed from its precision if it has no ``decimals`` attribute."""
         decimals = self._fact_attributes.get("decimals")
         if decimals is not None:
             if _DECIMALS.fullmatch(decimals) is None:
@@ -257,7 +257,7 @@ class _InstanceReader(XmlReader):
         return _compute_decimals(value, precision)
 
     def _add_reference(self, refs: dict[str, tuple[str, str]], ref: str) -> str:
-        """Remember a reference to check. Return the text of its first use."""
+        """Record a reference that :meth:`check_references` will check. Return the shared text of the id."""
         first_use = refs.get(ref)
         if first_use is None:
             first_use = refs[ref] = (ref, f"line {self.parser.CurrentLineNumber}, {self._concept}")
@@ -287,7 +287,7 @@ class _InstanceReader(XmlReader):
         if self._start_day is not None and self._start_day > self._end_day:
             raise self.build_error(f"context {self._id[:80]!r} ends before it starts")
         if len(dict(self._dimensions)) < len(self._dimensions):
-            raise self.build_error(f"context {self._id[:80]!r} has one axis twice")
+            raise self.build_error(f"context {self._id[:80]!r} has the same axis twice")
         self.contexts[self._id] = InstanceContext(
             id=self._id,
             cik=self._cik,
@@ -343,7 +343,7 @@ class _InstanceReader(XmlReader):
     def _resolve_name(self, text: str) -> str:
         name = self.names.resolve_text(text)
         if name is None:
-            raise self.build_error(f"no name with a prefix in scope: {text[:80]!r}")
+            raise self.build_error(f"is not a name with a declared prefix: {text[:80]!r}")
         return name
 
     # ---- units

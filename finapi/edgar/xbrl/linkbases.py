@@ -32,8 +32,8 @@ from finapi.edgar.xbrl.label_roles import STANDARD_LABEL
 from finapi.edgar.xbrl.qnames import LINK, NUMBER, XLINK
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
-# Arcs of a document beyond the number that is written, because locators share a label. Of 3,000 locators with one label
-# and 3,000 with another, one arc would make nine million. Real labels are shared by a handful of locators.
+# Additional arcs of a document that result from locators sharing a label: one arc element between a label of 3,000
+# locators and another of 3,000 stands for nine million arcs. Real labels are shared by a handful of locators.
 MAX_SHARED = 100_000
 
 _XS = "http://www.w3.org/2001/XMLSchema"
@@ -113,11 +113,11 @@ _Labels = dict[str, dict[str, str]]
 
 
 def select_effective_arcs(arcs: Iterable[Arc]) -> list[Arc]:
-    """Return the arcs of a section that count, after prohibition and overriding (XBRL 2.1, 3.5.3.9.7.5).
+    """Return the effective arcs of a section, after prohibition and overriding (XBRL 2.1, 3.5.3.9.7.5).
 
     Arcs are equivalent if all of their fields but priority and use are equal. Of equivalent arcs, the one with the
-    highest priority counts, and a prohibited one wins a tie. If the winner is prohibited, none of them counts. The
-    order of first appearance is kept.
+    highest priority is effective, and a prohibited one wins a tie. If the winner is prohibited, none of them is
+    effective. The order of first appearance is preserved.
     """
     strongest: dict[tuple[object, ...], Arc] = {}
     for arc in arcs:
@@ -215,15 +215,15 @@ class _LinkReader(XmlReader):
         raise NotImplementedError
 
     def list_pairs(self, start: str, end: str, targets: Mapping[str, list[_T]]) -> Iterable[tuple[str, _T]]:
-        """Return the pairs that an arc between two labels stands for, nearly always one."""
+        """Return the pairs of source and target that an arc between two labels stands for, nearly always one pair."""
         sources = self.locators.get(start)
         ends = targets.get(end)
         if sources is None or ends is None:
             label = start if sources is None else end
-            raise self.build_error(f"link {self.role[:200]} has nothing with the label {label[:200]!r}")
+            raise self.build_error(f"link {self.role[:200]} has no element with the label {label[:200]!r}")
         self._shared_count += len(sources) * len(ends) - 1
         if self._shared_count > MAX_SHARED:
-            raise self.build_error(f"labels shared so often that they imply {MAX_SHARED} more arcs than are written")
+            raise self.build_error(f"shared labels imply more than {MAX_SHARED} additional arcs")
         return product(sources, ends)
 
     def parse_order(self, attributes: Attributes) -> float:
@@ -249,7 +249,7 @@ class _LinkReader(XmlReader):
 
 
 class _ArcReader(_LinkReader, Generic[_ElementArc]):
-    """A reader of arcs between locators. ``arcs_by_role`` are the arcs of the links that are closed."""
+    """A reader of arcs between locators. ``arcs_by_role`` has the arcs of all links that were read completely."""
 
     def __init__(self, file: str, kind: str, build_arc: _ArcBuilder[_ElementArc]) -> None:
         super().__init__(file, kind)
@@ -269,7 +269,7 @@ class _ArcReader(_LinkReader, Generic[_ElementArc]):
 
 
 def _replace_ends(arc: _ElementArc, source: str, target: str) -> _ElementArc:
-    """Return an arc between two elements for an arc between two labels."""
+    """Return a copy of an arc with the ids of elements as its ends instead of labels."""
     # The ends are the first two fields. arc._replace() takes twice as long.
     return type(arc)._make((source, target, *arc[2:]))
 

@@ -85,7 +85,8 @@ class QNameResolver:
         self._prefixes: dict[str, str] = {}
         # The URIs that each prefix stands for, the innermost declaration last.
         self._uris_in_scope: dict[str, list[str]] = {}
-        # Names that were resolved before. Those of texts depend on the declarations in scope.
+        # Caches of resolved names: those of elements by "URI local", and those of texts as written. The latter is
+        # emptied whenever a declaration begins or ends.
         self._element_names: dict[str, str] = {}
         self._text_names: dict[str, str | None] = {}
         reader.parser.StartNamespaceDeclHandler = self._begin_declaration

@@ -23,19 +23,19 @@ def load(app: App) -> int:
     """Store the embedded reports, forms and lists, and the made-up prices. Return how many documents were new."""
     demo_prices.store_prices(app)
     folder = get_package_folder("finapi.market.demo")
-    stored = 0
+    new_count = 0
     # Reports first: they contain the tickers, which are announced with each filing.
     for family in (XBRL, *(family for family in FAMILIES if family is not XBRL)):
         file = f"{family.name}.pack"
         if (folder / file).is_file():
-            stored += packs.load(app, (folder / file).read_bytes(), file)
+            new_count += packs.load(app, (folder / file).read_bytes(), file)
         if family is XBRL:
             _store_filings(app, (folder / LISTED_FILINGS).read_text("utf-8"))
-    return stored + _store_facts(app, (folder / FACTS).read_bytes())
+    return new_count + _store_facts(app, (folder / FACTS).read_bytes())
 
 
 def _store_filings(app: App, tsv: str) -> None:
-    """Store and announce the filings of a list. They are old, but so the main feed has events from the start."""
+    """Store and announce the filings of a list. They are old, but the announcements give the main feed some events."""
     now = app.clock.now()
     with app.db.write() as tx:
         for row in csv.DictReader(tsv.splitlines(), delimiter="\t"):
@@ -59,13 +59,13 @@ def _store_filings(app: App, tsv: str) -> None:
 
 
 def _store_facts(app: App, pack: bytes) -> int:
-    """Store the companyfacts documents in a pack, one a line. They have figures of years without a stored report.
+    """Store the companyfacts documents in a pack, one per line. They have figures of years without a stored report.
 
     Return how many were new.
     """
-    stored = 0
+    new_count = 0
     for line in zlib.decompress(pack).splitlines():
         facts = companyfacts.parse(line, FACTS)
         with app.db.write() as tx:
-            stored += fact_sets.upsert_companyfacts(tx, facts, app.clock.now())
-    return stored
+            new_count += fact_sets.upsert_companyfacts(tx, facts, app.clock.now())
+    return new_count

@@ -41,18 +41,18 @@ _REDATE_QUERIES = (
     "draw_data_stamp",
 )
 CHECKSUM_BYTES = 4  # A CRC-32 after the image.
-# Rooms of the package that the image cannot depend on, because they are above this one. Edits of these rooms do not
+# Subpackages that the image cannot depend on, because they are in higher layers than this one. Edits of these do not
 # change the version.
-EXCLUDED_ROOMS = {"ops", "web", "feeds", "testing", "verbs", "client", "mcp", "httpd"}
+EXCLUDED_PACKAGES = {"ops", "web", "feeds", "testing", "verbs", "client", "mcp", "httpd"}
 
 
 def get_image() -> bytes | memoryview:
     """Return the database image from the cache, or build it and cache it if possible."""
     directory = _find_cache_directory()
     file = directory / f"demo-{compute_version()}.db" if directory else None
-    cached = _read_image(file) if file else None
-    if cached is not None:
-        return cached
+    cached_image = _read_image(file) if file else None
+    if cached_image is not None:
+        return cached_image
     image = build_image()
     if file:
         # Without a cache, the next start builds the image again. Nothing else is lost.
@@ -71,7 +71,7 @@ def write_copy(file: Path) -> None:
 
 
 def redate(app: App) -> None:
-    """Make a copy of the image a store of its own, in which all data were stored now."""
+    """Make a copy of the image an independent store: give it new times of storage, data stamp and journal epoch."""
     now = app.clock.now()
     parameters = {"then": iso(STORED_AT), "now": iso(now), "epoch": int(now.timestamp())}
     with app.db.write() as tx:
@@ -80,12 +80,12 @@ def redate(app: App) -> None:
 
 
 def _find_cache_directory() -> Path | None:
-    """Return finapi's directory in the user's cache, or None if there is none that only the user can write."""
+    """Return finapi's directory in the user's cache, or None if it cannot be made or others can write to it."""
     try:
         directory = get_cache_directory() / "finapi"
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()
-    except (OSError, RuntimeError):  # There is no home directory, or it cannot be written.
+    except (OSError, RuntimeError):  # There is no home directory, or no permission to write to it.
         return None
     return directory if stat.S_ISDIR(status.st_mode) and _is_private(status) else None
 
@@ -110,7 +110,7 @@ def _read_image(file: Path) -> memoryview | None:
         except OSError:
             return None
         with suppress(OSError):
-            os.utime(handle)  # An image in use is not the next to be removed.
+            os.utime(handle)  # Mark the image as used: the images used longest ago are removed first.
     image = memoryview(content)[:-CHECKSUM_BYTES]
     checksum = content[-CHECKSUM_BYTES:]
     return image if image and zlib.crc32(image).to_bytes(CHECKSUM_BYTES) == checksum else None
@@ -118,24 +118,24 @@ def _read_image(file: Path) -> memoryview | None:
 
 def _remove_old_images(directory: Path) -> None:
     """Remove all images except those used last, and temporary files of killed processes."""
-    used_at: list[tuple[float, Path]] = []
+    images: list[tuple[float, Path]] = []
     for file in directory.glob("demo-*.db"):
         with suppress(FileNotFoundError):  # Another process may have removed it.
-            used_at.append((file.lstat().st_mtime, file))
-    used_at.sort(reverse=True)
-    for _, file in used_at[MAX_CACHED_IMAGES:]:
+            images.append((file.lstat().st_mtime, file))
+    images.sort(reverse=True)
+    for _, file in images[MAX_CACHED_IMAGES:]:
         file.unlink(missing_ok=True)
     sweep(directory)
 
 
 def compute_version() -> str:
-    """Return a text that changes with the installed code and data."""
+    """Return the version of the image, which changes whenever the installed code or data change."""
     package = Path(finapi.__file__).parent
     if package.is_dir():
-        excluded = {str(package / room) for room in EXCLUDED_ROOMS}
+        excluded = {str(package / subpackage) for subpackage in EXCLUDED_PACKAGES}
         files = sorted(_iter_files([str(package), str(package.parent / "sql")], excluded))
     else:
-        # Installed as a single file (a zip), of which the package is not a folder.
+        # The package was installed as a single zip file, so it is not a folder.
         archives = [path for path in package.parents if path.is_file()]
         files = [(str(archive), archive.stat().st_size, archive.stat().st_mtime_ns) for archive in archives]
     return hashlib.sha256(repr((finapi.__version__, files)).encode()).hexdigest()[:20]

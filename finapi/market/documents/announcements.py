@@ -40,15 +40,15 @@ MAX_CHANGES = 100  # Changed figures listed in one restatement_detected; its cha
 FILING_MEMBERS = ("accession_number", "ticker", "cik", "company_name", "filed_at", "form_type", "period_of_report")
 
 
-def announce_filing(tx: Transaction, now: datetime, *, accession: str, only_listed: bool = False) -> bool:
+def announce_filing(tx: Transaction, now: datetime, *, accession: str, is_only_listed: bool = False) -> bool:
     """Announce a stored filing (``new_filing``) unless it was announced before. Return True if this call did so.
 
-    ``only_listed`` is True while no document of the filing was ingested: only a list names it.
+    ``is_only_listed`` is True if the filing is known from a list only, because none of its documents was ingested.
     """
     times = tx.find_row("filing_times", accession=accession)
     if times is None or is_unfiled(accession):
         return False
-    if only_listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
+    if is_only_listed and not is_recent(now, times["filed_at"], times["accepted_at"]):
         return False
     is_undated = times["filed_at"] is None and times["accepted_at"] is None
     if not tx.run("insert_announced_filing", accession=accession, undated=is_undated):
@@ -64,10 +64,10 @@ def announce_filing(tx: Transaction, now: datetime, *, accession: str, only_list
 
 
 def announce_filing_date(tx: Transaction, now: datetime, *, accession: str) -> None:
-    """Notify the sniper targets of a filing that was announced without a date and has one now.
+    """Send the sniper hits of a filing whose date was not known when it was announced and is known now.
 
-    A hit contains the time when the SEC accepted the filing, so there is none before that is known. Call this
-    whenever something new is known of a filing; each filing hits once.
+    A hit contains the time at which the SEC accepted the filing, so none is sent before that time is known. Call this
+    whenever the metadata of a filing changed; the hits of each filing are sent once.
     """
     if tx.run("update_announced_filing_dated", accession=accession):
         filing = filing_rows.list_filings(tx, [accession])[0]
@@ -136,7 +136,8 @@ def _enqueue_figure_event(
 class ContentNews(NamedTuple):
     """One piece of news inside a filing, such as a transaction or a stake.
 
-    ``data`` is the event's object, ``payload`` the webhook's, ``subject`` distinguishes the pieces of one filing.
+    ``data`` is the object of the event and ``payload`` that of the webhook. ``subject`` distinguishes the pieces of
+    news of one filing.
     """
 
     data: Mapping[str, Any]
@@ -170,7 +171,7 @@ def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = Non
 
 
 def get_recent_start(now: datetime) -> str:
-    """Return the ISO time from which on a filing is news."""
+    """Return the earliest ISO time at which a filing still counts as news."""
     return iso(now - timedelta(days=RECENT_DAYS))
 
 

@@ -47,18 +47,18 @@ class Family:
     store_pack_row: Callable[[Transaction, Any, FilingMetadata, Any, datetime], bool] | None = None
     # True if the first document of a filing is its primary document.
     has_primary_document: bool = False
-    # Moves content from an unknown filing (its id) to the filing that it turned out to be (its id and accession
-    # number), and announces it.
+    # Moves content from an unidentified filing (its id) to the filing that it belongs to (its id and accession number),
+    # and announces it.
     move_filing: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
-    # Applies filing days that became known to the stored content. Returns the number of changed documents.
+    # Updates stored content whose filing day has become known. Returns the number of changed documents.
     update_dates: Callable[[Transaction, datetime], int] = lambda tx, now: 0
     # Completes an ingest. Returns the number of changed documents.
     finish_ingest: Callable[[Transaction, datetime], int] = lambda tx, now: 0
     # Stores the SEC's bulk tables, of all companies (None) or of these CIKs.
     ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
-    # Why submissions of some form types contain no documents of the family, by form type.
+    # By form type, the reason why submissions of this type contain no documents of the family.
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
-    # Stores the statements of a filing's header where nothing else of it can be read. Returns True if anything was new.
+    # Stores a filing of which only the header can be parsed. Returns True if anything was new.
     store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
     # Kinds of data whose time of arrival an ingested filing updates.
     arrival_kinds: tuple[heartbeats.Kind, ...] = ()
@@ -71,7 +71,7 @@ def load_family(form: FormFamily) -> Family:
 
 
 def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
-    """Store a filing's header in its family, if that reads nothing but the header. Return True if anything was new."""
+    """Store a filing of a form of which only the header is parsed. Return True if anything was new."""
     changed = False
     for form in FAMILIES:
         if header.form in form.header_only_forms:
@@ -82,7 +82,7 @@ def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bo
 
 
 def apply_listed_metadata(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
-    """Apply what lists now say of filings whose documents were stored before. Return True if anything changed.
+    """Apply the metadata in lists to filings whose documents were stored before. Return True if anything changed.
 
     ``cik`` is the company whose list was stored. Its reports without an accession number are moved to the filing
     that the list names for them.

@@ -47,9 +47,9 @@ FieldValues = tuple[Any, ...]
 
 
 class StoredFiling(NamedTuple):
-    """The row of a filing after an update.
+    """The result of storing a filing's metadata.
 
-    ``is_new`` is True if the filing was not stored before, ``changed`` if an answer about it changes.
+    ``is_new`` is True if the filing was not stored before, ``changed`` if the API now returns something else for it.
     """
 
     id: int
@@ -61,16 +61,16 @@ def upsert(tx: Transaction, metadata: FilingMetadata, now: datetime, *, announce
     """Store the metadata of a filing from one source: its row, its parties and its search terms.
 
     ``metadata.parties`` must not be empty for a new filing. The caller bumps the data version if the filing
-    ``changed``. A new filing is announced to the feeds. With ``announces=False`` the caller stores more of it first and
-    announces it afterwards.
+    ``changed``. A new filing is announced to the feeds, unless ``announces`` is False: then the caller stores more of
+    the filing first and announces it afterwards.
     """
-    stored = _upsert_rows(tx, metadata, now)
-    if stored.changed and not stored.is_new:
+    stored_filing = _upsert_rows(tx, metadata, now)
+    if stored_filing.changed and not stored_filing.is_new:
         announcements.announce_filing_date(tx, now, accession=metadata.accession)
-    only_listed = metadata.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
-    if announces and (stored.is_new or not only_listed):
-        announcements.announce_filing(tx, now, accession=metadata.accession, only_listed=only_listed)
-    return stored
+    is_only_listed = metadata.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
+    if announces and (stored_filing.is_new or not is_only_listed):
+        announcements.announce_filing(tx, now, accession=metadata.accession, is_only_listed=is_only_listed)
+    return stored_filing
 
 
 def _upsert_rows(tx: Transaction, metadata: FilingMetadata, now: datetime) -> StoredFiling:
@@ -80,7 +80,7 @@ def _upsert_rows(tx: Transaction, metadata: FilingMetadata, now: datetime) -> St
             companies.insert_unnamed(tx, party.cik)
         else:
             companies.upsert_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, metadata.filed_at or "")
-        # A company that is named twice has the better of its two ranks.
+        # If a company is listed twice, use the better of its two ranks.
         ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
     row = tx.find_row("filing_row", accession=metadata.accession)
     if row is None:
@@ -122,7 +122,7 @@ def upsert_listed_filings(tx: Transaction, cik: int, filings: Sequence[ListedFil
         elif (filing.accepted or filing.filed) >= recent_day and announcements.is_recent(
             now, filing.filed, filing.accepted
         ):
-            announcements.announce_filing(tx, now, accession=filing.accession, only_listed=True)
+            announcements.announce_filing(tx, now, accession=filing.accession, is_only_listed=True)
     return changed
 
 
@@ -147,7 +147,7 @@ def upsert_dated_filings(
             metadata = FilingMetadata(accession, INDEX_EVIDENCE, (Party(cik, LISTED_RANK),), form, filed_at)
             changed_count += upsert(tx, metadata, now).changed
         elif announcements.is_recent(now, filed_at):
-            announcements.announce_filing(tx, now, accession=accession, only_listed=True)
+            announcements.announce_filing(tx, now, accession=accession, is_only_listed=True)
     return changed_count
 
 
@@ -173,15 +173,15 @@ def upsert_document(
         )
         filing_id = tx.find_value("filing_id", accession=outside.accession)
         return StoredFiling(filing_id, is_new=inserted > 0, changed=inserted > 0)
-    stored = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, announces=False)
+    stored_filing = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, announces=False)
     changed = upsert(tx, replace(inside, accession=outside.accession), now, announces=False).changed
     if announces:
         announcements.announce_filing(tx, now, accession=outside.accession)
-    return StoredFiling(stored.id, stored.is_new, stored.changed | changed)
+    return StoredFiling(stored_filing.id, stored_filing.is_new, stored_filing.changed | changed)
 
 
 def _merge_values(row: Row, metadata: FilingMetadata) -> tuple[dict[str, Any], str]:
-    """Return each field's value from its best source, and the evidence digits of those sources."""
+    """Return each field's value from its best source, and the ranks of those sources as digits."""
     stored_ranks = row["evidence"].ljust(len(FIELDS), "0")
     merged: dict[str, Any] = {}
     evidence = ""

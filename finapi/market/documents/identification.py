@@ -7,8 +7,8 @@ Most documents do not contain their filing's accession number. It comes from the
 3. a list of the SEC that has exactly one filing of this company, form and period,
 4. the names of the document's files, then of its folder, such as ``0000320193-24-000123``.
 
-If none has, the document is stored under ``unfiled-`` and a hash of its content, until a list names its filing. XBRL
-reports, ownership forms and 13F reports are all identified here.
+If no source has one, the document is stored under ``unfiled-`` and a hash of its content, until a list names its
+filing. XBRL reports, ownership forms and 13F reports are all identified here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class IngestOptions:
 
 
 class Subject(NamedTuple):
-    """The subject of a document as it states itself: possible filers, form, period, and a hash of its content."""
+    """The filing that a document says it belongs to: possible filers, form, period, and a hash of the content."""
 
     ciks: Sequence[int]
     form: str
@@ -66,8 +66,8 @@ class Subject(NamedTuple):
 class FilingClues:
     """Evidence of which filing a document belongs to.
 
-    ``index_identity`` is the filing that an SGML header or index in the same folder describes, ``file_names`` are the
-    document's, the best first.
+    ``index_identity`` is the filing that an SGML header or index in the same folder describes. ``file_names`` are the
+    names of the files that the document consists of, the most reliable first.
     """
 
     index_identity: FilingIdentity | None = None
@@ -75,8 +75,8 @@ class FilingClues:
     file_names: tuple[str, ...] = ()
     folder_name: str = ""
 
-    def for_document(self, subject: Subject, path: str) -> FilingClues:
-        """Return the clues that apply to a document. Raise ParseError if the operator contradicts the index.
+    def select_applicable(self, subject: Subject, path: str) -> FilingClues:
+        """Return the clues that apply to a document. Raise ParseError if ``--accession`` contradicts the index.
 
         An index describes one filing. It does not apply to a document of another company, nor to one whose file name
         contains another accession number.
@@ -91,12 +91,12 @@ class FilingClues:
         if is_other_company or is_other_filing:
             return replace(self, index_identity=None)
         if self.options.accession not in (None, identity.accession):
-            reason = f"the index beside it says {identity.accession}, --accession {self.options.accession}"
+            reason = f"the index in its folder says {identity.accession}, --accession says {self.options.accession}"
             raise ParseError(path, "", reason)
         return self
 
     def identify_filing(self, tx: Transaction, subject: Subject) -> FilingMetadata:
-        """Return the metadata of the document's filing from the best source (see the module)."""
+        """Return the metadata of the document's filing from the best source (see the docstring of this module)."""
         identity = self.index_identity
         options = self.options
         accession = (

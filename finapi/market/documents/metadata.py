@@ -36,7 +36,7 @@ PARTY_RANKS = {
 }
 OTHER_ROLE_RANK = 4
 LISTED_RANK = 12  # A party from a list, which names companies without their roles.
-CLAIMED_RANK = 20  # A party that only a document names, and documents may name anyone.
+CLAIMED_RANK = 20  # A party that only a document names. This is the weakest evidence, as a document may name anyone.
 
 # The fields of a filing, in the order of the digits of filings.evidence.
 FIELDS = (
@@ -90,7 +90,7 @@ class FilingMetadata:
 
 
 def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetadata:
-    """Return the metadata in a submission's own header; ``size`` is the full submission's in bytes, if known."""
+    """Return the metadata in a submission's own header. ``size`` is that of the full submission in bytes, if known."""
     ranked_parties = [(PARTY_RANKS.get(party.role, OTHER_ROLE_RANK), party) for party in header.parties]
     # The file number is the main party's.
     main = min(ranked_parties, key=lambda pair: (pair[0], pair[1].cik), default=None)
@@ -139,11 +139,11 @@ def is_unfiled(accession: str) -> bool:
 
 
 def accession_to_int(accession: str) -> int:
-    """Return an accession number without its dashes, by which the filings of one day are ordered."""
+    """Return an accession number as an integer, by which the filings of one day are ordered."""
     return int(accession.replace("-", ""))
 
 
 def accession_from_int(number: int) -> str:
-    """Return the accession number of a result of :func:`accession_to_int`."""
+    """Return an accession number with dashes, given as an integer. This is the inverse of :func:`accession_to_int`."""
     digits = f"{number:018}"
     return f"{digits[:10]}-{digits[10:12]}-{digits[12:]}"

@@ -10,9 +10,7 @@ from finapi.market.documents.sources import Document
 
 OutcomeName = Literal["ingested", "unchanged", "skipped", "refused"]
 
-UNDATED_NOTE = (
-    "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
-)
+UNDATED_NOTE = "the filing date is not known: the filing sorts last, and as_of and sniper targets ignore it until it is"
 ALREADY_STORED_NOTE = "the same documents, or better copies of them, are stored already"
 
 
@@ -20,8 +18,8 @@ ALREADY_STORED_NOTE = "the same documents, or better copies of them, are stored 
 class Outcome:
     """The outcome of one file.
 
-    ``reason`` says why it was not ingested, or what the operator should know about it. ``retry`` is True if the
-    document is valid and the store failed, so that it may be ingested again.
+    ``reason`` says why it was not ingested, or what the operator should know about it. ``retry`` is True if only
+    writing to the database failed, so that it may be ingested again.
     """
 
     path: str
@@ -32,11 +30,11 @@ class Outcome:
     retry: bool = False
 
 
-def for_document(document: Document, changed: bool, reason: str | None = None, accession: str | None = None) -> Outcome:
+def accept(document: Document, changed: bool, reason: str | None = None, accession: str | None = None) -> Outcome:
     """Return the outcome of a document that was read; ``changed`` is True if anything in it was new."""
     if changed:
         return Outcome(document.path, document.kind, "ingested", reason, accession)
-    return Outcome(document.path, document.kind, "unchanged", reason or "tells nothing new", accession)
+    return Outcome(document.path, document.kind, "unchanged", reason or "contains nothing new", accession)
 
 
 def refuse(document: Document, reason: str, accession: str | None = None, *, retry: bool = False) -> Outcome:

@@ -5,8 +5,8 @@ filing::
 
     [[accession, evidence, form, ...], content, extra]
 
-``content`` contains the fields of the family's own types in their order; ``extra`` is anything else that it needs.
-Loading a pack has the effect of ingesting the documents.
+``content`` is the parsed content of the filing, with the fields of each record in the order of its class. ``extra`` is
+anything else that the family needs to store it. Loading a pack has the same effect as ingesting the documents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from finapi.store.db import ConstraintError, Transaction
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024  # A pack is embedded data, not an archive.
 MAGIC = {b"finapi-pack 2 %b\n" % form.name.encode(): form for form in FAMILIES}
 
-# Members of a pack line's filing, in their order.
+# The fields of the filing in a pack line, in their order.
 _FILING_FIELDS = ("accession", "evidence", "form", "filed_at", "accepted_at", "period_of_report", "primary_document")
 
 

@@ -3,9 +3,9 @@
 A group is the documents of one folder, or of one folder inside a zip, because the documents of a filing are stored
 together. Nothing here trusts the input: a zip may be a bomb, a file may be a pipe, a line may have no end.
 
-The list of a zip is read in one of two ways. Without a filter, zipfile reads all of it; it takes some ten times the
-list's size in memory, so only short lists are read. With a filter (submissions.zip has a million entries, of which an
-ingest may need fifty) the list is scanned entry by entry and only the accepted entries are built.
+The central directory of a zip (its list of entries) is read in one of two ways. Without a filter, zipfile reads all of
+it, which takes some ten times its size in memory, so long directories are refused. With a filter (submissions.zip has a
+million entries, of which an ingest may need fifty) the directory is scanned and only the accepted entries are built.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from finapi.core.files import read_bounded
 
 MIB = 1024 * 1024
 MAX_DOCUMENT_BYTES = 256 * MIB  # The largest instances on EDGAR have about 100 MB.
-MAX_ARCHIVE_BYTES = 65_536 * MIB  # A zip unpacked, document by document; companyfacts.zip has some 20 GB.
+MAX_ARCHIVE_BYTES = 65_536 * MIB  # The unpacked entries of a zip together; companyfacts.zip has some 20 GB.
 MAX_ENTRIES = 200_000  # Entries of a zip.
-MAX_DIRECTORY_BYTES = 16 * MIB  # A zip's list of entries; companyfacts.zip has 1.5 MiB.
-MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # A list that is scanned entry by entry; submissions.zip has a million.
+MAX_DIRECTORY_BYTES = 16 * MIB  # A zip's central directory; that of companyfacts.zip has 1.5 MiB.
+MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # A central directory that is scanned; submissions.zip has a million entries.
 TOO_LITTLE_MEMORY = "needs more memory than this process may use"
 MAX_LINE_BYTES = 512 * 1024  # One line of a table.
 # DEFLATE cannot compress better than 1032:1, and XBRL compresses to about 20:1: an entry with a higher ratio is a bomb.
 MAX_RATIO = 200
 
-# Structures of APPNOTE.TXT, the zip specification: 4.3.16 the end of the list of entries, 4.3.15 the locator of its
-# 64-bit form, 4.3.14 that form, 4.3.12 an entry of the list, before its name, extra fields and comment.
+# Structures of the zip specification (APPNOTE.TXT): the end of central directory record (4.3.16), the Zip64 locator
+# (4.3.15) and record (4.3.14), and the fixed part of a central directory entry (4.3.12).
 _END = struct.Struct("<4s4H2LH")
 _END_64_LOCATOR = struct.Struct("<4sLQL")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
@@ -53,11 +53,12 @@ _IN_64_BIT_FIELD = 0xFFFFFFFF  # The value of a 32-bit number whose real value i
 _UTF8_FLAG = 0x800
 _ENCRYPTED_FLAG = 1
 
-# Called with the progress of the work on a file: the unit ("bytes" or "filings"), the number done, and the total or 0.
+# Called with the progress of the work on a file: the unit ("bytes" or "filings"), the number done, and the total (0 if
+# it is not known).
 ProgressCallback = Callable[[str, int, int], None]
 # Returns True for the names of the files to ingest.
 NameFilter = Callable[[str], bool]
-# Opens a document as a stream of bytes. Raises ParseError for anything wrong with them.
+# Opens a document as a stream of bytes. Raises ParseError if they cannot be read.
 OpenCallback = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
@@ -66,8 +67,8 @@ class Entry:
     """A file or a member of a zip.
 
     ``path`` identifies it in reports, ``name`` is the last part of the path, ``size`` its declared number of bytes.
-    ``open`` returns its bytes as a stream; anything wrong with them is a ParseError. ``report_progress`` is
-    called while a long one is read.
+    ``open`` returns its bytes as a stream and raises ParseError if they cannot be read. ``report_progress`` is called
+    while a long file is read.
     """
 
     path: str
@@ -86,7 +87,7 @@ class Entry:
         except MemoryError:
             raise ParseError(self.path, "", TOO_LITTLE_MEMORY) from None
         if max_bytes is None and len(body) < self.size:
-            raise ParseError(self.path, "", "is shorter than its size says")
+            raise ParseError(self.path, "", "is shorter than its declared size")
         return body
 
     def iter_lines(self) -> Iterator[bytes]:
@@ -187,7 +188,7 @@ def _iter_folder_groups(root: Path, accepts_name: NameFilter | None) -> Iterator
         files = [Path(folder) / name for name in sorted(names)]
         yield from _iter_file_groups(Path(folder), files, accepts_name)
     if is_empty and not errors:
-        yield Unreadable(decode_name(root), "holds no documents")
+        yield Unreadable(decode_name(root), "contains no documents")
     for error in errors:
         yield Unreadable(decode_name(error.filename), error.strerror or "cannot be read")
 
@@ -197,7 +198,7 @@ def _iter_file_groups(folder: Path, files: list[Path], accepts_name: NameFilter 
     entries = []
     for file in files:
         try:
-            # A folder may list files that this process may not look at.
+            # A folder may contain files that this process may not access.
             is_regular = file.is_file()
             size = file.stat().st_size if is_regular else 0
         except OSError as error:
@@ -211,7 +212,7 @@ def _iter_file_groups(folder: Path, files: list[Path], accepts_name: NameFilter 
         try:
             is_zip = entry.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
         except ParseError:
-            is_zip = False  # Reading it as a document reports the same error.
+            is_zip = False  # The file is then read as a document, which reports this error.
         if is_zip:
             yield from _iter_zip_groups(file, accepts_name)
         else:
@@ -251,7 +252,7 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
                 archive = stack.enter_context(zipfile.ZipFile(stream))
                 infos = archive.infolist()
             else:
-                # zipfile would read the complete list. It gets an empty one; members are opened by their ZipInfo.
+                # zipfile would read the complete directory, so open an empty zip. Members are opened by their ZipInfo.
                 archive = stack.enter_context(zipfile.ZipFile(io.BytesIO(_EMPTY_ZIP)))
                 infos = _read_directory(stream, start, size, accepts_name)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
@@ -265,7 +266,7 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
         if members:
             reason = _find_bomb(members)
         else:
-            reason = "holds no documents" + (" that are wanted" if accepts_name else "")
+            reason = "contains no documents" + (" that are wanted" if accepts_name else "")
         if reason:
             yield Unreadable(decode_name(file), reason)
             return
@@ -283,9 +284,9 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
 
 
 def _find_directory(stream: IO[bytes]) -> tuple[int, int]:
-    """Return the offset and size in bytes of a zip's list of entries, or zeros if there is none.
+    """Return the offset and size in bytes of a zip's central directory, or zeros if there is none.
 
-    Like zipfile, look at the very end of the file, else before a comment of up to 64 KiB.
+    Like zipfile, look for its end record at the very end of the file, else before a comment of up to 64 KiB.
     """
     length = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, length - _END.size - _MAX_COMMENT_BYTES))
@@ -308,7 +309,7 @@ def _find_directory(stream: IO[bytes]) -> tuple[int, int]:
 
 
 def _read_directory(stream: IO[bytes], start: int, size: int, accepts_name: NameFilter) -> list[zipfile.ZipInfo]:
-    """Return the entries of a zip's list whose file name is accepted."""
+    """Return the entries of a zip's central directory whose file name is accepted."""
     stream.seek(start)
     infos: list[zipfile.ZipInfo] = []
     remaining_bytes = size
@@ -353,7 +354,7 @@ def _set_64_bit_numbers(info: zipfile.ZipInfo, extra: bytes) -> None:
 def _find_bomb(members: list[zipfile.ZipInfo]) -> str | None:
     """Return why a zip must not be unpacked, or None."""
     if len(members) > MAX_ENTRIES:
-        return f"holds more than {MAX_ENTRIES} entries"
+        return f"contains more than {MAX_ENTRIES} entries"
     if sum(info.file_size for info in members) > MAX_ARCHIVE_BYTES:
         return f"unpacks to more than {MAX_ARCHIVE_BYTES // MIB} MiB"
     for info in members:

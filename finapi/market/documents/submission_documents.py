@@ -51,7 +51,7 @@ class PrimaryText(NamedTuple):
     body: bytes
 
     def to_plain_text(self) -> str:
-        """Return the text that full text search covers and counts its offsets in."""
+        """Return the text that full text search covers. The offsets of matches refer to it."""
         text = self.body.decode()
         return text_index.extract_plain_text(text) if self.media == "html" else text
 
@@ -80,7 +80,7 @@ def iter_listed_documents(
 def prepare_text(body: bytes, filename: str | None, max_bytes: int) -> PreparedText | None:
     """Return a document as text, or None if it is neither HTML nor text, or longer than ``max_bytes``.
 
-    This is slow and belongs before the write transaction, so that no other writer has to wait.
+    This is slow. Call it before the write transaction, so that no other writer has to wait.
     """
     body = body.strip()
     if not body or len(body) > max_bytes or _BINARY.search(body):
@@ -161,8 +161,9 @@ def run_text_index_step(app: App) -> float | None:
         try:
             plain_text = PrimaryText(row["media"], zlib.decompress(row["packed"])).to_plain_text()
         except (zlib.error, UnicodeDecodeError):
-            log.warning("the document kept of filing %d is damaged: `finapi check` names it", filing_id)
-            # Each step starts at the first unindexed text. Extend it, or it might never get past many damaged ones.
+            log.warning("the stored document of filing %d is damaged; run `finapi check`", filing_id)
+            # The next step starts at the first unindexed text again, which is this damaged one. Extend the current
+            # step, or many damaged texts might take all the time of every step.
             deadline = max(deadline, time.monotonic() + MAX_STEP_SECONDS)
             continue
         with app.db.write() as tx:

@@ -1,13 +1,13 @@
 """The full text index: plain text of HTML documents, the index of their words, and the offset of words in a text.
 
-The index is an FTS5 table without content (SQLite stores the words, not the texts), written in the transaction that
+The index is a contentless FTS5 table (SQLite stores the words, not the texts), written in the transaction that
 stores the document. Its rowid is the filing day and the filing's id in one number::
 
     rowid = ordinal of the day * 2**32 + filing id
 
 so that a search reads the newest documents first without sorting. A document without a filing day has day 0.
 
-Deleting from a table without content needs the deleted words, so a deleted document leaves its words behind. Searches
+Deleting from a contentless table needs the deleted words, so a deleted document leaves its words behind. Searches
 join ``filing_texts``, whose row is deleted with the document, and therefore never return it.
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
 
-UNDATED_ROWID = 0  # Documents without a filing day start here.
+UNDATED_ROWID = 0  # The first rowid of documents without a filing day.
 SNIPPET_CHARACTERS = 140  # Shown before and after a match.
 
 _COMPRESSION_LEVEL = 6
@@ -201,7 +201,7 @@ def insert_text(tx: Transaction, filing_id: int, filed_at: str | None, text: str
 
 
 def move_text(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
-    """Move a document's words to the day that its filing turned out to have."""
+    """Move a document's words to its filing day, which was unknown or wrong when they were indexed."""
     row = tx.find_row("indexed_text", filing_id=filing_id) if has_full_text() else None
     rowid = compute_rowid(filed_at, filing_id)
     if row is not None and row["place"] != rowid:

@@ -84,12 +84,12 @@ class FilingQuery:
 
     @property
     def has_days(self) -> bool:
-        """Return True if the query is limited to days."""
+        """Return True if the query has a first or last day."""
         return self.first_day is not None or self.last_day is not None
 
 
 class PageRequest(NamedTuple):
-    """A page of a list: ``limit`` rows, after ``skip`` rows that follow the position ``after``."""
+    """A page of a list: ``limit`` rows, without the first ``skip`` rows that follow the position ``after``."""
 
     limit: int
     newest_first: bool = True
@@ -140,7 +140,10 @@ def count_filings(tx: Transaction, query: FilingQuery) -> tuple[int, bool]:
 
 
 def count_undated(tx: Transaction, query: FilingQuery) -> int:
-    """Return the number of filings without a day that a query's days leave out, up to :data:`MAX_COUNTED`."""
+    """Return the number of filings that match except that their day is unknown, up to :data:`MAX_COUNTED`.
+
+    It is 0 for a query that is not limited to days, because such a query returns these filings.
+    """
     if not query.has_days:
         return 0
     params = {**_build_filter_params(query), "first": "", "last": ""}
@@ -249,18 +252,19 @@ def match_forms(tx: Transaction, patterns: Sequence[str]) -> tuple[str, ...]:
             pattern_matches = [form] if is_known else []
         if not pattern_matches:
             suggestions = list_similar(form, sorted(known_forms))
-            raise ValueError(f"{pattern[:40]!r} is no form that is held{did_you_mean(suggestions)}")
+            raise ValueError(f"{pattern[:40]!r} is not a known form{did_you_mean(suggestions)}")
         matches.update(dict.fromkeys(pattern_matches))
     if len(matches) > MAX_FORMS:
-        raise ValueError(f"they name {len(matches)} forms, more than {MAX_FORMS}.")
+        raise ValueError(f"the patterns match {len(matches)} forms; at most {MAX_FORMS} are allowed.")
     return tuple(matches)
 
 
 def match_terms(tx: Transaction, text: str) -> tuple[str, ...]:
     """Return the terms that contain every word of a text.
 
-    These are companies with filings, by their present and former names, descriptions of filings, items of an 8-K by
-    number and title, and a form. Raise ValueError for more than :data:`MAX_WORD_TERMS`.
+    A term is searched by the names of its company (present and former), the description of its filings, or the number
+    and title of its 8-K item. A text that is the name of a form matches the term of this form. Raise ValueError for
+    more than :data:`MAX_WORD_TERMS`.
     """
     words = sorted(set(text.lower().split()), key=len, reverse=True)
 
@@ -276,13 +280,13 @@ def match_terms(tx: Transaction, text: str) -> tuple[str, ...]:
         matches[form_term] = None
     # SQL narrows the names by the two longest words. LIKE ignores the case of ASCII letters only.
     patterns = [f"%{_escape_like(word)}%" for word in words if word.isascii()]
-    first, second, *_ = [*patterns, "%", "%"]
+    first_pattern, second_pattern, *_ = [*patterns, "%", "%"]
     for query_name in ("matching_descriptions", "matching_companies_with_filings"):
-        for row in tx.iter_rows(query_name, {"first": first, "second": second}):
+        for row in tx.iter_rows(query_name, {"first": first_pattern, "second": second_pattern}):
             if contains_words(row["name"]):
                 matches[row["term"]] = None
             if len(matches) > MAX_WORD_TERMS:
-                raise ValueError(f"its words stand for more than {MAX_WORD_TERMS} names, descriptions and items.")
+                raise ValueError(f"the words match more than {MAX_WORD_TERMS} names, descriptions and items.")
     return tuple(matches)
 
 

@@ -138,7 +138,7 @@ def upsert_party_attributes(tx: Transaction, header: sgml.SubmissionHeader) -> b
     return changed
 
 
-class PageNotIngested(TypedDict):
+class MissingPage(TypedDict):
     """An older page of a company's list of filings that is not stored."""
 
     page: str
@@ -147,9 +147,9 @@ class PageNotIngested(TypedDict):
     last_filed: Date | None
 
 
-def list_missing_pages(tx: Transaction, cik: int) -> list[PageNotIngested]:
+def list_missing_pages(tx: Transaction, cik: int) -> list[MissingPage]:
     """Return the older pages that a company's submissions document names and that were not ingested."""
-    return [build_record(PageNotIngested, row) for row in tx.list_rows("missing_submission_pages", cik=cik)]
+    return [build_record(MissingPage, row) for row in tx.list_rows("missing_submission_pages", cik=cik)]
 
 
 def upsert_feed_page(tx: Transaction, page: getcurrent.FeedPage, now: datetime) -> bool:
@@ -179,6 +179,6 @@ def build_feed_metadata(filing: getcurrent.FeedFiling) -> FilingMetadata:
 
 
 def _upsert_filings(tx: Transaction, cik: int, filings: Iterable[submissions.ListedFiling], now: datetime) -> bool:
-    # The oldest first, so that new filings are announced in their order.
-    ordered = sorted(filings, key=lambda filing: (filing.filed, filing.accession))
-    return filing_store.upsert_listed_filings(tx, cik, ordered, now)
+    # The oldest first, because new filings are announced in this order.
+    oldest_first = sorted(filings, key=lambda filing: (filing.filed, filing.accession))
+    return filing_store.upsert_listed_filings(tx, cik, oldest_first, now)

@@ -21,7 +21,7 @@ from finapi.market.documents.filing_rows import FilingRow
 from finapi.store.db import Transaction
 from finapi.store.schema import has_full_text
 
-# Bounds of the work for one call: for each word, a list of documents is read.
+# Limits of the work for one call: FTS5 reads a list of documents for each word.
 MAX_WORDS = 16
 MAX_PREFIXES = 2
 MIN_PREFIX_LETTERS = 3
@@ -91,7 +91,7 @@ class TextCounts(NamedTuple):
     """The number of stored documents, and of those that full text search covers."""
 
     documents: int
-    texts: int
+    indexed_documents: int
 
 
 @lru_cache(maxsize=100)
@@ -102,7 +102,7 @@ def parse_query(text: str) -> TextQuery:
     like this, ``-draft`` must not appear. Other punctuation separates words: ``10-K`` is the phrase "10 K".
     """
     if text.count('"') % 2:
-        raise _build_query_error("has a quotation mark without its other half")
+        raise _build_query_error("has an unmatched quotation mark")
     required: list[_Term] = []
     excluded: list[_Term] = []
     for minus, term_text in _TERM.findall(text):
@@ -112,11 +112,11 @@ def parse_query(text: str) -> TextQuery:
         if term.phrase:
             (excluded if minus else required).append(term)
     if not required:
-        raise _build_query_error("has no word that must be there")
+        raise _build_query_error("has no word to search for")
     if sum(len(term.phrase) for term in required + excluded) > MAX_WORDS:
         raise _build_query_error(f"has more than {MAX_WORDS} words")
     if sum(term.is_prefix for term in required + excluded) > MAX_PREFIXES:
-        raise _build_query_error(f"has a * more than {MAX_PREFIXES} times")
+        raise _build_query_error(f"has more than {MAX_PREFIXES} words with a *")
     match = " AND ".join(map(_render_fts_term, required))
     for term in excluded:
         match = f"({match}) NOT {_render_fts_term(term)}"
@@ -161,7 +161,10 @@ def search_texts(
 
 
 def count_undated_texts(tx: Transaction, query: TextQuery, scope: TextScope) -> int:
-    """Return the number of matches without a day that the scope's days leave out, up to :data:`MAX_COUNTED`."""
+    """Return the number of documents that match except that their day is unknown, up to :data:`MAX_COUNTED`.
+
+    It is 0 for a scope that is not limited to days, because such a search returns these documents.
+    """
     if scope.first_day is None and scope.last_day is None:
         return 0
     params = _build_params(query, scope._replace(first_day=None, last_day=None))
@@ -173,7 +176,7 @@ def get_text_counts(tx: Transaction) -> TextCounts:
     """Return the numbers of stored and of searched documents."""
     row = tx.find_row("text_counts")
     assert row is not None
-    return TextCounts(documents=row["documents"], texts=row["texts"])
+    return TextCounts(documents=row["documents"], indexed_documents=row["texts"])
 
 
 def _check_full_text() -> None:

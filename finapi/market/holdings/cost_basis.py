@@ -371,7 +371,7 @@ def _build_holding(
         holding_period_days=days,
         holding_period_quarters=None if days is None else round(days / DAYS_PER_QUARTER),
         first_added=position.opened,
-        sector=sectors.for_group(row["sic_group"])[0],
+        sector=sectors.get_names_of_group(row["sic_group"])[0],
         last_transaction_quarter=row["changed"],
         **value_doubts.build_doubt_members(doubt),
         reason=None if cost is not None else missing_reason,

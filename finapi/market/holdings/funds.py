@@ -409,12 +409,12 @@ def list_sector_allocations(
 ) -> list[SectorAllocation]:
     """Return the value of a fund's holdings by sector, the largest first. ``doubts`` are those of the quarter."""
     doubt_sums = value_doubts.sum_doubts_by(
-        [*doubts.values()], lambda position: sectors.for_group(position.sic_group)[0]
+        [*doubts.values()], lambda position: sectors.get_names_of_group(position.sic_group)[0]
     )
     value_by_sector: dict[str | None, int] = {}
     count_by_sector: dict[str | None, int] = {}
     for row in tx.list_rows("fund_value_by_group", cik=quarter.cik, period=quarter.period):
-        sector = sectors.for_group(row["sic_group"])[0]
+        sector = sectors.get_names_of_group(row["sic_group"])[0]
         value_by_sector[sector] = value_by_sector.get(sector, 0) + row["value"]
         count_by_sector[sector] = count_by_sector.get(sector, 0) + row["positions"]
     total_value = sum(value_by_sector.values())

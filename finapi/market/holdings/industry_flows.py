@@ -193,7 +193,7 @@ def _compute_sums(tx: Transaction, period: str) -> _StoredSums:
     for is_by_industry in (True, False):
         labels = {}
         for group in MAJOR_GROUPS:
-            sector, industry = sectors.for_group(group)
+            sector, industry = sectors.get_names_of_group(group)
             if sector:
                 labels[group] = json.dumps([sector, industry if is_by_industry else ""])
         for row in tx.list_rows("fund_counts_by_label", period=period, labels=json.dumps(labels)):
@@ -236,7 +236,7 @@ def load_quarter_sums(tx: Transaction, period: str) -> QuarterSums:
 
 def _list_group_keys(sic_group: int | None) -> list[tuple[str, str]]:
     """Return the keys of the industry and the sector of a major group, or an empty list if it has none."""
-    sector, industry = sectors.for_group(sic_group)
+    sector, industry = sectors.get_names_of_group(sic_group)
     return [(sector, industry), (sector, "")] if sector and industry else []
 
 
@@ -247,7 +247,7 @@ def list_movers(tx: Transaction, quarter: QuarterSums) -> Movers:
     doubts = value_doubts.sum_doubts_by(quarter.doubted, lambda position: position.security_id)
     movers: dict[MoverKey, list[FlowMover]] = {}
     for row in quarter.mover_rows:
-        sector, industry = sectors.for_group(row["sic_group"])
+        sector, industry = sectors.get_names_of_group(row["sic_group"])
         if sector and industry:
             key = MoverKey(sector, industry, 1 if row["fund_flow"] > 0 else -1)
             movers.setdefault(key, []).append(_build_mover(row, names[row["security_id"]], doubts))

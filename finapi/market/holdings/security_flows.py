@@ -104,14 +104,14 @@ def _render_groups(sector: str | None, industry: str | None) -> str | None:
     industry_group = None if industry is None else sectors.parse_group(industry)
     groups = []
     for group in _MAJOR_GROUPS:
-        group_sector = sectors.for_group(group)[0]
+        group_sector = sectors.get_names_of_group(group)[0]
         if group_sector and sector_name in (None, group_sector) and industry_group in (None, group):
             groups.append(group)
     return json.dumps(groups)
 
 
 def _build_flow(row: Row, doubt_sum: DoubtSum) -> SecurityFlow:
-    sector, industry = sectors.for_group(row["sic_group"])
+    sector, industry = sectors.get_names_of_group(row["sic_group"])
     return build_record(
         SecurityFlow,
         row,

@@ -102,7 +102,7 @@ def compute_rotation(tx: Transaction, period: str) -> tuple[Rotation, dict[str, 
         "cyclical_defensive_signal": _find_signal(cyclical_defensive, "cyclical", "defensive"),
         "reason": reason,
     }
-    known_value = sum(row["total_value"] for row in rows if sectors.for_group(row["sic_group"])[0])
+    known_value = sum(row["total_value"] for row in rows if sectors.get_names_of_group(row["sic_group"])[0])
     coverage_pct = compute_percent(known_value, sum(row["total_value"] for row in rows))
     return ratios, buckets, coverage_pct
 

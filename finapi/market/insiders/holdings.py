@@ -167,7 +167,7 @@ def _build_holding(
     row: Row, form: Row, owners: list[FormOwner], amounts: dict[tuple[int, str], Decimal | None], insider: int | None
 ) -> InsiderHolding:
     owner = trades.choose_owner(owners, insider)
-    sector, industry = sectors.for_sic(form["sic"])
+    sector, industry = sectors.get_names_of_sic(form["sic"])
     marks: dict[str, FigureMark] = {}
     if row["amount_owned"] is None:
         marks["amount_owned"] = trades.build_absent_mark(json.loads(row["amount_notes"] or "[]"))

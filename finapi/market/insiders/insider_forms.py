@@ -122,7 +122,7 @@ def build_filings(tx: Transaction, ids: Sequence[int]) -> list[InsiderFiling]:
 
 
 def _build_filing(row: Row) -> InsiderFiling:
-    sector, industry = sectors.for_sic(row["sic"])
+    sector, industry = sectors.get_names_of_sic(row["sic"])
     links = _build_links(row)
     issuer: _FiledIssuer = {
         "cik": f"{row['issuer_cik']:010}",

@@ -78,7 +78,7 @@ def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | Non
         return
     note = f"a data set: {counts.stored} filings stored, {counts.unchanged} held before, {counts.refused} refused"
     for document in documents:
-        yield outcomes.for_document(document, counts.stored > 0, note)
+        yield outcomes.accept(document, counts.stored > 0, note)
 
 
 def _store_batch(app: App, batch: list[FiledForm]) -> int:

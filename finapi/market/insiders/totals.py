@@ -284,7 +284,7 @@ def get_issuers(tx: Transaction, ciks: Sequence[int]) -> dict[int, IssuerInSecto
     """Return the names and sectors of companies, by CIK."""
     issuers = {}
     for row in tx.list_rows("issuers_with_sic", ciks=json.dumps(sorted(set(ciks)))):
-        sector, industry = sectors.for_sic(row["sic"])
+        sector, industry = sectors.get_names_of_sic(row["sic"])
         issuers[row["cik"]] = build_record(IssuerInSector, row, sector=sector, industry=industry)
     return issuers
 

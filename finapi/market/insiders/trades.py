@@ -410,7 +410,7 @@ def _build_transaction(
     collapse: bool,
 ) -> InsiderTransaction:
     security_class = fold_title(row["security_type"])
-    sector, industry = sectors.for_sic(row["sic"])
+    sector, industry = sectors.get_names_of_sic(row["sic"])
     percent = row["percent_of_holding"]
     return build_record(
         InsiderTransaction,

@@ -24,15 +24,16 @@ from finapi.store.db import Row, Transaction
 # Interval at which a company's list of filings is fetched even if the feed names no new filing.
 LIST_INTERVAL_HOURS = 24
 
-# Seconds after each failed try of a document. A missing document is often there a minute later; an outage that someone
-# has to notice lasts for days. The try after the last of these is the last one.
+# Seconds to wait after each failed try of a document. A missing document is often there a minute later; an outage that
+# someone has to notice may last for days. After the last of these waits there is one more try.
 RETRY_SECONDS = (60, 300, 900, 3600, 10_800, 21_600, 43_200, 86_400, 86_400)
-# Everything is scheduled within this time, lists of filings too. A later time was scheduled before the clock was set
-# back, and is due now.
+# No document and no list of filings is scheduled further ahead than this. A later time was stored before the clock was
+# set back: it is due now.
 MAX_DELAY_SECONDS = 2 * RETRY_SECONDS[-1]
 
-# Time for which fetched documents are remembered: far longer than an index can name them again.
-FINISHED_KEPT_FOR = timedelta(days=60)
+# Time for which finished documents stay in the queue, so that they are not fetched again. No index names a filing again
+# as late as this.
+FINISHED_RETENTION = timedelta(days=60)
 
 
 def follow_company(tx: Transaction, cik: int, now: datetime) -> bool:
@@ -66,7 +67,7 @@ def queue_filing(
     followed_ciks = [row["cik"] for row in tx.list_rows("followed_among", ciks=json.dumps(list(ciks)))]
     is_followed = bool(followed_ciks) and (not forms or form.removesuffix("/A") in forms)
     if form in FETCHED_FORMS or is_followed:
-        # EDGAR stores a filing in the folder of each of its parties: any of them will do.
+        # EDGAR stores a filing in the folder of each of its parties, so any party can be used for the path.
         cik = followed_ciks[0] if followed_ciks else ciks[0]
         if tx.run("insert_wanted_document", accession=accession, cik=cik, form=form, now=iso(now)):
             for followed_cik in followed_ciks:
@@ -81,10 +82,10 @@ def queue_recent_filings(tx: Transaction, now: datetime, cik: int, days: int, fo
     since = (now - timedelta(days=days)).date().isoformat()
     for row in tx.list_rows("recent_filings_of_company", cik=cik, since=since):
         if forms:
-            is_wanted = row["form"].removesuffix("/A") in forms
+            is_selected = row["form"].removesuffix("/A") in forms
         else:
-            is_wanted = row["is_xbrl"] or row["form"] in FETCHED_FORMS
-        if is_wanted:
+            is_selected = row["is_xbrl"] or row["form"] in FETCHED_FORMS
+        if is_selected:
             tx.run("insert_wanted_document", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
 
 
@@ -104,7 +105,7 @@ def finish_document(tx: Transaction, accession: str, now: datetime, refusal: str
     """Mark a document as done, or as given up for the reason ``refusal``."""
     state = "done" if refusal is None else "refused"
     tx.run("update_finished_document", accession=accession, state=state, now=iso(now), reason=refusal)
-    tx.run("delete_finished_documents", before=iso(now - FINISHED_KEPT_FOR))
+    tx.run("delete_finished_documents", before=iso(now - FINISHED_RETENTION))
 
 
 def postpone_document(
@@ -140,7 +141,7 @@ def list_watermarks(tx: Transaction) -> list[Row]:
 def retry_documents(
     app: App, accessions: Sequence[str | None], now: datetime, by: audit.Actor | None = None
 ) -> list[int]:
-    """Make failed documents due now, with all their tries. Return the number of documents for each accession number.
+    """Make failed documents due now, with no tries used up. Return the number of documents for each accession number.
 
     None stands for all failed documents. Raise ApiError CONFLICT on a node that answers from a copy.
     """

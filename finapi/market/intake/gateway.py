@@ -52,8 +52,8 @@ from finapi.store.db import Transaction
 Host = Literal["www", "data"]
 HOSTS: dict[Host, str] = {"www": "https://www.sec.gov", "data": "https://data.sec.gov"}
 
-# Seconds without requests after a reply with this status, doubled for each repetition. The SEC admits a client that
-# exceeded its rate again after ten minutes below the threshold.
+# Seconds without requests after a reply with this status, doubled for each repetition. After a client exceeded the
+# rate, the SEC accepts its requests again when it has stayed below the threshold for ten minutes.
 BACK_OFF_SECONDS = {403: 600, 429: 600, 500: 60, 502: 60, 503: 60, 504: 60}
 ERROR_PAGE_BACK_OFF_SECONDS = 600  # After a page with status 200 in place of data.
 NETWORK_BACK_OFF_SECONDS = 30  # After no reply at all.
@@ -79,7 +79,7 @@ class BackOffError(Exception):
     """
 
     def __init__(self, until: datetime, reason: str, *, from_reply: bool = True) -> None:
-        super().__init__(f"EDGAR is not asked before {iso(until)}: {reason}")
+        super().__init__(f"EDGAR must not be requested before {iso(until)}: {reason}")
         self.until = until
         self.reason = reason
         self.from_reply = from_reply
@@ -114,7 +114,7 @@ class FetchResult:
 class Gateway:
     """A client of EDGAR, a mirror or an archive directory that sends one request at a time.
 
-    ``wait`` waits for some seconds and returns True if finapi stops meanwhile.
+    ``wait`` waits for a number of seconds, and returns True if finapi is stopping.
     """
 
     def __init__(self, app: App, *, wait: Callable[[float], bool] | None = None) -> None:
@@ -152,8 +152,8 @@ class Gateway:
         """Fetch a path; ``conditional`` returns ``unchanged`` for a file that was stored before.
 
         Raise BackOffError if EDGAR must not be requested now, RequestStoppedError if finapi stops. With ``may_fail``,
-        a reply that is not data concerns this path only and is returned as ``busy`` or ``failed``, except for refusals
-        because of the rate and a connection that cannot be made.
+        a reply that is not data concerns only this path and is returned as ``busy`` or ``failed``. Refusals because of
+        the rate, and connections that cannot be made, still raise BackOffError.
         """
         if stopping.is_requested():
             raise RequestStoppedError
@@ -209,7 +209,9 @@ class Gateway:
         # A time later than any back-off means that the clock was set back.
         latest = iso(now + timedelta(seconds=MAX_RETRY_AFTER_SECONDS))
         if until is not None and iso(now) < until <= latest:
-            raise BackOffError(datetime.fromisoformat(until), reason or "it said so", from_reply=False)
+            raise BackOffError(
+                datetime.fromisoformat(until), reason or "it refused an earlier request", from_reply=False
+            )
 
     def _count(self, fetched: FetchResult) -> FetchResult:
         self._app.metrics.count(metrics.EDGAR_REQUESTS, fetched.kind)
@@ -243,7 +245,7 @@ class Gateway:
             is_refusal = reply.status in (403, 429)
         elif body is None:
             seconds = NETWORK_BACK_OFF_SECONDS
-            reason = "an answer that is no gzip, or too large"
+            reason = "a reply that is not valid gzip or too large"
             is_refusal = False
         elif document_kinds.detect_kind(body[: document_kinds.MAX_PREFIX_BYTES], "") == "sec-error-page":
             seconds = ERROR_PAGE_BACK_OFF_SECONDS
@@ -257,13 +259,13 @@ class Gateway:
         raise self._record_refusal(reason, seconds, retry_after, started_at)
 
     def _build_failure(self, url: str, reason: str, retry_after: str | None, started_at: float) -> FetchResult:
-        """Return the ``failed`` result of one path, while EDGAR as such replies."""
+        """Return the ``failed`` result for one path. EDGAR itself replied, so other paths may be requested."""
         self._record_success(started_at)
         retry_seconds = _parse_retry_after(retry_after, self._app.clock.now()) or 0.0
         return FetchResult("failed", url, reason=reason.removeprefix("it "), retry_seconds=retry_seconds)
 
     def _read_file(self, directory: Path, path: str) -> FetchResult:
-        """Return the file of a path in the archive directory. Raise BackOffError if the directory is not there."""
+        """Return the file of a path in the archive directory. Raise BackOffError if the directory does not exist."""
         file = directory / path.partition("?")[0].lstrip("/")
         body: bytes | None = None
         try:
@@ -275,7 +277,7 @@ class Gateway:
         except OSError:
             body = None
         is_reachable = body is not None or directory.is_dir()
-        failure = None if is_reachable else "the archive directory is not there"
+        failure = None if is_reachable else "the archive directory does not exist"
         now = self._app.clock.now()
         with self._app.db.write() as tx:
             heartbeats.record_beat(tx, "sec_gateway", now, failure=failure)
@@ -285,15 +287,15 @@ class Gateway:
         return FetchResult("missing", str(file)) if body is None else FetchResult("found", str(file), body)
 
     def _record_success(self, started_at: float) -> None:
-        """Record that EDGAR replied: immediately after a refusal, else every :data:`BEAT_INTERVAL`."""
+        """Record that EDGAR replied: always after a refusal, otherwise once every :data:`BEAT_INTERVAL`."""
         now = self._app.clock.now()
         if not self._was_refused and self._last_beat_at is not None and abs(now - self._last_beat_at) < BEAT_INTERVAL:
             return
         with self._app.db.write() as tx:
             for name in _BLOCK_STATES:
                 tx.run("delete_poll_state", name=name)
-            took_ms = round((time.monotonic() - started_at) * 1000)
-            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took_ms)
+            duration_ms = round((time.monotonic() - started_at) * 1000)
+            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=duration_ms)
         self._was_refused = False
         self._last_beat_at = now
 
@@ -310,18 +312,18 @@ class Gateway:
             tx.run("upsert_poll_state", name="blocked_until", value=iso(until))
             tx.run("upsert_poll_state", name="blocked_times", value=str(repetitions + 1))
             tx.run("upsert_poll_state", name="blocked_reason", value=reason)
-            took_ms = round((time.monotonic() - started_at) * 1000)
-            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=took_ms, failure=reason)
+            duration_ms = round((time.monotonic() - started_at) * 1000)
+            heartbeats.record_beat(tx, "sec_gateway", now, took_ms=duration_ms, failure=reason)
         self._app.metrics.count(metrics.EDGAR_REQUESTS, "failed")
         return BackOffError(until, reason)
 
 
 def check_config(config: Config) -> None:
-    """Raise UsageError for settings with which EDGAR cannot be requested."""
+    """Raise UsageError if the settings do not allow requests to EDGAR."""
     if find_archive_directory(config.base_url) is None and not _CONTACT.search(config.user_agent):
-        raise UsageError("EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'")
+        raise UsageError("EDGAR requires a contact address: --user-agent 'Your Name name@example.com'")
     if not re.fullmatch(r"[\x20-\x7e]*", config.user_agent):
-        raise UsageError("--user-agent: must be ASCII, because it is sent in a header")
+        raise UsageError("--user-agent must be ASCII, because it is sent in a header")
 
 
 def find_archive_directory(base_url: str) -> Path | None:

@@ -53,8 +53,8 @@ from finapi.store.db import OperationalError, Transaction
 
 log = logging.getLogger("finapi.ingest")
 
-MAX_REFUSED_FILES = 1000  # Refused files that are remembered.
-MAX_LIST_BATCH_BYTES = 4_000_000  # Lists of filings that are stored together: about 25, in half a second.
+MAX_REFUSED_FILES = 1000  # Refused files that are recorded.
+MAX_LIST_BATCH_BYTES = 4_000_000  # Lists of filings that are stored together: about 25, which takes half a second.
 
 # Called with the progress of the work on a long file: its path, and the arguments of sources.ProgressCallback.
 FileProgressCallback = Callable[[str, str, int, int], None]
@@ -77,14 +77,14 @@ def run(
     """Ingest all documents of the paths. Return the number of files for each outcome.
 
     ``report`` is called with each file's outcome as soon as it is known, ``report_progress`` during the work on a long
-    file. The files refused last are stored, until they are ingested. Raise ApiError CONFLICT if the market data are a
-    copy.
+    file. The last refused files are recorded until they are ingested. Raise ApiError CONFLICT if the market data are a
+    read-only copy.
     """
     app.db.check_original()
     counts: Counter[str] = Counter()
     with app.db.read() as tx:
         known_refused_paths = {row["path"] for row in fetch_queue.list_refused_files(tx, MAX_REFUSED_FILES)}
-    refused: deque[Outcome] = deque(maxlen=MAX_REFUSED_FILES)
+    last_refusals: deque[Outcome] = deque(maxlen=MAX_REFUSED_FILES)
     fixed_paths: list[str] = []
     with app.db.with_larger_cache():
         try:
@@ -94,7 +94,7 @@ def run(
                     counts[outcome.outcome] += 1
                     app.metrics.count(metrics.INGESTED_FILES, outcome.outcome)
                     if outcome.outcome == "refused":
-                        refused.append(outcome)
+                        last_refusals.append(outcome)
                     elif outcome.path in known_refused_paths:
                         fixed_paths.append(outcome.path)
                     report(outcome)
@@ -104,7 +104,7 @@ def run(
                 now = app.clock.now()
                 _finish_families(tx, now)
                 tx.run("delete_refused_files", paths=json.text(fixed_paths))
-                refused_rows = [(outcome.path, outcome.kind, outcome.reason, iso(now)) for outcome in refused]
+                refused_rows = [(outcome.path, outcome.kind, outcome.reason, iso(now)) for outcome in last_refusals]
                 tx.insert_rows("upsert_refused_file", refused_rows)
                 tx.run("delete_old_refused_files", keep=MAX_REFUSED_FILES)
     return count_outcomes(counts)
@@ -122,7 +122,7 @@ def _ingest_path_group(
 
 
 def count_outcomes(outcomes: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
-    """Return the number of files for each outcome, also for those that did not occur."""
+    """Return the number of files for each outcome, with 0 for outcomes that did not occur."""
     return {"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0} | Counter(outcomes)
 
 
@@ -151,7 +151,7 @@ def ingest_document(app: App, name: str, body: bytes, finish: FinishCallback) ->
 
 
 def recompute_derived(app: App) -> None:
-    """Recompute the rows that are derived from stored documents and from what else became known of them."""
+    """Recompute the rows that are derived from stored documents and from metadata that became known later."""
     with app.db.write() as tx:
         _finish_families(tx, app.clock.now())
 
@@ -166,7 +166,7 @@ def _finish_families(tx: Transaction, now: datetime) -> None:
 
 @dataclass
 class _FolderDocuments:
-    """The documents of a folder that are not ingested one by one."""
+    """The documents of a folder that are ingested together, by form family."""
 
     by_family: dict[str, list[Document]] = field(default_factory=dict)
     html_pages: list[Document] = field(default_factory=list)
@@ -189,7 +189,7 @@ def _ingest_group(app: App, group: Group, options: IngestOptions, finish: Finish
         tables = [document for document in documents if document.kind in form.data_set_kinds]
         ingest_data_set = families.load_family(form).ingest_data_set if tables else None
         if ingest_data_set is not None:
-            yield from _guard(tables, partial(ingest_data_set, app, tables, options.only_ciks))
+            yield from _run_or_refuse(tables, partial(ingest_data_set, app, tables, options.only_ciks))
     for page in folder.html_pages:
         # An HTML page is a filing's own document only if it is the only page in the folder of one filing.
         if len(accessions) == len(folder.html_pages) == 1:
@@ -237,7 +237,7 @@ def _ingest_single_document(
 ) -> Sequence[Outcome]:
     """Ingest a document that is parsed and stored independently of all others."""
     if document.kind == "form-index":
-        return _guard([document], partial(single_documents.ingest_form_index, app, document))
+        return _run_or_refuse([document], partial(single_documents.ingest_form_index, app, document))
     parse: Callable[[], StoreCallback]
     if document.kind == "full-submission":
         parse = partial(_parse_full_submission, app, document, options)
@@ -272,8 +272,8 @@ def _ingest_family(
         yield from _parse_and_store(app, filing_documents, parse, finish)
 
 
-def _guard(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]]) -> Sequence[Outcome]:
-    """Return the outcomes of some work. If it raises, return a refusal of each document, so that the ingest goes on."""
+def _run_or_refuse(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]]) -> Sequence[Outcome]:
+    """Run ``work`` and return its outcomes, or a refusal of each document if it raises. The ingest then goes on."""
     try:
         return list(work())
     except ParseError as error:
@@ -285,7 +285,7 @@ def _guard(documents: Sequence[Document], work: Callable[[], Iterable[Outcome]])
         return [outcomes.refuse(document, sources.TOO_LITTLE_MEMORY) for document in documents]
     except Exception:
         log.exception("ingest of %s failed", documents[0].path)
-        reason = "cannot be read for a reason that finapi did not foresee; its log says more"
+        reason = "cannot be read because of an unexpected error; see the log"
         return [outcomes.refuse(document, reason) for document in documents]
 
 
@@ -302,14 +302,14 @@ def _parse_and_store(
                 finish(tx, document_outcomes)
         return document_outcomes
 
-    return _guard(documents, work)
+    return _run_or_refuse(documents, work)
 
 
 def _store_lists(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
     """Store lists of filings together, in transactions that end when another writer waits.
 
-    The rows are the same as one by one. The filings of each list are spread over all pages of the indexes by day and
-    by form; stored together, they write each page once.
+    The result is the same as storing them one by one, but it is faster. The filings of each list are spread over all
+    pages of the indexes by day and by form; one transaction for several lists writes each of these pages once.
     """
     done_count = 0
     try:
@@ -339,7 +339,7 @@ def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingCl
     content = family.read_content(documents)
     subject = family.get_subject(content)
     file_names = tuple(document.name for document in documents)
-    document_clues = replace(clues, file_names=file_names).for_document(subject, documents[0].path)
+    document_clues = replace(clues, file_names=file_names).select_applicable(subject, documents[0].path)
 
     def store(tx: Transaction, now: datetime) -> list[Outcome]:
         filing = document_clues.identify_filing(tx, subject)
@@ -350,7 +350,7 @@ def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingCl
             for kind in family.arrival_kinds:
                 heartbeats.record_arrival(tx, kind, now)
         note = family.describe_stored(content, filing) if changed else ALREADY_STORED_NOTE
-        return [outcomes.for_document(document, changed, note, filing.accession) for document in documents]
+        return [outcomes.accept(document, changed, note, filing.accession) for document in documents]
 
     return store
 
@@ -368,7 +368,7 @@ def _parse_page(app: App, page: Document, accession: str) -> StoreCallback:
         changed |= _insert_documents(app, tx, row["id"], [], primary)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.for_document(page, changed, None, accession)]
+        return [outcomes.accept(page, changed, None, accession)]
 
     return store
 
@@ -386,7 +386,8 @@ class _Submission:
 def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> StoreCallback:
     """Parse a full submission: its header, the list of its documents, and those of a form family.
 
-    If one of those documents is invalid, the complete submission is refused, so that nothing unread seems stored.
+    If one of those documents is invalid, the complete submission is refused: otherwise the filing would look stored
+    while a part of it is missing.
     """
     body = file.read()
     header = sgml.parse_header(body, file.path)
@@ -418,7 +419,7 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
             document_outcomes += store_filing(tx, now)
         if not document_outcomes:
             reason = _find_unread_reason(header.form)
-            return [outcomes.for_document(file, changed, reason, header.accession)]
+            return [outcomes.accept(file, changed, reason, header.accession)]
         outcome = document_outcomes[0]
         if changed and outcome.outcome == "unchanged":
             outcome = replace(outcome, outcome="ingested", reason=None)
@@ -440,8 +441,8 @@ def _store_submission(app: App, tx: Transaction, submission: _Submission, now: d
     """Store the filing that a submission's header and list of documents describe. Return True if anything was new."""
     header = submission.header
     filing = metadata.from_header(header, submission.size)
-    stored = filing_store.upsert(tx, filing, now, announces=False)
-    changed = stored.changed | lists.upsert_party_attributes(tx, header)
+    stored_filing = filing_store.upsert(tx, filing, now, announces=False)
+    changed = stored_filing.changed | lists.upsert_party_attributes(tx, header)
     if submission.listed_documents:
         # DOCUMENT_EVIDENCE, because a list may name the rendered form of the document, which is better for readers.
         first_document = FilingMetadata(
@@ -452,7 +453,7 @@ def _store_submission(app: App, tx: Transaction, submission: _Submission, now: d
             description=submission.listed_documents[0].description,
         )
         changed |= filing_store.upsert(tx, first_document, now, announces=False).changed
-        changed |= _insert_documents(app, tx, stored.id, submission.listed_documents, submission.primary)
+        changed |= _insert_documents(app, tx, stored_filing.id, submission.listed_documents, submission.primary)
     changed |= families.store_header(tx, header, now)
     changed |= families.apply_listed_metadata(tx, now)
     # Last, so that the announcement contains the documents.

@@ -1,8 +1,8 @@
 """Initial load of real data: the SEC's bulk files for many companies, or the documents of a few.
 
-For up to :data:`MAX_BY_DOCUMENT` companies, their lists, facts and reports are fetched one by one. For more, the bulk
-files contain less data for each company: submissions.zip, companyfacts.zip and the quarterly financial statement data
-sets, of which only the chosen companies are stored.
+For up to :data:`MAX_COMPANIES_WITHOUT_BULK_FILES` companies, their lists, facts and reports are fetched one by one. For
+more, the bulk files contain less data for each company: submissions.zip, companyfacts.zip and the quarterly financial
+statement data sets, of which only the chosen companies are stored.
 
 A load can be resumed by the same command. A bulk file is fetched in ranges into ``load/`` of the data directory and
 stays there until it is stored; its version is recorded, so that a file that changed meanwhile is fetched again. The
@@ -37,13 +37,15 @@ FIRST_YEAR = 2009
 
 # Companies up to which documents are fetched one by one: forty reports of a company have 80 MB together, ten years of
 # bulk files 5 GB.
-MAX_BY_DOCUMENT = 50
+MAX_COMPANIES_WITHOUT_BULK_FILES = 50
 REPORT_FORMS = ("10-K", "10-KT", "10-Q", "10-QT", "20-F", "40-F")
 
 RANGE_BYTES = 8 * MIB  # Size of one request: a connection that breaks loses no more.
-MAX_TRIES = 6  # Of one request in a row.
+MAX_TRIES = 6  # Tries of one request.
 RETRY_SECONDS = 15  # After the first try, doubled for each further one, if EDGAR does not state a time.
-FRESH_FOR = timedelta(days=7)  # Before a bulk file is fetched again; the SEC rebuilds them every night.
+BULK_FILE_MAX_AGE = timedelta(
+    days=7
+)  # A loaded bulk file is not fetched again for this time. The SEC rebuilds it every night.
 
 # For the estimate, measured on one core of a small host (docs/OPERATIONS.md).
 BYTES_PER_SECOND = 5_000_000
@@ -53,7 +55,7 @@ TABLE_SECONDS = 7.0  # For reading the tables of a quarter's data set.
 FILINGS_A_YEAR = 4
 REPORT_BYTES = 2_000_000
 
-_RESUME_HINT = "the same command goes on from here"
+_RESUME_HINT = "run the same command again to continue"
 
 Reply = TypeVar("Reply")
 
@@ -116,7 +118,7 @@ class LoadPlan:
 
 
 class Loader:
-    """Loads EDGAR's files into a store.
+    """A loader of EDGAR's files into a store.
 
     ``report`` is called with the outcome of each file, ``report_progress`` during the work. ``wait`` is called with the
     seconds that EDGAR requires before the next request, and the reason.
@@ -139,7 +141,7 @@ class Loader:
         self._poller = Poller(app, gateway, interval_seconds=86_400.0)
 
     def choose_companies(self, texts: Sequence[str], top: int) -> tuple[list[int], list[str]]:
-        """Return the CIKs of companies and the texts that name none.
+        """Return the CIKs of companies, and the texts that do not name a company.
 
         The companies are those given by ticker or CIK and the first ``top`` of the SEC's list of tickers, which is
         fetched first if it changed.
@@ -154,11 +156,11 @@ class Loader:
     def build_plan(self, ciks: Sequence[int], years: int) -> LoadPlan:
         """Return the files to fetch for these companies, whose sizes are requested from EDGAR."""
         plan = LoadPlan(len(ciks), years)
-        if len(ciks) <= MAX_BY_DOCUMENT and not self._is_local_file(COMPANYFACTS_PATH):
+        if len(ciks) <= MAX_COMPANIES_WITHOUT_BULK_FILES and not self._is_local_file(COMPANYFACTS_PATH):
             plan.document_ciks = ciks
             return plan
         now = self._app.clock.now()
-        fresh_since = iso(now - FRESH_FOR)
+        fresh_since = iso(now - BULK_FILE_MAX_AGE)
         since_by_path = {SUBMISSIONS_PATH: fresh_since, COMPANYFACTS_PATH: fresh_since}
         for path in list_data_set_paths(now, years):
             since_by_path[path] = ""  # The data set of a quarter does not change.
@@ -200,17 +202,19 @@ class Loader:
         if first_byte.kind == "missing":
             return None
         if not first_byte.total_bytes:
-            raise UsageError(f"{first_byte.url}: its host serves no byte ranges; download the files, --base-url FOLDER")
+            raise UsageError(
+                f"{first_byte.url}: its host does not support byte ranges; download the files and use --base-url FOLDER"
+            )
         version = first_byte.etag or first_byte.last_modified or ""
         return BulkFile(path, first_byte.total_bytes, version, ciks)
 
     def _check_room(self, plan: LoadPlan) -> None:
         fetched_files = [file for file in plan.files if self._gateway.find_local_file(file.path) is None]
         largest = max((file.size for file in fetched_files), default=0)
-        free = shutil.disk_usage(self._app.config.data_dir)[2]
-        if largest > free:
+        free_bytes = shutil.disk_usage(self._app.config.data_dir)[2]
+        if largest > free_bytes:
             raise UsageError(
-                f"{self._app.config.data_dir} has {free // MIB:,} MiB free; {largest // MIB:,} MiB are needed"
+                f"{self._app.config.data_dir} has {free_bytes // MIB:,} MiB free; {largest // MIB:,} MiB are needed"
             )
 
     def _fetch_file(self, file: BulkFile, label: str) -> Path:
@@ -266,7 +270,7 @@ class Loader:
         if not is_damaged:
             self._mark_loaded(file.path, sorted(file.ciks))
         if self._gateway.find_local_file(file.path) is None:
-            # Also a damaged one, which is fetched again the next time.
+            # Delete a damaged file too: it is fetched again the next time.
             local_path.unlink(missing_ok=True)
             with self._app.db.write() as tx:
                 tx.run("delete_poll_state", name=f"load {file.path}")
@@ -321,12 +325,12 @@ class Loader:
             for outcome in document_outcomes:
                 self._report(outcome)
         elif fetched.kind != "unchanged":
-            self._report(Outcome(fetched.url, "unknown", "skipped", "is not there"))
+            self._report(Outcome(fetched.url, "unknown", "skipped", "does not exist"))
 
     # ---- requests
 
     def _request(self, send: Callable[[], FetchResult]) -> FetchResult:
-        """Return the result of a request, repeated if its path fails."""
+        """Return the result of a request, repeated if EDGAR fails for its path."""
 
         def send_or_raise() -> FetchResult:
             fetched = send()

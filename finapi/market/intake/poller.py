@@ -49,18 +49,18 @@ MAX_GAP_DAYS = 3  # Days whose indexes the first start reads.
 INDEX_AFTER = timedelta(hours=4, minutes=30)  # After midnight UTC: EDGAR's day ends at 22:00 in New York.
 HOLIDAY_DAYS = 3  # An index that is missing after these days will not appear: nothing was filed.
 INDEX_RETRY_AFTER = timedelta(hours=1)  # Between two requests for an index that should be there.
-LIST_RETRY_AFTER = timedelta(hours=1)  # After a failed request for a company's list.
+LIST_RETRY_AFTER = timedelta(hours=1)  # Time until a company's list is requested again after a failure.
 
-# The worker components of DECISIONS 11, and the parts of a step without which each does not do its work.
+# The worker components of DECISIONS 11, each with the parts of a step that it depends on.
 WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
     "sec_worker": ("feed", "indexes", "lists"),
     "sec_13f_worker": ("feed",),
     "news_daemon": ("feed",),
 }
 
-MAX_PASS_DOCUMENTS = 20  # Documents fetched before anything else is looked at again.
+MAX_PASS_DOCUMENTS = 20  # Documents fetched in one step, so that the feed and the lists are read in between.
 MAX_FAILURES_IN_A_ROW = 3  # Failed documents in a row before the feed is read again.
-MAX_PASS_LISTS = 10
+MAX_PASS_LISTS = 10  # Lists of filings fetched in one step.
 
 
 class EdgarSource(Protocol):
@@ -83,7 +83,10 @@ class PollCounts:
 
 
 class Poller:
-    """Reads EDGAR into the store; ``watermark`` names the row with the time up to which the feed was read."""
+    """A worker that reads EDGAR into the store.
+
+    ``watermark`` is the name of the row with the time up to which the feed was read.
+    """
 
     def __init__(
         self,
@@ -108,7 +111,7 @@ class Poller:
     def run_poll_step(self) -> float:
         """Do what is due, in portions of a few seconds. Return the seconds until it should run again."""
         if self._app.db.trouble is not None:
-            # The store could not be written: try it first, and request nothing that could not be stored.
+            # The last write to the store failed. Test whether it can be written before requesting anything.
             with self._app.db.write() as tx:
                 self._record_beats(tx)
         started_at = self._monotonic()
@@ -158,8 +161,8 @@ class Poller:
             back_to = iso(datetime.fromisoformat(read_to) - timedelta(seconds=OVERLAP_SECONDS))
         newest = self._read_pages(back_to)
         if newest:
-            # Only after all pages are stored, so that an interrupted reading starts again. And never beyond now, as a
-            # watermark in the future would keep the next readings from going back at all.
+            # The watermark is stored only after all pages, so that an interrupted reading starts again. It is never
+            # later than now: with a watermark in the future, the next readings would not go back at all.
             new_watermark = min(max(newest, read_to or ""), iso(self._app.clock.now()))
             with self._app.db.write() as tx:
                 tx.run("upsert_poll_state", name=self._watermark, value=new_watermark)
@@ -207,9 +210,9 @@ class Poller:
         with self._app.db.write() as tx:
             # The feed is newest first; filings are announced oldest first.
             for filing in reversed(filings):
-                stored = filing_store.upsert(tx, lists.build_feed_metadata(filing), now, announces=False)
-                changed |= stored.changed
-                self.counts.filings += stored.is_new
+                stored_filing = filing_store.upsert(tx, lists.build_feed_metadata(filing), now, announces=False)
+                changed |= stored_filing.changed
+                self.counts.filings += stored_filing.is_new
                 # Unlike in a list, a filing in the feed is always news.
                 announcements.announce_filing(tx, now, accession=filing.accession)
                 ciks = [party.cik for party in filing.parties]
@@ -273,7 +276,7 @@ class Poller:
         for cik in due_ciks:
             stopping.check()
             with self._app.db.write() as tx:
-                # Postponed first: if this list fails, the others still have their turn.
+                # Postpone the list before fetching it: if it fails, the others are still fetched.
                 tx.run("update_followed_due", cik=cik, due_at=iso(now + LIST_RETRY_AFTER))
             fetched = self.read_list(cik)
             with self._app.db.write() as tx:
@@ -316,7 +319,7 @@ class Poller:
     # ---- documents
 
     def fetch_due_documents(self, report_progress: Callable[[], None] = lambda: None) -> None:
-        """Fetch every document that is due; ``report_progress`` is called after every few."""
+        """Fetch every document that is due. Call ``report_progress`` after every few documents."""
         while self._fetch_some_documents():
             report_progress()
 
@@ -329,18 +332,19 @@ class Poller:
             stopping.check()
             failures_in_a_row = 0 if self._fetch_document(row) else failures_in_a_row + 1
             if failures_in_a_row == MAX_FAILURES_IN_A_ROW:
-                # Perhaps EDGAR as such fails. Reading the feed shows it before each document has lost a try.
+                # Perhaps EDGAR itself fails. Reading the feed shows that before every document has used up a try.
                 return False
         return bool(due_rows)
 
     def _fetch_document(self, row: Row) -> bool:
-        """Fetch a document and store it, or postpone it. Return False if EDGAR did not reply as it should."""
+        """Fetch a document and store it, or postpone it. Return False if EDGAR's reply could not be used."""
         accession = row["accession"]
         try:
             fetched = self._edgar.get("www", build_document_path(row["cik"], accession), may_fail=True)
         except BackOffError as error:
             if error.from_reply:
-                # Counted like any other failure: if this document causes it, it must not be the first again each time.
+                # This counts as a failed try of the document. If the document causes the refusal, it must not be the
+                # first one again in every step.
                 seconds = (error.until - self._app.clock.now()).total_seconds()
                 self._postpone(row, error.reason, seconds)
             raise
@@ -349,7 +353,7 @@ class Poller:
                 self._finish_document(tx, accession, "is larger than any document that is read")
             return True
         if fetched.kind in ("missing", "unchanged"):
-            self._postpone(row, "is not there")
+            self._postpone(row, "does not exist")
             return True
         if fetched.kind != "found":
             self._postpone(row, fetched.reason, fetched.retry_seconds)
@@ -374,14 +378,14 @@ class Poller:
                 raise StoreUnwritableError(outcome.reason)
 
     def _postpone(self, row: Row, reason: str, min_seconds: float = 0.0) -> None:
-        """Schedule the next try of a document, or give it up."""
+        """Schedule the next try of a document, or give up on it."""
         with self._app.db.write() as tx:
             due_at = fetch_queue.postpone_document(tx, row, self._app.clock.now(), reason, min_seconds)
             self._record_beats(tx)
         if due_at is not None:
             self.counts.put_off += 1
             self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "put_off")
-            log.info("%s: %s; asked for again at %s", row["accession"], reason, iso(due_at))
+            log.info("%s: %s; next try at %s", row["accession"], reason, iso(due_at))
         else:
             self._count_given_up(row["accession"], reason)
 
@@ -389,7 +393,7 @@ class Poller:
         """Mark a document as done or given up, in the transaction that stores it."""
         now = self._app.clock.now()
         fetch_queue.finish_document(tx, accession, now, refusal)
-        self._record_beats(tx)  # A long document may take longer than the beats may be apart.
+        self._record_beats(tx)  # Storing a long document may take longer than the permitted time between two beats.
         if refusal is None:
             self.counts.documents += 1
             self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "stored")
@@ -399,7 +403,7 @@ class Poller:
     def _count_given_up(self, accession: str, reason: str) -> None:
         self.counts.refused += 1
         self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "given_up")
-        log.warning("%s is given up: %s", accession, reason)
+        log.warning("gave up on %s: %s", accession, reason)
 
     def _record_beats(self, tx: Transaction) -> None:
         """Record that the workers are alive, without the duration: a long step only means that there is much to do."""
@@ -431,8 +435,8 @@ def _find_submission_error(accession: str, body: bytes) -> str | None:
     try:
         header = sgml.parse_complete_header(body, accession)
     except ParseError as error:
-        return f"did not come whole: {error.reason}"
-    return None if header.accession == accession else f"came as {header.accession}"
+        return f"is not complete: {error.reason}"
+    return None if header.accession == accession else f"is the submission {header.accession}"
 
 
 def build_feed_path(start: int) -> str:

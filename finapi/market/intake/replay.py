@@ -24,7 +24,7 @@ _WATERMARK = "replay_read_to"
 
 
 class Recording:
-    """A recorded EDGAR, which answers with the pages of ``moment``."""
+    """A source that returns EDGAR's pages as they were recorded at the time ``moment``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -40,7 +40,7 @@ class Recording:
         self.moment = self.moments[0]
 
     def get(self, host: Host, path: str, *, conditional: bool = False, may_fail: bool = False) -> FetchResult:
-        """Return EDGAR's reply at this moment, ``missing`` if it was not recorded."""
+        """Return EDGAR's reply at ``moment``, or the result ``missing`` if it was not recorded."""
         parts = urlsplit(path)
         file: Path | None
         if parts.path == "/cgi-bin/browse-edgar":

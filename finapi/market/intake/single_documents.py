@@ -28,8 +28,8 @@ from finapi.store.db import Transaction
 # Stores a parsed document in the caller's transaction and returns the outcomes.
 StoreCallback = Callable[[Transaction, datetime], Sequence[Outcome]]
 
-_COMPANION_REASON = "says nothing that the filing's own documents do not say"
-# Rendered forms and lists of the other documents, which every filing's folder contains.
+_COMPANION_REASON = "contains nothing that is not in the filing's other documents"
+# The kinds of rendered forms and of lists of the other documents, which the folder of every filing contains.
 _COMPANION_KINDS = (
     "filing-summary",
     "metalinks",
@@ -61,7 +61,7 @@ def build_unread_outcome(document: Document) -> Outcome:
 def ingest_form_index(app: App, document: Document) -> list[Outcome]:
     """Store an index of EDGAR in several transactions, as it is too long for one. Return its outcome."""
     rows = list(form_indexes.iter_rows(document.read(), document.path))
-    return [outcomes.for_document(document, lists.upsert_index(app, rows))]
+    return [outcomes.accept(document, lists.upsert_index(app, rows))]
 
 
 def _build_store(
@@ -73,7 +73,7 @@ def _build_store(
         changed = upsert(tx, now)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.for_document(document, changed, note)]
+        return [outcomes.accept(document, changed, note)]
 
     return store
 
@@ -86,7 +86,7 @@ def _parse_submissions(document: Document) -> StoreCallback:
 def _parse_older_page(document: Document) -> StoreCallback:
     cik = submissions.find_cik_of_older_page(document.name)
     if cik is None:
-        reason = "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
+        reason = "an older page must be named CIK##########-submissions-###.json, because it does not state its company"
         raise ParseError(document.path, "", reason)
     filings = submissions.parse_older_page(document.read(), document.path)
     return _build_store(document, lambda tx, now: lists.upsert_older_page(tx, document.name, cik, filings, now))
@@ -120,15 +120,15 @@ def _parse_feed_page(document: Document) -> StoreCallback:
 
 
 def _parse_header(document: Document) -> StoreCallback:
-    """Parse a filing's index page: the SGML header in it, if there is one; the rest is in the filing's documents."""
+    """Parse the SGML header in a filing's index page. A page without a header is skipped."""
     body = document.read()
     if not any(start in body[: sgml.MAX_PREFACE_BYTES] for start in sgml.HEADER_STARTS):
         return lambda tx, now: [Outcome(document.path, document.kind, "skipped", _COMPANION_REASON)]
     header = sgml.parse_header(body, document.path)
 
     def upsert(tx: Transaction, now: datetime) -> bool:
-        stored = filing_store.upsert(tx, metadata.from_header(header, None), now)
-        changed = stored.changed | families.store_header(tx, header, now)
+        stored_filing = filing_store.upsert(tx, metadata.from_header(header, None), now)
+        changed = stored_filing.changed | families.store_header(tx, header, now)
         families.apply_listed_metadata(tx, now)
         return changed
 
@@ -141,7 +141,7 @@ def _parse_header(document: Document) -> StoreCallback:
 
 
 def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
-    """Parse daily prices; ``ticker`` is the operator's for a file without a column of tickers."""
+    """Parse daily prices. For a file without a ticker column, the operator gives the ``ticker``."""
     body = document.read()
     price_file = price_csv.parse(body, document.path, document.name)
 
@@ -158,8 +158,8 @@ def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
         if price_note:
             notes.append(price_note)
         elif not changed_count:
-            notes.append("tells nothing new")
-        return [outcomes.for_document(document, changed_count > 0, "; ".join(notes) or None)]
+            notes.append("contains nothing new")
+        return [outcomes.accept(document, changed_count > 0, "; ".join(notes) or None)]
 
     return store
 
@@ -173,10 +173,10 @@ def _parse_companyfacts(document: Document) -> StoreCallback:
         if changed:
             heartbeats.record_arrival(tx, "xbrl_run", now)
         else:
-            notes.append("every figure of it is held already")
+            notes.append("all of its figures are stored already")
         if company_facts.backward_row_count:
             notes.append(f"{company_facts.backward_row_count} rows end before they start and are left out")
-        return [outcomes.for_document(document, changed, "; ".join(notes) or None)]
+        return [outcomes.accept(document, changed, "; ".join(notes) or None)]
 
     return store
 

@@ -120,7 +120,7 @@ def find_detail(tx: Transaction, accession: str) -> ScheduleDetail | None:
     if row is None:
         return None
     schedule = stored_documents.decode_schedule(row["body"])
-    sector, industry = sectors.for_sic(row["sic"])
+    sector, industry = sectors.get_names_of_sic(row["sic"])
     issuer: ScheduleIssuer = {
         "cik": f"{row['issuer_cik']:010}",
         "ticker": row["ticker"],

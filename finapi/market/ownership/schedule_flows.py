@@ -239,7 +239,7 @@ def _find_group(company: Row, grouped_by: str) -> str | None:
     if grouped_by == "ticker":
         ticker: str | None = company["ticker"]
         return ticker
-    sector, industry = sectors.for_sic(company["sic"])
+    sector, industry = sectors.get_names_of_sic(company["sic"])
     return sector if grouped_by == "sector" else industry
 
 

@@ -35,7 +35,7 @@ class FiledPeriod(NamedTuple):
     last: date
 
 
-def _insider_dataset(form: str) -> Dataset:
+def _build_insider_dataset(form: str) -> Dataset:
     columns = VIEWS["insider_transaction"].column_names
     return Dataset("bulk_insiders", "bulk_insider_rows", columns, {"form": form})
 
@@ -46,9 +46,9 @@ DATASETS = {
     "holdings": Dataset(
         "bulk_holdings", "bulk_holding_rows", ("accession_number", "filed_at", *VIEWS["holding"].column_names)
     ),
-    "form-3": _insider_dataset("3"),
-    "form-4": _insider_dataset("4"),
-    "form-5": _insider_dataset("5"),
+    "form-3": _build_insider_dataset("3"),
+    "form-4": _build_insider_dataset("4"),
+    "form-5": _build_insider_dataset("5"),
     "form-144": Dataset("bulk_sales", "bulk_sale_rows", VIEWS["proposed_sale"].column_names),
     "beneficial-ownership": Dataset(
         "bulk_ownership", "bulk_ownership_rows", VIEWS["beneficial_ownership"].column_names

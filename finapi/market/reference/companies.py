@@ -25,8 +25,8 @@ from finapi.store.db import Row, Transaction
 FROM_COVER = 0
 FROM_SUBMISSIONS = 1
 FROM_LIST = 2
-# The SEC's list of tickers writes names in capitals and without full stops, and filing lists write them as EDGAR
-# conforms them: both are better than no name and worse than a cover page.
+# The SEC's list of tickers has names in capitals and without full stops, and lists of filings have EDGAR's conformed
+# names. Both are better than no name and worse than a cover page.
 FROM_LIST_TITLE = FROM_FILING_LIST = -1
 _UNNAMED = -2
 
@@ -68,12 +68,13 @@ def resolve(tx: Transaction, text: str, param_name: str = "ticker") -> Company:
 def _check_one_holder(rows: Sequence[Row], param_name: str) -> None:
     """Raise ApiError INVALID_PARAM if the best source gives a ticker to several companies today.
 
-    Cover pages do not count: each is valid only for its day, so the latest one has the ticker. Lists are valid today.
+    Cover pages never conflict: each is valid only for its day, so the company of the latest one has the ticker. Lists
+    are valid today.
     """
     holders = [build_record(TickerHolder, row) for row in rows if row["current"] and row["source"] == rows[0]["source"]]
     if len(holders) > 1 and rows[0]["source"] > FROM_COVER:
         details = {"param": param_name, "allowed": [holder["cik"] for holder in holders], "candidates": holders}
-        raise ApiError("INVALID_PARAM", "Several companies have this ticker; ask by CIK.", details=details)
+        raise ApiError("INVALID_PARAM", "Several companies have this ticker; use the CIK.", details=details)
 
 
 def _build_unknown_ticker_error(tx: Transaction, text: str) -> ApiError:

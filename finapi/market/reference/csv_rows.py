@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from finapi.core import stopping
 from finapi.core.errors import ParseError
 
-# A cell in memory takes at least twenty times the space of a character, so a line of nothing but cells must be short.
+# In memory, a cell takes at least twenty times the space of a character. Without this limit, a long line of empty cells
+# would take too much memory.
 MAX_LINE_CHARS = 20_000
 
 # A line including its line break; the last line may have none.

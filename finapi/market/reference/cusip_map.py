@@ -7,7 +7,7 @@ CUSIPs are licensed, so finapi contains no list of them. There are three sources
 - the SEC's fails-to-deliver data, which give CUSIP, symbol and name of securities that were not delivered on time;
 - the SEC's list of 13F securities, which gives CUSIP, issuer and class.
 
-Every function here stores such rows and then has ``securities.py`` find ticker and company of these CUSIPs again.
+Every function here stores such rows and then calls ``securities.py`` to recompute ticker and company of their CUSIPs.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def upsert_mappings(tx: Transaction, mappings: Iterable[CusipMapping]) -> int:
 
 
 def upsert_failed_securities(tx: Transaction, failed_securities: Sequence[FailedSecurity]) -> int:
-    """Store the symbols of securities that failed to be delivered and find their companies.
+    """Store the symbols of securities with failed deliveries and find their companies.
 
     Return how many rows are new or later than the stored ones. The SEC writes the symbol BRK-B as BRKB: if exactly one
     known ticker is BRKB without its hyphen, that ticker is stored.

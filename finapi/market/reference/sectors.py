@@ -24,12 +24,12 @@ class Industry(NamedTuple):
     name: str
 
 
-def for_sic(sic: int | None) -> tuple[str | None, str | None]:
+def get_names_of_sic(sic: int | None) -> tuple[str | None, str | None]:
     """Return the names of the sector and industry of a SIC code, or (None, None) if it has none."""
-    return for_group(None if sic is None else sic // 100)
+    return get_names_of_group(None if sic is None else sic // 100)
 
 
-def for_group(group: int | None) -> tuple[str | None, str | None]:
+def get_names_of_group(group: int | None) -> tuple[str | None, str | None]:
     """Return the names of the sector and industry of a major group, or (None, None) if it does not exist."""
     industry = None if group is None else _load_industries().get(group)
     return (None, None) if industry is None else (industry.sector, industry.name)
@@ -43,7 +43,7 @@ def find_sector_name(division: str | None) -> str | None:
 
 def find_industry_name(group: int | None) -> str | None:
     """Return the name of a major group's industry, or None for an unknown group."""
-    return for_group(group)[1]
+    return get_names_of_group(group)[1]
 
 
 def list_names() -> tuple[str, ...]:
@@ -77,7 +77,10 @@ def parse_group(text: str) -> int:
 
 
 def _get_industry_of_sector(text: str) -> Industry:
-    """Return any industry of a sector. Raise ApiError INVALID_PARAM for an unknown sector."""
+    """Return one of the industries of a sector, which has the sector's name and letter.
+
+    Raise ApiError INVALID_PARAM for an unknown sector.
+    """
     normalised_text = _normalise(text)
     name_or_letter = _DIVISIONS_BY_COMMON_NAME.get(normalised_text, normalised_text)
     for industry in _load_industries().values():

@@ -24,7 +24,7 @@ from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
 # Longer than any real chain of successors.
-MAX_CHAIN = 50
+MAX_CHAIN_LENGTH = 50
 
 # The largest character in a text index: all texts that begin with "AB" are >= "AB" and < "AB" + LAST_CHAR.
 _LAST_CHAR = "\uffff"
@@ -103,9 +103,9 @@ def update_reported_names(tx: Transaction, names: Iterable[tuple[str, str, str]]
     issuers_by_id = {}
     cusips_to_recompute = []
     for number, name in reported_names.items():
-        stored = stored_by_cusip[number]
-        stored_name = SecurityName(stored["issuer"], stored["title"])
-        if (seen, *name) <= (stored["seen"], *stored_name):
+        stored_row = stored_by_cusip[number]
+        stored_name = SecurityName(stored_row["issuer"], stored_row["title"])
+        if (seen, *name) <= (stored_row["seen"], *stored_name):
             continue
         if name == stored_name:
             confirmed_cusips.append(number)
@@ -113,8 +113,8 @@ def update_reported_names(tx: Transaction, names: Iterable[tuple[str, str, str]]
             _, *columns = _build_insert_row(number, *name)
             update_rows.append((*columns, seen, number))
         if name.issuer != stored_name.issuer:
-            issuers_by_id[stored["id"]] = name.issuer
-        if name != stored_name or not stored["seen"]:
+            issuers_by_id[stored_row["id"]] = name.issuer
+        if name != stored_name or not stored_row["seen"]:
             cusips_to_recompute.append(number)
     tx.run("update_securities_seen", cusips=json.dumps(confirmed_cusips), seen=seen)
     tx.insert_rows("update_reported_security", update_rows)
@@ -177,7 +177,7 @@ def recompute_company_securities(tx: Transaction, cik: int, new_key: str | None 
 
 
 def _recompute(tx: Transaction, cusips: list[str]) -> None:
-    """Find ticker and company of securities again."""
+    """Recompute ticker and company of securities."""
     tx.run("recompute_securities", cusips=json.dumps(cusips))
 
 
@@ -295,10 +295,10 @@ class ChainLink(TypedDict):
 def list_successor_chain(tx: Transaction, number: str) -> list[ChainLink]:
     """Return the CUSIPs that replaced each other before and after this one, the oldest first.
 
-    Successors come from the loaded mapping. A CUSIP without any forms a chain of one link.
+    Successors come from the loaded mapping. The chain of a CUSIP that was never replaced has one link.
     """
-    predecessors = _follow_chain(tx, "predecessor_of_cusip", [number], MAX_CHAIN)
-    chain = _follow_chain(tx, "successor_of_cusip", predecessors[::-1], 2 * MAX_CHAIN)
+    predecessors = _follow_chain(tx, "predecessor_of_cusip", [number], MAX_CHAIN_LENGTH)
+    chain = _follow_chain(tx, "successor_of_cusip", predecessors[::-1], 2 * MAX_CHAIN_LENGTH)
     links: list[ChainLink] = []
     previous_cusip = None
     for chain_cusip in chain:
@@ -318,9 +318,9 @@ def list_successor_chain(tx: Transaction, number: str) -> list[ChainLink]:
 
 
 def _follow_chain(tx: Transaction, query: str, chain: list[str], max_length: int) -> list[str]:
-    """Extend a chain by the next CUSIP of its last one, as often as the query returns a new CUSIP.
+    """Append the next CUSIP to a chain, which the query returns for the last one, until there is no next one.
 
-    A mapping may contain a circle.
+    A mapping may contain a cycle, so a CUSIP that is in the chain already ends it too.
     """
     while len(chain) < max_length:
         next_cusip = tx.find_value(query, cusip=chain[-1])

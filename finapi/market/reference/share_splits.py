@@ -7,8 +7,8 @@ Splits come from two sources:
   rarely with the security it applies to.
 
 A filed split is therefore uncertain: it may have happened just outside the days in question, or to another class of
-shares. The value of a holding before and after tells: after a split 4 for 1 a fund has four times the shares at a
-quarter of the price (:meth:`LikelySplit.is_between`).
+shares. The holdings before and after decide: after a 4-for-1 split, a fund has four times the shares at a quarter of
+the price (:meth:`LikelySplit.is_between`).
 """
 
 from __future__ import annotations

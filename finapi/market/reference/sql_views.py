@@ -22,19 +22,19 @@ class View(NamedTuple):
 # The endpoints for prices and facts return exact decimals.
 VIEWS: dict[str, View] = {
     "company": View("cik, name, sic, state, fiscal_year_end, entity_type", "companies and people"),
-    "former_name": View("cik, name, from_date, to_date", "names that companies bore before"),
-    "ticker": View("symbol, cik, exchange, last_seen", "tickers, also those given up"),
+    "former_name": View("cik, name, from_date, to_date", "former names of companies"),
+    "ticker": View("symbol, cik, exchange, last_seen", "tickers, current and former"),
     "filing": View(
         "accession_number, cik, form_type, filed_at, accepted_at, period_of_report, items, primary_document, size, "
         "is_xbrl",
-        "filings, under the company that each is of",
+        "filings, each with its main company",
     ),
     "filing_party": View("accession_number, cik", "every company and person of a filing"),
     "price": View("symbol, date, open, high, low, close, volume, synthetic", "prices by day, as the files have them"),
     "price_action": View("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
     "fact": View(
         "cik, accession_number, form_type, filed_at, concept, unit, start_date, end_date, days, value, number",
-        "tagged figures without dimensions; value is the text as tagged, number the same to reckon with",
+        "tagged figures without dimensions; value is the text as tagged, number is value as a number to calculate with",
     ),
     "insider": View("cik, name, is_entity", "people and entities that report as insiders"),
     "insider_transaction": View(
@@ -47,7 +47,7 @@ VIEWS: dict[str, View] = {
         "accession_number, form_type, filed_at, event_date, issuer_cik, issuer_name, cusip, seq, is_lead, holder_cik, "
         "holder_name, member, shares, percent_of_class, sole_voting, shared_voting, is_current",
         "persons of Schedules 13D and 13G; those of one filing mostly report the same shares, and is_lead is the one "
-        "who reports most: add up none, count is_lead",
+        "who reports most: do not add the rows up, count only is_lead",
     ),
     "proposed_sale": View(
         "accession_number, form_type, filed_at, issuer_cik, issuer_name, filer_cik, seller, seq, security_title, "
@@ -63,7 +63,7 @@ VIEWS: dict[str, View] = {
     ),
     "security": View(
         "cusip, issuer, title, security_group, symbol, cik, evidence",
-        "securities by CUSIP; symbol and cik are null where nothing tells them",
+        "securities by CUSIP; symbol and cik are null if unknown",
     ),
     "holding": View(
         "fund_cik, period, cusip, issuer, symbol, kind, shares, value, status, previous_shares, previous_value",

@@ -7,10 +7,10 @@ The facts of a filing may come from up to three sources:
   dimensions nor elements that the filer defined itself;
 - ``fsds``, the SEC's quarterly Financial Statement Data Sets. They have both, but round dates to month ends.
 
-Each source is stored as a set of its own, and a flag hides the facts that another set reports better: with XBRL
-documents everything from the other sources is hidden; without them the facts of the data sets are hidden that
-companyfacts has too. :func:`recompute_hidden_facts` derives the flags from all sets of the filing, so the result does
-not depend on the order in which the sources were loaded.
+Each source is stored as a set of its own, and a flag hides the facts for which another set is better. If there are XBRL
+documents, all facts from the other sources are hidden. If not, the facts of the data sets that companyfacts also has
+are hidden. :func:`recompute_hidden_facts` derives the flags from all sets of the filing, so the result does not depend
+on the order in which the sources were loaded.
 """
 
 from __future__ import annotations
@@ -135,7 +135,10 @@ def recompute_consolidated_dimension(tx: Transaction, set_id: int) -> None:
 
 
 def recompute_hidden_facts(tx: Transaction, set_id: int) -> None:
-    """Hide and count again the facts of all sets of a set's filing and company, as described in this module."""
+    """Recompute which facts are hidden (see the docstring of this module), and count the visible ones.
+
+    This affects all sets of the same filing and company as the set ``set_id``.
+    """
     fact_sets = tx.list_rows("fact_sets_of_same_filing", id=set_id)
     best_set = fact_sets[0]
     # If companyfacts is the best source, one set of the data sets supplements it.

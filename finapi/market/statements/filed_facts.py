@@ -62,7 +62,7 @@ class FiledFact(NamedTuple):
     dims: Dimensions = ()
 
 
-# ---- Facts as the API has them
+# ---- Facts as the API returns them
 
 
 class NilMark(TypedDict):
@@ -143,12 +143,12 @@ _NIL: NilMark = {"status": "nil", "reason": "reported_nil"}
 
 
 def parse_decimals(text: str | None) -> Decimals:
-    """Return the stored decimals of a fact as the API has them."""
+    """Return the decimals of a fact, which are stored as text, in the form in which the API returns them."""
     return text if text is None or text == "INF" else int(text)
 
 
 def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
-    """Return a fact of a company as ``/xbrl/facts`` has it."""
+    """Return a fact of a company in the form that ``/xbrl/facts`` returns."""
     taxonomy, _, concept = fact.concept.partition(":")
     return {
         "accession_no": fact.accession,
@@ -169,12 +169,12 @@ def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
 
 
 def build_listed_fact(fact: FiledFact) -> ListedFact:
-    """Return a fact as ``/facts`` has it."""
+    """Return a fact in the form that ``/facts`` returns."""
     return {"concept_qualified_name": fact.concept, **_build_value(fact)}
 
 
 def build_concept_fact(company: Company, fact: FiledFact | CompanyFact) -> ConceptFact:
-    """Return a fact of a company as ``/facts/by-concept`` has it."""
+    """Return a fact of a company in the form that ``/facts/by-concept`` returns."""
     return {"ticker": company.ticker, "cik": company.padded_cik, **_build_value(fact)}
 
 
@@ -284,7 +284,8 @@ def list_fact_sets(
 ) -> list[Row]:
     """Return the sets of facts of a filing, or of a company's filings with the latest first.
 
-    With ``amendments="current"`` a company's reports are left out that a later report for the same period replaces.
+    With ``amendments="current"``, leave out a company's reports that are replaced by a later report for the same
+    period.
     """
     if accession is not None:
         return tx.list_rows("fact_sets_of_filing", accession=accession, cik=cik, as_of=as_of)
@@ -512,24 +513,25 @@ def aggregate_concept(
     """Return statistics over one figure of each company for a calendar year, or (year, quarter).
 
     A duration belongs to the calendar period that contains its middle, an instant to the quarter whose end is nearest.
-    Of a company's vintages the latest filed in a periodic report counts, else the latest filed. ``ciks`` (if not
-    empty) and ``sector`` select companies.
+    If a company has several vintages of the figure, the latest one from a periodic report is used, else the latest one
+    from any filing. ``ciks`` (if not empty) and ``sector`` select companies.
     """
     year, quarter = period
     day_counts = (330, 420) if quarter is None else (70, 120)
     facts = _list_facts_in_range(tx, concept_id, compute_end_days(year, quarter), day_counts)
     if not facts:
-        # The concept has no durations: it is reported for instants, and a year's is that at the end of December.
+        # The concept has no durations: it is reported for instants, and the figure of a year is that of its last
+        # quarter.
         facts = _list_facts_in_range(tx, concept_id, compute_end_days(year, quarter or 4), (0, 0))
     facts_by_unit: dict[str, dict[int, CompanyFact]] = {}
     for fact in facts:
         is_selected = not ciks or fact.cik in ciks
-        is_in_sector = sector is None or sectors.for_sic(fact.sic)[0] == sector
+        is_in_sector = sector is None or sectors.get_names_of_sic(fact.sic)[0] == sector
         if fact.value is None or not is_selected or not is_in_sector:
             continue
         facts_by_company = facts_by_unit.setdefault(fact.unit, {})
         best_fact = facts_by_company.get(fact.cik, fact)
-        facts_by_company[fact.cik] = max(best_fact, fact, key=_vintage_preference)
+        facts_by_company[fact.cik] = max(best_fact, fact, key=_build_vintage_key)
     if not facts_by_unit:
         return Aggregate(None, _compute_aggregates([]), 0)
     # Of equally common units USD is chosen, the one that most filers use.
@@ -554,14 +556,14 @@ def _compute_aggregates(values: Sequence[Decimal]) -> Aggregates:
     }
 
 
-def _vintage_preference(fact: CompanyFact) -> tuple[Any, ...]:
+def _build_vintage_key(fact: CompanyFact) -> tuple[Any, ...]:
     """Return the sort key of a company's facts for one period; the greatest is used."""
     is_periodic = (fact.form or "").startswith(_PERIODIC_FORMS)
     return is_periodic, fact.end, fact.filed or "", fact.accession, fact.value
 
 
 def compute_end_days(year: int, quarter: int | None) -> tuple[int, int]:
-    """Return the first and last day number on which a period can end that belongs to a calendar year or quarter.
+    """Return the first and last day number on which a period of a calendar year or quarter can end.
 
     The middle of such a period lies in the calendar year or quarter: a year may end from 2 July to 1 July, and a
     quarter may end 45 days later than the calendar quarter begins or ends.

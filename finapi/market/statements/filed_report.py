@@ -146,11 +146,11 @@ def add_columns(
     try:
         columns_by_section = layout.choose_columns(sections, contexts, contexts_by_concept, defaults)
     except layout.StatementTooWideError as error:
-        raise ParseError(file, f"role {error}", "has more columns than any statement") from None
+        raise ParseError(file, f"role {error}", "has more columns than any real statement") from None
     sections_with_columns = []
     for section, columns in zip(sections, columns_by_section, strict=True):
         if len(section.lines) * len(columns) > MAX_CELLS:
-            raise ParseError(file, f"role {section.role_uri}", "has more cells than any statement")
+            raise ParseError(file, f"role {section.role_uri}", "has more cells than any real statement")
         sections_with_columns.append(section._replace(columns=columns))
     return sections_with_columns
 
@@ -260,7 +260,7 @@ def _build_sections(documents: Documents, elements: _FilingElements) -> list[Sec
         lines = _build_lines(documents, role, elements)
         line_count += len(lines)
         if line_count > MAX_FILING_LINES:
-            raise ParseError(documents.file, f"role {role}", "the presentation is longer than any filing's")
+            raise ParseError(documents.file, f"role {role}", "the presentation is longer than that of any real filing")
         sums = [
             Sum(elements.get_concept(arc.source), elements.get_concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
@@ -295,7 +295,7 @@ class _Node(NamedTuple):
 def _build_lines(documents: Documents, role: str, elements: _FilingElements) -> list[Line]:
     """Return the lines of a role: its presentation tree, flattened in reading order.
 
-    Raise ParseError if the tree contains itself or is deeper or longer than any statement.
+    Raise ParseError if the tree contains itself or is deeper or longer than any real statement.
     """
     arcs = documents.presentation.get(role, ())
     arcs_by_parent: dict[str, list[xbrl.PresentationArc]] = {}
@@ -312,7 +312,7 @@ def _build_lines(documents: Documents, role: str, elements: _FilingElements) -> 
         node = stack.pop()
         is_circular = node.element_id in node.ancestors
         if is_circular or len(node.ancestors) > MAX_DEPTH or len(lines) >= MAX_SECTION_LINES:
-            reason = "repeats itself" if is_circular else "is deeper or longer than any statement"
+            reason = "repeats itself" if is_circular else "is deeper or longer than any real statement"
             raise ParseError(documents.file, f"role {role}", f"the presentation tree {reason} at {node.element_id}")
         line = _build_line(documents, elements, node)
         lines.append(line)

@@ -20,7 +20,8 @@ from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
 from finapi.market.statements.filed_facts import Decimals
 from finapi.store.db import Row, Transaction
 
-# Raised when the rules change that choose a report or arrange a statement, so that clients can distinguish answers.
+# The version of the rules that choose a report and arrange a statement. It is increased with each change of the rules,
+# so that clients can tell which rules an answer follows.
 ENGINE_VERSION = 1
 
 # The forms of an annual (A) or quarterly (Q) period, with amendments and transition reports (DECISIONS 6).
@@ -162,7 +163,7 @@ class _ReadOptions(NamedTuple):
     # True to read columns with any dimensions, not only those of the complete company.
     dimensioned: bool
     # The id of the dimension that stands for the complete company; 0 if the report has facts without dimensions.
-    whole_id: int
+    consolidated_dimension_id: int
     # True to return a line even if none of its facts belongs to a column.
     keep_all_lines: bool
 
@@ -171,7 +172,7 @@ class _ReadOptions(NamedTuple):
         return {
             "report_id": self.report_id,
             "dimensioned": self.dimensioned,
-            "whole": self.whole_id,
+            "whole": self.consolidated_dimension_id,
             "section_id": section_id,
         }
 
@@ -187,7 +188,7 @@ def read_statements(
     options = _ReadOptions(
         report_id=report.id,
         dimensioned=not consolidated_only,
-        whole_id=tx.find_value("consolidated_dimension", report_id=report.id) or 0,
+        consolidated_dimension_id=tx.find_value("consolidated_dimension", report_id=report.id) or 0,
         # The data sets do not state which periods and members a statement presents, so a column may be missing.
         keep_all_lines=report.source == SOURCE_NAMES[FSDS] and not consolidated_only,
     )

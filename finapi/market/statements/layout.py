@@ -146,7 +146,7 @@ class _ReportFacts:
         self.facts: dict[str, list[FactKey]] = {
             concept: [(concept, index) for index in indexes] for concept, indexes in facts.items()
         }
-        # The same, without the facts that have dimensions.
+        # The facts of self.facts that have no dimensions.
         plain_indexes = {index for index, context in enumerate(contexts) if not context.dims}
         self.plain_facts = {
             concept: [fact for fact in concept_facts if fact[1] in plain_indexes]

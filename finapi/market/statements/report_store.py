@@ -56,7 +56,7 @@ def upsert_report(
     _insert_sections(tx, report, report_id, ids)
     fact_sets.recompute_hidden_facts(tx, set_id)
     tx.run("bump_data_version")
-    _announce(tx, filed.accession, now, only_listed=is_data_set)
+    _announce(tx, filed.accession, now, is_only_listed=is_data_set)
     if filed.filed_at is not None and not is_data_set:
         changes = restatements.list_restatements(
             tx, set_id=set_id, cik=cover.cik, filing_id=filing_id, filed=(filed.filed_at, filed.accession)
@@ -94,7 +94,7 @@ def _update_stored_report(
 
 
 def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: str, now: datetime) -> None:
-    """Move the reports of a filing of unknown accession number to the filing that it turned out to be."""
+    """Move the reports that were stored without an accession number to the filing that they belong to."""
     moved_sets = tx.list_rows("fact_sets_of_filing_id", filing_id=unfiled_id)
     tx.run("update_reports_filing", filing_id=filing_id, unfiled_id=unfiled_id)
     tx.run("update_fact_sets_filing", filing_id=filing_id, unfiled_id=unfiled_id)
@@ -104,9 +104,9 @@ def move_reports(tx: Transaction, unfiled_id: int, filing_id: int, accession: st
         _announce(tx, accession, now)
 
 
-def _announce(tx: Transaction, accession: str, now: datetime, *, only_listed: bool = False) -> None:
-    announced = announcements.announce_filing(tx, now, accession=accession, only_listed=only_listed)
-    if announced or not only_listed:
+def _announce(tx: Transaction, accession: str, now: datetime, *, is_only_listed: bool = False) -> None:
+    announced = announcements.announce_filing(tx, now, accession=accession, is_only_listed=is_only_listed)
+    if announced or not is_only_listed:
         announcements.announce_data_ready(tx, now, accession=accession)
 
 

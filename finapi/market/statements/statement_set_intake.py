@@ -38,7 +38,7 @@ from finapi.store.db import Transaction
 
 SUB, NUM, PRE, TAG = "fsds-sub", "fsds-num", "fsds-pre", "fsds-tag"
 
-# The part of a table that one temporary file is meant to have.
+# The size that temporary files should have on average: a table is distributed over as many files as this requires.
 PART_BYTES = 8 * MIB
 # A larger temporary file means that one filing has more rows than any real filing.
 MAX_PART_BYTES = 48 * MIB
@@ -66,7 +66,7 @@ def ingest_quarter(app: App, documents: Sequence[Document], only: Set[int] | Non
     tables = {document.kind: document.entry for document in documents}
     problem = None
     if len(tables) < len(documents):
-        problem = "two tables of one kind lie in one folder"
+        problem = "two tables of the same kind are in one folder"
     elif SUB not in tables or NUM not in tables:
         problem = "the tables sub and num of a data set belong together, and one is missing"
     counts: Counter[bool | None] = Counter()
@@ -78,14 +78,14 @@ def ingest_quarter(app: App, documents: Sequence[Document], only: Set[int] | Non
                     yield Outcome(tables[NUM].path, NUM, "refused", result.reason, result.accession)
         except ParseError as error:
             problem = str(error)
-    summary = f"{counts.total()} filings: {counts[True]} ingested, {counts[False]} held already"
+    summary = f"{counts.total()} filings: {counts[True]} ingested, {counts[False]} stored already"
     if counts[None]:
         summary += f", {counts[None]} refused"
     for document in documents:
         if problem:
             yield outcomes.refuse(document, problem.removeprefix(f"{document.path}: "))
         else:
-            yield outcomes.for_document(document, counts[True] > 0, summary)
+            yield outcomes.accept(document, counts[True] > 0, summary)
 
 
 def ingest_filings(app: App, tables: Mapping[str, Entry], only: Set[int] | None = None) -> Iterator[IngestResult]:
@@ -154,7 +154,7 @@ def _distribute_rows(table: DataSetTable, stem: Path, file_count: int, filings: 
 def _read_rows_by_filing(table: DataSetTable, file: Path) -> dict[bytes, bytes]:
     """Read and delete a file of :func:`_distribute_rows`. Return the rows by accession number."""
     if file.stat().st_size > MAX_PART_BYTES:
-        raise ParseError(table.file, "", "has more rows for one filing than any filing could")
+        raise ParseError(table.file, "", "has more rows for one filing than any real filing")
     blocks: dict[bytes, list[bytes]] = {}
     with file.open("rb") as stream:
         while header := stream.readline():
@@ -165,7 +165,7 @@ def _read_rows_by_filing(table: DataSetTable, file: Path) -> dict[bytes, bytes]:
 
 
 class _ReportBuilder:
-    """Builds reports from the rows of ``num`` and, if it exists, ``pre``."""
+    """A builder of reports from the rows of ``num`` and, if that table exists, ``pre``."""
 
     def __init__(self, tables: Mapping[str, Entry]) -> None:
         elements: Mapping[tuple[str, str], TagRow] = {}
@@ -181,7 +181,10 @@ class _ReportBuilder:
             self._pre_reader = statement_sets.PreReader(pre, elements)
 
     def build_or_refuse(self, filing: SubRow, rows: Sequence[bytes]) -> Report | ParseError:
-        """Return the report of a filing, or the error if its rows are invalid. ``rows`` are by table."""
+        """Return the report of a filing, or the error if its rows are invalid.
+
+        ``rows`` are the filing's rows in ``num`` and, if that table exists, in ``pre``.
+        """
         try:
             lines_by_table = [
                 table.decode_lines(table_rows) if table_rows else []
@@ -221,9 +224,9 @@ def _store_filing(tx: Transaction, filing: SubRow, report: Report, now: datetime
     filed = FilingMetadata(
         filing.accession, INDEX_EVIDENCE, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
-    stored = report_store.upsert_report(tx, report, filed, now, known_ids)
+    is_new = report_store.upsert_report(tx, report, filed, now, known_ids)
     attributes = companies.FiledAttributes(filing.sic, filing.fiscal_year_end, filing.state)
     companies.update_attributes(tx, filing.cik, attributes, 0, filing.filed)
-    if stored:
+    if is_new:
         heartbeats.record_arrival(tx, "xbrl_run", now)
-    return stored
+    return is_new

@@ -298,7 +298,8 @@ def _add_dimensioned_columns(
     axis_lines_by_section = [_build_missing_axis_lines(section, reported) for section in sections]
     if not any(axis_lines_by_section):
         return list(sections)
-    # Sections without axis lines have their columns already; without a kind no columns are computed for them.
+    # Sections without additional lines keep the columns that they have. Their kind is set to None here, so that
+    # add_columns() skips them.
     widened_sections = []
     for section, axis_lines in zip(sections, axis_lines_by_section, strict=True):
         if axis_lines:

@@ -59,7 +59,10 @@ def _get_stem(name: str) -> str:
 
 
 def parse_report(documents: Sequence[Document]) -> Report:
-    """Parse the documents of a filing, each once, and return their report. Raise ParseError if there is none."""
+    """Parse the documents of a filing, each once, and return their report.
+
+    Raise ParseError if a document is invalid or the instance is missing.
+    """
     instances = [document for document in documents if document.kind == INSTANCE_KIND]
     if not instances:
         raise ParseError(documents[0].path, "", "an XBRL filing without its instance document")

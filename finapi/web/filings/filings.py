@@ -10,7 +10,7 @@ from finapi.market.documents import filing_rows, submission_documents
 from finapi.market.documents.filing_rows import FilingDetail, FilingRow
 from finapi.market.filings import filing_search, lists
 from finapi.market.filings.filing_search import FilingOfDay, FilingPosition, FilingQuery, PageRequest
-from finapi.market.filings.lists import PageNotIngested
+from finapi.market.filings.lists import MissingPage
 from finapi.market.reference import companies
 from finapi.market.reference.companies import FormerName, TickerHolder
 from finapi.store.db import Transaction
@@ -40,7 +40,7 @@ class CompanyOfFilings(TypedDict):
     company: str | None
     former_names: list[FormerName]
     ticker_history: list[TickerHolder]
-    not_ingested: list[PageNotIngested]
+    not_ingested: list[MissingPage]
 
 
 class FilingsPaging(TypedDict):

@@ -63,7 +63,7 @@ def search_texts(call: Call) -> Response:
     meta: TextsMeta = {
         "query": params["q"],
         "documents_kept": counts.documents,
-        "documents_searched": counts.texts,
+        "documents_searched": counts.indexed_documents,
         "total": page.total,
         "total_exact": page.is_exact,
         "limit": params["limit"],

@@ -42,7 +42,7 @@ def get_overview(call: Call) -> Response:
         row = company_overview.find_newest_row(company_book, timeseries.build_price_lookup(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
-        sector, industry = sectors.for_sic(tx.find_value("company_sic", cik=company.cik))
+        sector, industry = sectors.get_names_of_sic(tx.find_value("company_sic", cik=company.cik))
         overview = company_overview.build_overview(company, sector, industry, row)
         period = row.build_period()
         close = price_series.find_close(

@@ -245,10 +245,11 @@ def test_two_processes_that_start_together_have_the_image(cache: Path) -> None:
     assert [path.name for path in cache.iterdir()] == [f"demo-{demo_image.compute_version()}.db"]
 
 
-def test_building_an_image_imports_no_excluded_room() -> None:
+def test_building_an_image_imports_no_excluded_package() -> None:
     code = (
         "import sys; from finapi.market.demo import demo_image as p; p.build_image();"
-        "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('finapi.')} & p.EXCLUDED_ROOMS))"
+        "packages = {name.split('.')[1] for name in sys.modules if name.startswith('finapi.')};"
+        "print(sorted(packages & p.EXCLUDED_PACKAGES))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

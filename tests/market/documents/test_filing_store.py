@@ -320,7 +320,7 @@ def test_same_list_again_keeps_data_version(app: App, document: Any) -> None:
     assert [outcome.outcome for outcome in run(app, path)] == ["ingested"]
     before = version(app), dump_filing_tables(app)
     again = run(app, path)
-    assert [(outcome.outcome, outcome.reason) for outcome in again] == [("unchanged", "tells nothing new")]
+    assert [(outcome.outcome, outcome.reason) for outcome in again] == [("unchanged", "contains nothing new")]
     assert (version(app), dump_filing_tables(app)) == before
 
 
@@ -362,7 +362,7 @@ def test_older_page_with_other_name_is_refused(app: App, document: Any) -> None:
     [outcome] = run(app, document("page.json", page()))
     assert (outcome.outcome, outcome.kind) == ("refused", "submissions-page")
     assert outcome.reason == (
-        "an older page says nothing of whose it is but in its name, CIK##########-submissions-###.json"
+        "an older page must be named CIK##########-submissions-###.json, because it does not state its company"
     )
     assert rows(app, "SELECT count(*) FROM filings") == [(0,)]
 

@@ -62,7 +62,7 @@ def test_shared_documents_are_ingested_or_refused_with_a_reason(app: App) -> Non
         "0001894188-23-000007.txt": ("ingested", None, "0001894188-23-000007"),
         "brk_2026q1_0001193125-26-226661_index.json": (
             "skipped",
-            "says nothing that the filing's own documents do not say",
+            "contains nothing that is not in the filing's other documents",
             None,
         ),
         "brk_2026q1_0001193125-26-226661_primary_doc.xml": ("ingested", incomplete, "0001193125-26-226661"),
@@ -568,7 +568,7 @@ def test_the_list_of_13f_securities_adds_unreported_cusips(app: App, tmp_path: P
     *_, outcome = take(app, tmp_path, TICKERS, security_list)
     assert (outcome.kind, outcome.outcome) == ("13f-list", "ingested")
     assert outcome.reason == (
-        "2 rows are left out; line 4: the check digit of 594918105 is wrong; line 5: not a line of the list"
+        "2 rows are left out; line 4: the check digit of 594918105 is wrong; line 5: is not a line of the 13F list"
     )
     assert known(app, APPLE) == ("AAPL", 320193, "13f_list")
     assert known(app, ALLY) == ("ALLY", 40729, "13f_list")

@@ -399,7 +399,7 @@ def test_a_folders_name_is_the_accession_number_of_its_form(app: App, tmp_path: 
     assert (outcome.outcome, outcome.accession) == ("ingested", FIRST)
     assert (
         outcome.reason
-        == "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
+        == "the filing date is not known: the filing sorts last, and as_of and sniper targets ignore it until it is"
     )
 
 

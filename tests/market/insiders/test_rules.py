@@ -291,9 +291,9 @@ def test_an_entity_is_recognised_by_its_name(name: str, entity: bool) -> None:
 
 
 def test_sectors_are_the_divisions_of_the_sic() -> None:
-    assert sectors.for_sic(3571) == ("Manufacturing", "Machinery and Computer Equipment")
-    assert sectors.for_sic(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
-    assert sectors.for_sic(None) == sectors.for_sic(1100) == (None, None)
+    assert sectors.get_names_of_sic(3571) == ("Manufacturing", "Machinery and Computer Equipment")
+    assert sectors.get_names_of_sic(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
+    assert sectors.get_names_of_sic(None) == sectors.get_names_of_sic(1100) == (None, None)
     assert (sectors.parse_division("manufacturing"), sectors.parse_division("d"), sectors.parse_group("35")) == (
         "D",
         "D",

@@ -228,7 +228,7 @@ def test_unidentified_filing_is_invisible_to_as_of(app: App) -> None:
     assert outcome.accession.startswith("unfiled-")
     assert (
         outcome.reason
-        == "the filing date is not known: sorted last, invisible to as_of, no hit of a sniper target until it is known"
+        == "the filing date is not known: the filing sorts last, and as_of and sniper targets ignore it until it is"
     )
     report = quarter(app)
     assert report is not None
@@ -294,7 +294,7 @@ def test_option_that_contradicts_index_is_refused(app: App, copy: Callable[..., 
     )
     outcome = run(app, folder, options=IngestOptions("0001193125-10-777777"))["nflx-20100930.xml"]
     assert outcome.outcome == "refused"
-    assert outcome.reason == "the index beside it says 0001193125-10-238044, --accession 0001193125-10-777777"
+    assert outcome.reason == "the index in its folder says 0001193125-10-238044, --accession says 0001193125-10-777777"
 
 
 # ---- amendments and repeats

@@ -100,7 +100,7 @@ def edgar() -> Iterator[FakeEdgar]:
 
 @pytest.fixture
 def app(make_app: Callable[..., App], edgar: FakeEdgar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
-    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 0)
+    monkeypatch.setattr(loading, "MAX_COMPANIES_WITHOUT_BULK_FILES", 0)
     monkeypatch.setattr(loading, "RANGE_BYTES", 500)
     url = edgar.url  # type: ignore[attr-defined]
     return make_app(user_agent=AGENT, base_url=url, edgar_per_second=10_000.0, data_dir=tmp_path)
@@ -212,7 +212,7 @@ def test_next_load_continues_after_host_failed(app: App, edgar: FakeEdgar, clock
     plan = load.loader.build_plan(load.loader.choose_companies(["AAPL"], 0)[0], 1)
     edgar.pages[COMPANYFACTS_PATH].body, complete_body = b"", edgar.pages[COMPANYFACTS_PATH].body
     edgar.pages[COMPANYFACTS_PATH].status = 500
-    with pytest.raises(ApiError, match="EDGAR does not answer: answered 500; the same command goes on from here"):
+    with pytest.raises(ApiError, match="EDGAR does not answer: answered 500; run the same command again to continue"):
         load.loader.run(plan)
     load.gateway.close()
     assert load.waits == [15.0, 30.0, 60.0, 120.0, 240.0]
@@ -268,7 +268,9 @@ def test_damaged_file_is_fetched_again_by_next_load(app: App, edgar: FakeEdgar, 
 
 def test_host_without_ranges_is_reported(app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: Any) -> None:
     monkeypatch.setattr("tests.support.edgar_server._part", lambda page, headers: page)
-    with pytest.raises(UsageError, match="its host serves no byte ranges; download the files, --base-url FOLDER"):
+    with pytest.raises(
+        UsageError, match="its host does not support byte ranges; download the files and use --base-url FOLDER"
+    ):
         Load(app, clock).run(["AAPL"])
 
 
@@ -284,7 +286,7 @@ def test_full_disk_is_reported_before_fetching(
 def test_few_companies_are_loaded_from_their_own_documents(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
+    monkeypatch.setattr(loading, "MAX_COMPANIES_WITHOUT_BULK_FILES", 1)
     accession = "0000320193-26-000001"
     edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(
         build_submissions(APPLE, accession), headers={"ETag": '"1"'}
@@ -320,11 +322,11 @@ def test_local_bulk_files_are_preferred_to_documents(
 def test_company_without_list_or_facts_is_reported(
     app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MAX_BY_DOCUMENT", 1)
+    monkeypatch.setattr(loading, "MAX_COMPANIES_WITHOUT_BULK_FILES", 1)
     load = Load(app, clock)
     load.run(["AAPL"])
     assert [(outcome.outcome, outcome.reason) for outcome in load.outcomes if outcome.path != TICKERS_PATH[7:]] == [
-        ("skipped", "is not there")
+        ("skipped", "does not exist")
     ]
 
 
@@ -445,7 +447,7 @@ def test_unknown_companies_are_not_reported_as_loaded(edgar: FakeEdgar, tmp_path
     ("words", "complaint"),
     [
         (("load",), "give companies, or --companies FILE, or --companies top:500"),
-        (("load", "AAPL"), "EDGAR asks for a contact address: --user-agent 'Your Name name@example.com'"),
+        (("load", "AAPL"), "EDGAR requires a contact address: --user-agent 'Your Name name@example.com'"),
         (("load", "AAPL", "--years", "0"), "--years: must be from 1 to 40"),
         (("load", "--companies", "top:0"), "top:0: No such file or directory"),
         (("load", "top:500"), "top:500 is not a company: did you mean --companies top:500?"),
@@ -482,10 +484,10 @@ def test_unknown_companies_are_named_and_others_followed(edgar: FakeEdgar, tmp_p
     # A quarter narrowed to them.
     (tmp_path / "q.zip").write_bytes(edgar.pages[QUARTER].body)
     done = finapi("ingest", tmp_path / "q.zip", "--only", "followed", "--json", *data)
-    assert done.json["files"][0]["reason"] == "1 filings: 1 ingested, 0 held already"
+    assert done.json["files"][0]["reason"] == "1 filings: 1 ingested, 0 stored already"
     (tmp_path / "list").write_text("AAPL")
     done = finapi("ingest", tmp_path / "q.zip", "--only", tmp_path / "list", "--json", *data)
-    assert done.json["files"][0]["reason"] == "0 filings: 0 ingested, 0 held already"
+    assert done.json["files"][0]["reason"] == "0 filings: 0 ingested, 0 stored already"
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_no_request_without_contact(make_app: Callable[..., App], agent: str) ->
 
 @pytest.mark.parametrize("agent", ["Z\u00fcrich ann@example.com", "Ann ann@example.com\r\nX: y"])
 def test_contact_that_is_not_ascii_is_refused(make_app: Callable[..., App], agent: str) -> None:
-    with pytest.raises(UsageError, match="--user-agent: must be ASCII"):
+    with pytest.raises(UsageError, match="--user-agent must be ASCII"):
         Gateway(make_app(user_agent=agent))
 
 
@@ -170,7 +170,7 @@ def test_gzip_reply_is_decompressed(app: App, edgar: FakeEdgar, poller: Poller) 
 def test_invalid_gzip_reply_is_a_failure(app: App, edgar: FakeEdgar, poller: Poller, page: Page) -> None:
     edgar.feed[0] = page
     assert poller.run_poll_step() > 1
-    assert "no gzip" in poller.counts.problems[0]
+    assert "not valid gzip" in poller.counts.problems[0]
 
 
 def pages(count: int, size: int = 100) -> dict[int, Page]:
@@ -521,23 +521,23 @@ WHOLE = full_submission(ACCESSION)
 MAINTENANCE = b"<html><head><title>SEC.gov | Maintenance</title></head></html>"
 # Replies in place of a document, and the reason why it is postponed.
 WRONG = {
-    "missing": (Page(b"nothing", 404), "is not there"),
+    "missing": (Page(b"nothing", 404), "does not exist"),
     "500": (Page(b"", 500), "answered 500"),
     "503": (Page(b"", 503), "answered 503"),
     "410": (Page(b"", 410), "answered 410"),
     "redirect": (Page(b"", 302, {"Location": "https://example.com/"}), "answered 302"),
     "maintenance": (Page(MAINTENANCE), "answered with an error page"),
-    "any page": (Page(b"<html>Back soon</html>"), "did not come whole: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
-    "empty": (Page(b""), "did not come whole: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
-    "json": (Page(b"{}"), "did not come whole: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
-    "half": (Page(WHOLE[: len(WHOLE) // 2]), "did not come whole: cut off: it does not end"),
-    "without its end": (Page(WHOLE[:-18]), "did not come whole: cut off: no </SEC-DOCUMENT>"),
+    "any page": (Page(b"<html>Back soon</html>"), "is not complete: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
+    "empty": (Page(b""), "is not complete: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
+    "json": (Page(b"{}"), "is not complete: no <SEC-HEADER>, <IMS-HEADER> or <SUBMISSION>"),
+    "half": (Page(WHOLE[: len(WHOLE) // 2]), "is not complete: cut off: it has no end"),
+    "without its end": (Page(WHOLE[:-18]), "is not complete: cut off: no </SEC-DOCUMENT>"),
     "broken off": (
         Page(WHOLE, headers={"Content-Length": "99999"}),
         "the connection was closed in the middle of the reply",
     ),
-    "no gzip": (Page(WHOLE, headers={"Content-Encoding": "gzip"}), "an answer that is no gzip, or too large"),
-    "another": (Page(full_submission("0000320193-26-000009")), "came as 0000320193-26-000009"),
+    "no gzip": (Page(WHOLE, headers={"Content-Encoding": "gzip"}), "a reply that is not valid gzip or too large"),
+    "another": (Page(full_submission("0000320193-26-000009")), "is the submission 0000320193-26-000009"),
 }
 
 
@@ -864,4 +864,4 @@ def test_recorded_minute_of_12_december_2025(app: App) -> None:
     # of both first pages were counted with grep.
     assert waits == [0.0, 0.95]
     assert counts.filings == len(filings_held(app)) == 52
-    assert set(documents(app).values()) == {("due", "is not there")}
+    assert set(documents(app).values()) == {("due", "does not exist")}

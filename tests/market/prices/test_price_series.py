@@ -252,7 +252,7 @@ def test_ingest_reports_rejected_lines(app: App, ingest_prices: Any) -> None:
     bad = YAHOO + "2020-09-01,1,1,1,zero,1,1,0,0\n"
     assert (ingest_prices(bad).outcome, ingest_prices(bad).outcome) == ("ingested", "unchanged")
     assert ingest_prices(bad).reason == (
-        "prices of AAPL; 1 rows are left out: line 5: close 'zero' is not a price; tells nothing new"
+        "prices of AAPL; 1 rows are left out: line 5: close 'zero' is not a price; contains nothing new"
     )
     assert len(list_days(app)) == 3
 

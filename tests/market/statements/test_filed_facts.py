@@ -118,7 +118,7 @@ def test_the_same_document_again_changes_nothing(app: App, ingest_documents: Cal
     assert [outcome.outcome for outcome in ingest_documents(RESTATED)] == ["ingested"]
     before = get_data_version(app)
     (again,) = ingest_documents(RESTATED)
-    assert (again.outcome, again.reason) == ("unchanged", "every figure of it is held already")
+    assert (again.outcome, again.reason) == ("unchanged", "all of its figures are stored already")
     assert get_data_version(app) == before
 
 

@@ -374,7 +374,7 @@ def test_changed_description_is_found_by_new_words_only(app: App, ask: Any) -> N
 def test_words_that_match_too_much_are_refused(app: App, ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filing_search, "MAX_WORD_TERMS", 1)
     refused = ask(q="corp")
-    message = "q: its words stand for more than 1 names, descriptions and items."
+    message = "q: the words match more than 1 names, descriptions and items."
     assert refused.verdict == (400, "INVALID_PARAM", message)
     assert refused.json["details"]["param"] == "q"
     assert numbers(ask(q="river")) == ["-000006", "-000005", "-000007"]

@@ -73,7 +73,7 @@ def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
     ("query", "message"),
     [
         ("q=%22", "quotation mark"),
-        ("q=-", "no word that must be there"),
+        ("q=-", "no word to search for"),
         ("q=a*", "fewer than 3 letters"),
         ("q=x&from_date=1", "from_date"),
         ("q=x&cursor=x", "cursor"),

@@ -182,7 +182,7 @@ def render_choice(
 def _list_attributes(view: CompanyView) -> list[Child]:
     """Return the line under a company's name: exchange, industry, CIK and so on, as far as they are known."""
     company, attributes = view.company, view.attributes
-    sector, industry = sectors.for_sic(attributes.sic)
+    sector, industry = sectors.get_names_of_sic(attributes.sic)
     month = _get_fiscal_year_end_month(attributes.fiscal_year_end or "")
     parts = [
         company.ticker and h.b(company.ticker),
