@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def tracked() -> set[str]:
+def tracked_files() -> set[str]:
     if not (ROOT / ".git").exists():
         pytest.skip("no repository: what belongs to it is not known")
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
@@ -28,16 +28,16 @@ def tracked() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def sdist(tracked: set[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tarfile.TarFile]:
+def sdist(tracked_files: set[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tarfile.TarFile]:
     sdist_path = built("sdist", tmp_path_factory.mktemp("sdist"), Path(sys.executable))
     with tarfile.open(sdist_path) as archive:
         yield archive
 
 
-def test_the_sdist_holds_everything_that_the_repository_does(sdist: tarfile.TarFile, tracked: set[str]) -> None:
+def test_the_sdist_holds_everything_that_the_repository_does(sdist: tarfile.TarFile, tracked_files: set[str]) -> None:
     archived_names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"run.py", "CHANGELOG.md", "deploy/finapi.service", "tests/golden/answers/auth.json"} <= archived_names
-    assert tracked - archived_names == {".gitignore"}
+    assert tracked_files - archived_names == {".gitignore"}
 
 
 def test_the_sdist_says_nothing_of_who_built_it_and_when(sdist: tarfile.TarFile) -> None:
@@ -58,14 +58,14 @@ def test_the_metadata_name_author_home_and_interpreters(sdist: tarfile.TarFile) 
     assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} <= set(kinds)
 
 
-def test_a_wheel_takes_every_module_every_query_and_all_data(tracked: set[str], tmp_path: Path) -> None:
+def test_a_wheel_takes_every_module_every_query_and_all_data(tracked_files: set[str], tmp_path: Path) -> None:
     source = exported(tmp_path / "source")
     code = "from setuptools import setup; setup()"
     words = [sys.executable, "-W", "ignore", "-c", code, "-q", "build_py", "--build-lib", str(tmp_path / "lib")]
     subprocess.run(words, cwd=source, check=True, capture_output=True)
     installed = {str(file.relative_to(tmp_path / "lib")) for file in (tmp_path / "lib").rglob("*") if file.is_file()}
-    expected = {name for name in tracked if name.startswith("finapi/")}
-    expected |= {f"finapi/{name}" for name in tracked if name.startswith("sql/")}
+    expected = {name for name in tracked_files if name.startswith("finapi/")}
+    expected |= {f"finapi/{name}" for name in tracked_files if name.startswith("sql/")}
     assert expected - installed == set()
     assert installed - expected == set()
     weight = io.BytesIO()

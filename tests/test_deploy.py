@@ -269,7 +269,7 @@ def listens(port: int) -> bool:
         return probe_socket.connect_ex(("127.0.0.1", port)) == 0
 
 
-def tried(running: Running, port: int, authority: trustme.CA) -> None:
+def try_server(running: Running, port: int, authority: trustme.CA) -> None:
     """Make a call, open a WebSocket, check the caller's own address, and check that figures are private."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
@@ -307,7 +307,7 @@ def tried(running: Running, port: int, authority: trustme.CA) -> None:
 
 
 @pytest.fixture
-def certified(tmp_path: Path) -> tuple[trustme.CA, Path, Path]:
+def certify(tmp_path: Path) -> tuple[trustme.CA, Path, Path]:
     authority = trustme.CA()
     certificate = authority.issue_cert("finapi.example.com")
     certificate.private_key_pem.write_to_path(tmp_path / "privkey.pem")
@@ -325,9 +325,9 @@ def behind(tmp_path: Path) -> Iterator[Running]:
 
 
 @pytest.mark.slow
-def test_nginx_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
+def test_nginx_in_front(behind: Running, certify: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
     nginx = program("nginx")
-    authority, chain, key = certified
+    authority, chain, key = certify
     port = free_port()
     text = (DEPLOY / "nginx.conf").read_text()
     for old, new in (
@@ -349,13 +349,13 @@ def test_nginx_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path
     )
     assert "test is successful" in run(nginx, "-t", "-c", main, "-e", "stderr")
     with started(port, nginx, "-c", main, "-e", "stderr"):
-        tried(behind, port, authority)
+        try_server(behind, port, authority)
 
 
 @pytest.mark.slow
-def test_caddy_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
+def test_caddy_in_front(behind: Running, certify: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
     caddy = program("caddy")
-    authority, chain, key = certified
+    authority, chain, key = certify
     env = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     assert "Valid configuration" in run(
         caddy, "validate", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile", env=env
@@ -368,4 +368,4 @@ def test_caddy_in_front(behind: Running, certified: tuple[trustme.CA, Path, Path
     )
     (tmp_path / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
     with started(port, caddy, "run", "--config", tmp_path / "Caddyfile", "--adapter", "caddyfile", env=env):
-        tried(behind, port, authority)
+        try_server(behind, port, authority)

@@ -24,7 +24,7 @@ def counts(app: App) -> dict[str, int]:
         return {name: run(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names if name not in OWN}
 
 
-def submitted(form: str, *documents: tuple[str, str, str]) -> bytes:
+def build_submission(form: str, *documents: tuple[str, str, str]) -> bytes:
     """Return a full submission of documents, each a type, a file name and a text."""
     bodies = "".join(
         f"<DOCUMENT>\n<TYPE>{kind}\n<SEQUENCE>{number}\n<FILENAME>{name}\n<TEXT>\n{text}\n</TEXT>\n</DOCUMENT>\n"
@@ -63,13 +63,15 @@ INSTANCE = (
 @pytest.mark.parametrize(
     "document",
     [
-        submitted("4", ("4", "form4.xml", FORM_4.replace("<transactionCode>", "<transactionCod>", 1))),
-        submitted("4", ("4", "form4.xml", FORM_4.replace("</ownershipDocument>", ""))),
-        submitted("SCHEDULE 13D", ("SCHEDULE 13D", "primary_doc.xml", xml(schedule_xml.d()[:-40]))),
-        submitted("144", ("144", "primary_doc.xml", xml(schedule_xml.notice()[:-40]))),
-        submitted("10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")),
-        submitted("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
-        submitted("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
+        build_submission("4", ("4", "form4.xml", FORM_4.replace("<transactionCode>", "<transactionCod>", 1))),
+        build_submission("4", ("4", "form4.xml", FORM_4.replace("</ownershipDocument>", ""))),
+        build_submission("SCHEDULE 13D", ("SCHEDULE 13D", "primary_doc.xml", xml(schedule_xml.d()[:-40]))),
+        build_submission("144", ("144", "primary_doc.xml", xml(schedule_xml.notice()[:-40]))),
+        build_submission(
+            "10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")
+        ),
+        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
+        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
         fund_filings.june().replace(b"<value>2500", b"<value>x", 1),
         fund_filings.june().replace(b"</informationTable>", b""),
     ],
@@ -77,7 +79,9 @@ INSTANCE = (
 )
 def test_what_is_refused_leaves_no_row_anywhere(app: App, tmp_path: Path, document: bytes) -> None:
     take(
-        app, tmp_path, submitted("8-K", ("8-K", "other.htm", HTML)).replace(ACCESSION.encode(), b"0000000101-25-000041")
+        app,
+        tmp_path,
+        build_submission("8-K", ("8-K", "other.htm", HTML)).replace(ACCESSION.encode(), b"0000000101-25-000041"),
     )
     before = counts(app)
     (outcome,) = take(app, tmp_path, document)
@@ -87,7 +91,10 @@ def test_what_is_refused_leaves_no_row_anywhere(app: App, tmp_path: Path, docume
 
 
 def test_what_is_refused_here_is_taken_when_it_is_whole(app: App, tmp_path: Path) -> None:
-    accepted = [submitted("4", ("4", "form4.xml", FORM_4)), submitted("8-K", ("8-K", "lamp-8k.htm", HTML))]
+    accepted = [
+        build_submission("4", ("4", "form4.xml", FORM_4)),
+        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML)),
+    ]
     for document in accepted:
         (outcome,) = take(app, tmp_path, document)
         assert outcome.outcome == "ingested", outcome

@@ -99,15 +99,15 @@ def test_calls_over_a_socket_are_answered_as_the_document_says(tmp_path: Path) -
 
 
 def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
-    """What no schema can tell is put in: secrets of the moment, one of two parameters of which one is needed, the
-    check digit of a CUSIP, and what is written in a language (SQL, Lucene) or names a security."""
+    """Values that no schema describes are filled in: current secrets, one of two parameters of which one is needed, the
+    check digit of a CUSIP, and texts in a language (SQL, Lucene) or that name a security."""
     import schemathesis.openapi
     from hypothesis import strategies as st
     from schemathesis.engine import events, from_schema
 
     phases = {name: {"enabled": False} for name in ("examples", "coverage", "stateful")}
     generation = {"mode": "positive", "max-examples": 30}
-    schema = described(world, WsgiApp(world.app), generation, checks={"enabled": False}, phases=phases)
+    schema = build_schema(world, WsgiApp(world.app), generation, checks={"enabled": False}, phases=phases)
     schemathesis.hooks.unregister_all()
     numbers = st.from_regex("[0-9A-Z*@#]{8}", fullmatch=True)
     schemathesis.openapi.format("cusip", numbers.map(lambda base: base + cusip.compute_check_digit(base)))
@@ -139,7 +139,7 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
     assert not refused
 
 
-def described(world: World, where: Any, generation: dict[str, Any], **settings: Any) -> Any:
+def build_schema(world: World, where: Any, generation: dict[str, Any], **settings: Any) -> Any:
     """Return the operations of the document of a WSGI application or a URL, all but one."""
     import schemathesis
 
@@ -167,7 +167,7 @@ def run(world: World, where: Any, *, calls: int, stateful: bool) -> None:
     import schemathesis
     from schemathesis.engine import events, from_schema
 
-    schema = described(
+    schema = build_schema(
         world,
         where,
         {"max-examples": calls or 1},
@@ -241,7 +241,7 @@ def hooks(world: World) -> None:
             # Tables stand beside the content: among it they would make a client's type a union with text.
             tables = case.operation.definition.raw["responses"]["200"].get("x-tables", {})
             return response.headers["content-type"][0].partition(";")[0] not in tables
-        return not (type(failure).__name__ == "RejectedPositiveData" and untold(case, response))
+        return not (type(failure).__name__ == "RejectedPositiveData" and is_undescribed_refusal(case, response))
 
     @schemathesis.hook
     def after_call(context: Any, case: Any, response: Any) -> None:
@@ -250,8 +250,8 @@ def hooks(world: World) -> None:
             assert STATUS_BY_CODE[response.json()["code"]] == response.status_code
 
 
-def untold(case: Any, response: Any) -> bool:
-    """Whether a call that fits the schema was refused for what a schema does not tell.
+def is_undescribed_refusal(case: Any, response: Any) -> bool:
+    """Return True if a call that fits the schema was refused for a reason that no schema can describe.
 
     That is the meaning of a text (a CUSIP's check digit, a query's grammar), two parameters that belong together,
     and the secrets of the moment.

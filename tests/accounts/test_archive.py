@@ -35,7 +35,7 @@ def pass_days(app: App, clock: FixedClock, days: int) -> None:
             pass
 
 
-def archived(tmp_path: Path) -> dict[str, list[list[str]]]:
+def read_archives(tmp_path: Path) -> dict[str, list[list[str]]]:
     """Return the rows of every archive, without its first."""
     lines_by_file = {}
     for file in sorted((tmp_path / "ledger").iterdir()):
@@ -66,7 +66,7 @@ def test_old_rows_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, 
     spend(app, 1, "r4")
     pass_days(app, clock, 1)
     ann, bob = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000003"
-    assert archived(tmp_path) == {
+    assert read_archives(tmp_path) == {
         "ledger-2026-01-31-000000000006.csv.gz": [
             ["1", ann, "2026-01-31T12:00:00.000Z", "500000", "refill", "", "", ""],
             ["2", bob, "2026-01-31T12:00:00.000Z", "2000", "refill", "", "", ""],
@@ -122,7 +122,7 @@ def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
         assert archive.list_errors(app) == []
     assert waits[1:] == [0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 60.0]
     assert [row[1:3] for row in rows(app)] == [(1969, "carried_over"), (499_968, "carried_over")]
-    assert [len(lines) for lines in archived(tmp_path).values()] == [20, 20, 20, 5]
+    assert [len(lines) for lines in read_archives(tmp_path).values()] == [20, 20, 20, 5]
 
 
 # ---- crashes and accidents
@@ -155,10 +155,10 @@ def test_a_file_that_a_crash_left_unrecorded_is_taken_as_it_is(
         patched.setattr(archive, "sync_directory", cut_off)
         with pytest.raises(KeyboardInterrupt):
             archive.run_archive_step(app)
-    (written,) = archived(tmp_path)
+    (written,) = read_archives(tmp_path)
     assert len(rows(app)) == 4
     finish(app)
-    assert [*archived(tmp_path)] == [written]
+    assert [*read_archives(tmp_path)] == [written]
     assert [row[1:3] for row in rows(app)] == [(1990, "carried_over"), (499_975, "carried_over")]
     assert archive.list_errors(app) == []
 

@@ -360,16 +360,16 @@ os.kill(os.getpid(), 9)
 
 
 @pytest.fixture
-def killed(tmp_path: Path) -> Path:
+def killed_dir(tmp_path: Path) -> Path:
     """Return the data directory of a process that was killed in two running calls and after a third."""
     run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
     assert run.returncode == -9
     return tmp_path
 
 
-def test_calls_cut_off_by_a_crash_are_refunded_once_at_start(killed: Path) -> None:
+def test_calls_cut_off_by_a_crash_are_refunded_once_at_start(killed_dir: Path) -> None:
     clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
-    app = apps.open_on_disk(Config(data_dir=killed), clock)
+    app = apps.open_on_disk(Config(data_dir=killed_dir), clock)
     assert balance(app) == 499_945
     assert billing.refund_open_debits(app, clock.now()) == 2
     assert balance(app) == 499_975
@@ -480,13 +480,13 @@ def test_who_spent_what_in_so_many_days_of_which_today_is_one(
 
 
 def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
-    killed: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    killed_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
-    with caplog.at_level(logging.WARNING, "finapi.server"), open_app(Config(data_dir=killed)) as app:
+    with caplog.at_level(logging.WARNING, "finapi.server"), open_app(Config(data_dir=killed_dir)) as app:
         assert balance(app) == 499_975
     assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]
-    with open_app(Config(data_dir=killed)) as app:
+    with open_app(Config(data_dir=killed_dir)) as app:
         assert balance(app) == 499_975
 
 

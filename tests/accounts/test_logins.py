@@ -189,7 +189,7 @@ def test_an_ipv6_network_has_a_limit_over_all_its_addresses(make_app: Callable[.
 
 
 @pytest.fixture
-def started(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
+def start_app(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
     """Yield a function that starts finapi on a data directory that stays, and stops the previous one."""
     settings: dict[str, Any] = {**ACCOUNTS, "data_dir": tmp_path, "smtp_url": "memory:", "synchronous": "NORMAL"}
     running: list[Any] = []
@@ -208,42 +208,42 @@ def started(tmp_path: Path, clock: FixedClock) -> Iterator[Callable[..., Any]]:
     stop()
 
 
-def test_a_lockout_survives_a_restart(started: Callable[..., App], clock: FixedClock) -> None:
-    app = started()
+def test_a_lockout_survives_a_restart(start_app: Callable[..., App], clock: FixedClock) -> None:
+    app = start_app()
     users.create(app, EMAIL, "free", NOW, password=PASSWORD)
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     first_lock = lockout.LOCK_SECONDS[5]
     clock.advance(20)
-    app = started()
+    app = start_app()
     answer = login(Client(app))
     assert (answer.verdict, answer.headers["retry-after"]) == (LOCKED, str(first_lock - 20))
     clock.advance(first_lock - 20)
     assert [login(Client(app), password="wrong").status for _ in range(4)] == [401] * 4
-    app = started()
+    app = start_app()
     answer = login(Client(app), password="wrong")
     assert (answer.verdict, answer.headers["retry-after"]) == (LOCKED, str(lockout.LOCK_SECONDS[10]))
 
 
-def test_failures_below_the_first_step_survive_a_restart(started: Callable[..., App]) -> None:
+def test_failures_below_the_first_step_survive_a_restart(start_app: Callable[..., App]) -> None:
     for _ in range(4):
-        assert login(Client(started()), "nobody@example.com", "wrong").status == 401
-    assert login(Client(started()), "nobody@example.com", "wrong").status == 429
+        assert login(Client(start_app()), "nobody@example.com", "wrong").status == 401
+    assert login(Client(start_app()), "nobody@example.com", "wrong").status == 429
 
 
-def test_a_right_password_and_a_new_one_are_remembered_too(started: Callable[..., App]) -> None:
-    app = started()
+def test_a_right_password_and_a_new_one_are_remembered_too(start_app: Callable[..., App]) -> None:
+    app = start_app()
     users.create(app, EMAIL, "free", NOW, password=PASSWORD)
     assert [login(Client(app), password="wrong").status for _ in range(4)] == [401] * 4
     assert login(Client(app)).status == 200
-    app = started()
+    app = start_app()
     assert [login(Client(app), password="wrong").status for _ in range(4)] == [401] * 4
 
 
-def test_after_a_day_a_failure_is_forgotten_and_its_row_gone(started: Callable[..., App], clock: FixedClock) -> None:
-    app = started()
+def test_after_a_day_a_failure_is_forgotten_and_its_row_gone(start_app: Callable[..., App], clock: FixedClock) -> None:
+    app = start_app()
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     clock.advance(24 * 3600)
-    app = started()
+    app = start_app()
     assert len(app.lockouts) == 0
     assert login(Client(app), "bob@example.com", "wrong").status == 401
     with app.db.read() as tx:
@@ -251,8 +251,8 @@ def test_after_a_day_a_failure_is_forgotten_and_its_row_gone(started: Callable[.
     assert [(row["email"], row["failures"]) for row in rows] == [(lockout.hash_email("bob@example.com"), 1)]
 
 
-def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., App], clock: FixedClock) -> None:
-    app = started(lockout_emails=16)
+def test_what_makes_room_in_memory_leaves_the_table_too(start_app: Callable[..., App], clock: FixedClock) -> None:
+    app = start_app(lockout_emails=16)
     for number in range(40):
         clock.advance(1)
         assert login(Client(app), f"a{number}@example.com", "wrong").status == 401
@@ -261,8 +261,8 @@ def test_what_makes_room_in_memory_leaves_the_table_too(started: Callable[..., A
     assert emails == {lockout.hash_email(f"a{number}@example.com") for number in range(24, 40)}
 
 
-def test_a_clock_set_back_leaves_no_failure_in_the_future(started: Callable[..., App], tmp_path: Path) -> None:
-    app = started()
+def test_a_clock_set_back_leaves_no_failure_in_the_future(start_app: Callable[..., App], tmp_path: Path) -> None:
+    app = start_app()
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
     earlier = replace(app, clock=FixedClock(NOW.replace(year=2025)), lockouts=lockout.Lockouts(16))
     assert logins.restore_failures(earlier) == 1
@@ -270,8 +270,8 @@ def test_a_clock_set_back_leaves_no_failure_in_the_future(started: Callable[...,
     assert earlier.lockouts.get_lock_seconds(lockout.hash_email(EMAIL), 0.0) == lockout.LOCK_SECONDS[5]
 
 
-def test_failed_logins_do_not_make_keys_be_looked_up_again(started: Callable[..., App]) -> None:
-    app = started()
+def test_failed_logins_do_not_make_keys_be_looked_up_again(start_app: Callable[..., App]) -> None:
+    app = start_app()
     written = app.db.write_count
     assert login(Client(app), password="wrong").status == 401
     assert app.db.write_count == written

@@ -48,7 +48,7 @@ def spend(app: App, tokens: int, user_id: int = 1) -> None:
         pass
 
 
-def refused(call: Callable[[], object]) -> str | None:
+def find_refusal(call: Callable[[], object]) -> str | None:
     """Return the code that a call is refused with, or None if it is done."""
     try:
         call()
@@ -196,9 +196,9 @@ def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
     def work(number: int) -> None:
         for _ in range(50):
             if number % 2:
-                bought.append(refused(lambda: buy(app, 7)))
+                bought.append(find_refusal(lambda: buy(app, 7)))
             else:
-                spent.append(refused(lambda: spend(app, 3)))
+                spent.append(find_refusal(lambda: spend(app, 3)))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -220,7 +220,7 @@ def test_eight_threads_spend_exactly_the_last_fifty_tokens(app: App) -> None:
 
     def work() -> None:
         for _ in range(125):
-            verdicts.append(refused(lambda: spend(app, 1)) or "paid")
+            verdicts.append(find_refusal(lambda: spend(app, 1)) or "paid")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -299,7 +299,7 @@ class Accounting(RuleBasedStateMachine):
 
     @rule(cost=st.sampled_from([1, 5, 10, 25, 90]))
     def call(self, cost: int) -> None:
-        code = refused(lambda: spend(self.app, cost))
+        code = find_refusal(lambda: spend(self.app, cost))
         assert code == (None if self._take(cost) else "insufficient_tokens")
 
     @rule(cost=st.sampled_from([1, 25]), status=st.sampled_from([400, 500]))

@@ -62,7 +62,7 @@ def caller(app: App, key: str) -> int | None:
     return caller_row and caller_row.id
 
 
-def mailed(app: App, subject: str, recipient: str | None = None) -> list[str]:
+def list_mail_texts(app: App, subject: str, recipient: str | None = None) -> list[str]:
     while recovery.run_mail_step(app) == 0:
         pass
     return [text_of(message) for message in sent(app, subject, recipient)]
@@ -86,7 +86,7 @@ def test_credentials_of_an_older_secret_keep_working(app: App, user: Any) -> Non
     bob = users.create(app, "bob@example.com", "free", NOW)
     assert (caller(app, user.api_key), caller(app, bob.api_key)) == (user.id, bob.id)
     assert stored(app, "SELECT made_with, refused FROM api_keys ORDER BY id") == [(OLD_NAME, 0), (NEW_NAME, 0)]
-    assert mailed(app, KEY_REFUSED) == []
+    assert list_mail_texts(app, KEY_REFUSED) == []
     with app.db.read() as tx:
         assert rotation.list_secrets(app, tx, NOW) == [
             {"name": NEW_NAME, "newest": True, "api_keys": 1, "webhook_secrets": 0, "invite_codes": 0},
@@ -107,7 +107,7 @@ def test_a_key_of_a_removed_secret_is_refused_and_mailed_once(app: App, user: An
     put(app, NEW)
     put(app, NEW)
     assert caller(app, user.api_key) is None
-    (mail_text,) = mailed(app, KEY_REFUSED, ANN)
+    (mail_text,) = list_mail_texts(app, KEY_REFUSED, ANN)
     assert "POST /api/v1/user/api-key/rotate" in mail_text
     assert user.api_key not in mail_text
 
@@ -123,7 +123,7 @@ def test_a_new_key_after_the_removal_works_without_a_mail(app: App, user: Any) -
     put(app, NEW)
     key = users.rotate_key(app, user.id, NOW)
     assert caller(app, key) == user.id
-    assert mailed(app, KEY_REFUSED) == []
+    assert list_mail_texts(app, KEY_REFUSED) == []
 
 
 def test_a_secret_that_comes_back_is_believed_again(app: App, user: Any) -> None:
@@ -144,13 +144,13 @@ def test_only_open_invites_of_a_removed_secret_are_revoked(app: App) -> None:
 
 def test_mailed_links_end_with_their_secret_and_can_be_renewed(app: App, user: Any) -> None:
     recovery.request_password_reset(app, ANN, NOW)
-    mailed(app, "Set a new password")
+    list_mail_texts(app, "Set a new password")
     dead = token_in(sent(app, "Set a new password", ANN)[-1])
     put(app, NEW)
     client = Client(app)
     assert client.put(AUTH + "newpassword", {"token": dead, "newpassword": PASSWORD}).status == 400
     recovery.request_password_reset(app, ANN, NOW)
-    mailed(app, "Set a new password")
+    list_mail_texts(app, "Set a new password")
     alive = token_in(sent(app, "Set a new password", ANN)[-1])
     assert client.put(AUTH + "newpassword", {"token": alive, "newpassword": PASSWORD}).status == 200
 
@@ -210,7 +210,7 @@ def test_a_delivery_that_cannot_be_signed_is_held_and_logged(
         assert (delivery["status"], delivery["attempt_count"], delivery["attempts"]) == ("pending", 0, [])
         assert delivery["last_error"] == UNSIGNED_REASON
         assert delivery["next_attempt_at"] == iso(app.clock.now() + HOLD_TIME)
-    (mail_text,) = mailed(app, HELD, ANN)
+    (mail_text,) = list_mail_texts(app, HELD, ANN)
     assert "POST /api/v1/webhooks/secret/rotate" in mail_text
 
 
@@ -292,9 +292,9 @@ def test_a_delivery_held_for_thirty_days_is_dropped(
 def test_a_replaced_key_is_mailed_and_the_old_one_dies(app: App, user: Any) -> None:
     key = credential_replacement.replace_credentials(app, ANN, NOW, include_webhooks=False)
     assert (caller(app, user.api_key), caller(app, key)) == (None, user.id)
-    (mail_text,) = mailed(app, NEW_KEY, ANN)
+    (mail_text,) = list_mail_texts(app, NEW_KEY, ANN)
     assert key in mail_text.splitlines()
-    assert mailed(app, NEW_SECRET) == []
+    assert list_mail_texts(app, NEW_SECRET) == []
 
 
 def test_every_key_and_webhook_secret_is_replaced_in_steps(
@@ -311,8 +311,8 @@ def test_every_key_and_webhook_secret_is_replaced_in_steps(
     assert stored(app, "SELECT DISTINCT made_with FROM api_keys") == [(NEW_NAME,)]
     after = webhooks.get_secret(app, user.id, NOW)
     assert (after["previous_secret"], after["secret"] != before["secret"]) == (before["secret"], True)
-    assert len(mailed(app, NEW_KEY)) == 5
-    assert len(mailed(app, NEW_SECRET, ANN)) == 1
+    assert len(list_mail_texts(app, NEW_KEY)) == 5
+    assert len(list_mail_texts(app, NEW_SECRET, ANN)) == 1
 
 
 def on_disk(tmp_path: Path) -> App:

@@ -78,13 +78,13 @@ def while_hashing(app: App, method: str, event: Callable[[], object]) -> None:
     """Let ``event`` happen once, when the next password has been hashed or verified."""
     plain = getattr(app.hasher, method)
 
-    def interrupted(*args: Any) -> Any:
+    def run_interrupted(*args: Any) -> Any:
         setattr(app.hasher, method, plain)
         result = plain(*args)
         event()
         return result
 
-    setattr(app.hasher, method, interrupted)
+    setattr(app.hasher, method, run_interrupted)
 
 
 def reset_token(client: Client) -> str:

@@ -59,7 +59,7 @@ def payload(token: str) -> dict[str, Any]:
     return decoded
 
 
-def encoded(value: object) -> str:
+def encode_part(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
@@ -68,9 +68,9 @@ def key(purpose: str, secret: bytes = NEW) -> bytes:
     return hmac.new(secret, f"finapi\0token\0{purpose}".encode(), hashlib.sha256).digest()
 
 
-def signed(claims: object, header: object = None, purpose: str = "session", secret: bytes = NEW) -> str:
+def sign_token(claims: object, header: object = None, purpose: str = "session", secret: bytes = NEW) -> str:
     """Return a token with any content, signed by hand with the genuine key."""
-    parts = f"{encoded(header or {'alg': 'HS256', 'typ': 'JWT'})}.{encoded(claims)}"
+    parts = f"{encode_part(header or {'alg': 'HS256', 'typ': 'JWT'})}.{encode_part(claims)}"
     mac = hmac.new(key(purpose, secret), parts.encode(), hashlib.sha256).digest()
     return f"{parts}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
 
@@ -128,9 +128,9 @@ def test_a_rotated_secret_verifies_and_a_dropped_one_does_not() -> None:
 
 
 def test_a_token_by_hand_is_read_like_ours() -> None:
-    assert read(signed(claims())) == CLAIMS
-    assert read(signed(claims(), secret=OLD)) == CLAIMS
-    assert read(signed(claims(more="claims"))) == CLAIMS
+    assert read(sign_token(claims())) == CLAIMS
+    assert read(sign_token(claims(), secret=OLD)) == CLAIMS
+    assert read(sign_token(claims(more="claims"))) == CLAIMS
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_a_token_by_hand_is_read_like_ours() -> None:
     ids=str,
 )
 def test_wrong_claims_are_refused_though_the_signature_is_right(changes: dict[str, object]) -> None:
-    assert read(signed(claims(**changes))) is None
+    assert read(sign_token(claims(**changes))) is None
 
 
 @pytest.mark.parametrize("body", ["null", "[]", '"text"', "7", "", "{", "\x00", "[" * 2500, "NaN", "{}"])
 def test_a_payload_that_is_no_object_of_claims_is_refused(body: str) -> None:
-    assert read(signed(body)) is None
+    assert read(sign_token(body)) is None
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_a_payload_that_is_no_object_of_claims_is_refused(body: str) -> None:
     ids=lambda header: str(header)[:40],
 )
 def test_another_header_is_refused_though_the_signature_is_right(header: object) -> None:
-    assert read(signed(claims(), header)) is None
+    assert read(sign_token(claims(), header)) is None
 
 
 @pytest.mark.parametrize("kid", ["0", "1", "../../dev/null", ""])
 def test_a_key_id_in_the_token_chooses_nothing(kid: str) -> None:
     header = {"alg": "HS256", "kid": kid}
-    assert read(signed(claims(), header, secret=OLD)) == CLAIMS
-    assert read(signed(claims(), header, secret=FOREIGN)) is None
+    assert read(sign_token(claims(), header, secret=OLD)) == CLAIMS
+    assert read(sign_token(claims(), header, secret=FOREIGN)) is None
 
 
 def test_an_unsigned_token_is_refused() -> None:
@@ -220,7 +220,7 @@ def test_an_api_key_or_link_token_is_no_session_token() -> None:
     assert read(build_link_token(SECRETS, "reset", 7, ROW)) is None
 
 
-def altered(token: str) -> list[str]:
+def alter_token(token: str) -> list[str]:
     """Return the token with every character changed in every bit, dropped, doubled, and swapped with the next."""
     texts = []
     for position, character in enumerate(token):
@@ -236,7 +236,7 @@ def altered(token: str) -> list[str]:
 
 
 def test_no_altered_session_token_is_read() -> None:
-    assert [text for text in altered(session()) if read(text) is not None] == []
+    assert [text for text in alter_token(session()) if read(text) is not None] == []
 
 
 def test_one_signature_has_one_spelling() -> None:
@@ -259,7 +259,7 @@ def test_garbage_is_no_token_of_any_kind(text: str) -> None:
 
 @given(st.text(), st.text(URL_SAFE + ".", min_size=43, max_size=400))
 def test_no_text_makes_a_reader_raise(anything: str, likely: str) -> None:
-    for text in (anything, likely, f"v1.{likely[:43]}", f"{encoded(anything.encode().hex())}.e30.{likely[:42]}A"):
+    for text in (anything, likely, f"v1.{likely[:43]}", f"{encode_part(anything.encode().hex())}.e30.{likely[:42]}A"):
         assert read(text) is None
         assert read_invite_token(SECRETS, text, NOW) is None
         assert is_link_token_of_row(SECRETS, "verify", text, 1, ROW) is False
@@ -267,16 +267,16 @@ def test_no_text_makes_a_reader_raise(anything: str, likely: str) -> None:
 
 
 def test_an_oversized_token_is_refused_unread() -> None:
-    def padded(length: int) -> str:
+    def pad_token(length: int) -> str:
         return next(
             token
             for size in itertools.count(length * 3 // 4 - 300)
-            if len(token := signed(claims(x="x" * size))) >= length
+            if len(token := sign_token(claims(x="x" * size))) >= length
         )
 
-    assert len(padded(4090)) <= 4096
-    assert read(padded(4090)) == CLAIMS
-    assert read(padded(4097)) is None
+    assert len(pad_token(4090)) <= 4096
+    assert read(pad_token(4090)) == CLAIMS
+    assert read(pad_token(4097)) is None
 
 
 # ---- invite tokens
@@ -301,19 +301,19 @@ def test_one_type_of_token_is_never_accepted_as_another() -> None:
     # Not even when all of it is right but the key, or all but the type.
     both = claims(code_id=42)
     for typ, purpose in (("session", "invite"), ("invite", "session")):
-        token = signed({**both, "typ": typ}, purpose=purpose)
+        token = sign_token({**both, "typ": typ}, purpose=purpose)
         assert (read(token), read_invite_token(SECRETS, token, NOW)) == (None, None)
 
 
 @pytest.mark.parametrize("code_id", [None, "42", 42.0, True, [42], {}])
 def test_an_invite_token_without_a_code_is_refused(code_id: object) -> None:
-    token = signed(claims(typ="invite", code_id=code_id), purpose="invite")
+    token = sign_token(claims(typ="invite", code_id=code_id), purpose="invite")
     assert read_invite_token(SECRETS, token, NOW) is None
 
 
 def test_no_altered_invite_token_is_read() -> None:
     token = build_invite_token(SECRETS, 42, NOW)
-    assert [text for text in altered(token) if read_invite_token(SECRETS, text, NOW) is not None] == []
+    assert [text for text in alter_token(token) if read_invite_token(SECRETS, text, NOW) is not None] == []
 
 
 # ---- link tokens
@@ -383,7 +383,7 @@ def test_a_row_id_has_one_spelling_and_fits_the_database(number: str) -> None:
 
 def test_no_altered_link_token_matches() -> None:
     token = build_link_token(SECRETS, "reset", 17, ROW)
-    assert [text for text in altered(token) if is_link_token_of_row(SECRETS, "reset", text, 17, ROW)] == []
+    assert [text for text in alter_token(token) if is_link_token_of_row(SECRETS, "reset", text, 17, ROW)] == []
 
 
 def test_jwt_is_not_loaded_before_the_first_token() -> None:

@@ -16,7 +16,7 @@ class Value:
     """A value to cache."""
 
 
-def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
+def is_computed(cache: Cache, version: int, key: str, value: bytes) -> bool:
     """Return True if the value had to be computed."""
     calls: list[bytes] = []
 
@@ -30,43 +30,43 @@ def made(cache: Cache, version: int, key: str, value: bytes) -> bool:
 
 def test_a_value_is_made_once_for_a_version_of_the_data() -> None:
     cache = Cache(800, len)
-    assert made(cache, 1, "a", b"x")
-    assert not made(cache, 1, "a", b"x")
-    assert made(cache, 2, "a", b"y")
-    assert not made(cache, 2, "a", b"y")
+    assert is_computed(cache, 1, "a", b"x")
+    assert not is_computed(cache, 1, "a", b"x")
+    assert is_computed(cache, 2, "a", b"y")
+    assert not is_computed(cache, 2, "a", b"y")
 
 
 def test_the_size_is_bounded_and_the_least_recent_goes_first() -> None:
     cache = Cache(800, len)
     for number in range(8):
-        made(cache, 1, str(number), b"x" * 100)
-    assert not made(cache, 1, "0", b"x" * 100)
-    made(cache, 1, "8", b"x" * 100)
-    assert not made(cache, 1, "0", b"x" * 100)
-    assert made(cache, 1, "1", b"x" * 100)
+        is_computed(cache, 1, str(number), b"x" * 100)
+    assert not is_computed(cache, 1, "0", b"x" * 100)
+    is_computed(cache, 1, "8", b"x" * 100)
+    assert not is_computed(cache, 1, "0", b"x" * 100)
+    assert is_computed(cache, 1, "1", b"x" * 100)
 
 
 def test_a_value_that_would_take_the_room_of_many_is_not_kept() -> None:
     cache = Cache(800, len)
-    assert made(cache, 1, "big", b"x" * 201)
-    assert made(cache, 1, "big", b"x" * 201)
+    assert is_computed(cache, 1, "big", b"x" * 201)
+    assert is_computed(cache, 1, "big", b"x" * 201)
 
 
 def test_of_large_values_half_the_room_may_be_one() -> None:
     cache = Cache(800, len, parts=2)
-    assert made(cache, 1, "big", b"x" * 400)
-    assert not made(cache, 1, "big", b"x" * 400)
-    assert made(cache, 1, "bigger", b"x" * 401)
-    assert made(cache, 1, "bigger", b"x" * 401)
+    assert is_computed(cache, 1, "big", b"x" * 400)
+    assert not is_computed(cache, 1, "big", b"x" * 400)
+    assert is_computed(cache, 1, "bigger", b"x" * 401)
+    assert is_computed(cache, 1, "bigger", b"x" * 401)
 
 
 def test_a_value_that_is_looked_at_counts_as_asked_for() -> None:
     cache = Cache(800, len)
     for number in range(8):
-        made(cache, 1, str(number), b"x" * 100)
+        is_computed(cache, 1, str(number), b"x" * 100)
     assert cache.find(1, "0", None) == b"x" * 100
     assert cache.find(2, "0", None) is None
-    made(cache, 1, "8", b"x" * 100)
+    is_computed(cache, 1, "8", b"x" * 100)
     assert cache.find(1, "0", None) == b"x" * 100
     assert cache.find(1, "1", None) is None
 
@@ -82,8 +82,8 @@ def test_the_default_caches_take_less_than_sixty_megabytes() -> None:
 
 def test_no_room_keeps_nothing() -> None:
     cache = Cache(0, len)
-    assert made(cache, 1, "a", b"x")
-    assert made(cache, 1, "a", b"x")
+    assert is_computed(cache, 1, "a", b"x")
+    assert is_computed(cache, 1, "a", b"x")
 
 
 def test_what_fails_to_be_made_is_tried_again() -> None:
@@ -94,12 +94,12 @@ def test_what_fails_to_be_made_is_tried_again() -> None:
 
     with pytest.raises(LookupError):
         cache.get(1, "a", fails)
-    assert made(cache, 1, "a", b"x")
+    assert is_computed(cache, 1, "a", b"x")
 
 
 def test_what_is_kept_is_told_without_being_made() -> None:
     cache = Cache(800, len)
-    made(cache, 1, "a", b"x")
+    is_computed(cache, 1, "a", b"x")
     assert [cache.find(1, "a", None), cache.find(1, "b", None), cache.find(2, "a", None)] == [b"x", None, None]
 
 

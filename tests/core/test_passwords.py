@@ -215,7 +215,7 @@ class Recorder:
         return True
 
 
-def recorded(hasher: Hasher) -> Recorder:
+def record_hashes(hasher: Hasher) -> Recorder:
     recorder = Recorder()
     vars(hasher)["_argon2"] = recorder
     return recorder
@@ -232,7 +232,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 def test_an_unknown_user_costs_what_a_known_one_costs(profile: str) -> None:
     hasher = Hasher(profile)
     stored = hasher.hash("kvxqzjwp")
-    recorder = recorded(hasher)
+    recorder = record_hashes(hasher)
     recorder.release.set()
     assert hasher.verify(stored, "kvxqzjwp") is True
     assert hasher.verify(None, "kvxqzjwp") is False
@@ -245,7 +245,7 @@ def test_the_hash_of_nobody_is_made_once_for_each_hasher() -> None:
     created = []
     for _ in range(2):
         hasher = Hasher("cheap")
-        recorder = recorded(hasher)
+        recorder = record_hashes(hasher)
         recorder.release.set()
         hasher.verify(None, "kvxqzjwp")
         hasher.verify(None, "kvxqzjwq")
@@ -258,14 +258,14 @@ def test_the_hash_of_nobody_is_made_once_for_each_hasher() -> None:
 @pytest.mark.parametrize("stored", [None, "a hash"])
 def test_what_nobody_can_have_chosen_costs_nothing(password: str, stored: str | None) -> None:
     hasher = Hasher("cheap")
-    recorder = recorded(hasher)
+    recorder = record_hashes(hasher)
     assert hasher.verify(stored, password) is False
     assert recorder.hashes == []
 
 
 def test_200_passwords_are_hashed_two_at_a_time() -> None:
     hasher = Hasher("cheap", FairQueue(BUSY_MESSAGE, 2, 16, 10))
-    recorder = recorded(hasher)
+    recorder = record_hashes(hasher)
     recorder.hash = lambda secret: recorder.verify("", secret)  # type: ignore[attr-defined]
     answers: list[object] = []
 

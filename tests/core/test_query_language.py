@@ -15,15 +15,15 @@ from finapi.core.query_language import (
 )
 
 
-def told(text: str) -> list[str]:
+def format_alternatives(text: str) -> list[str]:
     """Return the alternatives as texts: ``a:1 -b:2``."""
 
-    def one(term: object) -> str:
+    def format_condition(term: object) -> str:
         field, low, high, negated = term  # type: ignore[misc]
         value = low if low == high else f"[{low} TO {high}]"
         return f"{'-' if negated else ''}{field}:{value}"
 
-    return [" ".join(map(one, every)) for every in parse_alternatives(text)]
+    return [" ".join(map(format_condition, every)) for every in parse_alternatives(text)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_a_query_is_alternatives(text: str, expected: list[str]) -> None:
-    assert told(text) == expected
+    assert format_alternatives(text) == expected
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ WITHOUT_BACKLOG = {"memory", "backup", "copy", "watchdog"}
 
 
 @pytest.fixture
-def requested() -> Iterator[None]:
+def request_stop() -> Iterator[None]:
     """Request the work of this thread to stop."""
     flag = threading.Event()
     flag.set()
@@ -312,7 +312,7 @@ def test_the_steps_of_a_worker_complete_its_backlog(name: str, app: App, clock: 
 # ---- long work that is no step, or is inside one
 
 
-@pytest.mark.usefixtures("requested")
+@pytest.mark.usefixtures("request_stop")
 def test_a_copy_of_the_database_is_broken_off_and_leaves_nothing(tmp_path: Path) -> None:
     Database(tmp_path / "finapi.db").close()
     with pytest.raises(WorkStopped), backup.temporary_copy(tmp_path / "finapi.db", tmp_path, "backup"):
@@ -340,7 +340,7 @@ def test_a_nights_backup_is_broken_off_while_it_is_proven(tmp_path: Path, monkey
     assert list(shelf.iterdir()) == []
 
 
-@pytest.mark.usefixtures("requested")
+@pytest.mark.usefixtures("request_stop")
 def test_what_is_settled_in_portions_stays_due(app: App) -> None:
     done: list[bool] = []
     portions.write_in_portions(app.db, lambda tx: bool(done.append(True)) or True)
@@ -349,7 +349,7 @@ def test_what_is_settled_in_portions_stays_due(app: App) -> None:
         portions.read_in_portions(app.db, lambda tx, portion: None, 0)
 
 
-@pytest.mark.usefixtures("requested")
+@pytest.mark.usefixtures("request_stop")
 def test_a_folder_is_not_ingested_further(app: App, tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("nothing that is known")
     outcomes: list[Any] = []
@@ -358,14 +358,14 @@ def test_a_folder_is_not_ingested_further(app: App, tmp_path: Path) -> None:
     assert outcomes == []
 
 
-@pytest.mark.usefixtures("requested")
+@pytest.mark.usefixtures("request_stop")
 def test_a_document_under_way_is_neither_stored_nor_refused(app: App) -> None:
     with pytest.raises(WorkStopped):
         ingest.ingest_document(app, "x.txt", b"nothing that is known", lambda tx, document: None)
     assert count(app, "refused_files") == 0
 
 
-@pytest.mark.usefixtures("requested")
+@pytest.mark.usefixtures("request_stop")
 def test_every_reader_of_long_documents_looks_for_a_stop() -> None:
     from finapi.edgar import thirteenf
     from finapi.market.reference import csv_rows

@@ -32,13 +32,13 @@ def seqs(event_list: list[Event]) -> list[int]:
     return [event.seq for event in event_list]
 
 
-def held(app: App, feed: str = events.MAIN_FEED) -> SequenceRange:
+def get_range(app: App, feed: str = events.MAIN_FEED) -> SequenceRange:
     with app.db.read() as tx:
         return events.get_range(tx, feed)
 
 
 def test_an_empty_feed_holds_nothing(app: App) -> None:
-    assert held(app) == SequenceRange(first=1, last=0)
+    assert get_range(app) == SequenceRange(first=1, last=0)
 
 
 def test_numbers_count_up_from_one_in_each_feed(app: App) -> None:
@@ -92,7 +92,7 @@ def test_a_decimal_is_a_number_with_every_digit(app: App, value: object, written
 def test_what_is_no_json_is_refused_and_leaves_no_hole(app: App, value: object) -> None:
     with pytest.raises((TypeError, ValueError)), app.accounts.write() as tx:
         events.record(tx, "13f_filing", now=NOW, occurred_at=iso(NOW), tags=EventTags(), data={"value": value})
-    assert held(app, events.HOLDINGS_FEED) == SequenceRange(1, 0)
+    assert get_range(app, events.HOLDINGS_FEED) == SequenceRange(1, 0)
 
 
 def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
@@ -106,7 +106,7 @@ def test_an_event_of_a_transaction_that_fails_never_was(app: App) -> None:
 
 def test_readers_are_woken_by_a_commit_and_not_by_a_failure(app: App) -> None:
     woken: list[SequenceRange] = []
-    app.db.listen(events.TOPIC, lambda: woken.append(held(app)))
+    app.db.listen(events.TOPIC, lambda: woken.append(get_range(app)))
     record(app)
     with pytest.raises(RuntimeError, match="on purpose"):
         fail_after_an_event(app)
@@ -133,7 +133,7 @@ def test_more_than_are_kept_are_dropped_oldest_first(make_app: Callable[..., App
     for number in range(40):
         record(app, number)
     assert events.prune(app, NOW) == 15
-    assert held(app) == SequenceRange(16, 40)
+    assert get_range(app) == SequenceRange(16, 40)
     assert events.prune(app, NOW) == 0
 
 
@@ -144,7 +144,7 @@ def test_what_is_old_goes_but_the_newest_twenty_stay(app: App, clock: FixedClock
     record(app, 31)
     clock.advance(86_401)
     assert events.prune(app, clock.now()) == 11
-    assert held(app) == SequenceRange(12, 31)
+    assert get_range(app) == SequenceRange(12, 31)
     clock.advance(86_400 * 365)
     assert events.prune(app, clock.now()) == 0
 
@@ -163,4 +163,4 @@ def test_one_feed_does_not_push_out_another(make_app: Callable[..., App]) -> Non
     for number in range(50):
         record(app, number)
     events.prune(app, NOW)
-    assert held(app, events.HOLDINGS_FEED) == SequenceRange(1, 1)
+    assert get_range(app, events.HOLDINGS_FEED) == SequenceRange(1, 1)

@@ -9,7 +9,7 @@ import pytest
 from websockets.sync.client import connect
 
 from finapi.delivery.events import SequenceRange
-from tests.delivery.test_events import held
+from tests.delivery.test_events import get_range
 from tests.feeds import SECONDS, Service, key, seqs, tell
 
 pytestmark = pytest.mark.slow
@@ -28,4 +28,4 @@ def test_a_thousand_connections_leave_nothing(service: Service) -> None:
     service.settled()
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) == handles
-    assert held(service.app) == SequenceRange(1, 3)
+    assert get_range(service.app) == SequenceRange(1, 3)

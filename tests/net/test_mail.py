@@ -37,7 +37,7 @@ LINK = "https://finapi.example/auth/verifyEmail?token=" + "0123456789abcdef" * 1
 LETTER = Letter("ann@example.com", "Verify your address", f"Open\n{LINK}\n", f'<p><a href="{LINK}">Open</a></p>\n')
 
 
-def parsed(data: bytes) -> EmailMessage:
+def parse_message(data: bytes) -> EmailMessage:
     message = message_from_bytes(data, policy=default_policy)
     assert isinstance(message, EmailMessage)
     return message
@@ -45,7 +45,7 @@ def parsed(data: bytes) -> EmailMessage:
 
 def sent_again(message: EmailMessage) -> EmailMessage:
     """Return the message as a receiver parses it, without any defect."""
-    received = parsed(message.as_bytes())
+    received = parse_message(message.as_bytes())
     for part in received.walk():
         assert part.defects == []
         assert [value.defects for value in part.values()] == [()] * len(part)
@@ -125,7 +125,7 @@ def test_a_subject_arrives_as_it_was_written_in_lines_of_78(subject: str) -> Non
     data = build_message(letter(subject=subject), SENDER, NOW, "7").as_bytes()
     head = data.partition(b"\r\n\r\n")[0]
     assert max(len(line) for line in head.split(b"\r\n")) <= 78
-    assert str(parsed(data)["Subject"]) == subject
+    assert str(parse_message(data)["Subject"]) == subject
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ def test_a_text_arrives_as_it_was_written(text: str) -> None:
     text += "\n"
     data = build_message(letter(text=text, html=text), SENDER, NOW, "7").as_bytes()
     assert data.isascii()
-    assert texts(parsed(data)) == [text, text]
+    assert texts(parse_message(data)) == [text, text]
 
 
 @pytest.mark.parametrize(
@@ -616,7 +616,7 @@ def office(clock: FixedClock) -> Iterator[Callable[..., Office]]:
         each.db.close()
 
 
-def greylisted() -> MailError:
+def build_greylist_error() -> MailError:
     return MailError("the server refused the recipient: 450 4.2.0")
 
 
@@ -650,7 +650,7 @@ def test_mails_are_sent_in_the_order_of_their_queueing(office: Callable[..., Off
 def test_a_mail_is_given_up_after_retries_at_1_5_30_120_minutes(
     office: Callable[..., Office], clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue = office(*[greylisted() for _ in range(9)])
+    queue = office(*[build_greylist_error() for _ in range(9)])
     queue.enqueue("reset", 42)
     for attempt, wait in enumerate([60, 300, 1800, 7200], 1):
         assert queue.step() == wait
@@ -678,7 +678,7 @@ def test_a_mail_is_given_up_after_retries_at_1_5_30_120_minutes(
 def test_a_retried_mail_arrives_as_the_same_message(
     office: Callable[..., Office], clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue = office(greylisted())
+    queue = office(build_greylist_error())
     queue.enqueue()
     first = build_message(LETTER, SENDER, NOW, "1.20260131120000000")
     assert queue.step() == 60
@@ -734,7 +734,7 @@ def test_a_template_that_fails_holds_up_no_other_mail(
 
 
 def test_a_failure_ends_the_pass_and_the_next_sends_the_others(office: Callable[..., Office]) -> None:
-    queue = office(greylisted())
+    queue = office(build_greylist_error())
     queue.enqueue("verify", 1)
     queue.enqueue("verify", 2)
     assert queue.step() == 0.0
@@ -771,7 +771,7 @@ def test_an_attempt_cut_off_by_a_crash_is_retried_in_a_minute(office: Callable[.
 
 
 def test_a_stop_is_no_failure(office: Callable[..., Office], clock: FixedClock) -> None:
-    queue = office(*[greylisted() for _ in range(4)], MailStoppedError())
+    queue = office(*[build_greylist_error() for _ in range(4)], MailStoppedError())
     queue.enqueue()
     for wait in (60, 300, 1800, 7200):
         assert queue.step() == wait
@@ -843,7 +843,7 @@ def test_the_record_of_a_mail_is_kept_for_thirty_days(office: Callable[..., Offi
 
 def test_the_queue_survives_a_restart_without_personal_data(tmp_path: Path, clock: FixedClock) -> None:
     path = tmp_path / "finapi.db"
-    before = Office(clock, Scripted(greylisted()), Database(path))
+    before = Office(clock, Scripted(build_greylist_error()), Database(path))
     before.enqueue("verify", 42)
     before.step()
     before.db.close()
@@ -861,7 +861,7 @@ def test_the_queue_survives_a_restart_without_personal_data(tmp_path: Path, cloc
 def test_logs_and_records_hold_no_address_and_no_link(
     office: Callable[..., Office], clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue = office(*[greylisted() for _ in range(5)])
+    queue = office(*[build_greylist_error() for _ in range(5)])
     queue.enqueue()
     with caplog.at_level(logging.DEBUG):
         for wait in (60, 300, 1800, 7200, 0):
@@ -873,7 +873,7 @@ def test_logs_and_records_hold_no_address_and_no_link(
 
 
 def test_a_letter_sent_directly_raises_its_failure() -> None:
-    transport = Scripted(None, greylisted())
+    transport = Scripted(None, build_greylist_error())
     post = MailSettings(transport, SENDER, timeout_seconds=3.0)
     mail.send_now(post, LETTER, datetime(2026, 1, 31, 12, tzinfo=UTC), "abc")
     assert [message["Message-ID"] for message in transport.messages] == ["<abc@finapi.example>"]

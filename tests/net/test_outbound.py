@@ -195,7 +195,7 @@ def test_nobody_there(outbound: Outbound) -> None:
 # ---- names and addresses
 
 
-def named(*answers: Sequence[str]) -> Outbound:
+def build_outbound(*answers: Sequence[str]) -> Outbound:
     """Return an Outbound whose resolver gives these answers in turn; plain http is open to loopback."""
     remaining = list(answers)
     return Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: remaining.pop(0))
@@ -203,12 +203,12 @@ def named(*answers: Sequence[str]) -> Outbound:
 
 def test_the_name_is_resolved_once_and_sent_as_host(server: Receiver) -> None:
     url = f"http://hook.example:{server.port}/"
-    assert named(["127.0.0.1"]).send(OutboundRequest(url)).status == 200
+    assert build_outbound(["127.0.0.1"]).send(OutboundRequest(url)).status == 200
     assert server.received[0].headers["host"] == f"hook.example:{server.port}"
 
 
 def test_a_name_that_changes_to_a_private_address_is_refused(server: Receiver) -> None:
-    rebinding = named(["127.0.0.1"], ["10.0.0.1"])
+    rebinding = build_outbound(["127.0.0.1"], ["10.0.0.1"])
     url = f"http://hook.example:{server.port}/"
     assert rebinding.send(OutboundRequest(url)).status == 200
     with pytest.raises(TargetRefusedError, match="no address that may be used"):
@@ -217,16 +217,16 @@ def test_a_name_that_changes_to_a_private_address_is_refused(server: Receiver) -
 
 def test_of_several_addresses_only_usable_ones_are_connected_to(server: Receiver) -> None:
     url = f"http://hook.example:{server.port}/"
-    assert named(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(OutboundRequest(url)).status == 200
+    assert build_outbound(["10.0.0.1", "169.254.169.254", "127.0.0.1"]).send(OutboundRequest(url)).status == 200
     with pytest.raises(OutboundError, match="Connection refused"):
         # Nobody listens at the first; the second is not tried although it would be next.
-        named(["::1", "10.0.0.1"]).send(OutboundRequest(url))
+        build_outbound(["::1", "10.0.0.1"]).send(OutboundRequest(url))
 
 
 @pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
 def test_what_a_resolver_says_is_judged_too(server: Receiver, address: str) -> None:
     with pytest.raises(TargetRefusedError, match="no address that may be used"):
-        named([address]).send(OutboundRequest(f"http://hook.example:{server.port}/"))
+        build_outbound([address]).send(OutboundRequest(f"http://hook.example:{server.port}/"))
     assert server.received == []
 
 
@@ -246,11 +246,11 @@ def test_a_look_up_takes_its_part_of_the_limit() -> None:
             thread.join()
 
 
-def unknown(host: str) -> list[str]:
+def fail_unknown_name(host: str) -> list[str]:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
-def broken(host: str) -> list[str]:
+def fail_resolver(host: str) -> list[str]:
     raise UnicodeError("label empty or too long")
 
 
@@ -258,8 +258,8 @@ def broken(host: str) -> list[str]:
 @pytest.mark.parametrize(
     "resolve",
     [
-        unknown,
-        broken,
+        fail_unknown_name,
+        fail_resolver,
         *(
             lambda host, addresses=addresses: addresses
             for addresses in ([], ["10.0.0.1"], ["10.0.0.1", "fd00::1"], ["fe80::1%1"])
@@ -274,7 +274,9 @@ def test_a_private_name_fails_like_an_unknown_one(url: str, resolve: Any) -> Non
 
 def test_a_name_of_the_operators_own_says_why_it_leads_nowhere() -> None:
     with pytest.raises(OutboundError, match="cannot be reached: Name or service not known"):
-        Outbound(ReachPolicy(allows_any_address=True), resolve=unknown).send(OutboundRequest("http://hook.example/"))
+        Outbound(ReachPolicy(allows_any_address=True), resolve=fail_unknown_name).send(
+            OutboundRequest("http://hook.example/")
+        )
     with pytest.raises(OutboundError, match="has no address"):
         Outbound(ReachPolicy(allows_any_address=True), resolve=lambda host: []).send(
             OutboundRequest("http://hook.example/")
@@ -306,7 +308,7 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-def secured(authority: trustme.CA, *names: str) -> ssl.SSLContext:
+def build_tls_context(authority: trustme.CA, *names: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(*names).configure_cert(context)
     return context
@@ -319,7 +321,7 @@ def trusting(authority: trustme.CA) -> Outbound:
 
 
 def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA) -> None:
-    with receiver(context=secured(authority, "hook.example")) as server:
+    with receiver(context=build_tls_context(authority, "hook.example")) as server:
         assert trusting(authority).send(OutboundRequest(f"https://hook.example:{server.port}/")).status == 200
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted: Hostname mismatch"):
             trusting(authority).send(OutboundRequest(f"https://other.example:{server.port}/"))
@@ -329,7 +331,7 @@ def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA
 
 
 def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
-    with receiver(context=secured(authority, "hook.example")) as server:
+    with receiver(context=build_tls_context(authority, "hook.example")) as server:
         stranger = Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):
             stranger.send(OutboundRequest(f"https://hook.example:{server.port}/"))

@@ -383,7 +383,7 @@ LATER = {
 
 
 @pytest.fixture
-def killed(config: Config) -> Config:
+def killed_config(config: Config) -> Config:
     """Return a data directory whose process was killed at noon, in two running calls and after a third."""
     with open_app(config, FixedClock(NOW)) as app:
         users.create(app, ANN, "free", NOW)
@@ -467,7 +467,9 @@ def test_deliveries_a_year_old_in_a_backup_are_sent_if_wanted(config: Config, sh
     assert check(config)["problems"] == []
 
 
-def test_a_backup_of_one_restored_and_backed_up_again_is_proven(config: Config, killed: Config, shelf: Path) -> None:
+def test_a_backup_of_one_restored_and_backed_up_again_is_proven(
+    config: Config, killed_config: Config, shelf: Path
+) -> None:
     made(config, shelf / "first.db")
     put_back(config, shelf / "first.db", NOW + timedelta(days=1))
     second = made(config, shelf / "second.db", NOW + timedelta(days=1))
@@ -476,19 +478,19 @@ def test_a_backup_of_one_restored_and_backed_up_again_is_proven(config: Config, 
 
 
 @pytest.mark.parametrize("later", LATER)
-def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed: Config, shelf: Path, later: str) -> None:
+def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed_config: Config, shelf: Path, later: str) -> None:
     now = NOW + LATER[later]
-    findings = check(killed)
+    findings = check(killed_config)
     assert (findings["problems"], findings["open_debits"]) == ([], CALLS)
-    assert made(killed, shelf / "b.db", now)["open_debits"] == CALLS
-    with open_app(killed, FixedClock(now)) as app:
+    assert made(killed_config, shelf / "b.db", now)["open_debits"] == CALLS
+    with open_app(killed_config, FixedClock(now)) as app:
         assert balance(app) == 2000 - 25
-    findings = check(killed)
+    findings = check(killed_config)
     assert (findings["problems"], findings["open_debits"]) == ([], NO_DEBITS)
 
 
-def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, shelf: Path) -> None:
-    config = replace(killed, backup_dir=str(shelf), backup_hour=0)
+def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed_config: Config, shelf: Path) -> None:
+    config = replace(killed_config, backup_dir=str(shelf), backup_hour=0)
     nightly = backups.NightlyBackup(apps.open_on_disk(config, FixedClock(NOW + timedelta(days=1))))
     try:
         assert nightly.run_backup_step() == backups.DUE_CHECK_SECONDS
@@ -497,25 +499,25 @@ def test_a_backup_of_every_night_is_made_of_what_a_kill_left(killed: Config, she
     assert names(shelf) == ["finapi-20260201T120000Z-without-secrets.db"]
 
 
-def test_an_open_debit_that_no_start_refunds_stops_a_backup(killed: Config, shelf: Path) -> None:
-    with contextlib.closing(sqlite3.connect(killed.data_dir / "finapi.db", isolation_level=None)) as connection:
+def test_an_open_debit_that_no_start_refunds_stops_a_backup(killed_config: Config, shelf: Path) -> None:
+    with contextlib.closing(sqlite3.connect(killed_config.data_dir / "finapi.db", isolation_level=None)) as connection:
         connection.execute("UPDATE ledger_summed SET closed_to = 3")
     with pytest.raises(ApiError, match="ledger row 3: 25 tokens for GET /x are open, but all rows up to 3 are"):
-        made(killed, shelf)
+        made(killed_config, shelf)
     assert names(shelf) == []
 
 
-def test_restoring_a_file_refunds_no_accounts_in_postgresql(killed: Config, shelf: Path) -> None:
-    made(killed, shelf / "b.db")
-    restored = put_back(replace(killed, accounts_url="postgresql://nowhere/x"), shelf / "b.db")
+def test_restoring_a_file_refunds_no_accounts_in_postgresql(killed_config: Config, shelf: Path) -> None:
+    made(killed_config, shelf / "b.db")
+    restored = put_back(replace(killed_config, accounts_url="postgresql://nowhere/x"), shelf / "b.db")
     assert restored.refunds == NO_DEBITS
-    assert check(killed)["open_debits"] == CALLS
+    assert check(killed_config)["open_debits"] == CALLS
 
 
 def test_the_verbs_list_the_calls_that_had_not_ended(
-    killed: Config, shelf: Path, capsys: pytest.CaptureFixture[str], loggers: None
+    killed_config: Config, shelf: Path, capsys: pytest.CaptureFixture[str], loggers: None
 ) -> None:
-    data = ("--data-dir", str(killed.data_dir))
+    data = ("--data-dir", str(killed_config.data_dir))
 
     def run(*words: str) -> list[str]:
         assert cli.main([*words, *data]) == 0

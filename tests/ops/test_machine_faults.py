@@ -75,7 +75,7 @@ def damage_table(path: Path, table: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def sound_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return a data directory with filings and an account, and the account's key."""
     data_dir = tmp_path_factory.mktemp("sound") / "data"
     with open_app(Config(data_dir=data_dir, password_profile="cheap"), SystemClock()) as app:
@@ -84,16 +84,16 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def copied(sound: tuple[Path, str], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(sound[0], tmp_path / "data"))
+def copied_dir(sound_data: tuple[Path, str], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound_data[0], tmp_path / "data"))
 
 
 def test_a_damaged_page_is_503_and_costs_nothing(
-    sound: tuple[Path, str], copied: Path, caplog: pytest.LogCaptureFixture
+    sound_data: tuple[Path, str], copied_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    damage_table(copied / "finapi.db", "filings")
-    app = apps.open_on_disk(Config(data_dir=copied))
-    client = Client(app, sound[1])
+    damage_table(copied_dir / "finapi.db", "filings")
+    app = apps.open_on_disk(Config(data_dir=copied_dir))
+    client = Client(app, sound_data[1])
     logging.getLogger("finapi").propagate = True
     balance = client.get("/api/v1/account/balance").json["current_balance"]
     answers = [client.get("/api/v1/xbrl/companies/1065280/statements?period=Q") for _ in range(3)]
@@ -123,10 +123,10 @@ def test_a_damaged_page_is_503_and_costs_nothing(
     ],
 )
 def test_every_verb_reports_damaged_pages_in_a_line(
-    copied: Path, tmp_path: Path, arguments: tuple[str, ...], table: str
+    copied_dir: Path, tmp_path: Path, arguments: tuple[str, ...], table: str
 ) -> None:
-    damage_table(copied / "finapi.db", table)
-    finished = process.finapi(*(word.format(tmp_path) for word in arguments), "--data-dir", copied)
+    damage_table(copied_dir / "finapi.db", table)
+    finished = process.finapi(*(word.format(tmp_path) for word in arguments), "--data-dir", copied_dir)
     assert finished.status == 1
     assert "malformed" in finished.err
     assert "Traceback" not in finished.err
@@ -135,9 +135,9 @@ def test_every_verb_reports_damaged_pages_in_a_line(
         assert "finapi restore FILE" in finished.err
 
 
-def test_a_file_that_is_not_a_database_is_reported(copied: Path) -> None:
-    (copied / "finapi.db").write_bytes(b"not a database" * 1000)
-    finished = process.finapi("user", "show", "ann@example.com", "--data-dir", copied)
+def test_a_file_that_is_not_a_database_is_reported(copied_dir: Path) -> None:
+    (copied_dir / "finapi.db").write_bytes(b"not a database" * 1000)
+    finished = process.finapi("user", "show", "ann@example.com", "--data-dir", copied_dir)
     assert (finished.status, finished.complaint.endswith("finapi restore FILE")) == (2, True)
 
 

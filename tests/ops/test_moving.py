@@ -297,13 +297,13 @@ class Boundaries:
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function with a boundary before and behind it."""
 
-        def bounded(*values: Any, **options: Any) -> Any:
+        def call_at_boundary(*values: Any, **options: Any) -> Any:
             self.cross()
             result = function(*values, **options)
             self.cross()
             return result
 
-        return bounded
+        return call_at_boundary
 
     def patch(self) -> None:
         """Put boundaries around everything that a move does to either place."""
@@ -372,13 +372,13 @@ def kill_after(config: Config, move: Callable[[Config], object], state: str) -> 
 
     def work() -> None:
         def then_die(function: Callable[..., Any]) -> Callable[..., Any]:
-            def bounded(*values: Any) -> None:
+            def call_at_boundary(*values: Any) -> None:
                 function(*values)
                 recorded = state == "recorded" and (config.data_dir / MOVING).exists()
                 if recorded or find_mark(config.accounts_url) == state:
                     os._exit(KILLED)
 
-            return bounded
+            return call_at_boundary
 
         for owner, name in (
             (postgres.Postgres, "set_mark"),

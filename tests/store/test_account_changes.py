@@ -176,7 +176,7 @@ def test_an_invite_that_another_node_used_is_used(pair: Pair) -> None:
 
 
 @contextmanager
-def deafened(app: App) -> Iterator[threading.Event]:
+def deafen_node(app: App) -> Iterator[threading.Event]:
     """Break the connection by which a process hears, which can make no other until the event is set."""
     changes = app.accounts._changes  # type: ignore[attr-defined]
     connect, may_connect = changes._connect, threading.Event()
@@ -202,7 +202,7 @@ def test_a_deaf_node_accepts_a_revoked_key_for_one_second(
     pair: Pair, user: NewUser, clock: FixedClock, revoke: Callable[[App, NewUser], object]
 ) -> None:
     node_a, other = pair
-    with deafened(other):
+    with deafen_node(other):
         assert statuses(other, user.api_key) == [200, 200]
         revoke(node_a, user)
         clock.advance(seconds=account_changes.MAX_SILENCE_SECONDS)
@@ -212,7 +212,7 @@ def test_a_deaf_node_accepts_a_revoked_key_for_one_second(
 
 def test_a_deaf_node_uses_a_changed_plan_for_one_second(pair: Pair, user: NewUser, clock: FixedClock) -> None:
     node_a, other = pair
-    with deafened(other):
+    with deafen_node(other):
         assert users.find_cached_caller(other, user.api_key).plan == "pro"  # type: ignore[union-attr]
         plans.change_plan(node_a, user.id, "free", NOW)
         clock.advance(seconds=1)
@@ -222,7 +222,7 @@ def test_a_deaf_node_uses_a_changed_plan_for_one_second(pair: Pair, user: NewUse
 def test_a_change_during_a_reconnect_is_not_missed(pair: Pair, user: NewUser, caplog: pytest.LogCaptureFixture) -> None:
     node_a, other = pair
     caplog.set_level(logging.INFO, "finapi.store")
-    with deafened(other) as may_connect:
+    with deafen_node(other) as may_connect:
         assert statuses(other, user.api_key) == [200, 200]
         users.rotate_key(node_a, user.id, NOW)
         may_connect.set()

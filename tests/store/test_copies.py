@@ -36,7 +36,7 @@ def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z"
     database.close()
 
 
-def replaced(path: Path, version: int, **changes: str) -> None:
+def replace_database(path: Path, version: int, **changes: str) -> None:
     """Replace a database by another, as a tool does that writes a new file and renames it."""
     new_path = path.with_name("made.db")
     original(new_path, version, **changes)
@@ -89,7 +89,7 @@ def test_no_connection_to_a_copy_can_write_it(copy: MarketCopy) -> None:
 
 def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy, path: Path) -> None:
     written = copy.write_count
-    replaced(path, 2)
+    replace_database(path, 2)
     # Until it is noticed the one before is answered, also by a thread that has not read yet.
     versions: list[int] = []
     thread = threading.Thread(target=lambda: versions.append(version_of(copy)))
@@ -104,7 +104,7 @@ def test_a_file_that_takes_the_place_of_a_copy_is_moved_over_to(copy: MarketCopy
 def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCopy, path: Path) -> None:
     with copy.read() as tx:
         assert tx.find_value("data_version") == 1
-        replaced(path, 2)
+        replace_database(path, 2)
         copy.check_file()
         assert tx.find_value("data_version") == 1
         with copy.read_one() as reader:
@@ -114,7 +114,7 @@ def test_who_has_begun_to_read_goes_on_with_the_copy_that_he_has(copy: MarketCop
 
 def test_what_is_left_of_copies_is_one_name(copy: MarketCopy, path: Path) -> None:
     for version in (2, 3):
-        replaced(path, version)
+        replace_database(path, version)
         copy.check_file()
     version_of(copy)
     (folder,) = path.parent.glob(".finapi-copy-*")
@@ -194,7 +194,7 @@ def test_pages_written_in_place_are_read_immediately(tmp_path: Path) -> None:
 
 
 def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: FixedClock) -> None:
-    replaced(path, 3, beat=written_at(clock))
+    replace_database(path, 3, beat=written_at(clock))
     market = MarketCopy(path)
     market.accounts = db.Database(None)
     app = apps.create_in_memory(Config(role="api", copy_age=300), clock, db=market)
@@ -227,7 +227,7 @@ def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: Fixe
     assert caller.get("/readyz").status == 503
     with pytest.raises(ApiError, match="only the worker writes"):
         fetch_queue.retry_documents(app, [None], clock.now())
-    replaced(path, 4, beat=written_at(clock))
+    replace_database(path, 4, beat=written_at(clock))
     copy_node.run_copy_step(app)
     assert (caller.get("/readyz").status, caller.get("/readyz").json["data_version"]) == (200, 4)
     market.close()
@@ -258,7 +258,7 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
     question = "/api/v1/sec/filings"
     first = caller.get(question)
     assert caller.get(question, headers={"If-None-Match": first.headers["etag"]}).status == 304
-    replaced(path, 7)
+    replace_database(path, 7)
     market.check_file()
     assert caller.get(question, headers={"If-None-Match": first.headers["etag"]}).status == 200
     market.close()

@@ -454,7 +454,7 @@ def test_a_command_that_hangs_does_not_block_a_stop(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     opened: list[int] = []
 
-    def begun() -> bool:
+    def has_begun() -> bool:
         """Return True if the server reads the pipe, which is then held open, or has answered that it does not."""
         with contextlib.suppress(OSError):
             opened.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
@@ -463,7 +463,7 @@ def test_a_command_that_hangs_does_not_block_a_stop(tmp_path: Path) -> None:
     with process.serve(data_dir) as running, client_of(data_dir) as client:
         words = {"words": ["pack", "load", str(pipe)], "cwd": "/"}
         client.sendall(json.dumps(words).encode() + b"\n")
-        eventually(begun)
+        eventually(has_begun)
         try:
             assert running.stop(signal.SIGTERM, 10.0) == 0
         finally:

@@ -53,7 +53,7 @@ def count(tx: Transaction) -> None:
     tx.run("bump_data_version")
 
 
-def counted(database: Database) -> int:
+def get_count(database: Database) -> int:
     """Return the number of commits of ``count`` that a read transaction sees."""
     with database.read() as tx:
         return int(tx.find_value("data_version"))
@@ -119,26 +119,26 @@ def test_what_a_write_did_is_there_afterwards(database: Database) -> None:
     with database.write() as tx:
         count(tx)
         count(tx)
-    assert counted(database) == 2
+    assert get_count(database) == 2
 
 
 def test_a_write_that_raises_is_rolled_back_whole(database: Database) -> None:
     with pytest.raises(KeyError, match="gone"):
         write(database, count, fails(KeyError("gone")))
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_a_write_that_is_interrupted_is_rolled_back_whole(database: Database) -> None:
     with pytest.raises(KeyboardInterrupt):
         write(database, count, fails(KeyboardInterrupt()))
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_a_write_after_one_that_failed_works(database: Database) -> None:
     with contextlib.suppress(ValueError):
         write(database, count, fails(ValueError()))
     write(database, count)
-    assert counted(database) == 1
+    assert get_count(database) == 1
 
 
 def test_a_nested_write_is_refused_and_the_outer_one_continues(database: Database) -> None:
@@ -147,7 +147,7 @@ def test_a_nested_write_is_refused_and_the_outer_one_continues(database: Databas
         with pytest.raises(RuntimeError, match="a write transaction inside another"), database.write():
             pass
         count(tx)
-    assert counted(database) == 2
+    assert get_count(database) == 2
 
 
 def test_a_write_holds_the_file_from_its_beginning(on_file: Database, path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_repeated_unique_value_is_refused(database: Database) -> None:
     twice = [lambda tx: add_user(tx, 1)] * 2
     with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.email"):
         write(database, count, *twice)
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_a_reference_to_nothing_is_refused(database: Database) -> None:
@@ -184,7 +184,7 @@ def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> No
     with pytest.raises(ConstraintError, match="FOREIGN KEY"):
         write(database, key_of_nobody)
     write(database, count)
-    assert counted(database) == 1
+    assert get_count(database) == 1
 
 
 def test_the_error_that_ended_a_transaction_is_raised(database: Database) -> None:
@@ -192,7 +192,7 @@ def test_the_error_that_ended_a_transaction_is_raised(database: Database) -> Non
     again = "INSERT OR ROLLBACK INTO users (uuid, email, created_at, updated_at) VALUES ('u1', 'e', '', '')"
     with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
         write(database, count, lambda tx: add_user(tx, 1), lambda tx: tx._connection.execute(again))
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_eight_threads_that_write_lose_nothing(database: Database) -> None:
@@ -203,7 +203,7 @@ def test_eight_threads_that_write_lose_nothing(database: Database) -> None:
                 count(tx)
 
     in_threads(8, work)
-    assert counted(database) == 1600
+    assert get_count(database) == 1600
     with database.write() as tx:
         assert add_user(tx, 9999) == 1601
 
@@ -214,7 +214,7 @@ def test_a_reader_sees_whole_writes_only(database: Database) -> None:
     def work(number: int) -> None:
         for _ in range(50):
             if number:
-                counts.append(counted(database))
+                counts.append(get_count(database))
             else:
                 with database.write() as tx:
                     count(tx)
@@ -223,7 +223,7 @@ def test_a_reader_sees_whole_writes_only(database: Database) -> None:
     in_threads(4, work)
     assert len(counts) == 150
     assert all(number % 2 == 0 for number in counts)
-    assert counted(database) == 100
+    assert get_count(database) == 100
 
 
 # ---- reading
@@ -274,7 +274,7 @@ def test_a_query_that_is_not_there_is_a_key_error(database: Database) -> None:
 def test_a_read_transaction_cannot_write(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"), database.read() as tx:
         count(tx)
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_a_read_transaction_sees_one_moment(on_file: Database) -> None:
@@ -283,13 +283,13 @@ def test_a_read_transaction_sees_one_moment(on_file: Database) -> None:
         with on_file.write() as writing:
             count(writing)
         assert tx.find_value("data_version") == 0
-    assert counted(on_file) == 1
+    assert get_count(on_file) == 1
 
 
 def test_a_reader_does_not_see_what_is_not_committed(on_file: Database) -> None:
     with on_file.write() as tx:
         count(tx)
-        assert counted(on_file) == 0
+        assert get_count(on_file) == 0
 
 
 def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> None:
@@ -300,7 +300,7 @@ def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> 
 
     with pytest.raises(ValueError, match="mine"):
         read_and_fail()
-    assert counted(database) == 0
+    assert get_count(database) == 0
 
 
 def test_the_error_that_ended_a_read_is_raised(database: Database) -> None:
@@ -312,7 +312,7 @@ def test_the_error_that_ended_a_read_is_raised(database: Database) -> None:
     with pytest.raises(ValueError, match="mine"):
         read_and_fail()
     write(database, count)
-    assert counted(database) == 1
+    assert get_count(database) == 1
 
 
 def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Database) -> None:
@@ -351,7 +351,7 @@ def test_a_path_with_special_characters_is_readable(tmp_path: Path) -> None:
     database = Database(folder / "finapi.db")
     with database.write() as tx:
         count(tx)
-    assert counted(database) == 1
+    assert get_count(database) == 1
     database.close()
     assert [file.name for file in folder.iterdir()] == ["finapi.db"]
 
@@ -362,7 +362,7 @@ def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
         count(tx)
     database.close()
     database = Database(path)
-    assert counted(database) == 1
+    assert get_count(database) == 1
     database.close()
 
 
@@ -371,29 +371,29 @@ def test_closing_folds_the_log_into_the_file(path: Path) -> None:
     with database.write() as tx:
         count(tx)
     rows: list[int] = []
-    in_threads(3, lambda number: rows.append(counted(database)))
+    in_threads(3, lambda number: rows.append(get_count(database)))
     assert rows == [1, 1, 1]
     database.close()
     assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
 
 
 def test_a_closed_database_answers_nothing(database: Database) -> None:
-    assert counted(database) == 0
+    assert get_count(database) == 0
     database.close()
     with pytest.raises(sqlite3.ProgrammingError), database.write():
         pass
     with pytest.raises(sqlite3.ProgrammingError):
-        counted(database)
+        get_count(database)
 
 
 def test_threads_that_come_and_go_leave_no_connection_open(path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     database = Database(path)
-    assert counted(database) == 0
+    assert get_count(database) == 0
     opened = len(os.listdir("/proc/self/fd"))
     rows: list[int] = []
     for _ in range(20):
-        in_threads(1, lambda number: rows.append(counted(database)))
+        in_threads(1, lambda number: rows.append(get_count(database)))
     # The writer and the reader of this thread, and one that the others had one after the other.
     assert len(os.listdir("/proc/self/fd")) <= opened + 2
     assert rows == [0] * 20
@@ -426,7 +426,7 @@ def test_a_closed_database_opens_no_reader_for_another_thread(path: Path) -> Non
     database.close()
     rows: list[int] = []
     with pytest.raises(sqlite3.ProgrammingError):
-        in_threads(1, lambda number: rows.append(counted(database)))
+        in_threads(1, lambda number: rows.append(get_count(database)))
     assert [file.name for file in path.parent.iterdir()] == ["finapi.db"]
 
 
@@ -485,7 +485,7 @@ def test_memory_databases_are_apart() -> None:
     first, second = Database(None), Database(None)
     with first.write() as tx:
         count(tx)
-    assert (counted(first), counted(second)) == (1, 0)
+    assert (get_count(first), get_count(second)) == (1, 0)
     first.close()
     second.close()
 

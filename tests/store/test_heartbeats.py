@@ -35,7 +35,7 @@ def freshness(app: App) -> dict[str, str | None]:
         return {**heartbeats.get_freshness(tx)}
 
 
-def ingested(app: App) -> int:
+def ingest_filing(app: App) -> int:
     options = IngestOptions("0001193125-10-999999", "2010-10-27")
     return ingest.run(app, [FILING], options, lambda outcome: None)["ingested"]
 
@@ -91,10 +91,10 @@ def test_a_kind_of_data_that_finapi_does_not_have_is_refused(app: App) -> None:
 
 def test_a_filing_is_an_arrival_only_the_first_time(app: App, clock: FixedClock) -> None:
     expected = {"filing": AT_NOON, "13f_batch": None, "xbrl_run": AT_NOON, "news": None}
-    assert ingested(app) > 0
+    assert ingest_filing(app) > 0
     assert freshness(app) == expected
     clock.advance(60)
-    assert ingested(app) == 0
+    assert ingest_filing(app) == 0
     assert freshness(app) == expected
 
 
@@ -130,7 +130,7 @@ def test_an_arrival_is_of_the_transaction_that_stores(app: App, monkeypatch: pyt
         raise RuntimeError("after the last row")
 
     monkeypatch.setattr(xbrl_intake, "FAMILY", replace(xbrl_intake.FAMILY, store=breaks))
-    assert ingested(app) == 0
+    assert ingest_filing(app) == 0
     assert set(freshness(app).values()) == {None}
 
 

@@ -60,7 +60,7 @@ OF_THE_FILE = {"next_happening", "happenings", "count_hours_passed", "sum_days_p
 QUOTA = "/api/v1/billing/quota"
 
 
-def asked(url: str, words: str) -> list[tuple[Any, ...]]:
+def query_rows(url: str, words: str) -> list[tuple[Any, ...]]:
     """Return the rows of a statement on a connection of its own."""
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(words)
@@ -104,7 +104,7 @@ def test_its_tables_have_the_columns_of_sqlite(url: str) -> None:
                 f"PRAGMA table_info({table})"
             )
         ]
-        rows = asked(
+        rows = query_rows(
             url,
             "SELECT column_name, data_type, is_nullable = 'YES', split_part(column_default, '::', 1) "
             f"FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position",
@@ -116,22 +116,22 @@ def test_its_tables_have_the_indexes_and_first_rows_of_sqlite(url: str) -> None:
     postgres.Postgres(url).close()
     index_query = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
     expected = {name for name, table in schema.get_empty_database().execute(index_query) if table in ACCOUNTS}
-    assert expected <= {name for (name,) in asked(url, "SELECT indexname FROM pg_indexes")}
+    assert expected <= {name for (name,) in query_rows(url, "SELECT indexname FROM pg_indexes")}
     for table in ACCOUNTS:
         rows = [tuple(row) for row in schema.get_empty_database().execute(f"SELECT * FROM {table} ORDER BY 1")]
-        assert asked(url, f"SELECT * FROM {table} ORDER BY 1") == rows, table
+        assert query_rows(url, f"SELECT * FROM {table} ORDER BY 1") == rows, table
 
 
 def test_accounts_of_a_newer_finapi_are_refused(url: str) -> None:
     postgres.Postgres(url).close()
-    asked(url, "UPDATE finapi_schema SET version = 9999")
+    query_rows(url, "UPDATE finapi_schema SET version = 9999")
     with pytest.raises(UsageError, match="have schema version 9999, but this finapi supports 1: install a newer"):
         postgres.Postgres(url)
 
 
 def test_accounts_of_a_development_version_are_refused(url: str) -> None:
-    asked(url, "CREATE TABLE schema_version (number BIGINT NOT NULL, moved_to TEXT)")
-    asked(url, "INSERT INTO schema_version VALUES (65, NULL)")
+    query_rows(url, "CREATE TABLE schema_version (number BIGINT NOT NULL, moved_to TEXT)")
+    query_rows(url, "INSERT INTO schema_version VALUES (65, NULL)")
     with pytest.raises(UsageError, match="made by a development version of finapi and cannot be upgraded"):
         postgres.Postgres(url)
 
@@ -148,8 +148,8 @@ def test_an_upgrade_runs_the_migrations_that_concern_accounts(
     add_migrations(monkeypatch, tmp_path / "sql", files)
     for _ in range(2):
         postgres.Postgres(url).close()
-        assert asked(url, "SELECT version FROM finapi_schema") == [(3,)]
-        assert asked(url, "SELECT shoes FROM users") == []
+        assert query_rows(url, "SELECT version FROM finapi_schema") == [(3,)]
+        assert query_rows(url, "SELECT shoes FROM users") == []
 
 
 def test_an_upgrade_that_fails_leaves_the_accounts_as_they_were(
@@ -163,9 +163,9 @@ def test_an_upgrade_that_fails_leaves_the_accounts_as_they_were(
     add_migrations(monkeypatch, tmp_path / "sql", files)
     with pytest.raises(db.DatabaseError, match="nowhere"):
         postgres.Postgres(url)
-    assert asked(url, "SELECT version FROM finapi_schema") == [(1,)]
+    assert query_rows(url, "SELECT version FROM finapi_schema") == [(1,)]
     with pytest.raises(psycopg.errors.UndefinedColumn):
-        asked(url, "SELECT shoes FROM users")
+        query_rows(url, "SELECT shoes FROM users")
 
 
 def test_a_database_that_is_not_there_is_a_line(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_an_open_debit_that_no_start_refunds_is_an_error(node: Callable[..., App
     app = node()
     users.create(app, "ann@example.com", "pro", NOW)
     billing.charge(app, 1, "GET /x", 25, "r1")
-    asked(url, "UPDATE ledger_summed SET closed_to = 2")
+    query_rows(url, "UPDATE ledger_summed SET closed_to = 2")
     assert billing.list_errors(app) == [
         "ledger row 2: 25 tokens for GET /x are open, "
         "but all rows up to 2 are recorded as closed, so no start refunds them"
@@ -311,7 +311,7 @@ def test_an_overtaken_debit_is_not_taken_for_closed(node: Callable[..., App], ur
     closing = threading.Thread(target=billing.run_settlement_step, args=(other,))
     closing.start()
     waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-    while closing.is_alive() and asked(url, waits) == [(0,)]:
+    while closing.is_alive() and query_rows(url, waits) == [(0,)]:
         pass
     ends.set()
     paying.join()
@@ -327,14 +327,14 @@ def test_postgresql_reads_few_rows_for_open_debits(
     app = node()
     user = users.create(app, "ann@example.com", "pro", NOW)
     # As rows lie in the places of those that were archived.
-    asked(
+    query_rows(
         url,
         "INSERT INTO ledger (id, user_id, delta, reason, open, created_at)"
         f" SELECT one, {user.id}, 0, 'grant', 0, '2026' FROM generate_series(1001, 100000) AS one ORDER BY one % 16",
     )
-    asked(url, "UPDATE ledger_summed SET closed_to = 100000, last_id = 100000")
-    asked(url, "SELECT setval(pg_get_serial_sequence('ledger', 'id'), 100000)")
-    asked(url, "VACUUM ANALYZE ledger, ledger_summed")
+    query_rows(url, "UPDATE ledger_summed SET closed_to = 100000, last_id = 100000")
+    query_rows(url, "SELECT setval(pg_get_serial_sequence('ledger', 'id'), 100000)")
+    query_rows(url, "VACUUM ANALYZE ledger, ledger_summed")
     statements: list[str] = []
     send = postgres.PostgresTransaction._send
     monkeypatch.setattr(
@@ -345,7 +345,7 @@ def test_postgresql_reads_few_rows_for_open_debits(
     billing.refund_open_debits(app, NOW)
     archive.run_archive_step(app)
     asked_for = [text for text in statements if "open = 1 AND" in text or "min(id)" in text]
-    costs = [float(re.findall(r"\.\.([0-9.]+) ", asked(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
+    costs = [float(re.findall(r"\.\.([0-9.]+) ", query_rows(url, f"EXPLAIN {text}")[0][0])[0]) for text in asked_for]
     assert len(costs) == 3
     assert max(costs) < 500  # of pages, in PostgreSQL's measure; the ledger has 1,000
 

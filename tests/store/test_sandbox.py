@@ -57,7 +57,7 @@ INSERT INTO prices SELECT 1, date('2000-01-01', '+' || i || ' days'), NULL, NULL
 """  # noqa: E501
 
 
-def seeded(path: Path | None) -> database.Database:
+def seed_store(path: Path | None) -> database.Database:
     opened = database.Database(path, synchronous="NORMAL")
     opened._writer.executescript(f"BEGIN; {SEED} COMMIT;")
     return opened
@@ -66,7 +66,7 @@ def seeded(path: Path | None) -> database.Database:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[database.Database]:
     """Yield a store that the tests of this module only read."""
-    opened = seeded(tmp_path_factory.mktemp("sandbox") / "finapi.db")
+    opened = seed_store(tmp_path_factory.mktemp("sandbox") / "finapi.db")
     yield opened
     opened.close()
 
@@ -77,7 +77,7 @@ def ask(store: database.Database) -> Callable[..., QueryResult]:
     return lambda sql, *values: sandbox.query(sql, ALLOWED, values=values)
 
 
-def refused(ask: Callable[..., QueryResult], sql: str, *values: Any) -> str:
+def find_refusal(ask: Callable[..., QueryResult], sql: str, *values: Any) -> str:
     """Return the reason why a query is refused."""
     with pytest.raises(ApiError) as error:
         ask(sql, *values)
@@ -167,7 +167,7 @@ def test_bytes_beyond_the_cap_are_cut_off(store: database.Database) -> None:
 
 @pytest.mark.parametrize("name", [None, "finapi.db"])
 def test_what_is_committed_later_is_seen_by_the_next_query(tmp_path: Path, name: str | None) -> None:
-    store = seeded(tmp_path / name if name else None)
+    store = seed_store(tmp_path / name if name else None)
     sandbox = Sandbox(store, FEW, time.monotonic)
     assert sandbox.query("SELECT count(*) FROM company", ALLOWED).rows == [[2]]
     store._writer.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (2, 'New', 0, '')")
@@ -204,7 +204,7 @@ OF_A_TABLE = [
 
 @each("sql table", [(sql, table) for sql in OF_A_TABLE for table in TABLES])
 def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> None:
-    reason = refused(ask, sql.format(table))
+    reason = find_refusal(ask, sql.format(table))
     columns = f"; company has {VIEWS['company'][0]}"
     refusals = (f"no such column: {table}{columns}", f"no such column: id{columns}")
     assert reason in (ONLY_VIEWS, f"no such column: {table}", "no such column: id", "it cannot be run", *refusals)
@@ -237,7 +237,7 @@ def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> No
     ],
 )
 def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str) -> None:
-    assert refused(ask, f"SELECT * FROM {source}") in (ONLY_VIEWS, "it cannot be run")
+    assert find_refusal(ask, f"SELECT * FROM {source}") in (ONLY_VIEWS, "it cannot be run")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str
     ],
 )
 def test_no_function_beyond_the_list(ask: Any, call: str) -> None:
-    assert refused(ask, f"SELECT {call}") in (ONLY_FUNCTIONS, "it cannot be run")
+    assert find_refusal(ask, f"SELECT {call}") in (ONLY_FUNCTIONS, "it cannot be run")
 
 
 @pytest.mark.parametrize("function", sorted(FUNCTIONS))
@@ -320,7 +320,7 @@ def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
     ],
 )
 def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
-    assert refused(ask, sql) == "it begins with neither SELECT nor WITH"
+    assert find_refusal(ask, sql) == "it begins with neither SELECT nor WITH"
 
 
 @pytest.mark.parametrize(
@@ -354,22 +354,28 @@ def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_words_of_ours_or_of_the_query(ask: Any, sql: str, reason: str) -> None:
-    assert refused(ask, sql) == reason
+    assert find_refusal(ask, sql) == reason
 
 
 def test_a_view_reads_only_its_own_columns(ask: Any) -> None:
     # name_rank is a column of companies that the view does not show.
-    assert refused(ask, "SELECT name_rank FROM company").startswith("no such column: name_rank; company has cik, name")
-    assert refused(ask, "WITH company AS (SELECT name_rank FROM companies) SELECT * FROM company") == ONLY_VIEWS
+    assert find_refusal(ask, "SELECT name_rank FROM company").startswith(
+        "no such column: name_rank; company has cik, name"
+    )
+    assert find_refusal(ask, "WITH company AS (SELECT name_rank FROM companies) SELECT * FROM company") == ONLY_VIEWS
 
 
 def test_values_stand_in_the_places_of_question_marks(ask: Any) -> None:
     sql = "SELECT name FROM company WHERE cik = ? AND name LIKE ?"
     assert ask(sql, 1750, "Lamp%").rows == [["Lamp Corp"]]
     assert ask("SELECT ?, ?", None, "'; DROP TABLE users").rows == [[None, "'; DROP TABLE users"]]
-    assert refused(ask, sql, 1750) == "the number of its question marks differs from the number of values in params"
-    assert refused(ask, "SELECT ?", "x" * (MAX_TEXT + 1)) == f"it builds a value or row of more than {MAX_TEXT} bytes"
-    assert refused(ask, f"SELECT {'+'.join('?' * 51)}", *range(51)) == "it cannot be run"
+    assert (
+        find_refusal(ask, sql, 1750) == "the number of its question marks differs from the number of values in params"
+    )
+    assert (
+        find_refusal(ask, "SELECT ?", "x" * (MAX_TEXT + 1)) == f"it builds a value or row of more than {MAX_TEXT} bytes"
+    )
+    assert find_refusal(ask, f"SELECT {'+'.join('?' * 51)}", *range(51)) == "it cannot be run"
 
 
 def test_medians_and_deviations_leave_out_what_is_no_number(ask: Any) -> None:
@@ -382,10 +388,12 @@ def test_medians_and_deviations_leave_out_what_is_no_number(ask: Any) -> None:
 
 def test_what_medians_hold_is_bounded_over_all_of_a_query(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "MAX_MEDIAN_NUMBERS", 3_999)
-    assert refused(ask, "SELECT median(close), median(volume) FROM price") == "it took too much memory"
+    assert find_refusal(ask, "SELECT median(close), median(volume) FROM price") == "it took too much memory"
     # What one group held is free for the next.
     assert len(ask("SELECT substr(date, 1, 7), median(close), median(volume) FROM price GROUP BY 1").rows) == 66
-    assert refused(ask, "SELECT group_concat(date || date) FROM price").startswith("it builds a value or row of more")
+    assert find_refusal(ask, "SELECT group_concat(date || date) FROM price").startswith(
+        "it builds a value or row of more"
+    )
 
 
 @pytest.mark.parametrize(
@@ -403,7 +411,7 @@ def test_what_medians_hold_is_bounded_over_all_of_a_query(ask: Any, monkeypatch:
     ],
 )
 def test_with_neither_recurs_nor_opens_what_bears_its_name(ask: Any, sql: str) -> None:
-    assert refused(ask, sql) in (ONLY_VIEWS, "it cannot be run")
+    assert find_refusal(ask, sql) in (ONLY_VIEWS, "it cannot be run")
 
 
 @pytest.mark.parametrize(("steps", "wide"), [(3, 4), (5, 3), (7, 2), (20, 2), (6, 12)])
@@ -412,7 +420,10 @@ def test_steps_of_with_that_would_explode_are_refused_before(ask: Any, steps: in
     for step in range(steps):
         sources = ", ".join(f"a{step} t{number}" for number in range(wide))
         sql += f", a{step + 1} AS NOT MATERIALIZED (SELECT t0.x FROM {sources})"
-    assert refused(ask, f"{sql} SELECT count(*) FROM a{steps}") == "it is too complex; shorten it or nest fewer queries"
+    assert (
+        find_refusal(ask, f"{sql} SELECT count(*) FROM a{steps}")
+        == "it is too complex; shorten it or nest fewer queries"
+    )
 
 
 def test_a_report_without_a_filing_is_in_no_view(ask: Any) -> None:
@@ -420,7 +431,7 @@ def test_a_report_without_a_filing_is_in_no_view(ask: Any) -> None:
 
 
 def test_a_store_in_memory_is_guarded_alike() -> None:
-    store = seeded(None)
+    store = seed_store(None)
     sandbox = Sandbox(store, FEW, time.monotonic)
 
     def ask(sql: str) -> QueryResult:
@@ -428,8 +439,8 @@ def test_a_store_in_memory_is_guarded_alike() -> None:
 
     assert ask("SELECT name FROM company WHERE cik = 1750").rows == [["Lamp Corp"]]
     for table in SECRETS:
-        assert refused(ask, f"SELECT * FROM {table}") == ONLY_VIEWS
-    assert refused(ask, "SELECT random()") == ONLY_FUNCTIONS
+        assert find_refusal(ask, f"SELECT * FROM {table}") == ONLY_VIEWS
+    assert find_refusal(ask, "SELECT random()") == ONLY_FUNCTIONS
     store.close()
 
 
@@ -441,7 +452,7 @@ LONG = "'" + "a" * 9_000 + "'"
 
 def test_no_value_is_longer_than_it_may_be(ask: Any) -> None:
     sql = "SELECT x || x FROM (SELECT y || y AS x FROM (SELECT name || " + LONG + " AS y FROM company))"
-    assert refused(ask, sql) == f"it builds a value or row of more than {MAX_TEXT} bytes"
+    assert find_refusal(ask, sql) == f"it builds a value or row of more than {MAX_TEXT} bytes"
 
 
 ENDLESS = (
@@ -455,7 +466,7 @@ ENDLESS = (
 @pytest.mark.parametrize("sql", ENDLESS)
 def test_a_query_without_end_is_ended_in_its_time(ask: Any, sql: str) -> None:
     started = time.perf_counter()
-    assert refused(ask, sql) in ("it took longer than 0.3 s", "it took too much memory")
+    assert find_refusal(ask, sql) in ("it took longer than 0.3 s", "it took too much memory")
     assert time.perf_counter() - started < 4  # 0.3 s, on a machine that does other things too
     assert ask("SELECT 1").rows == [[1]]
 
@@ -481,7 +492,7 @@ def test_a_query_that_hoards_is_ended_before_it_holds_much(ask: Any, sql: str) -
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        assert refused(ask, sql) in ("it took too much memory", "it took longer than 0.3 s")
+        assert find_refusal(ask, sql) in ("it took too much memory", "it took longer than 0.3 s")
     finally:
         done.set()
         watcher.join()
@@ -503,13 +514,13 @@ def nested(levels: int, width: int) -> str:
 @pytest.mark.parametrize(("levels", "width"), [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
 def test_a_query_too_large_to_compile_is_refused(ask: Any, levels: int, width: int) -> None:
     started = time.perf_counter()
-    assert refused(ask, nested(levels, width)) == "it is too complex; shorten it or nest fewer queries"
+    assert find_refusal(ask, nested(levels, width)) == "it is too complex; shorten it or nest fewer queries"
     assert time.perf_counter() - started < 0.5
 
 
 def test_an_alias_that_would_explode_is_refused_before(ask: Any) -> None:
     sql = f"SELECT {'+'.join(['cik'] * 1500)} AS a FROM company WHERE {'+'.join(['a'] * 1500)} > 0"
-    assert refused(ask, sql) == "it is too complex; shorten it or nest fewer queries"
+    assert find_refusal(ask, sql) == "it is too complex; shorten it or nest fewer queries"
 
 
 @pytest.mark.parametrize(("levels", "width"), [(1, 40), (2, 20), (3, 9)])
@@ -557,7 +568,7 @@ def test_queries_beyond_the_concurrency_limit_are_refused(store: database.Databa
     reasons: list[str] = []
 
     def run(account: int) -> None:
-        reasons.append(refused(lambda sql: slow.query(sql, ALLOWED, account), ENDLESS[0]))
+        reasons.append(find_refusal(lambda sql: slow.query(sql, ALLOWED, account), ENDLESS[0]))
 
     threads = [threading.Thread(target=run, args=(account,)) for account in range(2)]
     for thread in threads:
@@ -712,7 +723,7 @@ def with_secret(sql: str) -> None:
     """Run it, where it may; the secret is in no answer and no message."""
     global _SHARED
     if _SHARED is None:
-        _SHARED = Sandbox(seeded(None), Budget(0.2, 20, 10_000), time.monotonic)
+        _SHARED = Sandbox(seed_store(None), Budget(0.2, 20, 10_000), time.monotonic)
     try:
         output = repr(_SHARED.query(sql, ALLOWED))
     except ApiError as error:

@@ -143,7 +143,7 @@ def names_in(query: str) -> set[str]:
     return set(re.findall(r":([a-z_]\w*)", text))
 
 
-def explained(connection: sqlite3.Connection, query: str, how: str) -> list[tuple[object, ...]]:
+def explain_query(connection: sqlite3.Connection, query: str, how: str) -> list[tuple[object, ...]]:
     """Return the rows of EXPLAIN of a query, with None for every value."""
     return connection.execute(f"{how} {query}", nothings(query)).fetchall()
 
@@ -177,7 +177,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 @each("name", sorted(QUERIES))
 def test_query_compiles(connection: sqlite3.Connection, name: str) -> None:
-    assert explained(connection, QUERIES[name], "EXPLAIN")
+    assert explain_query(connection, QUERIES[name], "EXPLAIN")
 
 
 @each("name", sorted(QUERIES))
@@ -187,7 +187,7 @@ def test_query_is_one_statement(name: str) -> None:
 
 @each("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
-    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     # What a query itself has found is gone through: how it was found stands in the plan too.
     temporary_tables = {step.split()[1] for step in plan if step.startswith(("CO-ROUTINE ", "MATERIALIZE "))}
     scans = [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]
@@ -197,7 +197,7 @@ def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> N
 @pytest.mark.parametrize("name", sorted(READS_FOUND))
 def test_query_searches_every_table_by_index(connection: sqlite3.Connection, name: str) -> None:
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     scanned = {step.split()[1] for step in plan if step.startswith("SCAN")}
     assert scanned & tables == set()
     scanned_tables = {name for name in scanned if not name.startswith("(subquery-")}
@@ -237,14 +237,14 @@ WALKED = {
 
 @pytest.mark.parametrize(("name", "index"), sorted(WALKED.items()))
 def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: str, index: str) -> None:
-    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert f" {index} (" in plan[0]
     assert [step for step in plan if "TEMP B-TREE" in step] == []
 
 
 @pytest.mark.parametrize("name", ["fact_counts_by_end_day", "concept_facts"])
 def test_the_facts_of_a_concept_are_read_from_an_index(connection: sqlite3.Connection, name: str) -> None:
-    plan = [str(row[3]) for row in explained(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
+    plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan
 
 
@@ -252,7 +252,9 @@ def test_every_market_index_is_used_by_a_query_or_trigger(connection: sqlite3.Co
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
     bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]
     inside = [re.sub(r"\b(?:NEW|OLD)\.", ":", statement.strip()) for body in bodies for statement in body.split(";\n")]
-    plans = [explained(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))]
+    plans = [
+        explain_query(connection, query, "EXPLAIN QUERY PLAN") for query in (*QUERIES.values(), *filter(None, inside))
+    ]
     used_indexes = {name for plan in plans for row in plan for name in re.findall(r"INDEX (\w+)", str(row[3]))}
     index_rows = connection.execute("SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
     assert {name for name, table in index_rows if table not in ACCOUNTS} <= used_indexes
@@ -352,7 +354,7 @@ def test_queries_are_found_in_a_zip(tmp_path: Path) -> None:
 
 def test_setup_cfg_packs_every_folder_of_code_and_queries() -> None:
     text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^    (finapi[\w.]*)$", text, flags=re.MULTILINE))
+    listed_packages = set(re.findall(r"^    (finapi[\w.]*)$", text, flags=re.MULTILINE))
     packages = {".".join(file.parent.relative_to(ROOT).parts) for file in (ROOT / "finapi").rglob("__init__.py")}
-    assert listed == packages | {"finapi.sql"}
+    assert listed_packages == packages | {"finapi.sql"}
     assert "finapi.sql = **/*.sql" in text

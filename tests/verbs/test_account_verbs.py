@@ -79,7 +79,7 @@ def verb(data_dir: Path, *words: object, stdin: bytes = b"") -> Finished:
     return finapi(*words, "--data-dir", data_dir, stdin=stdin)
 
 
-def added(data_dir: Path, *words: object, email: str = ANN, stdin: bytes = b"") -> dict[str, str]:
+def add_user(data_dir: Path, *words: object, email: str = ANN, stdin: bytes = b"") -> dict[str, str]:
     """Return a new account, as ``user add --json`` prints it."""
     finished = verb(data_dir, "user", "add", email, "--json", *words, stdin=stdin)
     did(finished)
@@ -87,7 +87,7 @@ def added(data_dir: Path, *words: object, email: str = ANN, stdin: bytes = b"") 
     return user
 
 
-def shown(data_dir: Path, email: str = ANN) -> dict[str, Any]:
+def show_user(data_dir: Path, email: str = ANN) -> dict[str, Any]:
     finished = verb(data_dir, "user", "show", email, "--json")
     did(finished)
     user: dict[str, Any] = finished.json
@@ -102,7 +102,7 @@ def invites(data_dir: Path) -> list[dict[str, Any]]:
     return [row for row in finished.json["invites"] if row["note"] != "first start"]
 
 
-def created(data_dir: Path, *words: object) -> list[str]:
+def create_invites(data_dir: Path, *words: object) -> list[str]:
     finished = verb(data_dir, "invite", "create", "--json", *words)
     did(finished)
     return [row["code"] for row in finished.json["invites"]]
@@ -123,7 +123,7 @@ def login(server: Running, password: str = PASSWORD, email: str = ANN) -> Answer
     return server.call("POST", f"{API}/auth/login", {"email": email, "password": password})
 
 
-def registered(server: Running, code: str, email: str) -> tuple[int, str]:
+def register(server: Running, code: str, email: str) -> tuple[int, str]:
     """Redeem a code and register with it. Return the status and code of the first failure, or of the last answer."""
     answer = server.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code})
     if answer.status == 200:
@@ -166,7 +166,7 @@ def test_invite_create_prints_a_line_for_each_code(data_dir: Path) -> None:
 
 
 def test_invite_list_prints_a_line_for_each_invite(data_dir: Path) -> None:
-    (code,) = created(data_dir, "--note", "n1")
+    (code,) = create_invites(data_dir, "--note", "n1")
     head, *_, line = did(verb(data_dir, "invite", "list")).split("\n")
     assert head.split("  ")[0] == "CODE"
     assert [word.strip() for word in head.split("  ") if word] == [
@@ -183,12 +183,12 @@ def test_invite_list_prints_a_line_for_each_invite(data_dir: Path) -> None:
 
 
 def test_an_invite_that_has_expired_is_listed_so(data_dir: Path) -> None:
-    created(data_dir, "--expires", "1s")
+    create_invites(data_dir, "--expires", "1s")
     eventually(lambda: invites(data_dir)[0]["state"] == "expired")
 
 
 def test_a_revoked_code_is_listed_so_and_cannot_be_revoked_again(data_dir: Path) -> None:
-    first, second = created(data_dir, "--count", 2)
+    first, second = create_invites(data_dir, "--count", 2)
     assert did(verb(data_dir, "invite", "revoke", first)) == f"{first} is revoked"
     assert [(row["code"], row["state"]) for row in invites(data_dir)] == [(first, "revoked"), (second, "open")]
     again = verb(data_dir, "invite", "revoke", first)
@@ -196,7 +196,7 @@ def test_a_revoked_code_is_listed_so_and_cannot_be_revoked_again(data_dir: Path)
 
 
 def test_a_code_may_be_typed_in_lower_case(data_dir: Path) -> None:
-    (code,) = created(data_dir)
+    (code,) = create_invites(data_dir)
     did(verb(data_dir, "invite", "revoke", code.lower()))
     assert invites(data_dir)[0]["state"] == "revoked"
 
@@ -207,9 +207,9 @@ def test_an_unknown_code_cannot_be_revoked(data_dir: Path) -> None:
 
 
 def test_a_code_registers_one_account_and_is_listed_with_it(server: Running, tmp_path: Path) -> None:
-    (code,) = created(tmp_path / "data")
-    assert registered(server, code, "Bob@Example.com") == (200, "")
-    assert registered(server, code, "eve@example.com") == (410, "INVITE_USED")
+    (code,) = create_invites(tmp_path / "data")
+    assert register(server, code, "Bob@Example.com") == (200, "")
+    assert register(server, code, "eve@example.com") == (410, "INVITE_USED")
     (row,) = invites(tmp_path / "data")
     assert (row["state"], row["used_by"]) == ("used", "bob@example.com")
     assert row["used_at"] >= row["created_at"]
@@ -218,18 +218,18 @@ def test_a_code_registers_one_account_and_is_listed_with_it(server: Running, tmp
 
 
 def test_a_revoked_code_is_refused_by_the_next_call(server: Running, tmp_path: Path) -> None:
-    (code,) = created(tmp_path / "data")
+    (code,) = create_invites(tmp_path / "data")
     redeemed = server.call("POST", f"{API}/auth/redeem-invite", {"invite_code": code})
     did(verb(tmp_path / "data", "invite", "revoke", code))
-    assert registered(server, code, ANN) == (400, "INVALID_INVITE")
+    assert register(server, code, ANN) == (400, "INVALID_INVITE")
     body = {"email": ANN, "password": PASSWORD, "invite_token": redeemed.json["invite_token"]}
     answer = server.call("POST", f"{API}/auth/register", body)
     assert (answer.status, answer.json["code"]) == (400, "INVALID_INVITE")
 
 
 def test_the_database_holds_neither_codes_nor_keys(data_dir: Path) -> None:
-    codes = created(data_dir, "--count", 2)
-    key = added(data_dir)["api_key"]
+    codes = create_invites(data_dir, "--count", 2)
+    key = add_user(data_dir)["api_key"]
     data = b"".join(path.read_bytes() for path in data_dir.glob("finapi.db*"))
     assert [text for text in [*codes, key] if text.encode() in data] == []
 
@@ -273,7 +273,7 @@ def test_a_note_that_is_not_unicode_is_refused_in_one_line(data_dir: Path) -> No
 
 
 def test_user_add_prints_the_new_account(data_dir: Path) -> None:
-    user = added(data_dir, email="Ann@Example.com")
+    user = add_user(data_dir, email="Ann@Example.com")
     assert set(user) == {"email", "uuid", "api_key"}
     assert user["email"] == "ann@example.com"
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", user["uuid"])
@@ -287,19 +287,19 @@ def test_user_add_prints_a_line_for_people(data_dir: Path) -> None:
 
 
 def test_user_add_starts_the_plan_that_was_named(data_dir: Path) -> None:
-    added(data_dir, "--plan", "yearly")
+    add_user(data_dir, "--plan", "yearly")
     assert account(data_dir) == ("yearly", 2_400_000, 0, [("refill", 2_400_000)])
 
 
 def test_an_email_is_taken_in_any_spelling(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     finished = verb(data_dir, "user", "add", "ANN@example.com", "--json")
     assert (finished.status, finished.complaint) == (1, "A user with the email ann@example.com exists already.")
 
 
 def test_user_show_prints_the_whole_account(data_dir: Path) -> None:
-    user = added(data_dir)
-    show = shown(data_dir, "ANN@example.com")
+    user = add_user(data_dir)
+    show = show_user(data_dir, "ANN@example.com")
     plan = show.pop("Userplan")
     stamps = [source.pop(name) for source in (show, plan) for name in ("created_at", "updated_at")]
     assert len(set(stamps)) == 1
@@ -331,31 +331,31 @@ def test_user_show_prints_the_whole_account(data_dir: Path) -> None:
 
 
 def test_user_show_is_what_a_login_answers(server: Running, tmp_path: Path) -> None:
-    added(tmp_path / "data", "--password-stdin", stdin=PASSWORD.encode())
-    assert login(server).json["user"] == shown(tmp_path / "data")
+    add_user(tmp_path / "data", "--password-stdin", stdin=PASSWORD.encode())
+    assert login(server).json["user"] == show_user(tmp_path / "data")
 
 
 def test_user_show_says_that_an_account_is_locked(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     did(verb(data_dir, "user", "lock", ANN))
-    assert datetime.fromisoformat(shown(data_dir)["locked_at"]) <= datetime.now(UTC)
+    assert datetime.fromisoformat(show_user(data_dir)["locked_at"]) <= datetime.now(UTC)
     did(verb(data_dir, "user", "unlock", ANN))
-    assert "locked_at" not in shown(data_dir)
+    assert "locked_at" not in show_user(data_dir)
 
 
 def test_user_show_reports_the_seconds_of_a_lockout(server: Running, tmp_path: Path) -> None:
     new_dir = tmp_path / "data"
-    added(new_dir, "--password-stdin", stdin=PASSWORD.encode())
-    assert "login_locked_seconds" not in shown(new_dir)
+    add_user(new_dir, "--password-stdin", stdin=PASSWORD.encode())
+    assert "login_locked_seconds" not in show_user(new_dir)
     answers = [login(server, password="wrong password").status for _ in range(5)]
     assert answers == [401, 401, 401, 401, 429]
-    assert 0 < shown(new_dir)["login_locked_seconds"] <= LOCK_SECONDS[5]
+    assert 0 < show_user(new_dir)["login_locked_seconds"] <= LOCK_SECONDS[5]
     did(verb(new_dir, "user", "unlock", ANN))
     assert login(server).status == 200
 
 
 def test_user_show_without_json_is_the_same_on_many_lines(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     finished = verb(data_dir, "user", "show", ANN)
     lines = did(finished).split("\n")
     assert (lines[0], lines[-1]) == ("{", "}")
@@ -380,19 +380,19 @@ def test_user_add_refuses_what_is_no_email_address(tmp_path: Path, email: str) -
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\nsecond line\n"])
 def test_a_password_is_the_first_line_of_standard_input(server: Running, tmp_path: Path, end: bytes) -> None:
-    added(tmp_path / "data", "--password-stdin", stdin=b" sp\xc3\xa4ces count " + end)
+    add_user(tmp_path / "data", "--password-stdin", stdin=b" sp\xc3\xa4ces count " + end)
     assert login(server, " späces count ").status == 200
     assert login(server, "späces count").status == 401
 
 
 def test_a_password_set_without_a_server_works_afterwards(tmp_path: Path) -> None:
-    added(tmp_path, "--password-stdin", stdin=PASSWORD.encode())
+    add_user(tmp_path, "--password-stdin", stdin=PASSWORD.encode())
     with serve(tmp_path) as server:
         assert login(server).status == 200
 
 
 def test_without_a_password_nobody_can_log_in(server: Running, tmp_path: Path) -> None:
-    added(tmp_path / "data", stdin=PASSWORD.encode())
+    add_user(tmp_path / "data", stdin=PASSWORD.encode())
     assert login(server).status == 401
 
 
@@ -423,7 +423,7 @@ def test_a_password_that_is_not_utf_8_is_refused_in_one_line(data_dir: Path) -> 
 
 def test_a_lock_ends_access_with_the_next_call_until_unlock(server: Running, tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    key = added(data_dir, "--password-stdin", stdin=PASSWORD.encode())["api_key"]
+    key = add_user(data_dir, "--password-stdin", stdin=PASSWORD.encode())["api_key"]
     session = {"Authorization": f"Bearer {login(server).json['token']}"}
     assert server.get(STATEMENTS, key).status == 404
     assert server.call("GET", f"{API}/user/", headers=session).status == 200
@@ -441,14 +441,14 @@ def test_a_lock_ends_access_with_the_next_call_until_unlock(server: Running, tmp
 
 
 def test_locking_twice_is_as_good_as_once(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     for action in ("lock", "lock", "unlock", "unlock"):
         assert did(verb(data_dir, "user", action, ANN)) == f"{ANN} is {action}ed"
     assert rows(data_dir, "SELECT locked_at FROM users") == [(None,)]
 
 
 def test_a_plan_starts_with_its_quota_and_the_ledger_adds_up(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     assert did(verb(data_dir, "user", "plan", ANN, "pro")) == f"{ANN} is on the plan pro"
     assert account(data_dir) == ("pro", 500_000, 0, [("refill", 2_000), ("refill", 498_000)])
     did(verb(data_dir, "user", "plan", ANN, "weekly"))
@@ -459,7 +459,7 @@ def test_a_plan_starts_with_its_quota_and_the_ledger_adds_up(data_dir: Path) -> 
 
 
 def test_granted_tokens_are_in_the_balance_and_in_the_ledger(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     assert did(verb(data_dir, "user", "grant", ANN, 150)) == f"{ANN} was granted 150 tokens"
     did(verb(data_dir, "user", "grant", ANN, 1))
     assert account(data_dir) == ("free", 2_151, 0, [("refill", 2_000), ("grant", 150), ("grant", 1)])
@@ -470,7 +470,7 @@ def test_tokens_are_spent_and_granted_on_a_running_server(tmp_path: Path) -> Non
     documents = write(tmp_path / "tiny", filing())
     did(verb(data_dir, "ingest", documents, "--accession", "0001999999-25-000001"))
     with serve(data_dir, "--free-tokens", 30) as server:
-        key = added(data_dir)["api_key"]
+        key = add_user(data_dir)["api_key"]
         assert server.get(STATEMENTS, key).status == 200
         assert server.get(STATEMENTS, key).json["current_balance"] == 5
         did(verb(data_dir, "user", "grant", ANN, 20))
@@ -489,15 +489,15 @@ def test_tokens_are_spent_and_granted_on_a_running_server(tmp_path: Path) -> Non
 
 
 def test_credit_is_added_to_the_cent(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     outputs = [did(verb(data_dir, "user", "credit", ANN, amount)) for amount in ("12.5", "0.07", "3", "0.10")]
     assert outputs == [f"{ANN} has {dollars} dollars" for dollars in ("12.50", "12.57", "15.57", "15.67")]
     assert account(data_dir) == ("free", 2_000, 1_567, [("refill", 2_000)])
-    assert shown(data_dir)["credit_balance"] == 15.67
+    assert show_user(data_dir)["credit_balance"] == 15.67
 
 
 def test_a_large_credit_is_printed_to_the_cent(data_dir: Path) -> None:
-    added(data_dir)
+    add_user(data_dir)
     assert did(verb(data_dir, "user", "credit", ANN, "999999999.99")) == f"{ANN} has 999999999.99 dollars"
 
 
@@ -544,7 +544,7 @@ def test_a_refused_verb_prints_the_same_with_and_without_server(server: Running,
 
 
 def test_many_verbs_at_once_are_all_done(server: Running, tmp_path: Path) -> None:
-    added(tmp_path / "data")
+    add_user(tmp_path / "data")
     with ThreadPoolExecutor(4) as pool:
         jobs = [pool.submit(verb, tmp_path / "data", "user", "credit", ANN, "0.01") for _ in range(8)]
     outputs = sorted(did(job.result()) for job in jobs)
@@ -577,8 +577,8 @@ def test_only_the_first_start_prints_an_invite_code(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         (code,) = server.ready["invite_codes"]
         assert CODE.fullmatch(code)
-        assert registered(server, code, ANN) == (200, "")
-        assert registered(server, code, "eve@example.com") == (410, "INVITE_USED")
+        assert register(server, code, ANN) == (200, "")
+        assert register(server, code, "eve@example.com") == (410, "INVITE_USED")
         assert server.stop() == 0
     with serve(tmp_path) as server:
         assert "invite_codes" not in server.ready
@@ -590,11 +590,11 @@ def test_an_unused_first_code_is_not_followed_by_another(tmp_path: Path) -> None
         assert server.stop() == 0
     with serve(tmp_path) as server:
         assert "invite_codes" not in server.ready
-        assert registered(server, code, ANN) == (200, "")
+        assert register(server, code, ANN) == (200, "")
 
 
 def test_a_start_after_user_add_prints_no_code(tmp_path: Path) -> None:
-    added(tmp_path)
+    add_user(tmp_path)
     with serve(tmp_path) as server:
         assert "invite_codes" not in server.ready
 

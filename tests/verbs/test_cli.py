@@ -262,25 +262,25 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.fixture
-def typed(
+def run_in_process(
     loggers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Finished]:
     """Return a function that runs a command in this process, ten times faster; for those that end before they begin."""
 
-    def typed(*words: object, **settings: str) -> Finished:
+    def run_in_process(*words: object, **settings: str) -> Finished:
         monkeypatch.setattr(os, "environ", environment(**settings))
         status = cli.main([str(word) for word in words])
         out, err = capsys.readouterr()
         return Finished(status, out, err)
 
-    return typed
+    return run_in_process
 
 
 @pytest.mark.parametrize("case", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(case: str, typed: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_and_status_2(case: str, run_in_process: Callable[..., Finished], tmp_path: Path) -> None:
     words, complaint = MISTAKES[case]
     process.made((*words, "--data-dir", tmp_path / "data"))
-    done = typed(*words, FINAPI_DATA_DIR=str(tmp_path / "data"))
+    done = run_in_process(*words, FINAPI_DATA_DIR=str(tmp_path / "data"))
     assert done.status == 2
     assert done.complaint.startswith(complaint)
 
@@ -462,11 +462,11 @@ def test_a_file_may_be_named_in_the_environment(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_in_the_file_is_one_line(
-    typed: Callable[..., Finished], tmp_path: Path, text: str | bytes, complaint: str
+    run_in_process: Callable[..., Finished], tmp_path: Path, text: str | bytes, complaint: str
 ) -> None:
     file = tmp_path / "finapi.toml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    done = typed("config", "--config", file)
+    done = run_in_process("config", "--config", file)
     assert done.status == 2
     assert done.complaint.startswith(complaint.format(file))
 
@@ -682,7 +682,7 @@ def test_progress_is_for_a_terminal_only(folder: Path, tmp_path: Path) -> None:
 # ---- ingest of what is no filing
 
 
-def zipped(members: dict[str, bytes]) -> bytes:
+def build_zip(members: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
@@ -707,15 +707,15 @@ def zip_bomb(size: int) -> bytes:
     return local + data + central + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), at, 0)
 
 
-def patched(archive: bytes, offset: int, value: bytes) -> bytes:
+def patch_zip(archive: bytes, offset: int, value: bytes) -> bytes:
     """Return a zip of one member whose central directory is changed at ``offset``."""
     at = archive.index(b"PK\x01\x02") + offset
     return archive[:at] + value + archive[at + len(value) :]
 
 
-def encrypted(archive: bytes) -> bytes:
+def encrypt_zip(archive: bytes) -> bytes:
     """Return a zip of one member with the flag of encryption set, there and in its local header."""
-    return archive[:6] + b"\x01" + patched(archive, 8, b"\x01")[7:]
+    return archive[:6] + b"\x01" + patch_zip(archive, 8, b"\x01")[7:]
 
 
 INSTANCE, *_ = filing().values()
@@ -760,9 +760,13 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
     ),
     "linkbase_pre.xml": (lambda: LINKBASE, "xbrl-presentation", "an XBRL filing without its instance document"),
-    "cut.zip": (lambda: zipped({"a.xml": INSTANCE})[:-30], "unknown", "is not a readable zip: File is not a zip file"),
+    "cut.zip": (
+        lambda: build_zip({"a.xml": INSTANCE})[:-30],
+        "unknown",
+        "is not a readable zip: File is not a zip file",
+    ),
     "claims.zip": (
-        lambda: patched(zipped({"a.xml": INSTANCE}), 24, struct.pack("<I", 0xFFFF_0000)),
+        lambda: patch_zip(build_zip({"a.xml": INSTANCE}), 24, struct.pack("<I", 0xFFFF_0000)),
         "unknown",
         "a.xml unpacks to more than 200 times its size",
     ),
@@ -771,23 +775,23 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
 # The same for what one member of a zip holds.
 BAD_MEMBERS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "nested.zip!inner.zip": (
-        lambda: zipped({"inner.zip": zipped({"a.xml": INSTANCE})}),
+        lambda: build_zip({"inner.zip": build_zip({"a.xml": INSTANCE})}),
         "zip",
         "is a zip inside a zip",
     ),
-    "locked.zip!a.xml": (lambda: encrypted(zipped({"a.xml": INSTANCE})), "unknown", "is encrypted"),
+    "locked.zip!a.xml": (lambda: encrypt_zip(build_zip({"a.xml": INSTANCE})), "unknown", "is encrypted"),
     "damaged.zip!a.xml": (
-        lambda: patched(zipped({"a.xml": INSTANCE}), 16, b"\0\0\0\0"),
+        lambda: patch_zip(build_zip({"a.xml": INSTANCE}), 16, b"\0\0\0\0"),
         "unknown",
         "cannot be unpacked: Bad CRC-32 for file 'a.xml'",
     ),
     "method.zip!a.xml": (
-        lambda: patched(zipped({"a.xml": INSTANCE}), 10, struct.pack("<H", 99)),
+        lambda: patch_zip(build_zip({"a.xml": INSTANCE}), 10, struct.pack("<H", 99)),
         "unknown",
         "uses a compression method that the SEC's zip files do not",
     ),
     "lies.zip!bomb.xml": (
-        lambda: patched(zip_bomb(64 * MIB), 24, struct.pack("<I", 1000)),
+        lambda: patch_zip(zip_bomb(64 * MIB), 24, struct.pack("<I", 1000)),
         "unknown",
         "cannot be unpacked: ",
     ),
@@ -901,7 +905,7 @@ def test_what_holds_nothing_is_named(name: str, good: Path, tmp_path: Path) -> N
     if name == "folder":
         bad.mkdir()
     else:
-        bad.write_bytes(zipped({"a/": b""} if "folders" in name else {}))
+        bad.write_bytes(build_zip({"a/": b""} if "folders" in name else {}))
     (line,) = ingested_beside(good, bad, good, data_dir=tmp_path / "data")
     assert line.startswith(f"refused   {bad} (")
 
@@ -922,7 +926,7 @@ def test_names_in_a_zip_lead_nowhere(good: Path, tmp_path: Path) -> None:
         "C:\\outside\\windows.xml": b"hello",
         **{f"../../{process.accession(2)}/{name}": data for name, data in other.items()},
     }
-    (tmp_path / "in" / "names.zip").write_bytes(zipped(members))
+    (tmp_path / "in" / "names.zip").write_bytes(build_zip(members))
     before = sorted(tmp_path.rglob("*"))
     done = finapi("ingest", tmp_path / "in", "--json", "--data-dir", tmp_path / "data")
     assert done.status == 1
@@ -942,7 +946,7 @@ def test_names_in_a_zip_lead_nowhere(good: Path, tmp_path: Path) -> None:
 
 def test_a_name_in_a_zip_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     name = "a\x1b[2J\x1b]0;owned\x07\r\ningested  all.xml"
-    (tmp_path / "names.zip").write_bytes(zipped({name: b"hello"}))
+    (tmp_path / "names.zip").write_bytes(build_zip({name: b"hello"}))
     done = finapi("ingest", tmp_path / "names.zip", "--data-dir", tmp_path / "data")
     assert done.status == 1
     assert done.err.count("\n") == 1

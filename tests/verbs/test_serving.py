@@ -367,7 +367,7 @@ def refuses(running: Running) -> bool:
     return False
 
 
-def held(data_dir: Path) -> sqlite3.Connection:
+def lock_database(data_dir: Path) -> sqlite3.Connection:
     """Hold the write lock of the database: a call that costs tokens waits until it is rolled back."""
     connection = sqlite3.connect(data_dir / "finapi.db", isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
@@ -377,7 +377,7 @@ def held(data_dir: Path) -> sqlite3.Connection:
 @pytest.mark.slow
 def test_a_call_running_at_sigterm_is_answered_with_status_0(data_dir: Path, key: str) -> None:
     with process.serve(data_dir) as running, running.connect() as client:
-        with contextlib.closing(held(data_dir)) as lock:
+        with contextlib.closing(lock_database(data_dir)) as lock:
             client.sendall(f"GET {STATEMENTS} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
             # A later call that is answered shows that this one has come in.
             assert running.get("/livez").status == 200
@@ -401,7 +401,7 @@ def test_a_call_running_at_sigterm_is_answered_with_status_0(data_dir: Path, key
 
 @pytest.mark.slow
 def test_a_call_that_never_ends_does_not_block_the_exit(data_dir: Path, key: str) -> None:
-    with process.serve(data_dir) as running, running.connect() as client, contextlib.closing(held(data_dir)):
+    with process.serve(data_dir) as running, running.connect() as client, contextlib.closing(lock_database(data_dir)):
         client.sendall(f"GET {STATEMENTS} HTTP/1.1\r\nHost: a\r\nX-API-Key: {key}\r\n\r\n".encode())
         assert running.get("/livez").status == 200
         assert running.stop(seconds=10.0) == 0
