@@ -1,4 +1,4 @@
-"""A real browser (Chromium) for tests and pictures: what it asks for, what it complains of, what axe finds."""
+"""A real browser (Chromium) for tests and pictures, with its requests, console messages and axe findings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECONDS = 20.0
 
 
 class Browser:
-    """A Chromium that notes what it asks for and complains of."""
+    """A Chromium that records requests and console messages."""
 
     def __init__(self, driver: Any) -> None:
         self.driver = driver
@@ -45,7 +45,7 @@ class Browser:
 
     @property
     def path(self) -> str:
-        """The path of the page that is shown."""
+        """Return the path of the current page."""
         return urlsplit(self.driver.current_url).path
 
     @property
@@ -54,7 +54,7 @@ class Browser:
         return title
 
     def text(self, selector: str) -> str:
-        """What a person reads in the first element of a selector."""
+        """Return the visible text of the first element of a selector."""
         text: str = self.driver.find_element("css selector", selector).text
         return text
 
@@ -62,14 +62,14 @@ class Browser:
         return bool(self.driver.find_elements("css selector", selector))
 
     def show(self, width: int, scheme: str, height: int = 800) -> None:
-        """Make the window so wide, and the system light or dark."""
+        """Set the width of the window and the colour scheme."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
     def click(self, selector: str) -> None:
-        """Press the first element of a selector."""
+        """Click the first element of a selector."""
         self.driver.find_element("css selector", selector).click()
 
     def types(self, selector: str, text: str) -> None:
@@ -77,31 +77,31 @@ class Browser:
         self.driver.find_element("css selector", selector).send_keys(text)
 
     def presses(self, selector: str) -> None:
-        """Press a button of a form, and wait for the page that follows."""
+        """Press a button of a form and wait for the next page."""
         before = self.driver.find_elements("css selector", "main")
         self.click(selector)
         # Between two pages there is none.
         eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
 
     def follow(self, text: str) -> None:
-        """Follow the first link of this text."""
+        """Follow the first link with a text."""
         self.driver.find_element("link text", text).click()
 
     def send_form(self, password: str) -> None:
-        """Type a password and press the button; returns with the page that follows."""
+        """Type a password, press the button and wait for the next page."""
         self.types("#newpassword", password)
         self.presses("button")
 
     def events(self, method: str) -> list[dict[str, Any]]:
-        """The parameters of every event of the DevTools protocol with this name, so far."""
+        """Return the parameters of every DevTools event with a name, so far."""
         self._events += [json.loads(line["message"])["message"] for line in self.driver.get_log("performance")]
         return [event["params"] for event in self._events if event["method"] == method]
 
     def complaints(self) -> list[str]:
-        """What the console says, without advice and the status that a refused form is answered with."""
+        """Return the console messages, without advice and without the status of a refused form."""
         lines = self.driver.get_log("browser")
-        said = [line["message"] for line in lines if line["level"] in ("WARNING", "SEVERE")]
-        return [line for line in said if not re.search(r"/reset-password\S* - .* status of 400", line)]
+        messages = [line["message"] for line in lines if line["level"] in ("WARNING", "SEVERE")]
+        return [line for line in messages if not re.search(r"/reset-password\S* - .* status of 400", line)]
 
 
 @contextmanager
@@ -128,24 +128,24 @@ def browser(profile: Path, *, scripts: bool = True) -> Iterator[Browser]:
 
 
 def findings(page: Browser) -> list[tuple[str, str, str]]:
-    """Impact, rule and place of what axe-core finds, whatever its impact."""
+    """Return impact, rule and element of everything that axe-core finds."""
     evaluate = {"expression": AXE.read_text() + ";0"}
     page.driver.execute_cdp_cmd("Runtime.evaluate", evaluate)
     run = {"expression": "axe.run()", "awaitPromise": True, "returnByValue": True}
-    found = page.driver.execute_cdp_cmd("Runtime.evaluate", run)["result"]["value"]
-    assert found["passes"]
+    results = page.driver.execute_cdp_cmd("Runtime.evaluate", run)["result"]["value"]
+    assert results["passes"]
     return [
         (violation["impact"], violation["id"], node["html"])
-        for violation in found["violations"]
+        for violation in results["violations"]
         for node in violation["nodes"]
     ]
 
 
 def keep(page: Browser, name: str, folder: Path | None = None) -> None:
-    """Keep a picture in a folder, or where ``FINAPI_TEST_PICTURES`` says, for people to look at."""
-    if place := folder or os.environ.get("FINAPI_TEST_PICTURES"):
+    """Save a picture in a folder, or in ``FINAPI_TEST_PICTURES``, for people to look at."""
+    if directory := folder or os.environ.get("FINAPI_TEST_PICTURES"):
         size = page.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
         clip = {**size, "height": min(size["height"], 3000), "scale": 1}
-        said = {"captureBeyondViewport": True, "clip": clip}
-        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", said)["data"]
-        Path(place, name).write_bytes(base64.b64decode(picture))
+        options = {"captureBeyondViewport": True, "clip": clip}
+        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
+        Path(directory, name).write_bytes(base64.b64decode(picture))

@@ -45,12 +45,12 @@ class Answer:
 
     @property
     def verdict(self) -> tuple[int, str, str]:
-        """Status, code and message of an error."""
+        """Return status, code and message of an error."""
         return self.status, self.json["code"], self.json["message"]
 
 
 class Client:
-    """Calls an App; ``key`` is sent as X-API-Key unless a call brings its own headers for it."""
+    """A caller of an App; ``key`` is sent as X-API-Key unless a call has its own headers for it."""
 
     def __init__(self, app: App, key: str | None = None) -> None:
         self.app = app
@@ -78,9 +78,10 @@ class Client:
         session: str | None = None,
         address: str = "192.0.2.1",
     ) -> Answer:
-        """One call. A ``query`` dict is appended to the path; ``environ`` overrides the WSGI environ.
+        """Send one call and return its answer.
 
-        ``json`` is the body as a value, ``data`` as bytes; ``session`` is sent as a bearer token.
+        A ``query`` dict is appended to the path; ``environ`` overrides the WSGI environ. ``json`` is the body as a
+        value, ``data`` as bytes; ``session`` is sent as a bearer token.
         """
         if query:
             path = f"{path}?{urlencode(query, doseq=True)}"
@@ -93,10 +94,10 @@ class Client:
         env["wsgi.input"] = io.BytesIO(data)
         if data:
             env["CONTENT_LENGTH"] = str(len(data))
-        sent = {"X-API-Key": self.key} if self.key else {}
+        sent_headers = {"X-API-Key": self.key} if self.key else {}
         if session is not None:
-            sent["Authorization"] = f"Bearer {session}"
-        for name, value in {**sent, **(headers or {})}.items():
+            sent_headers["Authorization"] = f"Bearer {session}"
+        for name, value in {**sent_headers, **(headers or {})}.items():
             env["HTTP_" + name.upper().replace("-", "_")] = value
         env.update(environ or {})
         setup_testing_defaults(env)
@@ -117,7 +118,7 @@ class Client:
 
 
 def invite_token(client: Client) -> str:
-    """The token of a fresh invite that never expires."""
+    """Return the token of a new invite that never expires."""
     code = invites.create(client.app, client.app.clock.now(), lifetime=None, note=None).code
     answer = client.post(AUTH + "redeem-invite", {"invite_code": code})
     assert answer.status == 200, answer.body
@@ -126,30 +127,30 @@ def invite_token(client: Client) -> str:
 
 
 def register(client: Client, email: str = "ann@example.com", **options: Any) -> Answer:
-    """Register with a fresh invite."""
+    """Register with a new invite."""
     body = {"email": email, "password": PASSWORD, "invite_token": invite_token(client)}
     return client.post(AUTH + "register", body, **options)
 
 
-def sent(app: App, subject: str, to: str | None = None) -> list[EmailMessage]:
-    """The mails with this subject that were sent, oldest first."""
+def sent(app: App, subject: str, recipient: str | None = None) -> list[EmailMessage]:
+    """Return the sent mails with this subject, oldest first."""
     assert isinstance(app.mail_settings.transport, mail.MemoryTransport)
     return [
         message
         for message in app.mail_settings.transport.messages()
-        if message["Subject"] == subject and to in (None, message["To"])
+        if message["Subject"] == subject and recipient in (None, message["To"])
     ]
 
 
 def text_of(message: EmailMessage) -> str:
-    """The plain text of a mail, with LF."""
+    """Return the plain text of a mail, with LF."""
     part = message.get_body(("plain",))
     assert part is not None
     return str(part.get_content()).replace("\r\n", "\n")
 
 
 def token_in(message: EmailMessage) -> str:
-    """The token of the link in a mail."""
+    """Return the token of the link in a mail."""
     return re.findall(r"\?token=(\S+)", text_of(message))[0]
 
 
@@ -160,7 +161,7 @@ def verify(client: Client, email: str = "ann@example.com") -> Answer:
 
 
 def sign_up(client: Client, email: str = "ann@example.com") -> None:
-    """Register and verify."""
+    """Register and verify the email."""
     assert register(client, email).status == 200
     assert verify(client, email).status == 200
 
@@ -171,7 +172,7 @@ def login(client: Client, email: str = "ann@example.com", password: str = PASSWO
 
 
 def session_of(client: Client, email: str = "ann@example.com", password: str = PASSWORD) -> str:
-    """The token of a new session."""
+    """Return the token of a new session."""
     answer = login(client, email, password)
     assert answer.status == 200, answer.body
     token: str = answer.json["token"]
@@ -182,7 +183,7 @@ def session_of(client: Client, email: str = "ann@example.com", password: str = P
 
 
 def ledger_sum(tx: Transaction, user_id: int) -> int:
-    """The sum of a user's ledger, which is the balance."""
+    """Return the sum of a user's ledger, which is the balance."""
     sql = "SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = ?"
     total: int = tx._connection.execute(sql, (user_id,)).fetchone()[0]
     return total

@@ -1,4 +1,4 @@
-"""The Python client's types, made of the OpenAPI document: TypedDicts of records and of what calls take."""
+"""The Python client's types, generated from the OpenAPI document: TypedDicts of records and of arguments."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ GIVEN = {**SCALARS, "number": "float | Decimal"}
 ROWS = '    @overload\n    def rows(self, name: Literal["{name}"]{given}) -> {many}[{row}]: ...\n'
 
 
-def pascal(name: str) -> str:
+def to_pascal_case(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^0-9A-Za-z]+", name))
 
 
-def literal(values: Any) -> str:
-    return f"Literal[{', '.join(json.dumps(one) if isinstance(one, str) else str(one) for one in values)}]"
+def render_literal(values: Any) -> str:
+    return f"Literal[{', '.join(json.dumps(choice) if isinstance(choice, str) else str(choice) for choice in values)}]"
 
 
 def is_word(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-def word(name: str) -> str:
-    """The name of an argument: from is none, from_ is."""
+def get_argument_name(name: str) -> str:
+    """Return the name of an argument; a keyword such as from becomes from_."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def declared(name: str, members: Mapping[str, str], *, bases: str = "TypedDict") -> str:
-    """A TypedDict: as a class, or as a call where a member's name is no word."""
+def declare_typed_dict(name: str, members: Mapping[str, str], *, bases: str = "TypedDict") -> str:
+    """Return a TypedDict: a class, or a call if a member's name is not an identifier."""
     if all(map(is_word, members)):
-        lines = [f"    {one}: {kind}" for one, kind in members.items()] or ["    pass"]
+        lines = [f"    {member_name}: {kind}" for member_name, kind in members.items()] or ["    pass"]
         return "\n".join([f"class {name}({bases}):", *lines])
-    inside = ", ".join(f"{json.dumps(one)}: {kind}" for one, kind in members.items())
+    inside = ", ".join(f"{json.dumps(member_name)}: {kind}" for member_name, kind in members.items())
     return f"{name} = TypedDict({json.dumps(name)}, {{{inside}}})"
 
 
@@ -64,19 +64,19 @@ class Records:
         self.schemas = schemas
         self.texts: dict[str, str] = {}
         self.times: set[str] = set()
-        self._named: dict[str, str] = {}  # by what stands in them
+        self._names_by_text: dict[str, str] = {}  # record names by their members
 
     def kind(self, schema: Mapping[str, Any], name: str) -> str:
-        """The type of what a schema describes; ``name`` is for a record that has none."""
+        """Return the type of a schema; ``name`` is for a record without one."""
         if "$ref" in schema:
             return self.kind(self.schemas[schema["$ref"].rpartition("/")[2]], schema["$ref"].rpartition("/")[2])
         if "anyOf" in schema:
-            kinds = [kind for one in schema["anyOf"] for kind in self.kind(one, name).split(" | ")]
+            kinds = [kind for alternative in schema["anyOf"] for kind in self.kind(alternative, name).split(" | ")]
             return " | ".join(dict.fromkeys(kinds))
         if "const" in schema or "enum" in schema:
-            return literal(schema.get("enum", [schema.get("const")]))
+            return render_literal(schema.get("enum", [schema.get("const")]))
         if isinstance(schema.get("type"), list):
-            return " | ".join(self.kind({**schema, "type": one}, name) for one in schema["type"])
+            return " | ".join(self.kind({**schema, "type": alternative}, name) for alternative in schema["type"])
         if schema.get("type") == "array":
             return f"list[{self.kind(schema['items'], name)}]"
         if schema.get("type") == "string" and schema.get("format") in ("date", "date-time"):
@@ -85,67 +85,71 @@ class Records:
             return SCALARS.get(schema.get("type", ""), "Any")
         if schema.get("properties"):
             return self._record(schema, name)
-        others = schema.get("additionalProperties", True)
-        return f"dict[str, {self.kind(others, name + 'Value') if isinstance(others, dict) else 'Any'}]"
+        additional = schema.get("additionalProperties", True)
+        return f"dict[str, {self.kind(additional, name + 'Value') if isinstance(additional, dict) else 'Any'}]"
 
     def _record(self, schema: Mapping[str, Any], name: str) -> str:
         needed = schema.get("required", ())
         members = {}
-        for one, told in schema["properties"].items():
-            kind = self.kind(told, name + pascal(one))
+        for member_name, member_schema in schema["properties"].items():
+            kind = self.kind(member_schema, name + to_pascal_case(member_name))
             if re.search(r"\b(Day|Moment)\b", re.sub(r"\w+\[Day, Moment\]", "", kind)):
-                self.times.add(one)
-            members[one] = kind if one in needed else f"NotRequired[{kind}]"
+                self.times.add(member_name)
+            members[member_name] = kind if member_name in needed else f"NotRequired[{kind}]"
         if not all(map(is_word, members)):
             # Only a class can be generic.
-            members = {one: re.sub(r"\b(Day|Moment)\b", "Any", kind) for one, kind in members.items()}
+            members = {member_name: re.sub(r"\b(Day|Moment)\b", "Any", kind) for member_name, kind in members.items()}
         generic = any(re.search(r"\b(Day|Moment)\b", kind) for kind in members.values())
         bases = "TypedDict, Generic[Day, Moment]" if generic else "TypedDict"
         inside = json.dumps([bases, members])
-        if inside not in self._named:
+        if inside not in self._names_by_text:
             assert name not in self.texts, name
-            self._named[inside] = name
-            self.texts[name] = declared(name, members, bases=bases)
-        found = self._named[inside]
-        told = f"{found}[Day, Moment]" if generic else found
-        if found != name and name in self.schemas and name not in self.texts:
-            self.texts[name] = f"{name} = {told}"
-        return told
+            self._names_by_text[inside] = name
+            self.texts[name] = declare_typed_dict(name, members, bases=bases)
+        record_name = self._names_by_text[inside]
+        member_schema = f"{record_name}[Day, Moment]" if generic else record_name
+        if record_name != name and name in self.schemas and name not in self.texts:
+            self.texts[name] = f"{name} = {member_schema}"
+        return member_schema
 
 
-def given(schema: Mapping[str, Any], *, body: bool) -> str:
-    """The type of what a parameter takes."""
+def get_parameter_type(schema: Mapping[str, Any], *, body: bool) -> str:
+    """Return the type of a parameter's value."""
     if "enum" in schema:
-        return literal(schema["enum"])
+        return render_literal(schema["enum"])
     kinds = schema.get("type", ())
-    found = []
+    types = []
     for kind in [kinds] if isinstance(kinds, str) else kinds:
         if kind == "array":
-            found += [f"Sequence[{given(schema['items'], body=body)}]", *([] if body else ["str"])]
+            types += [f"Sequence[{get_parameter_type(schema['items'], body=body)}]", *([] if body else ["str"])]
         else:
-            found += ["str | date"] if schema.get("format") == "date" else [GIVEN.get(kind, "Any")]
-    return " | ".join(found) or "Any"
+            types += ["str | date"] if schema.get("format") == "date" else [GIVEN.get(kind, "Any")]
+    return " | ".join(types) or "Any"
 
 
-def takes(operation: Mapping[str, Any]) -> dict[str, str]:
-    """What a call takes by name, each with its type."""
-    found = {}
-    for one in operation.get("parameters", ()):
-        if one.get("$ref", "").endswith("/IdempotencyKey"):
-            found["idempotency_key"] = "str"
-        elif "$ref" not in one:
-            kind = given(one["schema"], body=False)
-            found[word(one["name"])] = f"Required[{kind}]" if one["required"] else f"{kind} | None"
+def list_arguments(operation: Mapping[str, Any]) -> dict[str, str]:
+    """Return the type of each named argument of a call."""
+    arguments = {}
+    for parameter in operation.get("parameters", ()):
+        if parameter.get("$ref", "").endswith("/IdempotencyKey"):
+            arguments["idempotency_key"] = "str"
+        elif "$ref" not in parameter:
+            kind = get_parameter_type(parameter["schema"], body=False)
+            arguments[get_argument_name(parameter["name"])] = (
+                f"Required[{kind}]" if parameter["required"] else f"{kind} | None"
+            )
     body = operation.get("requestBody", {"content": {"application/json": {"schema": {}}}})
     schema = body["content"]["application/json"]["schema"]
-    for name, one in schema.get("properties", {}).items():
-        kind = given(one, body=True)
-        found[word(name)] = f"Required[{kind}]" if name in schema.get("required", ()) else f"{kind} | None"
-    return found
+    for name, member in schema.get("properties", {}).items():
+        kind = get_parameter_type(member, body=True)
+        arguments[get_argument_name(name)] = (
+            f"Required[{kind}]" if name in schema.get("required", ()) else f"{kind} | None"
+        )
+    return arguments
 
 
-def row_of(document: Mapping[str, Any], answer: Mapping[str, Any], rows_in: str) -> Mapping[str, Any]:
-    """The schema of a row of a list's answer."""
+def get_row_schema(document: Mapping[str, Any], answer: Mapping[str, Any], rows_in: str) -> Mapping[str, Any]:
+    """Return the schema of a row of a list's answer."""
     for member in (*rows_in.split("."), None) if rows_in else (None,):
         if "$ref" in answer:
             answer = document["components"]["schemas"][answer["$ref"].rpartition("/")[2]]
@@ -153,8 +157,8 @@ def row_of(document: Mapping[str, Any], answer: Mapping[str, Any], rows_in: str)
     return answer
 
 
-def methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None], records: Records) -> Iterator[str]:
-    """The classes of calls, after the TypedDicts of what these take."""
+def render_methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None], records: Records) -> Iterator[str]:
+    """Yield the classes of calls, after the TypedDicts of their arguments."""
     calls, rows, asynchronous = [], [], []
     for item in document["paths"].values():
         for operation in item.values():
@@ -163,15 +167,17 @@ def methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None], reco
                 continue
             content = operation["responses"].get("200", {"content": {}})["content"]
             schema = content.get("application/json", {"schema": {"type": "string"}})["schema"]
-            answer = "bytes" if BINARY_MEDIA_TYPE in content else records.kind(schema, pascal(name))
-            taken = takes(operation)
-            if taken:
-                yield declared(pascal(name) + "Given", taken, bases="TypedDict, total=False")
-            arguments = f", **given: Unpack[{pascal(name)}Given]" if taken else ""
+            answer = "bytes" if BINARY_MEDIA_TYPE in content else records.kind(schema, to_pascal_case(name))
+            typed_arguments = list_arguments(operation)
+            if typed_arguments:
+                yield declare_typed_dict(
+                    to_pascal_case(name) + "Given", typed_arguments, bases="TypedDict, total=False"
+                )
+            arguments = f", **given: Unpack[{to_pascal_case(name)}Given]" if typed_arguments else ""
             calls.append((name, arguments, answer, operation["summary"]))
             where = rows_in[name]
             if where is not None:
-                row = records.kind(row_of(document, schema, where), pascal(name) + "Row")
+                row = records.kind(get_row_schema(document, schema, where), to_pascal_case(name) + "Row")
                 rows.append(ROWS.format(name=name, given=arguments, many="Iterator", row=row))
                 asynchronous.append(ROWS.format(name=name, given=arguments, many="AsyncIterator", row=row))
     for title, word, lists in (("Calls", "def", rows), ("AsyncCalls", "async def", asynchronous)):
@@ -181,9 +187,9 @@ def methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None], reco
         yield "\n".join(lines) + "\n" + "".join(lists)
 
 
-def types(document: Mapping[str, Any], rows_in: Mapping[str, str | None]) -> tuple[str, str]:
-    """The stub, and the names of the members that are days or times, for the client to read."""
+def render_types(document: Mapping[str, Any], rows_in: Mapping[str, str | None]) -> tuple[str, str]:
+    """Return the stub, and the names of the members that are days or times."""
     records = Records(document["components"]["schemas"])
-    found = [*methods(document, rows_in, records)]
-    text = "\n\n".join([HEAD, *records.texts.values(), *found])
+    class_lines = [*render_methods(document, rows_in, records)]
+    text = "\n\n".join([HEAD, *records.texts.values(), *class_lines])
     return text, json.dumps(sorted(records.times), indent=0) + "\n"

@@ -50,8 +50,8 @@ sys.dont_write_bytecode = False
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Lets the second of two processes begin with the last test: each rewrites half of what is not kept yet."""
-    whole = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if whole and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+    is_full_run = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if is_full_run and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         tests = Path(__file__).parent
         for path in sorted(tests.rglob("test_*.py"), reverse=True):
             importlib.import_module(".".join(path.relative_to(tests.parent).with_suffix("").parts))
@@ -83,26 +83,26 @@ def node(url: str, clock: FixedClock) -> Iterator[Callable[..., App]]:
     # psycopg is not everywhere.
     from finapi.store.postgres import Postgres
 
-    made = []
+    stores = []
 
     def make(**settings: Any) -> App:
         market = Database(None)
         market.accounts = Postgres(url, monotonic=clock.monotonic)
-        made.append(market)
+        stores.append(market)
         return apps.create_in_memory(Config(password_profile="cheap", **settings), clock, db=market)
 
     yield make
-    for market in made:
+    for market in stores:
         market.close()
 
 
 @pytest.fixture
 def loggers() -> Iterator[None]:
     """Puts finapi's and waitress's loggers back after a command of this process has configured them."""
-    kept = [logging.getLogger(name) for name in ("finapi", "waitress")]
-    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in kept]
+    loggers_to_restore = [logging.getLogger(name) for name in ("finapi", "waitress")]
+    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers_to_restore]
     yield
-    for logger, (handlers, propagate, level) in zip(kept, before, strict=True):
+    for logger, (handlers, propagate, level) in zip(loggers_to_restore, before, strict=True):
         logger.handlers[:], logger.propagate = handlers, propagate
         logger.setLevel(level)
 
@@ -125,18 +125,18 @@ def make_stored() -> Iterator[Callable[..., App]]:
 
 
 def _making(clock: FixedClock) -> Iterator[Callable[..., App]]:
-    made: list[App] = []
+    apps_made: list[App] = []
 
     def make(**settings: object) -> App:
         numbers = itertools.count(1)
         app = apps.create_in_memory(
             Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
         )
-        made.append(app)
+        apps_made.append(app)
         return app
 
     yield make
-    for app in made:
+    for app in apps_made:
         app.db.close()
 
 

@@ -1,7 +1,7 @@
-"""A finapi in which every operation of the OpenAPI document can answer well, and calls made of its examples.
+"""A finapi in which every operation of the OpenAPI document can answer well, and calls built from its examples.
 
 The demo's data, a filing whose text is kept, accounts, invites, targets and deliveries. What can be used only
-once, or has an id that nobody knows beforehand, is made anew for each call: see :meth:`World.own`.
+once, or has an id that is not known beforehand, is created for each call: see :meth:`World.own`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _nowhere(host: str) -> list[str]:
 
 
 class World:
-    """An App with everything in it. ``key`` is a key with more tokens than can be spent."""
+    """An App with everything in it. ``key`` has more tokens than can be spent."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -97,19 +97,19 @@ class World:
                 max_indexed_characters=10_000,
             )
             for number, filed, document in schedule_xml.examples():
-                told = FilingMetadata(number, metadata.DOCUMENT_EVIDENCE, filed_at=filed)
+                filing_metadata = FilingMetadata(number, metadata.DOCUMENT_EVIDENCE, filed_at=filed)
                 if b"edgar/ownership" in document:
-                    sale_notice_store.upsert(tx, sale_notices.parse(document, number), told, now)
+                    sale_notice_store.upsert(tx, sale_notices.parse(document, number), filing_metadata, now)
                 else:
-                    ownership.upsert(tx, parser.parse(document, number), told, now)
+                    ownership.upsert(tx, parser.parse(document, number), filing_metadata, now)
             tx.run("bump_data_version")
-        # Nothing is looked up for what is made up: a delivery goes to an address or nowhere.
+        # No name is looked up for invented hosts: a delivery goes to an address or fails.
         app.outbound._dialer._resolve = _nowhere
         app.health.probes.update({} if app.health.probes else {"main_api": lambda: None})
         watchdog.run_round(app, now)
         self._count = 0
-        self._who = self._user("caller")
-        self.key = self._who.api_key
+        self._caller = self._user("caller")
+        self.key = self._caller.api_key
         # Whose key and password change.
         self._other = self._user("other")
         users.add_credit(app, self._other.email, 10**9, now)
@@ -118,38 +118,38 @@ class World:
         return users.create(self.app, f"{name}@example.com", "pro", self.app.clock.now(), password=PASSWORD)
 
     def new_email(self) -> str:
-        """An email that nobody has."""
+        """Return an email that no account has."""
         self._count += 1
         return f"somebody-{self._count}@example.com"
 
     def session(self) -> str:
-        """The token of a new session, of the user whose key changes."""
+        """Return the token of a new session of the user whose key changes."""
         self._come_back()
         return sessions.login(self.app, self._other.email, PASSWORD, "192.0.2.1", self.app.clock.now()).token
 
     def _come_back(self) -> None:
-        """Another user in the place of the one that was deleted."""
+        """Create another user in place of the deleted one."""
         with self.app.db.read() as tx:
-            gone = tx.find_row("user_by_email", email=self._other.email) is None
-        if gone:
+            is_deleted = tx.find_row("user_by_email", email=self._other.email) is None
+        if is_deleted:
             self._other = self._user(self.new_email().partition("@")[0])
             users.add_credit(self.app, self._other.email, 10**9, self.app.clock.now())
 
     def headers(self) -> dict[str, str]:
-        """Both credentials: each operation takes the one that it wants."""
+        """Return both credentials; each operation uses the one it needs."""
         session = self.session()
         with self.app.db.write() as tx:
             self._sessions = [tuple(row) for row in tx._connection.execute("SELECT * FROM sessions")]
         return {"X-API-Key": self.key, "Authorization": f"Bearer {session}"}
 
     def reopen(self) -> None:
-        """Open the sessions that were open when ``headers`` were made: a logout ends one."""
+        """Reopen the sessions that were open when ``headers`` were built, because a logout ends one."""
         with self.app.db.write() as tx:
             marks = ", ".join("?" for _ in self._sessions[0])
             tx._connection.executemany(f"INSERT OR IGNORE INTO sessions VALUES ({marks})", self._sessions)
 
     def own(self, operation: str) -> dict[str, Any]:
-        """What stands instead of the document's examples in one call of an operation, by name."""
+        """Return the values that replace the document's examples in one call of an operation, by name."""
         self._come_back()
         make = getattr(self, "_" + operation, None)
         return ONE_OF.get(operation, {}) if make is None else make()
@@ -189,8 +189,8 @@ class World:
 
     def _post_sniper_targets_target_id_stop(self) -> dict[str, Any]:
         watched, now = sniper.WatchedCompany(320193, "AAPL"), self.app.clock.now()
-        made = sniper.create_target(self.app, self._other.id, watched, {}, now, lambda tx, target: dict(target))
-        return {"target_id": made["target_id"]}
+        created = sniper.create_target(self.app, self._other.id, watched, {}, now, lambda tx, target: dict(target))
+        return {"target_id": created["target_id"]}
 
     def _post_webhooks_deliveries_delivery_id_redeliver(self) -> dict[str, Any]:
         now = self.app.clock.now()
@@ -210,16 +210,16 @@ class World:
 
 
 def example_call(operation: Mapping[str, Any], path: str, own: Mapping[str, Any]) -> tuple[str, Any]:
-    """Path with query, and body or None, of an operation as its examples say, except for what is ``own``."""
+    """Return path with query, and body or None, of an operation's examples, with the values of ``own``."""
     query: dict[str, Any] = {}
-    for one in operation.get("parameters", []):
-        if "$ref" in one or not (one["required"] or one["name"] in own):
+    for parameter in operation.get("parameters", []):
+        if "$ref" in parameter or not (parameter["required"] or parameter["name"] in own):
             continue
-        value = own.get(one["name"], one.get("example"))
-        if one["in"] == "path":
-            path = path.replace("{" + one["name"] + "}", quote(str(value), safe=""))
+        value = own.get(parameter["name"], parameter.get("example"))
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", quote(str(value), safe=""))
         else:
-            query[one["name"]] = _text(value)
+            query[parameter["name"]] = _text(value)
     body = None
     if "requestBody" in operation:
         body = {**operation["requestBody"]["content"]["application/json"]["example"]}

@@ -1,7 +1,7 @@
-"""One test over a table of rows, which names every row that fails.
+"""Tests over a table of rows, which name every row that fails.
 
-A parametrized test is an item for each row, collected by every process of the suite; where a row takes microseconds
-and there are hundreds, the items take seconds.
+A parametrized test is an item for each row, collected by every process of the suite. With hundreds of rows that take
+microseconds, the items take seconds.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def each(names: str, rows: Iterable[Any], called: Callable[[Any], str] = str) -> Callable[[Any], Callable[..., None]]:
-    """Call a test for each row: ``names`` are its arguments that a row gives, the others are fixtures."""
-    mine, table = names.split(), list(rows)
+def each(names: str, rows: Iterable[Any], describe: Callable[[Any], str] = str) -> Callable[[Any], Callable[..., None]]:
+    """Return a decorator that calls a test for each row.
+
+    ``names`` are the arguments that a row gives; the others are fixtures.
+    """
+    row_arguments, table = names.split(), list(rows)
 
     def over(test: Callable[..., None]) -> Callable[..., None]:
         def every_row(**fixtures: Any) -> None:
             wrong = {}
             for row in table:
                 try:
-                    test(**dict(zip(mine, row if len(mine) > 1 else [row], strict=True)), **fixtures)
+                    test(**dict(zip(row_arguments, row if len(row_arguments) > 1 else [row], strict=True)), **fixtures)
                 except Exception as error:
-                    wrong[called(row)] = f"{type(error).__name__}: {error}"
+                    wrong[describe(row)] = f"{type(error).__name__}: {error}"
             assert table
             assert wrong == {}
 
         shape = inspect.signature(test)
-        others = [one for name, one in shape.parameters.items() if name not in mine]
-        every_row.__signature__ = shape.replace(parameters=others)  # type: ignore[attr-defined]
+        fixture_parameters = [parameter for name, parameter in shape.parameters.items() if name not in row_arguments]
+        every_row.__signature__ = shape.replace(parameters=fixture_parameters)  # type: ignore[attr-defined]
         every_row.__name__, every_row.__doc__, every_row.__module__ = test.__name__, test.__doc__, test.__module__
         return every_row
 

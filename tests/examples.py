@@ -1,7 +1,7 @@
-"""``python -m tests.examples``: write the answers that the OpenAPI document shows as examples.
+"""``python -m tests.examples``: write the example answers of the OpenAPI document.
 
-Each operation is called as the document says, on the demo's data; ``finapi/web/examples.json`` keeps the answers by
-operation, their lists cut short and their secrets masked. Clock, ids and random bytes are fixed.
+Each operation is called as the document describes, on the demo's data. ``finapi/web/examples.json`` stores the answers
+by operation, with shortened lists and masked secrets. Clock, ids and random bytes are fixed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.golden.world import FixedSource
 # The day after the newest transactions of insiders in the demo: their last days are not empty.
 NOW = datetime(2025, 1, 22, 12, tzinfo=UTC)
 FILE = Path(openapi.__file__).with_name("examples.json")
-# What no example may show, and what it shows instead.
+# Values that replace secrets in examples.
 MASKS = {
     "api_key": "0123456789abcdef0123456789abcdef",
     "token": "eyJhbGciOiJIUzI1NiJ9.e30.x",
@@ -38,7 +38,7 @@ MASKS = {
 SECRETS = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLasw"}
 ENTRIES = 2
 URL = "https://finapi.example.com"
-# What is asked beside or instead of the document's own examples where those find nothing in the demo.
+# Parameters used where the document's own examples match nothing in the demo.
 _YEARS = {"filed_at_days": 3650}
 ASKED: dict[str, dict[str, Any]] = {
     "get_insiders_aggregation_by_sector": _YEARS,
@@ -51,18 +51,18 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-def made() -> dict[str, Any]:
-    """The example of each operation that answers JSON."""
+def build_examples() -> dict[str, Any]:
+    """Return the example of each operation that answers JSON."""
     source = FixedSource()
     app = apps.create_in_memory(Config(public_url=URL, **LIFTED), FixedClock(NOW), new_uuid=source.uuid)
     app = replace(app, random_bytes=source.draw)
     try:
         world, client = World(app), Client(app)
-        found = {}
+        examples = {}
         paths = openapi.build_document("", ROUTES)["paths"]
-        # What is made comes before it is listed, and what all of it cost comes last.
+        # Calls that create come before lists, and the costs of all calls come last.
         for route in sorted(
-            ROUTES, key=lambda one: (one.method == "DELETE", one.method == "GET", "/account/" in one.path)
+            ROUTES, key=lambda route: (route.method == "DELETE", route.method == "GET", "/account/" in route.path)
         ):
             if route.page or route.media or 200 not in route.answers:
                 continue
@@ -73,28 +73,28 @@ def made() -> dict[str, Any]:
             options = {} if body is None else {"json": body}
             headers = world.headers()
             if "/account/" in route.path:
-                # The account that has spent something is that of the key.
+                # Only the account of the key has spent tokens.
                 del headers["Authorization"]
             answer = client.call(route.method, target, headers=headers, **options)
             assert answer.status == 200, (name, answer.body)
             if name == "get_openapi_json":
-                found[name] = {**answer.json, "tags": [], "paths": {}, "webhooks": {}, "components": {}}
+                examples[name] = {**answer.json, "tags": [], "paths": {}, "webhooks": {}, "components": {}}
                 continue
-            found[name] = _cut(json.loads(answer.body, parse_float=float), route.schema, _masks(route))
-        return found
+            examples[name] = _cut(json.loads(answer.body, parse_float=float), route.schema, _masks(route))
+        return examples
     finally:
         app.db.close()
 
 
-def listing() -> list[tuple[str, Route]]:
-    """The routes that list rows, by operation."""
+def list_list_operations() -> list[tuple[str, Route]]:
+    """Return the operation and the route of each list."""
     paths = openapi.build_document("", ROUTES)["paths"]
-    return [(paths[one.path][one.method.lower()]["operationId"], one) for one in ROUTES if one.lists]
+    return [(paths[route.path][route.method.lower()]["operationId"], route) for route in ROUTES if route.lists]
 
 
-def written(examples: dict[str, Any]) -> str:
-    """The text of the file: an operation a line."""
-    return "{\n" + ",\n".join(f'"{name}": {text(one)}' for name, one in sorted(examples.items())) + "\n}\n"
+def render_examples(examples: dict[str, Any]) -> str:
+    """Return the text of the file, one operation per line."""
+    return "{\n" + ",\n".join(f'"{name}": {text(example)}' for name, example in sorted(examples.items())) + "\n}\n"
 
 
 def _masks(route: Route) -> dict[str, str]:
@@ -103,20 +103,22 @@ def _masks(route: Route) -> dict[str, str]:
 
 def _cut(value: Any, schema: Schema, masks: dict[str, str]) -> Any:
     kind = {dict: "object", list: "array"}.get(type(value))
-    fitting = [one for one in schema.get("anyOf", [schema]) if kind in (one.get("type"), *one.get("type", ()))]
+    fitting = [
+        choice for choice in schema.get("anyOf", [schema]) if kind in (choice.get("type"), *choice.get("type", ()))
+    ]
     schema = fitting[0] if fitting else {}
     if isinstance(value, list):
         # The first row of a statement is a heading: the fullest row shows most.
-        rows = any(isinstance(one, dict | list) for one in value)
-        entries = [max(value[:20], key=lambda one: len(text(one)))] if rows else value[:ENTRIES]
-        return [_cut(one, schema.get("items", {}), masks) for one in entries]
+        rows = any(isinstance(entry, dict | list) for entry in value)
+        entries = [max(value[:20], key=lambda entry: len(text(entry)))] if rows else value[:ENTRIES]
+        return [_cut(entry, schema.get("items", {}), masks) for entry in entries]
     if not isinstance(value, dict):
         return value
     members = schema.get("properties", {})
     names = list(value) if members or not schema.get("additionalProperties") else list(value)[:ENTRIES]
-    others = schema.get("additionalProperties") or {}
+    additional = schema.get("additionalProperties") or {}
     return {
-        name: masks[name] if name in masks and value[name] else _cut(value[name], members.get(name, others), masks)
+        name: masks[name] if name in masks and value[name] else _cut(value[name], members.get(name, additional), masks)
         for name in names
     }
 
@@ -124,8 +126,8 @@ def _cut(value: Any, schema: Schema, masks: dict[str, str]) -> Any:
 def main() -> None:
     """Write the file."""
     argparse.ArgumentParser(prog="python -m tests.examples", description=__doc__).parse_args()
-    examples = made()
-    FILE.write_text(written(examples), "utf-8")
+    examples = build_examples()
+    FILE.write_text(render_examples(examples), "utf-8")
     print(f"{FILE.name}: {len(examples)} operations, {FILE.stat().st_size} bytes")
 
 

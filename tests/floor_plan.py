@@ -1,4 +1,4 @@
-"""``python -m tests.floor_plan``: draws ``docs/architecture.svg`` from the imports of the rooms."""
+"""``python -m tests.floor_plan``: draw ``docs/architecture.svg`` from the imports of the rooms."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ line { stroke: #9aa7b4 }
 text { font: 13px sans-serif; text-anchor: middle; fill: #16202a }"""
 
 
-def graph() -> dict[str, set[str]]:
-    """Which rooms each room imports, itself left out."""
-    found: dict[str, set[str]] = {room: set() for room in ROOMS if room not in LEFT_OUT}
+def build_import_graph() -> dict[str, set[str]]:
+    """Return the other rooms that each room imports."""
+    imports_by_room: dict[str, set[str]] = {room: set() for room in ROOMS if room not in LEFT_OUT}
     for module, file in MODULES.items():
-        if room_of(module) in found:
-            found[room_of(module)] |= {room_of(other) for other, _ in imports(file) if other.startswith("finapi")}
-    return {room: (others & found.keys()) - {room} for room, others in found.items()}
+        if room_of(module) in imports_by_room:
+            imports_by_room[room_of(module)] |= {
+                room_of(other) for other, _ in imports(file) if other.startswith("finapi")
+            }
+    return {
+        room: (imported_rooms & imports_by_room.keys()) - {room} for room, imported_rooms in imports_by_room.items()
+    }
 
 
-def reduced(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """The same without an import that a longer way of imports implies: fewer arrows say the same."""
+def remove_implied_imports(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the graph without imports that a longer path implies, so that it has fewer arrows."""
     below: dict[str, set[str]] = {}
 
     def reach(room: str) -> set[str]:
@@ -36,14 +40,18 @@ def reduced(edges: Mapping[str, set[str]]) -> dict[str, set[str]]:
         return below[room]
 
     return {
-        room: {one for one in others if not any(one in reach(other) for other in others - {one})}
-        for room, others in edges.items()
+        room: {
+            imported_room
+            for imported_room in imported_rooms
+            if not any(imported_room in reach(other) for other in imported_rooms - {imported_room})
+        }
+        for room, imported_rooms in edges.items()
     }
 
 
-def picture() -> str:
-    """The SVG: rooms in rows, each above all that it imports."""
-    edges = graph()
+def render_svg() -> str:
+    """Return the SVG: rooms in rows, each above all that it imports."""
+    edges = build_import_graph()
     level: dict[str, int] = {}
 
     def height(room: str) -> int:
@@ -55,20 +63,20 @@ def picture() -> str:
     for room in edges:
         rows.setdefault(height(room), []).append(room)
     tallest = (max(rows) + 1) * ROW + 20
-    places = {
+    positions = {
         room: (round(WIDTH * (number + 0.5) / len(row)), tallest - 20 - at * ROW - BOX_HEIGHT)
         for at, row in rows.items()
         for number, room in enumerate(row)
     }
     lines = [
-        f'<line x1="{x}" y1="{y + BOX_HEIGHT}" x2="{places[other][0]}" y2="{places[other][1]}"/>'
-        for room, (x, y) in places.items()
-        for other in sorted(reduced(edges)[room])
+        f'<line x1="{x}" y1="{y + BOX_HEIGHT}" x2="{positions[other][0]}" y2="{positions[other][1]}"/>'
+        for room, (x, y) in positions.items()
+        for other in sorted(remove_implied_imports(edges)[room])
     ]
     boxes = [
         f'<rect x="{x - BOX_WIDTH // 2}" y="{y}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="4"/>'
         f'<text x="{x}" y="{y + 22}">{room}</text>'
-        for room, (x, y) in places.items()
+        for room, (x, y) in positions.items()
     ]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {tallest}" role="img">'
     title = "<title>The rooms of finapi: each imports only rooms below it</title>"
@@ -77,4 +85,4 @@ def picture() -> str:
 
 if __name__ == "__main__":
     argparse.ArgumentParser(prog="python -m tests.floor_plan", description=__doc__).parse_args()
-    Path(PICTURE).write_text(picture(), encoding="utf-8")
+    Path(PICTURE).write_text(render_svg(), encoding="utf-8")

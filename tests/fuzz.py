@@ -1,9 +1,9 @@
 """A fuzzer of the parsers: ``python -m tests.fuzz PARSER SECONDS`` (CPU seconds; ``all`` takes each parser in turn).
 
-It damages real documents of ``../shared/edgar``, or those of the tests where the SEC's are not there, and holds of
-every result: only ParseError escapes, the time grows with the length and no faster, and the memory stays below twenty
-times the input. What breaks this is written to a directory (``--keep``), and the exit status is 1. A run with the
-same ``--seed`` damages the same documents in the same way.
+It damages real documents of ``../shared/edgar``, or documents of the tests if those are missing, and checks each run:
+only ParseError is raised, time grows no faster than length, and memory stays below twenty times the input. An input
+that violates this is written to a directory (``--keep``), and the exit status is 1. A run with the same ``--seed``
+damages the same documents in the same way.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ TRACED = 20  # every how many runs memory is looked at, which makes a run severa
 
 
 class Hang(BaseException):
-    """A run that took longer than any document may."""
+    """A run that took longer than any document may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A parser: what it is called with, whole, and the documents to begin from."""
+    """A parser, and the documents to begin with."""
 
     read: Callable[[bytes], object]
     seeds: Callable[[], list[bytes]]
@@ -75,7 +75,7 @@ class Target:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the runs of one parser."""
+    """The results of the runs of one parser."""
 
     runs: int = 0
     read: int = 0
@@ -91,34 +91,34 @@ def _files(*patterns: str) -> list[bytes]:
 
 
 def _parts(pattern: str, mark: bytes) -> list[bytes]:
-    """Documents inside full submissions whose text has a mark."""
-    found = []
+    """Return the documents of full submissions whose text contains a mark."""
+    bodies = []
     for data in _files(pattern):
-        found += [one.body.strip() for one in sgml.iter_documents(data, "seed") if mark in one.body]
-    return found
+        bodies += [linkbase.body.strip() for linkbase in sgml.iter_documents(data, "seed") if mark in linkbase.body]
+    return bodies
 
 
 def _shorter(data: bytes) -> bytes:
-    """A JSON document with every list cut to its first twelve and every object to sixty members."""
+    """Return a JSON document with lists cut to twelve entries and objects to sixty members."""
 
     def cut(value: object) -> object:
         if isinstance(value, list):
-            return [cut(one) for one in value[:12]]
+            return [cut(linkbase) for linkbase in value[:12]]
         if isinstance(value, dict):
-            return {name: cut(one) for name, one in list(value.items())[:60]}
+            return {name: cut(linkbase) for name, linkbase in list(value.items())[:60]}
         return value
 
     return json.dumps(cut(json.loads(data))).encode()
 
 
 def _fewer(data: bytes, element: bytes, count: int) -> bytes:
-    """An XML document with its first so many elements of a name."""
+    """Return an XML document with only the first ``count`` elements of a name."""
     parts = data.split(b"</" + element + b">")
     return (b"</" + element + b">").join([*parts[:count], parts[-1]])
 
 
 def _with_shorter(files: list[bytes], shorter: Callable[[bytes], bytes]) -> list[bytes]:
-    """The documents and six shorter ones for each, with which far more runs are made."""
+    """Return the documents and six shorter ones for each, so that more runs are possible."""
     return [*files, *[shorter(data) for data in files] * 6]
 
 
@@ -150,12 +150,12 @@ def _insider_sets(data: bytes) -> object:
 
 def _linkbase(data: bytes) -> object:
     sections = (linkbases.parse_presentation, linkbases.parse_calculation, linkbases.parse_definition)
-    read = [list(map(linkbases.select_effective_arcs, section(data, "f").values())) for section in sections]
-    return read, linkbases.parse_labels(data, "f")
+    arcs_by_section = [list(map(linkbases.select_effective_arcs, section(data, "f").values())) for section in sections]
+    return arcs_by_section, linkbases.parse_labels(data, "f")
 
 
 def _datasets(data: bytes) -> object:
-    """Any of the four tables of a quarter, known by its columns as a reader of the SEC's files knows it by its name."""
+    """Parse any of the four tables of a quarter, recognised by its columns."""
     for columns in (
         statement_sets.SUB_COLUMNS,
         statement_sets.NUM_COLUMNS,
@@ -248,7 +248,9 @@ TARGETS = {
     ),
     "xbrl": Target(lambda data: parse_instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
     "schema": Target(lambda data: filer_schema.parse_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
-    "linkbases": Target(_linkbase, lambda: _files(*(f"xbrl/*/*_{one}.xml" for one in ("pre", "cal", "def", "lab")))),
+    "linkbases": Target(
+        _linkbase, lambda: _files(*(f"xbrl/*/*_{linkbase}.xml" for linkbase in ("pre", "cal", "def", "lab")))
+    ),
     "datasets": Target(_datasets, lambda: [*_files("fsds_slices/*/*.txt"), *statement_set_tables.tables().values()]),
     "securities": Target(
         lambda data: (cusip_lists.parse_fails_to_deliver(data, "f"), cusip_lists.parse_13f_list(data, "f")),
@@ -374,7 +376,7 @@ ODD = (
 
 
 def _piece(rng: random.Random, data: bytes) -> bytes:
-    """A document, or most often of a long one its beginning, its end and some of what lies between."""
+    """Return a document, or for a long one mostly its beginning, its end and some parts in between."""
     if len(data) <= WHOLE or rng.random() < 0.02 or data[:1] in b"{[<":
         return data
     head, tail = rng.randrange(500, WHOLE // 2), rng.randrange(200, 4000)
@@ -386,35 +388,35 @@ def _piece(rng: random.Random, data: bytes) -> bytes:
 
 
 def _token(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
-    found = TOKEN.search(data, rng.randrange(len(data)))
-    if found is None:
+    match = TOKEN.search(data, rng.randrange(len(data)))
+    if match is None:
         return data
     other = TOKEN.search(data, rng.randrange(len(data)))
-    value = rng.choice((rng.choice(ODD), other[0] if other else b"", found[0] * rng.randrange(2, 9)))
-    return data[: found.start()] + value + data[found.end() :]
+    value = rng.choice((rng.choice(ODD), other[0] if other else b"", match[0] * rng.randrange(2, 9)))
+    return data[: match.start()] + value + data[match.end() :]
 
 
 def _value(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
-    """The document with one value changed, still well-formed if it was and the value is."""
+    """Return the document with one changed value; it stays well-formed if the value is."""
     in_json = data[:1] in b"{["
     pattern = JSON_VALUE if in_json else XML_VALUE if b"</" in data else CELL
-    found = pattern.search(data, rng.randrange(len(data)))
-    if found is None:
+    match = pattern.search(data, rng.randrange(len(data)))
+    if match is None:
         return _token(rng, data, pool)
     other = pattern.search(data, rng.randrange(len(data)))
     odd = rng.choice(ODD_JSON if in_json else ODD)
-    half = odd if in_json else found[1][: len(found[1]) // 2] * 3
+    half = odd if in_json else match[1][: len(match[1]) // 2] * 3
     value = rng.choice((odd, other[1] if other else odd, half))
-    return data[: found.start(1)] + value + data[found.end(1) :]
+    return data[: match.start(1)] + value + data[match.end(1) :]
 
 
 def _tag(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
-    found = TAG.search(data, rng.randrange(len(data)))
-    if found is None:
+    match = TAG.search(data, rng.randrange(len(data)))
+    if match is None:
         return _token(rng, data, pool)
     other = TAG.search(data, rng.randrange(len(data)))
-    value = rng.choice((b"", other[0] if other else b"", found[0] * 2, found[0].replace(b"<", b"</", 1)))
-    return data[: found.start()] + value + data[found.end() :]
+    value = rng.choice((b"", other[0] if other else b"", match[0] * 2, match[0].replace(b"<", b"</", 1)))
+    return data[: match.start()] + value + data[match.end() :]
 
 
 def _bytes(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
@@ -434,7 +436,7 @@ def _span(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
 
 
 def _many(rng: random.Random, data: bytes, pool: list[bytes]) -> bytes:
-    """A line, an element or a few bytes, thousands of times: what is quadratic shows."""
+    """Repeat a line, an element or a few bytes thousands of times, to detect quadratic time."""
     start = rng.randrange(len(data))
     end = data.find(rng.choice((b"\n", b">", b"}", b",")), start) + 1 or start + 1
     unit = data[start:end] or b"x"
@@ -450,7 +452,7 @@ DAMAGE = ((_value, 60), (_token, 15), (_tag, 10), (_bytes, 6), (_span, 12), (_ma
 
 
 def damaged(rng: random.Random, pool: list[bytes], first: int) -> bytes:
-    """One of the documents, damaged in one to five places; the ``first`` of the pool are the undamaged ones."""
+    """Return one of the documents, damaged in one to five places; the ``first`` of the pool are undamaged."""
     data = _piece(rng, rng.choice(pool[:first] if rng.random() < 0.6 else pool))
     kinds = [kind for kind, _ in DAMAGE]
     weights = [weight for _, weight in DAMAGE]
@@ -460,7 +462,7 @@ def damaged(rng: random.Random, pool: list[bytes], first: int) -> bytes:
 
 
 def run(target: Target, data: bytes, tally: Tally) -> bool:
-    """Read a document and hold what the module's docstring says; whether its outcome is one not seen before."""
+    """Parse a document and check the limits. Return True if its outcome is new."""
     tally.runs += 1
     outcome = "is read"
     signal.setitimer(signal.ITIMER_VIRTUAL, HANG)
@@ -474,8 +476,8 @@ def run(target: Target, data: bytes, tally: Tally) -> bool:
     except Hang:
         _find(tally, "hang", data)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        _find(tally, f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}", data)
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        _find(tally, f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}", data)
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     took = (time.process_time() - began) / (SLOW[0] + SLOW[1] * len(data))
@@ -493,7 +495,7 @@ def run(target: Target, data: bytes, tally: Tally) -> bool:
 
 
 def _memory(target: Target, data: bytes) -> float:
-    """The most memory that reading took, in times of the input."""
+    """Return the peak memory of a run, in multiples of the input."""
     tracemalloc.start()
     try:
         target.read(data)
@@ -506,18 +508,18 @@ def _memory(target: Target, data: bytes) -> float:
 
 
 def _plain(reason: str) -> str:
-    """A reason without what it quotes, so that what is refused for the same reason counts once."""
+    """Return a reason without quoted text, so that equal reasons count once."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|<[^>]*>|[^ ]*[0-9:/]+[^ ]*", "#", reason)[:40]
 
 
-def _find(tally: Tally, what: str, data: bytes) -> None:
-    held = tally.findings.get(what)
-    if held is None or len(data) < len(held):
-        tally.findings[what] = data
+def _find(tally: Tally, finding: str, data: bytes) -> None:
+    known_input = tally.findings.get(finding)
+    if known_input is None or len(data) < len(known_input):
+        tally.findings[finding] = data
 
 
 def fuzz(target: Target, seconds: float, seed: int) -> Tally:
-    """Damage and read for so many seconds of CPU."""
+    """Damage and parse documents for a number of CPU seconds."""
     rng, tally = random.Random(seed), Tally()
     pool = target.seeds()
     if not pool:
@@ -545,28 +547,28 @@ def _told(name: str, tally: Tally) -> Iterator[str]:
         f"{len(tally.outcomes)} outcomes, memory at most {tally.most_memory:.1f} times the input, "
         f"slowest run {tally.slowest:.2f} of what is allowed, {len(tally.findings)} findings"
     )
-    for what, data in tally.findings.items():
-        yield f"  {what} ({len(data)} bytes)"
+    for finding, data in tally.findings.items():
+        yield f"  {finding} ({len(data)} bytes)"
 
 
 def main(arguments: list[str]) -> int:
-    """The exit status: 1 when anything was found."""
+    """Return the exit status: 1 when anything was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("parser", choices=[*TARGETS, "all"])
     parser.add_argument("seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"))
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     signal.signal(signal.SIGVTALRM, _hang)
-    found = False
-    for name in TARGETS if given.parser == "all" else [given.parser]:
-        tally = fuzz(TARGETS[name], given.seconds, given.seed)
+    has_findings = False
+    for name in TARGETS if options.parser == "all" else [options.parser]:
+        tally = fuzz(TARGETS[name], options.seconds, options.seed)
         print("\n".join(_told(name, tally)), flush=True)
-        for what, data in tally.findings.items():
-            found = True
-            given.keep.mkdir(parents=True, exist_ok=True)
-            (given.keep / f"{name}-{sha256(what.encode()).hexdigest()[:8]}").write_bytes(data)
-    return int(found)
+        for finding, data in tally.findings.items():
+            has_findings = True
+            options.keep.mkdir(parents=True, exist_ok=True)
+            (options.keep / f"{name}-{sha256(finding.encode()).hexdigest()[:8]}").write_bytes(data)
+    return int(has_findings)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ SECONDS = 10.0  # the longest that its end may take
 
 @dataclass
 class Mailbox:
-    """What a server has taken, and how it answers: ``refuse`` maps a command to the answer it gets."""
+    """The mails of a server, and its answers: ``refuse`` maps a command to an error answer."""
 
     refuse: dict[str, str] = field(default_factory=dict)
     envelopes: list[Envelope] = field(default_factory=list)
@@ -49,22 +49,25 @@ class Mailbox:
         return self.refuse.get("DATA", "250 OK")
 
     def message(self) -> EmailMessage:
-        """The one mail that arrived. Not a property: aiosmtpd reads every attribute of its handler."""
+        """Return the only mail that arrived.
+
+        This is not a property because aiosmtpd reads every attribute of its handler.
+        """
         (message,) = self.mails()
         return message
 
     def subjects(self) -> list[tuple[str, str]]:
-        """To whom and what about, in the order of arrival."""
+        """Return recipient and subject of each mail, in order of arrival."""
         return [(str(mail["To"]), str(mail["Subject"])) for mail in self.mails()]
 
     def mails(self) -> list[EmailMessage]:
-        """Every mail that arrived."""
+        """Return every mail that arrived."""
         return [_parsed(envelope.content) for envelope in list(self.envelopes)]
 
-    def the(self, to: str, subject: str) -> str:
-        """The plain text of the one mail to somebody about something, which may be on its way yet."""
-        eventually(lambda: (to, subject) in self.subjects())
-        (mail,) = [mail for mail in self.mails() if (mail["To"], mail["Subject"]) == (to, subject)]
+    def the(self, recipient: str, subject: str) -> str:
+        """Return the text of the only mail with a recipient and a subject, which may not have arrived yet."""
+        eventually(lambda: (recipient, subject) in self.subjects())
+        (mail,) = [mail for mail in self.mails() if (mail["To"], mail["Subject"]) == (recipient, subject)]
         text: str = next(iter(mail.iter_parts())).get_content()
         return text.replace("\r\n", "\n")
 
@@ -73,7 +76,7 @@ class Mailbox:
 def mail_server(
     mailbox: Mailbox, port: int = 0, *, implicit_tls: ssl.SSLContext | None = None, **options: Any
 ) -> Iterator[int]:
-    """A mail server in a thread of its own; its port."""
+    """Yield the port of a mail server in its own thread."""
     loop = asyncio.new_event_loop()
 
     def protocol() -> SMTP:

@@ -1,8 +1,8 @@
-"""Changes the code one place at a time and runs its tests: which changes does nobody notice?
+"""A mutation check: change the code in one place at a time and run its tests.
 
     python -m tests.mutation [MODULE ...] [--count 10] [--seed 1] [--list]
 
-A change turns a comparison, ``and``/``or``, ``+``/``-`` or ``not``, or moves a number by one. The tests run in a copy
+A change inverts a comparison, ``and``/``or``, ``+``/``-`` or ``not``, or adds one to a number. The tests run in a copy
 of the repository; a change is noticed when they fail, or take ten times as long. Survivors are printed with their
 line; the exit status is 1 when fewer than 90 % of the changes were noticed.
 """
@@ -35,7 +35,7 @@ SERIES = (
     f"{FINANCIALS}/test_metric_series.py {FINANCIALS}/test_derived_figures.py tests/web/financials/test_timeseries.py"
 )
 
-# Each module and the tests that are to notice.
+# The tests that must notice changes, by module.
 TESTS = {
     "core/limits": "tests/core/test_limits.py",
     "core/lockout": "tests/core/test_lockout.py",
@@ -82,7 +82,7 @@ _TURNED = {ast.And: ("and", "or"), ast.Or: ("or", "and"), ast.Add: ("+", "-"), a
 
 @dataclass(frozen=True)
 class Change:
-    """One place of a module: its line, the text from ``start`` to ``end`` and what stands there instead."""
+    """A place of a module: its line, and the text from ``start`` to ``end`` with its replacement."""
 
     line: int
     start: int
@@ -91,40 +91,45 @@ class Change:
     now: str
 
 
-def changes(source: str) -> list[Change]:
-    """Every place that can be changed, in their order."""
+def list_changes(source: str) -> list[Change]:
+    """Return every possible change, in order."""
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
 
-    def at(line: int, column: int) -> int:
+    def get_offset(line: int, column: int) -> int:
         text = source[starts[line - 1] : starts[line]]
         return starts[line - 1] + len(text.encode()[:column].decode())
 
-    def between(left: ast.AST, right: ast.AST, pair: tuple[str, str], line: int) -> Iterator[Change]:
-        start, end = at(left.end_lineno, left.end_col_offset), at(right.lineno, right.col_offset)  # type: ignore[attr-defined]
-        found = source[start:end].find(pair[0])
-        if found >= 0:
-            yield Change(line, start + found, start + found + len(pair[0]), *pair)
+    def iter_operator_changes(
+        left_operand: ast.AST, right_operand: ast.AST, pair: tuple[str, str], line: int
+    ) -> Iterator[Change]:
+        start = get_offset(left_operand.end_lineno, left_operand.end_col_offset)  # type: ignore[attr-defined]
+        end = get_offset(right_operand.lineno, right_operand.col_offset)  # type: ignore[attr-defined]
+        offset = source[start:end].find(pair[0])
+        if offset >= 0:
+            yield Change(line, start + offset, start + offset + len(pair[0]), *pair)
 
-    def of(node: ast.AST) -> Iterator[Change]:
+    def iter_changes_of(node: ast.AST) -> Iterator[Change]:
         if isinstance(node, ast.Compare):
-            for left, op, right in zip([node.left, *node.comparators], node.ops, node.comparators, strict=False):
-                yield from between(left, right, _COMPARED[type(op)], node.lineno)
+            for left_operand, op, right_operand in zip(
+                [node.left, *node.comparators], node.ops, node.comparators, strict=False
+            ):
+                yield from iter_operator_changes(left_operand, right_operand, _COMPARED[type(op)], node.lineno)
         elif isinstance(node, ast.BoolOp):
-            for left, right in zip(node.values, node.values[1:], strict=False):
-                yield from between(left, right, _TURNED[type(node.op)], node.lineno)
+            for left_operand, right_operand in zip(node.values, node.values[1:], strict=False):
+                yield from iter_operator_changes(left_operand, right_operand, _TURNED[type(node.op)], node.lineno)
         elif isinstance(node, ast.BinOp) and type(node.op) in _TURNED:
-            yield from between(node.left, node.right, _TURNED[type(node.op)], node.lineno)
+            yield from iter_operator_changes(node.left, node.right, _TURNED[type(node.op)], node.lineno)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            start = at(node.lineno, node.col_offset)
+            start = get_offset(node.lineno, node.col_offset)
             yield Change(node.lineno, start, start + 3, "not", "")
         elif isinstance(node, ast.Constant) and type(node.value) is int:
-            start, end = at(node.lineno, node.col_offset), at(node.lineno, node.end_col_offset or 0)
+            start, end = get_offset(node.lineno, node.col_offset), get_offset(node.lineno, node.end_col_offset or 0)
             yield Change(node.lineno, start, end, source[start:end], str(node.value + 1))
 
     tree = ast.parse(source)
-    # Annotations, and how much of a wrong text a message repeats.
+    # Annotations, and the slices that shorten wrong texts in messages.
     left_out = {
         id(inner)
         for node in ast.walk(tree)
@@ -132,80 +137,82 @@ def changes(source: str) -> list[Change]:
         if part is not None
         for inner in ast.walk(part)
     }
-    found = {change for node in ast.walk(tree) if id(node) not in left_out for change in of(node)}
-    return sorted(found, key=lambda one: one.start)
+    all_changes = {change for node in ast.walk(tree) if id(node) not in left_out for change in iter_changes_of(node)}
+    return sorted(all_changes, key=lambda change: change.start)
 
 
 def _shortened(node: ast.AST) -> ast.AST | None:
-    """Where a text within an f-string is cut off."""
+    """Return the slice that shortens a text in an f-string, or None."""
     if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Subscript):
         return node.value.slice
     return None
 
 
-def noticed(place: Path, tests: list[str], seconds: float | None = None) -> bool:
-    """Whether the tests fail on the code in ``place``, or do not end within ``seconds``."""
+def is_noticed(checkout: Path, tests: list[str], seconds: float | None = None) -> bool:
+    """Return True if the tests fail on the code in ``checkout``, or do not end within ``seconds``."""
     command = [sys.executable, "-m", "pytest", "-o", "addopts=", "-p", "no:schemathesis", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
             [*command, "-m", "not slow", "-x", "-q", "-n", "0", *tests],
-            cwd=place,
+            cwd=checkout,
             capture_output=True,
             timeout=seconds,
-            env={"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin"},
+            env={"PYTHONPATH": str(checkout), "PATH": "/usr/bin:/bin"},
         )
     except subprocess.TimeoutExpired:
         return True
     return done.returncode != 0
 
 
-def tried(place: Path, module: str, count: int, chance: random.Random) -> tuple[int, int]:
-    """Make ``count`` changes of a module, one after the other; how many were noticed, of how many."""
-    file, tests = place / "finapi" / f"{module}.py", TESTS[module].split()
+def count_noticed(checkout: Path, module: str, count: int, chance: random.Random) -> tuple[int, int]:
+    """Make ``count`` changes of a module, one at a time. Return the noticed number and the total."""
+    file, tests = checkout / "finapi" / f"{module}.py", TESTS[module].split()
     source = file.read_text("utf-8")
-    begun = time.monotonic()
-    if noticed(place, tests):
+    started = time.monotonic()
+    if is_noticed(checkout, tests):
         raise SystemExit(f"{module}: the tests fail before any change")
-    limit = SLOWEST * (time.monotonic() - begun)
-    every = changes(source)
-    chosen = sorted(chance.sample(every, min(count, len(every))), key=lambda one: one.start)
-    seen = 0
-    for one in chosen:
-        file.write_text(source[: one.start] + one.now + source[one.end :], "utf-8")
-        if noticed(place, tests, limit):
-            seen += 1
+    limit = SLOWEST * (time.monotonic() - started)
+    every = list_changes(source)
+    chosen = sorted(chance.sample(every, min(count, len(every))), key=lambda change: change.start)
+    noticed_count = 0
+    for change in chosen:
+        file.write_text(source[: change.start] + change.now + source[change.end :], "utf-8")
+        if is_noticed(checkout, tests, limit):
+            noticed_count += 1
         else:
-            line = source.splitlines()[one.line - 1].strip()
-            print(f"  {module}.py:{one.line}: {one.was!r} -> {one.now!r}: {line}", flush=True)
+            line = source.splitlines()[change.line - 1].strip()
+            print(f"  {module}.py:{change.line}: {change.was!r} -> {change.now!r}: {line}", flush=True)
     file.write_text(source, "utf-8")
-    print(f"{module}: {seen} of {len(chosen)} changes noticed", flush=True)
-    return seen, len(chosen)
+    print(f"{module}: {noticed_count} of {len(chosen)} changes noticed", flush=True)
+    return noticed_count, len(chosen)
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="Which changes no test notices.")
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as core/limits; by default all of them")
     parser.add_argument("--count", type=int, default=10, help="changes of each module (10)")
     parser.add_argument("--seed", type=int, default=1, help="another one chooses other changes (1)")
     parser.add_argument("--list", action="store_true", help="the modules, and how many places each has")
     args = parser.parse_args()
-    if unknown := [one for one in args.modules if one not in TESTS]:
+    if unknown := [name for name in args.modules if name not in TESTS]:
         parser.error(f"unknown: {', '.join(unknown)}; try --list")
     modules = args.modules or list(TESTS)
     if args.list:
         for module in modules:
-            print(module, len(changes((ROOT / "finapi" / f"{module}.py").read_text("utf-8"))))
+            print(module, len(list_changes((ROOT / "finapi" / f"{module}.py").read_text("utf-8"))))
         return 0
     with tempfile.TemporaryDirectory(prefix="finapi-mutation-") as name:
-        place = Path(name) / "main"
-        shutil.copytree(ROOT, place, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        checkout = Path(name) / "main"
+        shutil.copytree(ROOT, checkout, symlinks=True, ignore=shutil.ignore_patterns(".*", "__pycache__"))
         if (shared := ROOT.parent / "shared").is_dir():
-            (place.parent / "shared").symlink_to(shared)
-        results = [tried(place, module, args.count, random.Random(f"{args.seed} {module}")) for module in modules]
-    seen, of = (sum(column) for column in zip(*results, strict=True))
-    print(f"{seen} of {of} changes noticed: {seen / of:.0%}")
-    return 0 if seen >= NEEDED * of else 1
+            (checkout.parent / "shared").symlink_to(shared)
+        results = [
+            count_noticed(checkout, module, args.count, random.Random(f"{args.seed} {module}")) for module in modules
+        ]
+    noticed_count, change_count = (sum(column) for column in zip(*results, strict=True))
+    print(f"{noticed_count} of {change_count} changes noticed: {noticed_count / change_count:.0%}")
+    return 0 if noticed_count >= NEEDED * change_count else 1
 
 
 if __name__ == "__main__":

@@ -40,8 +40,8 @@ def find_requirement() -> Requirement:
 
 def main() -> int:
     """Fetch the release, run the tests with it in place of the installed one, and return the exit status."""
-    with tempfile.TemporaryDirectory(prefix="finapi-waitress-") as place:
-        fetch = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", place, "--upgrade"]
+    with tempfile.TemporaryDirectory(prefix="finapi-waitress-") as directory:
+        fetch = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", directory, "--upgrade"]
         try:
             fetched = subprocess.run([*fetch, str(find_requirement())], timeout=FETCH_SECONDS).returncode == 0
         except subprocess.TimeoutExpired:
@@ -49,7 +49,7 @@ def main() -> int:
         if not fetched:
             print("the newest waitress cannot be fetched")
             return 0
-        environment = {**os.environ, "PYTHONPATH": place}
+        environment = {**os.environ, "PYTHONPATH": directory}
         show = "import waitress, importlib.metadata as m; print('waitress', m.version('waitress'), waitress.__file__)"
         subprocess.run([sys.executable, "-c", show], env=environment, check=True)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", *TESTS]

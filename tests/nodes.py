@@ -28,7 +28,7 @@ class Nodes:
     directory: Path
     url: str
     stack: ExitStack
-    more: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
     of_workers: dict[str, str] = field(default_factory=dict)
     api: dict[int, Running] = field(default_factory=dict)
     workers: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class Nodes:
 
     def environment(self) -> dict[str, str]:
         """What a node is told of the others."""
-        return environment(FINAPI_ACCOUNTS_URL=self.url, **self.more)
+        return environment(FINAPI_ACCOUNTS_URL=self.url, **self.variables)
 
-    def asked(self, query: str, *values: object) -> list[Any]:
+    def query_accounts(self, query: str, *values: object) -> list[Any]:
         """The rows of a statement over accounts."""
         import psycopg
 
@@ -52,9 +52,9 @@ class Nodes:
             cursor = connection.execute(query, values)  # type: ignore[arg-type]
             return cursor.fetchall() if cursor.description else []
 
-    def run(self, *words: object, place: Path | None = None) -> Finished:
+    def run(self, *words: object, data_dir: Path | None = None) -> Finished:
         """A command on the worker's data directory, or on another."""
-        return finapi(*words, "--data-dir", place or self.home, env=self.environment())
+        return finapi(*words, "--data-dir", data_dir or self.home, env=self.environment())
 
     def user(self, email: str, plan: str = "pro") -> str:
         """A new account's key."""
@@ -62,27 +62,27 @@ class Nodes:
         assert done.status == 0, done
         return str(done.json["api_key"])
 
-    def place(self, number: int) -> Path:
+    def get_data_dir(self, number: int) -> Path:
         """The data directory of a node, with the worker's secrets."""
-        place = self.directory / f"api{number}"
-        if not place.exists():
-            place.mkdir(mode=0o700)
-            shutil.copy(self.home / "secrets", place)
-        return place
+        data_dir = self.directory / f"api{number}"
+        if not data_dir.exists():
+            data_dir.mkdir(mode=0o700)
+            shutil.copy(self.home / "secrets", data_dir)
+        return data_dir
 
-    def spread(self) -> None:
+    def copy_backups(self) -> None:
         """Give every node a copy of the market data as they are now, by renaming."""
         for number in range(API_NODES):
-            made = self.directory / f"without-secrets-{number}.db"
-            done = self.run("backup", made)
+            backup = self.directory / f"without-secrets-{number}.db"
+            done = self.run("backup", backup)
             assert done.status == 0, done
-            made.replace(self.place(number) / "finapi.db")
+            backup.replace(self.get_data_dir(number) / "finapi.db")
 
     def start_api(self, number: int) -> None:
         """Start a node, again too."""
         port = self.ports.setdefault(f"api{number}", free_port())
         words = ("--role", "api", "--trusted-proxies", "127.0.0.1", "--port", port)
-        self.api[number] = self.stack.enter_context(serve(self.place(number), *words, env=self.environment()))
+        self.api[number] = self.stack.enter_context(serve(self.get_data_dir(number), *words, env=self.environment()))
 
     def start_worker(self, number: int) -> None:
         """Start a worker, again too: one that waits says nothing until it works."""
@@ -94,9 +94,9 @@ class Nodes:
         started = child(*words, env=env, stdout=subprocess.DEVNULL, stderr=log)
         self.workers[number] = self.stack.enter_context(started)
 
-    def working(self) -> int | None:
+    def get_active_worker(self) -> int | None:
         """The number of the worker that answers."""
-        return next((one for one in self.workers if answers(self.ports[f"worker{one}"])), None)
+        return next((number for number in self.workers if answers(self.ports[f"worker{number}"])), None)
 
 
 @contextmanager
@@ -106,12 +106,12 @@ def nodes_running(directory: Path, **settings: str) -> Iterator[Nodes]:
     if program is None:
         pytest.skip("nginx is not here (apt-get install)")
     with postgres_cluster.running() as cluster, ExitStack() as stack:
-        more = {f"FINAPI_{name.upper()}": text for name, text in settings.items()}
-        nodes = Nodes(directory, cluster.url(), stack, more)
+        variables = {f"FINAPI_{name.upper()}": text for name, text in settings.items()}
+        nodes = Nodes(directory, cluster.url(), stack, variables)
         nodes.start_worker(0)
-        eventually(lambda: nodes.working() == 0)
+        eventually(lambda: nodes.get_active_worker() == 0)
         nodes.start_worker(1)
-        nodes.spread()
+        nodes.copy_backups()
         for number in range(API_NODES):
             nodes.start_api(number)
         stack.enter_context(_proxy(nodes, program))
@@ -121,21 +121,23 @@ def nodes_running(directory: Path, **settings: str) -> Iterator[Nodes]:
 @contextmanager
 def _proxy(nodes: Nodes, program: str) -> Iterator[None]:
     """The proxy of ``deploy`` on loopback."""
-    place, port = nodes.directory, free_port()
+    directory, port = nodes.directory, free_port()
     text = (ROOT / "deploy" / "nginx-nodes.conf").read_text()
     for name in [f"api{number}" for number in range(API_NODES)] + [f"worker{number}" for number in range(WORKERS)]:
         old = f"10.0.{0 if name.startswith('api') else 1}.{int(name[-1]) + 1}:8000"
         assert text.count(old) == 1, old
         text = text.replace(old, f"127.0.0.1:{nodes.ports[name]}")
     text = text.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("fail_timeout=5s", "fail_timeout=1s")
-    paths = "".join(f"{one}_temp_path {place}/{one};\n" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    paths = "".join(
+        f"{kind}_temp_path {directory}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
     user = "user root;\n" if os.geteuid() == 0 else ""
-    log = place / "nginx.log"
-    (place / "nginx.conf").write_text(
-        f"{user}pid {place}/pid; daemon off;\nerror_log {log} error;\n"
+    log = directory / "nginx.log"
+    (directory / "nginx.conf").write_text(
+        f"{user}pid {directory}/pid; daemon off;\nerror_log {log} error;\n"
         f"events {{ worker_connections 1024; }}\nhttp {{\naccess_log off;\n{paths}{text}}}\n"
     )
-    process = subprocess.Popen([program, "-c", str(place / "nginx.conf"), "-e", str(log)])
+    process = subprocess.Popen([program, "-c", str(directory / "nginx.conf"), "-e", str(log)])
     try:
         eventually(lambda: listens(port) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
@@ -148,15 +150,15 @@ def _proxy(nodes: Nodes, program: str) -> Iterator[None]:
 
 def free_port() -> int:
     """A port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:
     """Whether anybody does on this machine."""
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def answers(port: int) -> bool:

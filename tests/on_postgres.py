@@ -136,22 +136,22 @@ class Bridged(db.Transaction):
 
     __slots__ = ()
 
-    def insert_row(self, query: str, values: Any = db.NO_VALUES, /, **more: Any) -> int:
+    def insert_row(self, query: str, values: Any = db.NO_VALUES, /, **named_values: Any) -> int:
         """What it is, in the store that has the table."""
         bridge: Any = self._connection
         if not bridge.is_elsewhere(self._queries[query]):
-            return super().insert_row(query, values, **more)
+            return super().insert_row(query, values, **named_values)
         with bridge.home.accounts._open_transaction() as tx:
-            return int(tx.insert_row(query, values, **more))
+            return int(tx.insert_row(query, values, **named_values))
 
     insert_last = insert_row
 
 
-_made, _plain = db.Database.__init__, db.Transaction
+_original_init, _plain = db.Database.__init__, db.Transaction
 
 
 def _with_accounts(self: db.Database, path: Any, **how: Any) -> None:
-    _made(self, path, **how)
+    _original_init(self, path, **how)
     if path is None:
         self.accounts = store = opened()
         store._listeners = self._listeners
@@ -243,6 +243,6 @@ OF_THE_FILE: dict[str, str] = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests of the file itself, by name."""
     for item in items:
-        why = next((why for place, why in OF_THE_FILE.items() if item.nodeid.startswith(place)), None)
+        why = next((why for prefix, why in OF_THE_FILE.items() if item.nodeid.startswith(prefix)), None)
         if why:
             item.add_marker(pytest.mark.skip(reason=why))

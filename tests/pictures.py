@@ -50,7 +50,7 @@ PAGES = (
     "/company/AAPL/financials?statement=ratios&period=Q",
     "/integrations/mcp",
 )
-# Of an admin who has called, set a webhook and made an invite.
+# Pages of an admin who has sent calls, set a webhook and created an invite.
 SIGNED_IN = (
     "/account",
     "/account/webhooks",
@@ -66,10 +66,10 @@ EMAIL, PASSWORD = "root@example.com", "correct horse battery"
 
 
 def sign_in(page: Browser, demo: Running, data: Path) -> str:
-    """Make an account with something to show, sign in with it, and answer its uuid."""
+    """Create an account with something to show and sign in with it. Return its uuid."""
     words = ("user", "add", EMAIL, "--admin", "--password-stdin", "--data-dir", data, "--json")
-    made = finapi(*words, stdin=PASSWORD.encode())
-    key = {"X-API-Key": made.json["api_key"]}
+    user_add = finapi(*words, stdin=PASSWORD.encode())
+    key = {"X-API-Key": user_add.json["api_key"]}
     for _ in range(3):
         demo.call("GET", "/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue", headers=key)
     finapi("invite", "create", "--note", "for Ann", "--data-dir", data)
@@ -92,18 +92,18 @@ def sign_in(page: Browser, demo: Running, data: Path) -> str:
 
 
 def main(directory: str = "pictures", *pages: str) -> None:
-    """Write the pictures of these pages of a demo, and say what axe finds on them."""
+    """Save pictures of pages of a demo, and print the findings of axe."""
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     with (
-        tempfile.TemporaryDirectory() as place,
-        running("demo", "--port", 0, "--data-dir", Path(place, "data")) as demo,
-        browser(Path(place, "profile")) as page,
+        tempfile.TemporaryDirectory() as directory_name,
+        running("demo", "--port", 0, "--data-dir", Path(directory_name, "data")) as demo,
+        browser(Path(directory_name, "profile")) as page,
     ):
         account = ""
         for path, width, scheme in product(pages or (*PAGES, *SIGNED_IN), (390, 1280), ("light", "dark")):
             if path in SIGNED_IN and not account:
-                account = sign_in(page, demo, Path(place, "data"))
+                account = sign_in(page, demo, Path(directory_name, "data"))
                 page.complaints()  # of the form to sign in, which is a 401
             page.show(width, scheme)
             page.open(demo.url + path.format(account=account))

@@ -69,8 +69,8 @@ class Answer:
 
 def environment(**settings: str) -> dict[str, str]:
     """This process's environment without what it says of finapi and to the interpreter."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FINAPI_", "PYTHON"))}
-    return {**kept, **settings}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("FINAPI_", "PYTHON"))}
+    return {**variables, **settings}
 
 
 # A process that has imported all of finapi, and becomes a command by forking: it is spared the import and what is made
@@ -126,22 +126,22 @@ class Forking:
 
     def begin(self) -> socket.socket:
         if self.door is None:
-            self.door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.door, child_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self.door.settimeout(2 * SECONDS)
-            command = [sys.executable, "-c", FORKING, str(theirs.fileno())]
-            process = subprocess.Popen(command, cwd=ROOT, env=environment(), pass_fds=[theirs.fileno()])
-            theirs.close()
+            command = [sys.executable, "-c", FORKING, str(child_door.fileno())]
+            process = subprocess.Popen(command, cwd=ROOT, env=environment(), pass_fds=[child_door.fileno()])
+            child_door.close()
             atexit.register(lambda door: (door.close(), process.wait()), self.door)
         return self.door
 
     def run(self, words: tuple[object, ...], stdin: bytes, settings: dict[str, str]) -> tuple[Finished, int]:
         """What a command said, and the most memory that it held, in bytes."""
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            given.write(stdin)
-            given.seek(0)
+        with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            stdin_file.write(stdin)
+            stdin_file.seek(0)
             door = self.begin()
-            said = json.dumps([[*map(str, words)], settings]).encode()
-            socket.send_fds(door, [said], [one.fileno() for one in (given, out, err)])
+            request = json.dumps([[*map(str, words)], settings]).encode()
+            socket.send_fds(door, [request], [stream.fileno() for stream in (stdin_file, out, err)])
             status, peak = map(int, door.recv(64).split())
             out.seek(0)
             err.seek(0)
@@ -164,9 +164,9 @@ def made(words: tuple[object, ...]) -> None:
         "pack",
         "mail",
     ):
-        place = Path(str(words[words.index("--data-dir") + 1]))
-        if not (place / "finapi.db").exists() and not place.is_file():
-            with suppress(UsageError, datadir.DirectoryBusyError), open_app(Config(data_dir=place)):
+        data_dir = Path(str(words[words.index("--data-dir") + 1]))
+        if not (data_dir / "finapi.db").exists() and not data_dir.is_file():
+            with suppress(UsageError, datadir.DirectoryBusyError), open_app(Config(data_dir=data_dir)):
                 pass
 
 
@@ -179,8 +179,8 @@ def finapi(
     """
     if make and not options:
         made(words)
-    own = environment()
-    settings = {name: value for name, value in (env or own).items() if own.get(name) != value}
+    variables = environment()
+    settings = {name: value for name, value in (env or variables).items() if variables.get(name) != value}
     # What the interpreter or the C library reads at its start comes too late for a fork.
     if all(name.startswith("FINAPI_") for name in settings) and not options and FORKED.busy.acquire(blocking=False):
         try:
@@ -190,7 +190,7 @@ def finapi(
     done = subprocess.run(
         [*COMMAND, *map(str, words)],
         cwd=ROOT,
-        env=env or own,
+        env=env or variables,
         input=stdin,
         capture_output=True,
         timeout=2 * SECONDS,
@@ -293,8 +293,8 @@ def next_line(process: subprocess.Popen[bytes]) -> bytes:
     line = b""
     until = time.monotonic() + SECONDS
     while not line.endswith(b"\n"):
-        left = max(until - time.monotonic(), 0.0)
-        readable, _, _ = select.select([process.stdout], [], [], left)
+        seconds_left = max(until - time.monotonic(), 0.0)
+        readable, _, _ = select.select([process.stdout], [], [], seconds_left)
         # Byte by byte, so that what stands behind the line stays in the pipe.
         byte = os.read(process.stdout.fileno(), 1) if readable else b""
         if not byte:
@@ -315,8 +315,8 @@ def start(
     *words: object, env: dict[str, str] | None = None, command: list[str] = COMMAND
 ) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start ``serve`` or ``demo``: the process and its log; killed at the end if it is still there."""
-    with tempfile.TemporaryDirectory(prefix="finapi-test-log-") as place:
-        log = Path(place) / "stderr"
+    with tempfile.TemporaryDirectory(prefix="finapi-test-log-") as log_dir:
+        log = Path(log_dir) / "stderr"
         with (
             log.open("wb") as stderr,
             child(*words, "--ready", "json", command=command, env=env, stderr=stderr) as process,
@@ -345,10 +345,10 @@ def call(
 ) -> Answer:
     """One call on a connection of its own; a ``body`` is sent as JSON."""
     connection = http.client.HTTPConnection(*address, timeout=seconds)
-    sent = None if body is None else json.dumps(body)
+    request_body = None if body is None else json.dumps(body)
     kind = {} if body is None else {"Content-Type": "application/json"}
     try:
-        connection.request(method, path, sent, {**kind, **(headers or {})})
+        connection.request(method, path, request_body, {**kind, **(headers or {})})
         answer = connection.getresponse()
         fields = {name.lower(): value for name, value in answer.getheaders()}
         return Answer(answer.status, fields, answer.read())

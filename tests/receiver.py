@@ -1,4 +1,4 @@
-"""A receiver on loopback that behaves as a test tells it to: well, or like somebody who means harm."""
+"""A receiver on loopback whose behaviour a test chooses: normal or hostile."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came in; header names are lower-case."""
+    """A received request; header names are lower-case."""
 
     line: str
     headers: dict[str, str]
     body: bytes
 
 
-# What is done with a connection whose request has been read, until it returns; ``over`` is set at the end.
+# Handles a connection whose request has been read; ``over`` is set when the receiver closes.
 Behave = Callable[[socket.socket, Received, threading.Event], None]
 
 
 def reply(data: bytes) -> Behave:
-    """Answers with these bytes and closes."""
+    """Return a behaviour that answers with these bytes and closes."""
     return lambda connection, received, over: connection.sendall(data)
 
 
 def status(code: int, *fields: str, body: bytes = b"") -> Behave:
-    """Answers with a status, headers and a body."""
+    """Return a behaviour that answers with a status, headers and a body."""
     lines = [f"HTTP/1.1 {code} Whatever", *fields, f"Content-Length: {len(body)}", "", ""]
     return reply("\r\n".join(lines).encode() + body)
 
 
 def silent(connection: socket.socket, received: Received, over: threading.Event) -> None:
-    """Says nothing and stays for as long as the other side does."""
+    """Send nothing until the other side closes."""
     connection.settimeout(0.1)
     while not over.is_set():
         with suppress(TimeoutError):
@@ -51,13 +51,13 @@ def silent(connection: socket.socket, received: Received, over: threading.Event)
 
 
 def half_closed(connection: socket.socket, received: Received, over: threading.Event) -> None:
-    """Ends its own half of the connection without a reply, and stays."""
+    """Close the sending half without a reply, and keep the connection."""
     connection.shutdown(socket.SHUT_WR)
     silent(connection, received, over)
 
 
 def drip(head: bytes = b"HTTP/1.1 200 OK\r\nX-Drip: ", every: float = 0.05) -> Behave:
-    """Says ``head``, then a letter now and then, without an end."""
+    """Return a behaviour that sends ``head``, then a letter now and then, without an end."""
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
         connection.sendall(head)
@@ -69,7 +69,7 @@ def drip(head: bytes = b"HTTP/1.1 200 OK\r\nX-Drip: ", every: float = 0.05) -> B
 
 
 def endless(head: bytes, piece: bytes = b"x" * 65536) -> Behave:
-    """Says ``head``, then as much as the other side takes."""
+    """Return a behaviour that sends ``head``, then as much as the other side reads."""
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
         with suppress(OSError):
@@ -81,14 +81,14 @@ def endless(head: bytes, piece: bytes = b"x" * 65536) -> Behave:
 
 
 def reset(connection: socket.socket, received: Received, over: threading.Event) -> None:
-    """Breaks the connection off with a RST."""
+    """Reset the connection with a RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
     connection.close()
 
 
 @dataclass
 class Receiver:
-    """Where requests come in: ``received`` in their order; ``behave`` may be replaced at any time."""
+    """A receiver: ``received`` in order; ``behave`` may be replaced at any time."""
 
     listener: socket.socket
     behave: Behave
@@ -106,7 +106,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     def accept(self) -> None:
-        """Serve each connection in a thread of its own until the listener is closed."""
+        """Serve each connection in its own thread until the listener is closed."""
         while not self.over.is_set():
             try:
                 connection, _ = self.listener.accept()
@@ -128,7 +128,7 @@ class Receiver:
                         self.received.append(received)
                         self.behave(connection, received, self.over)
             except OSError:
-                return  # the other side has gone: what became of it is for the test to ask there
+                return  # the other side disconnected; the test checks it there
 
 
 def _read(connection: socket.socket) -> Received | None:
@@ -147,20 +147,20 @@ def _read(connection: socket.socket) -> Received | None:
 def receiver(
     behave: Behave | None = None, *, context: ssl.SSLContext | None = None, address: str = "127.0.0.1"
 ) -> Iterator[Receiver]:
-    """A receiver that answers 200 unless told otherwise; gone with its threads at the end."""
+    """Yield a receiver that answers 200 by default; its threads end with the block."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family, backlog=64) as listener:
-        made = Receiver(listener, behave or reply(OK), context)
-        thread = threading.Thread(target=made.accept, name="test-receiver")
+        running = Receiver(listener, behave or reply(OK), context)
+        thread = threading.Thread(target=running.accept, name="test-receiver")
         thread.start()
         try:
-            yield made
+            yield running
         finally:
-            made.over.set()
+            running.over.set()
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
-            for one in made.threads:
-                one.join()
+            for connection_thread in running.threads:
+                connection_thread.join()
 
 
 def library_at(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:

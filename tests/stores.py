@@ -1,4 +1,4 @@
-"""The two stores: which tables are of accounts, which store each query is of, and a watch over transactions.
+"""The two stores: the tables of each, the stores of each query, and a watch over transactions.
 
 ``python -m pytest -p tests.stores PATHS`` fails where finapi runs a query of the other store than the one on which it
 opened the transaction.
@@ -60,8 +60,8 @@ class _CachedEmpty:
 
 
 @cache
-def nothings(query: str) -> Any:
-    """None for each value that a query takes. A bare ``?`` is numbered on from the highest before it."""
+def build_null_values(query: str) -> Any:
+    """Return None for each parameter of a query; a bare ``?`` takes the next number."""
     highest = 0
     for mark in re.finditer(r"\?([0-9]*)", query):
         highest = max(highest, int(mark[1])) if mark[1] else highest + 1
@@ -69,45 +69,47 @@ def nothings(query: str) -> Any:
 
 
 def stores_of_queries() -> dict[str, set[str]]:
-    """The stores whose tables a query names, views and triggers followed: "accounts", "market"."""
+    """Return the stores ("accounts", "market") of each query's tables, following views and triggers."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(connection)
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    found: dict[str, set[str]] = {name: set() for name in db.load_queries()}
+    stores_by_query: dict[str, set[str]] = {name: set() for name in db.load_queries()}
     for name, query in db.load_queries().items():
 
         def note(action: int, table: str | None, *_: object, name: str = name) -> int:
             if action in (READ, INSERT, UPDATE, DELETE) and table in tables:
-                found[name].add("accounts" if table in ACCOUNTS else "market")
+                stores_by_query[name].add("accounts" if table in ACCOUNTS else "market")
             return sqlite3.SQLITE_OK
 
         connection.set_authorizer(note)
-        connection.execute(f"EXPLAIN {query}", nothings(query)).fetchall()
+        connection.execute(f"EXPLAIN {query}", build_null_values(query)).fetchall()
         connection.set_authorizer(None)
     connection.close()
-    return found
+    return stores_by_query
 
 
 class Watched(db.Transaction):
-    """A transaction that notes every query of the other store than finapi opened it on."""
+    """A transaction that records every query of the other store."""
 
     crossings: ClassVar[list[str]] = []
 
-    __slots__ = ("_place", "_store")
+    __slots__ = ("_opened_at", "_store")
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         frame: FrameType | None = sys._getframe(1)
         while frame and frame.f_code.co_filename.endswith(("contextlib.py", "/store/db.py", "/store/layered.py")):
             frame = frame.f_back
         assert frame is not None
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        self._place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        self._store = "accounts" if "accounts." in line or self._place.startswith(f"{_PACKAGE}/net/mail") else "market"
+        self._opened_at = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        self._store = (
+            "accounts" if "accounts." in line or self._opened_at.startswith(f"{_PACKAGE}/net/mail") else "market"
+        )
 
-    def _execute(self, query: str, *given: Any) -> sqlite3.Cursor:
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
         self._note(query)
-        return super()._execute(query, *given)
+        return super()._execute(query, *values)
 
     def many(self, query: str, rows: Any) -> int:
         """What it is, noted."""
@@ -115,8 +117,8 @@ class Watched(db.Transaction):
         return super().many(query, rows)
 
     def _note(self, query: str) -> None:
-        if self._place.startswith(f"{_PACKAGE}/") and stores_of_queries()[query] - {self._store}:
-            Watched.crossings.append(f"{self._place}: {query} in a transaction on the store of {self._store}")
+        if self._opened_at.startswith(f"{_PACKAGE}/") and stores_of_queries()[query] - {self._store}:
+            Watched.crossings.append(f"{self._opened_at}: {query} in a transaction on the store of {self._store}")
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import ROOT, built, exported
+from tests.build import ROOT, build_archive, copy_repository
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def tracked_files() -> set[str]:
 
 @pytest.fixture(scope="module")
 def sdist(tracked_files: set[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tarfile.TarFile]:
-    sdist_path = built("sdist", tmp_path_factory.mktemp("sdist"), Path(sys.executable))
+    sdist_path = build_archive("sdist", tmp_path_factory.mktemp("sdist"), Path(sys.executable))
     with tarfile.open(sdist_path) as archive:
         yield archive
 
@@ -59,7 +59,7 @@ def test_the_metadata_name_author_home_and_interpreters(sdist: tarfile.TarFile) 
 
 
 def test_a_wheel_takes_every_module_every_query_and_all_data(tracked_files: set[str], tmp_path: Path) -> None:
-    source = exported(tmp_path / "source")
+    source = copy_repository(tmp_path / "source")
     code = "from setuptools import setup; setup()"
     words = [sys.executable, "-W", "ignore", "-c", code, "-q", "build_py", "--build-lib", str(tmp_path / "lib")]
     subprocess.run(words, cwd=source, check=True, capture_output=True)

@@ -19,12 +19,12 @@ EMPTY = {
 
 def test_every_example_is_what_the_demo_answers_today() -> None:
     stored_examples = json.loads(examples.FILE.read_text("utf-8"))
-    assert stored_examples == json.loads(examples.written(examples.made())), (
+    assert stored_examples == json.loads(examples.render_examples(examples.build_examples())), (
         "stale: python -m tests.examples writes it anew"
     )
 
 
 def test_every_example_of_a_list_shows_a_row() -> None:
     stored_examples: dict[str, Any] = json.loads(examples.FILE.read_text("utf-8"))
-    empty = {name for name, route in examples.listing() if not route.rows_of(stored_examples[name])}
+    empty = {name for name, route in examples.list_list_operations() if not route.rows_of(stored_examples[name])}
     assert empty <= EMPTY

@@ -58,9 +58,9 @@ def call(served: tuple[str, str], path: str, body: Any = None) -> Any:
 
 
 def test_javascript_clients_read_feeds_and_verify_a_webhook(tmp_path: Path, served: tuple[str, str]) -> None:
-    npm.installed(tmp_path, PACKAGES)
+    npm.install_packages(tmp_path, PACKAGES)
     (tmp_path / SCRIPT.name).write_text(SCRIPT.read_text(encoding="utf-8"), encoding="utf-8")
-    output_lines = npm.run(tmp_path, "node", SCRIPT.name, *served).splitlines()
+    output_lines = npm.run_command(tmp_path, "node", SCRIPT.name, *served).splitlines()
     assert output_lines[:3] == [f"{feed} {type} 1" for feed, type in FEEDS.items()]
     assert output_lines[3].startswith("finapi.test ")
 

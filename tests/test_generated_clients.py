@@ -18,7 +18,7 @@ from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests import npm
 from tests.described import LIFTED, World
-from tests.npm import run
+from tests.npm import run_command
 
 pytestmark = pytest.mark.slow
 
@@ -116,23 +116,25 @@ def generate(folder: Path) -> str:
 def test_a_generated_python_client_makes_ten_calls(tmp_path: Path, served: tuple[str, str]) -> None:
     finished = generate(tmp_path)
     assert "WARNING" not in finished
-    run(tmp_path, sys.executable, "-m", "compileall", "-q", "finapi_client")
-    output = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
+    run_command(tmp_path, sys.executable, "-m", "compileall", "-q", "finapi_client")
+    output = run_command(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *served).split()
     assert output[:3] == ["AAPL", "0000320193-24-000123", "balance"]
     assert output[3:] == ["3", "True", "2", "AAPL", "AAPL", "2", "1", __version__, "UNKNOWN_TICKER"]
 
 
 def test_generated_typescript_clients_make_ten_calls_each(tmp_path: Path, served: tuple[str, str]) -> None:
-    bin = npm.installed(tmp_path, PACKAGES)
+    bin = npm.install_packages(tmp_path, PACKAGES)
     write(tmp_path, "openapi.json", json.dumps(build_document("", ROUTES)))
-    run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
-    run(tmp_path, str(bin / "openapi-ts"), "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch")
+    run_command(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
+    run_command(tmp_path, str(bin / "openapi-ts"), "-i", "openapi.json", "-o", "hey", "-c", "@hey-api/client-fetch")
     write(tmp_path, "main.ts", TYPESCRIPT.read_text(encoding="utf-8"))
     write(tmp_path, "tsconfig.json", json.dumps(STRICT))
-    run(tmp_path, str(bin / "tsc"), "--project", ".")
-    run(tmp_path, str(bin / "esbuild"), "main.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=main.mjs")
+    run_command(tmp_path, str(bin / "tsc"), "--project", ".")
+    run_command(
+        tmp_path, str(bin / "esbuild"), "main.ts", "--bundle", "--platform=node", "--format=esm", "--outfile=main.mjs"
+    )
     expected = f"AAPL 3 true 2 AAPL AAPL 2 1 {__version__} UNKNOWN_TICKER"
-    assert run(tmp_path, "node", "main.mjs", *served).splitlines() == [
+    assert run_command(tmp_path, "node", "main.mjs", *served).splitlines() == [
         f"openapi-fetch {expected}",
         f"hey-api {expected}",
     ]

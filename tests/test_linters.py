@@ -21,10 +21,10 @@ PACKAGES = {"@redocly/cli": "2.77.0", "@stoplight/spectral-cli": "6.16.3"}
 
 @pytest.mark.parametrize("public_url", ["", "https://finapi.net"])
 def test_redocly_and_spectral_find_nothing_in_the_document(tmp_path: Path, public_url: str) -> None:
-    bin = npm.installed(tmp_path, PACKAGES)
+    bin = npm.install_packages(tmp_path, PACKAGES)
     (tmp_path / "openapi.json").write_bytes(dumps(build_document(public_url, ROUTES)))
     rules = ["--config", str(RULES / "redocly.yaml"), "--format", "json"]
-    report_json = json.loads(npm.run(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
+    report_json = json.loads(npm.run_command(tmp_path, str(bin / "redocly"), "lint", "openapi.json", *rules))
     assert [(problem["ruleId"], problem["message"]) for problem in report_json["problems"]] == []
     rules = ["--ruleset", str(RULES / "spectral.yaml"), "--format", "json", "--fail-severity", "hint"]
-    assert npm.run(tmp_path, str(bin / "spectral"), "lint", "openapi.json", "--quiet", *rules).strip() == "[]"
+    assert npm.run_command(tmp_path, str(bin / "spectral"), "lint", "openapi.json", "--quiet", *rules).strip() == "[]"

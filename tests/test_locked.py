@@ -12,12 +12,12 @@ from packaging.utils import canonicalize_name
 from tests import locked
 from tests.locked import LOCK, ROOT, TOOLS
 
-PINS = {"test": locked.pins(LOCK.read_text()), "tools": locked.pins(TOOLS.read_text())}
+PINS = {"test": locked.parse_pins(LOCK.read_text()), "tools": locked.parse_pins(TOOLS.read_text())}
 
 
 @pytest.mark.parametrize("extra", PINS)
 def test_a_lock_satisfies_setup_cfg(extra: str) -> None:
-    declared = locked.declared()
+    declared = locked.read_declared_requirements()
     for requirement in (*declared[""], *declared[extra]):
         pin = PINS[extra][canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pin.version), requirement
@@ -47,7 +47,7 @@ def test_the_head_of_a_lock_has_the_command_that_writes_it(lock: object) -> None
 
 
 def test_runtime_and_test_requirements_are_separate() -> None:
-    run_time = locked.run_time(PINS["test"])
+    run_time = locked.select_run_time_pins(PINS["test"])
     assert set(run_time) == {
         "argon2-cffi",
         "argon2-cffi-bindings",
@@ -57,25 +57,27 @@ def test_runtime_and_test_requirements_are_separate() -> None:
         "waitress",
         "websockets",
     }
-    assert locked.pins("\n".join(pin.line() for pin in run_time.values())).keys() == run_time.keys()
+    assert locked.parse_pins("\n".join(pin.line() for pin in run_time.values())).keys() == run_time.keys()
 
 
 def test_waitress_is_exact_in_the_lock_only() -> None:
-    (bound,) = [requirement for requirement in locked.declared()[""] if requirement.name == "waitress"]
+    (bound,) = [
+        requirement for requirement in locked.read_declared_requirements()[""] if requirement.name == "waitress"
+    ]
     assert PINS["test"]["waitress"].version == version("waitress")
     assert {requirement.operator for requirement in bound.specifier} == {">=", "<"}
     assert list(bound.specifier.filter(["3.0.0", "3.0.1", "3.9", "4.0"])) == ["3.0.1", "3.9"]
 
 
 def test_what_is_not_as_it_is_pinned_is_named() -> None:
-    pins = locked.pins(
+    pins = locked.parse_pins(
         "a==1.0 \\\n    --hash=sha256:00\n    # via finapi (setup.cfg)\n"
         "b-c==2.0 ; sys_platform == 'nowhere' \\\n    --hash=sha256:00\n    # via a\n"
         "d==3 \\\n    # via\n    #   a\n    #   b-c\n"
     )
     assert pins["d"].via == ("a", "b-c")
-    assert locked.differences(pins, [("A", "1.0"), ("d", "3"), ("pip", "1"), ("finapi", "0")]) == []
-    assert locked.differences(pins, [("A", "1.1"), ("e", "4")]) == [
+    assert locked.list_differences(pins, [("A", "1.0"), ("d", "3"), ("pip", "1"), ("finapi", "0")]) == []
+    assert locked.list_differences(pins, [("A", "1.1"), ("e", "4")]) == [
         "a is 1.1, the lock has 1.0",
         "d is not installed, the lock has 3",
         "e 4 is not in the lock",
@@ -103,7 +105,7 @@ def test_what_is_not_as_it_is_pinned_is_named() -> None:
     ],
 )
 def test_an_audit_fails_on_known_flaws_and_passes_offline(report: str, good: bool, message: str) -> None:
-    assert locked.verdict(report) == (good, message)
+    assert locked.judge_audit(report) == (good, message)
 
 
 def test_ci_installs_the_lock_first_and_audits_both() -> None:

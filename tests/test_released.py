@@ -11,21 +11,31 @@ import pytest
 
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
-from tests.released import CHANGELOG, RELEASED, breaking, compact, contract, flagged, promised
+from tests.released import (
+    CHANGELOG,
+    RELEASED,
+    extract_contract,
+    has_breaking_flag,
+    list_breaking_changes,
+    read_released_contract,
+    render_contract,
+)
 
 Json = dict[str, Any]
 
 
 def test_the_document_removes_nothing_without_a_breaking_flag() -> None:
-    lost = breaking(promised(), contract(json.loads(json.dumps(build_document("", ROUTES)))))
-    assert lost == [] or flagged(CHANGELOG.read_text(encoding="utf-8")), (
+    lost = list_breaking_changes(
+        read_released_contract(), extract_contract(json.loads(json.dumps(build_document("", ROUTES))))
+    )
+    assert lost == [] or has_breaking_flag(CHANGELOG.read_text(encoding="utf-8")), (
         "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
         "python -m tests.released promises the present document"
     )
 
 
 def test_the_promised_document_is_written_in_one_way_only() -> None:
-    assert RELEASED.read_text(encoding="utf-8") == compact(promised())
+    assert RELEASED.read_text(encoding="utf-8") == render_contract(read_released_contract())
 
 
 # ---- the check itself, on a small document
@@ -91,7 +101,7 @@ def lost(change: Callable[[Json], Any]) -> list[str]:
     """Return the losses of a client by a change of the small document."""
     before, after = small(), copy.deepcopy(small())
     change(after)
-    return breaking(contract(before), contract(after))
+    return list_breaking_changes(extract_contract(before), extract_contract(after))
 
 
 def test_a_document_takes_nothing_away_from_itself() -> None:
@@ -197,4 +207,4 @@ def test_an_addition_takes_nothing_away(change: Callable[[Json], Any]) -> None:
     ],
 )
 def test_only_the_unreleased_part_of_the_changelog_counts(changelog: str, expected: bool) -> None:
-    assert flagged(changelog) is expected
+    assert has_breaking_flag(changelog) is expected

@@ -28,45 +28,47 @@ Version = tuple[int, int]
 
 
 def interpreters() -> dict[Version, str]:
-    """The interpreters of this machine by version, without the one that runs this."""
+    """Return the interpreters of this machine by version, without the current one."""
     homes = (Path.home() / ".pyenv/versions", Path.home() / ".local/share/uv/python")
-    found = [str(one) for home in homes if home.is_dir() for one in sorted(home.glob("*/bin/python3"))]
-    found += [one for minor in range(OLDEST[1], 30) if (one := shutil.which(f"python3.{minor}"))]
+    paths = [str(path) for home in homes if home.is_dir() for path in sorted(home.glob("*/bin/python3"))]
+    paths += [path for minor in range(OLDEST[1], 30) if (path := shutil.which(f"python3.{minor}"))]
     versions: dict[Version, str] = {}
-    for path in found:
+    for path in paths:
         # A shim of pyenv may stand for an interpreter that is not there.
-        asked = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
-        if asked.returncode == 0:
-            major, minor = map(int, asked.stdout.split())
+        version_query = subprocess.run(
+            [path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True
+        )
+        if version_query.returncode == 0:
+            major, minor = map(int, version_query.stdout.split())
             versions.setdefault((major, minor), path)
     return {version: versions[version] for version in sorted(versions) if OLDEST <= version != sys.version_info[:2]}
 
 
-def passes(python: str, *, whole: bool) -> bool:
-    """Whether the suite, or the short part of it, passes under an interpreter."""
-    with tempfile.TemporaryDirectory(prefix="finapi-version-") as place:
-        subprocess.run([python, "-m", "venv", place], check=True)
-        installed = f"{place}/bin/python"
-        needs = ["-e", f"{ROOT}[test]"] if whole else ["-e", str(ROOT), *SHORT_NEEDS]
+def passes(python: str, *, full_suite: bool) -> bool:
+    """Return True if the suite, or its short part, passes under an interpreter."""
+    with tempfile.TemporaryDirectory(prefix="finapi-version-") as directory:
+        subprocess.run([python, "-m", "venv", directory], check=True)
+        installed = f"{directory}/bin/python"
+        needs = ["-e", f"{ROOT}[test]"] if full_suite else ["-e", str(ROOT), *SHORT_NEEDS]
         subprocess.run([installed, "-m", "pip", "install", "-q", *needs], check=True)
-        command = [installed, "-m", "pytest", "-p", "no:cacheprovider", *(() if whole else SHORT)]
+        command = [installed, "-m", "pytest", "-p", "no:cacheprovider", *(() if full_suite else SHORT)]
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         return subprocess.run(command, cwd=ROOT, env=clean).returncode == 0
 
 
-def main(asked: list[str]) -> int:
-    """Run what was asked for; the exit status."""
-    others = interpreters()
-    if not others:
+def main(names: list[str]) -> int:
+    """Run the requested interpreters. Return the exit status."""
+    interpreters_by_version = interpreters()
+    if not interpreters_by_version:
         print(f"no interpreter from {'.'.join(map(str, OLDEST))} on is here beside the one that runs this")
         return 0
     failed = []
-    for version, python in reversed(others.items()):
+    for version, python in reversed(interpreters_by_version.items()):
         name = ".".join(map(str, version))
-        whole = "all" in asked or name in asked or ("newest" in asked and version == max(others))
-        if whole or {"newest", "short"} & {*asked}:
-            print(f"{name} ({python}): {'all tests' if whole else 'start, ingest, serve, stop'}", flush=True)
-            if not passes(python, whole=whole):
+        full_suite = "all" in names or name in names or ("newest" in names and version == max(interpreters_by_version))
+        if full_suite or {"newest", "short"} & {*names}:
+            print(f"{name} ({python}): {'all tests' if full_suite else 'start, ingest, serve, stop'}", flush=True)
+            if not passes(python, full_suite=full_suite):
                 failed.append(name)
     print(f"failed: {', '.join(failed)}" if failed else "every interpreter passed")
     return bool(failed)

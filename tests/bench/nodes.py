@@ -93,10 +93,10 @@ def main(seconds: float) -> None:
     ):
         nodes = Nodes(Path(place), cluster.url(), stack, FREELY)
         nodes.start_worker(0)
-        eventually(lambda: nodes.working() == 0)
+        eventually(lambda: nodes.get_active_worker() == 0)
         keys = users(nodes.run)
         asked("one PostgreSQL node", [nodes.ports["worker0"]], [nodes.workers[0].pid], keys, seconds)
-        nodes.spread()
+        nodes.copy_backups()
         for number in range(API_NODES):
             nodes.start_api(number)
         running = [*nodes.api.values()]

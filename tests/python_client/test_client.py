@@ -77,7 +77,7 @@ def test_it_imports_nothing_of_the_server() -> None:
 
 
 def test_the_table_and_the_types_have_every_route() -> None:
-    for file, text in from_routes.files().items():
+    for file, text in from_routes.build_files().items():
         assert file.read_text("utf-8") == text, "python -m tests.from_routes"
     served = {(route.method, route.path) for route in ROUTES if not route.page}
     assert {(operation.method, operation.path) for operation in get_operations().values()} == served

@@ -16,7 +16,7 @@ from finapi.testing import FinapiServer, faults
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests import npm
-from tests.npm import run
+from tests.npm import run_command
 from tests.test_generated_clients import PACKAGES, generate, write
 
 pytestmark = pytest.mark.slow
@@ -268,16 +268,16 @@ def test_the_python_client_sees_other_faults(server: FinapiServer) -> None:
 
 def test_a_generated_python_client_sees_faults(tmp_path: Path, arguments: list[str]) -> None:
     generate(tmp_path)
-    output = run(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *arguments)
+    output = run_command(tmp_path, sys.executable, write(tmp_path, "call.py", PYTHON), *arguments)
     assert json.loads(output) == {**EXPECTED, **OTHER_EXPECTED}
 
 
 def test_a_generated_typescript_client_sees_faults(tmp_path: Path, arguments: list[str]) -> None:
     packages = {name: version for name, version in PACKAGES.items() if not name.startswith("@")}
-    bin = npm.installed(tmp_path, {**packages, "standardwebhooks": "1.0.0", "ws": "8.18.3"})
+    bin = npm.install_packages(tmp_path, {**packages, "standardwebhooks": "1.0.0", "ws": "8.18.3"})
     write(tmp_path, "openapi.json", json.dumps(build_document("", ROUTES)))
-    run(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
+    run_command(tmp_path, str(bin / "openapi-typescript"), "openapi.json", "-o", "api.ts")
     write(tmp_path, "main.ts", TYPESCRIPT)
     bundle = ("--bundle", "--packages=external", "--platform=node", "--format=esm", "--outfile=main.mjs")
-    run(tmp_path, str(bin / "esbuild"), "main.ts", *bundle)
-    assert json.loads(run(tmp_path, "node", "main.mjs", *arguments)) == {**EXPECTED, **OTHER_EXPECTED}
+    run_command(tmp_path, str(bin / "esbuild"), "main.ts", *bundle)
+    assert json.loads(run_command(tmp_path, "node", "main.mjs", *arguments)) == {**EXPECTED, **OTHER_EXPECTED}

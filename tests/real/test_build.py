@@ -27,7 +27,7 @@ def test_the_build_writes_a_wheel_and_its_bill_of_materials(tmp_path: Path) -> N
     ]
     contents = json.loads(bill.read_text())
     assert contents["bomFormat"] == "CycloneDX"
-    pins = locked.run_time(locked.pins(locked.LOCK.read_text()))
+    pins = locked.select_run_time_pins(locked.parse_pins(locked.LOCK.read_text()))
     expected = {name: pin.version for name, pin in pins.items()} | {"finapi": __version__}
     assert {
         component["name"].lower().replace("_", "-"): component["version"] for component in contents["components"]

@@ -135,10 +135,10 @@ def test_a_filing_is_on_every_node_within_five_seconds(tmp_path: Path) -> None:
         nodes = Nodes(tmp_path, cluster.url(), stack, {"FINAPI_WATCHDOG_INTERVAL": "2", "FINAPI_COPY_AGE": "6"})
         nodes.of_workers = {"FINAPI_LITESTREAM": "yes", "LD_LIBRARY_PATH": library}
         nodes.start_worker(0)
-        eventually(lambda: nodes.working() == 0)
+        eventually(lambda: nodes.get_active_worker() == 0)
         stack.enter_context(replicate(program, nodes.home / "finapi.db", replica))
         followers = [
-            stack.enter_context(follow_replica(program, replica, nodes.place(number) / "finapi.db"))
+            stack.enter_context(follow_replica(program, replica, nodes.get_data_dir(number) / "finapi.db"))
             for number in range(API_NODES)
         ]
         for number in range(API_NODES):

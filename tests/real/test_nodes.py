@@ -82,12 +82,12 @@ def test_a_thousand_calls_of_fifty_users_leave_the_ledger_exact(nodes: Nodes) ->
 
     run_in_threads(8, send_calls)
     assert answer_counts == {(200, str(COST)): CALLS}
-    assert [tuple(map(int, row)) for row in nodes.asked(SPENDING, "user%")] == [(CALLS, CALLS * COST)]
-    assert nodes.asked(BALANCE, "user%") == [(PRO - CALLS // USERS * COST,)] * USERS
+    assert [tuple(map(int, row)) for row in nodes.query_accounts(SPENDING, "user%")] == [(CALLS, CALLS * COST)]
+    assert nodes.query_accounts(BALANCE, "user%") == [(PRO - CALLS // USERS * COST,)] * USERS
     # Each caller is served by one node, and every node serves callers.
     homes = [
         {number for number, node in nodes.api.items() if str(uuid) in node.log}
-        for (uuid,) in nodes.asked("SELECT uuid FROM users WHERE email LIKE 'user%%'")
+        for (uuid,) in nodes.query_accounts("SELECT uuid FROM users WHERE email LIKE 'user%%'")
     ]
     assert {len(node_numbers) for node_numbers in homes} == {1}
     assert set.union(*homes) == {*range(API_NODES)}
@@ -106,7 +106,7 @@ def test_threads_on_three_nodes_spend_the_last_tokens_once(nodes: Nodes) -> None
 
     run_in_threads(8, send_calls)
     assert status_counts == {200: 50, 402: 8 * 18 - 50}
-    assert nodes.asked(BALANCE, "last@example.com") == [(0,)]
+    assert nodes.query_accounts(BALANCE, "last@example.com") == [(0,)]
 
 
 def test_a_caller_has_the_limit_of_one_node(nodes: Nodes) -> None:
@@ -137,7 +137,7 @@ def test_a_locked_email_is_locked_on_every_node(nodes: Nodes) -> None:
 def test_only_the_worker_writes_market_data(nodes: Nodes) -> None:
     submission_path = nodes.directory / "submission.txt"
     submission_path.write_bytes(full_submission("0000320193-26-000900"))
-    done = nodes.run("ingest", submission_path, place=nodes.place(0))
+    done = nodes.run("ingest", submission_path, data_dir=nodes.get_data_dir(0))
     assert (done.status, done.complaint) == (
         1,
         "This node uses a copy of the market data, which only the worker writes.",
@@ -243,12 +243,12 @@ def kill_and_restart_node(nodes: Nodes, random_numbers: random.Random) -> str:
         nodes.start_api(victim)
         return f"api{victim}"
     # Mostly the active worker.
-    number = nodes.working()
+    number = nodes.get_active_worker()
     number = victim - API_NODES if number is None or random_numbers.random() < 0.2 else number
     nodes.workers[number].kill()
     nodes.workers[number].wait()
     nodes.start_worker(number)
-    eventually(lambda: nodes.working() is not None)
+    eventually(lambda: nodes.get_active_worker() is not None)
     return f"worker{number}"
 
 
@@ -274,8 +274,8 @@ def test_kills_of_random_nodes_under_load_lose_nothing(nodes: Nodes, kills: int)
         # Every accepted delivery has arrived when the last interrupted attempt has been repeated.
         eventually(lambda: set(load.promised) <= set(memory.times), 60)
     # A call that was answered is in the ledger, and was not refunded.
-    debits = {row[0] for row in nodes.asked("SELECT request_id FROM ledger WHERE reason = 'debit'")}
-    refunds = {row[0] for row in nodes.asked("SELECT request_id FROM ledger WHERE reason LIKE 'refund%%'")}
+    debits = {row[0] for row in nodes.query_accounts("SELECT request_id FROM ledger WHERE reason = 'debit'")}
+    refunds = {row[0] for row in nodes.query_accounts("SELECT request_id FROM ledger WHERE reason LIKE 'refund%%'")}
     assert set(load.paid) <= debits - refunds
     # No two workers sent one delivery at the same time; only kills cause repeated deliveries.
     assert memory.overlapping == []
@@ -283,11 +283,11 @@ def test_kills_of_random_nodes_under_load_lose_nothing(nodes: Nodes, kills: int)
         node_name.startswith("worker") for node_name in killed_nodes
     )
     # The events of every ingested filing arrived in order, without a gap, each once.
-    last = nodes.asked("SELECT last_seq FROM feeds WHERE name = 'main-api'")[0][0]
+    last = nodes.query_accounts("SELECT last_seq FROM feeds WHERE name = 'main-api'")[0][0]
     eventually(lambda: load.events and load.events[-1][0] == last, 60)
     assert [seq for seq, _ in load.events] == [*range(1, last + 1)]
     assert "gap" not in {type for _, type in load.events}
-    carried = nodes.asked("SELECT count(*) FROM events WHERE feed = 'main-api' AND type = 'new_filing'")[0][0]
+    carried = nodes.query_accounts("SELECT count(*) FROM events WHERE feed = 'main-api' AND type = 'new_filing'")[0][0]
     assert carried >= load.ingested
     # Some interrupted calls are still open; everything else adds up.
     done = nodes.run("check")

@@ -17,7 +17,7 @@ import pytest
 from finapi.store import db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
 from tests.each import each
-from tests.stores import nothings, stores_of_queries
+from tests.stores import build_null_values, stores_of_queries
 from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def names_in(query: str) -> set[str]:
 
 def explain_query(connection: sqlite3.Connection, query: str, how: str) -> list[tuple[object, ...]]:
     """Return the rows of EXPLAIN of a query, with None for every value."""
-    return connection.execute(f"{how} {query}", nothings(query)).fetchall()
+    return connection.execute(f"{how} {query}", build_null_values(query)).fetchall()
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
