@@ -1,4 +1,4 @@
-"""Runs the attacks: ``python -m tests.attack [NAME ...]``."""
+"""The attacks' command line: ``python -m tests.attack [NAME ...]``."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ ATTACKS: dict[str, Callable[[Target], Outcome]] = {
 
 
 def run(names: list[str]) -> bool:
-    """Run these attacks, say what each found; whether every bound was kept."""
-    held = True
-    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as place:
-        words = ("demo", "--port", 0, "--data-dir", f"{place}/data", "--log-level", "warning")
+    """Run the attacks and print their outcomes. Return True if every bound was kept."""
+    all_held = True
+    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as directory:
+        words = ("demo", "--port", 0, "--data-dir", f"{directory}/data", "--log-level", "warning")
         with running(*words) as server:
             target = Target(server)
             target.warm()
-            begun = before = target.settled_rss()
+            initial_rss = before = target.settled_rss()
             print(f"{'attack':22} {'figure':>10} {'bound':>8}      {'RSS before':>10} {'after':>6}  of what")
             for name in names:
                 since = time.monotonic()
                 outcome = ATTACKS[name](target)
                 after = target.settled_rss()
-                held = held and outcome.held
+                all_held = all_held and outcome.held
                 verdict, seconds = "ok" if outcome.held else "FAIL", time.monotonic() - since
                 print(
                     f"{name:22} {outcome.figure:10.1f} {outcome.bound:8.0f} {verdict:4} "
@@ -68,16 +68,19 @@ def run(names: list[str]) -> bool:
                     flush=True,
                 )
                 before = after
-            kept = Outcome((before - begun) / MB, KEPT / MB, "MB of memory kept after all of them")
-            verdict = "ok" if kept.held else "FAIL"
-            rss = f"{begun / MB:10.1f} {before / MB:6.1f}"
-            print(f"{'all':22} {kept.figure:10.1f} {kept.bound:8.0f} {verdict:4} {rss}  {kept.what}")
+            memory_outcome = Outcome((before - initial_rss) / MB, KEPT / MB, "MB of memory kept after all of them")
+            verdict = "ok" if memory_outcome.held else "FAIL"
+            rss = f"{initial_rss / MB:10.1f} {before / MB:6.1f}"
+            print(
+                f"{'all':22} {memory_outcome.figure:10.1f} {memory_outcome.bound:8.0f} {verdict:4} {rss}  "
+                f"{memory_outcome.what}"
+            )
             server.stop()
-    return held and kept.held
+    return all_held and memory_outcome.held
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description="Attack a server on this machine.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="attacks to run, in this order; none: all")
     parser.add_argument("--list", action="store_true", help="only list them")
@@ -86,8 +89,8 @@ def main() -> int:
     if unknown:
         parser.error(f"no attack is called {', '.join(unknown)}; there are {', '.join(ATTACKS)}")
     if args.list:
-        for name, one in ATTACKS.items():
-            print(f"{name:22} {(sys.modules[one.__module__].__doc__ or '').splitlines()[0]}")
+        for name, attack in ATTACKS.items():
+            print(f"{name:22} {(sys.modules[attack.__module__].__doc__ or '').splitlines()[0]}")
         return 0
     return 0 if run(args.names or list(ATTACKS)) else 1
 

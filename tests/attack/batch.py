@@ -22,7 +22,7 @@ BODY = {"tickers": SELECTORS, "period": "Q", "provenance": "full", "ratios": Tru
 
 
 def attack(target: Target) -> Outcome:
-    """The most memory that the server had meanwhile, in MB."""
+    """Return the peak memory of the server during the attack, in MB."""
     most = target.rss()
 
     def ask() -> None:
@@ -39,5 +39,5 @@ def attack(target: Target) -> Outcome:
         while any(thread.is_alive() for thread in threads):
             most = max(most, target.rss())
             time.sleep(0.02)
-        others = percentile(times(), 0.99)
-    return Outcome(most / MB, 200.0, f"MB at most, {CALLS} batches at once; others' p99 {others:.0f} ms")
+        others_p99 = percentile(times(), 0.99)
+    return Outcome(most / MB, 200.0, f"MB at most, {CALLS} batches at once; others' p99 {others_p99:.0f} ms")

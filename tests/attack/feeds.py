@@ -25,7 +25,7 @@ UPGRADE = (
 
 
 def attack(target: Target) -> Outcome:
-    """How many of twenty others could not open a feed."""
+    """Return the number of other callers, of twenty, that could not open a feed."""
     stopping = threading.Event()
     requests = [
         *((PLAIN, "127.0.0.2") for _ in range(REFUSED)),
@@ -34,16 +34,16 @@ def attack(target: Target) -> Outcome:
     ]
 
     def ask(share: int) -> None:
-        with ExitStack() as held:
+        with ExitStack() as connections:
             while not stopping.is_set():
                 for request, source in requests[share::4]:
                     with suppress(OSError):
-                        client = held.enter_context(target.connect(source))
+                        client = connections.enter_context(target.connect(source))
                         client.sendall(request)
                     if stopping.is_set():
                         return
                 stopping.wait(1.0)
-                held.close()
+                connections.close()
 
     threads = [threading.Thread(target=ask, args=(share,)) for share in range(4)]
     for thread in threads:
@@ -52,12 +52,14 @@ def attack(target: Target) -> Outcome:
         stopping.wait(2.0)
         with target.watched() as times:
             shut_out = sum(not _reads(target, number) for number in range(OTHERS))
-            others = median(times())
+            others_median = median(times())
     finally:
         stopping.set()
         for thread in threads:
             thread.join()
-    return Outcome(shut_out, 0, f"of {OTHERS} readers shut out of the feeds; others' median answer {others:.0f} ms")
+    return Outcome(
+        shut_out, 0, f"of {OTHERS} readers shut out of the feeds; others' median answer {others_median:.0f} ms"
+    )
 
 
 def _reads(target: Target, number: int) -> bool:

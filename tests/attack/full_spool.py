@@ -27,7 +27,7 @@ PATIENCE = 0.5  # seconds before a slow reader begins to read
 
 
 def attack(target: Target) -> Outcome:
-    """The number of others' answers that were not complete."""
+    """Return the number of others' answers that were not complete."""
     incomplete = requested = 0
     for _ in range(ROUNDS):
         with ExitStack() as stack:
@@ -43,7 +43,7 @@ def attack(target: Target) -> Outcome:
 
 
 def slow_client(target: Target, source: str) -> socket.socket:
-    """A connection for which the kernel stores little."""
+    """Return a connection for which the kernel buffers little."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.settimeout(SECONDS)
@@ -53,7 +53,7 @@ def slow_client(target: Target, source: str) -> socket.socket:
 
 
 def is_complete(target: Target, path: str, source: str) -> bool:
-    """Whether a slow reader receives all of an answer."""
+    """Return True if a slow reader receives all of an answer."""
     with slow_client(target, source) as client:
         client.sendall(
             f"GET {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {target.key}\r\nAccept-Encoding: gzip;q=0\r\n\r\n".encode()

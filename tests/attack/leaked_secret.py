@@ -19,9 +19,9 @@ ACCOUNTS = 5
 
 
 def attack(target: Target) -> Outcome:
-    """How many stolen keys are let in, and how many webhooks are sent that nobody can verify."""
-    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as place, receiver() as there:
-        data = Path(place) / "data"
+    """Return the number of stolen keys that still work, and of webhooks that cannot be verified."""
+    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as directory, receiver() as webhook_receiver:
+        data = Path(directory) / "data"
         with serve(data, "--webhook-allow", "127.0.0.0/8", "--log-level", "error") as server:
             keys = [
                 finapi("user", "add", f"u{number}@example.com", "--json", "--data-dir", data).json["api_key"]
@@ -34,10 +34,14 @@ def attack(target: Target) -> Outcome:
                 assert finapi("secret", *words, "--data-dir", data).status == 0
             opened = sum(server.get("/api/v1/account/balance", key).status == 200 for key in keys)
             fresh = finapi("user", "rotate-key", "u0@example.com", "--json", "--data-dir", data).json["api_key"]
-            asked = {"X-API-Key": fresh}
+            headers = {"X-API-Key": fresh}
             for _ in range(ACCOUNTS):
-                server.call("POST", "/api/v1/webhooks/test", {"url": there.url}, headers=asked)
+                server.call("POST", "/api/v1/webhooks/test", {"url": webhook_receiver.url}, headers=headers)
             time.sleep(2.0)  # longer than the dispatcher waits between two looks
-            unsigned = [one for one in there.received if "v1," not in one.headers.get("webhook-signature", "")]
-            forged = [one for one in there.received if one not in unsigned]
+            unsigned = [
+                delivery
+                for delivery in webhook_receiver.received
+                if "v1," not in delivery.headers.get("webhook-signature", "")
+            ]
+            forged = [delivery for delivery in webhook_receiver.received if delivery not in unsigned]
         return Outcome(opened + len(unsigned) + len(forged), 0.0, f"of {ACCOUNTS} stolen keys and {ACCOUNTS} webhooks")

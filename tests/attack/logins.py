@@ -20,7 +20,7 @@ KNOWN = "127.0.7.1"
 
 
 def attack(target: Target) -> Outcome:
-    """How many of somebody else's logins are refused, in percent."""
+    """Return the share of another user's logins that are refused, in per cent."""
     until = time.monotonic() + SECONDS
 
     def log_in(source: str, email: str, password: str) -> int:

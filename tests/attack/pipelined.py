@@ -18,7 +18,7 @@ REQUEST = b"GET /api/v1/status HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 def attack(target: Target) -> Outcome:
-    """The median of somebody else's answers, in milliseconds, beside eight clients that pipeline."""
+    """Return the median of another caller's answers during the attack, in milliseconds."""
     until = time.monotonic() + SECONDS
     block = REQUEST * (65_536 // len(REQUEST))
 

@@ -35,7 +35,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def attack(target: Target) -> Outcome:
-    """The CPU of the server meanwhile, in hundredths of a core."""
+    """Return the server's CPU during the attack, in hundredths of a core."""
     until, statuses, tokens = time.monotonic() + SECONDS, Counter[int](), Counter[str]()
     times: list[float] = []
 
@@ -44,10 +44,13 @@ def attack(target: Target) -> Outcome:
         while time.monotonic() < until:
             method, path, headers, body = CALLS[number % len(CALLS)]
             number += 1
-            sent = None if body is None else json.dumps(body)
-            more = {} if body is None else {"Content-Type": "application/json"}
+            request_body = None if body is None else json.dumps(body)
+            body_headers = {} if body is None else {"Content-Type": "application/json"}
             client.request(
-                method, path.format(day=1 + number % 12), sent, {"X-API-Key": target.free_key, **headers, **more}
+                method,
+                path.format(day=1 + number % 12),
+                request_body,
+                {"X-API-Key": target.free_key, **headers, **body_headers},
             )
             answer = client.getresponse()
             answer.read()
@@ -74,8 +77,8 @@ def attack(target: Target) -> Outcome:
     for thread in threads:
         thread.join()
     share = 100 * (cpu_seconds(target.pid) - before) / SECONDS
-    said = ", ".join(f"{count} of {status}" for status, count in sorted(statuses.items()))
+    summary = ", ".join(f"{count} of {status}" for status, count in sorted(statuses.items()))
     spent = sum(tokens.values())
     return Outcome(
-        share, 30.0, f"% of a core, {spent} tokens; {said}; another account's p99 {percentile(times, 0.99):.0f} ms"
+        share, 30.0, f"% of a core, {spent} tokens; {summary}; another account's p99 {percentile(times, 0.99):.0f} ms"
     )

@@ -19,7 +19,7 @@ LOGIN = "/api/v1/auth/login"
 
 
 def attack(target: Target) -> Outcome:
-    """How many of them gave something away."""
+    """Return the number of side doors that revealed something."""
     tried = dict(_tried(target))
     opened = [name for name, gave_away in tried.items() if gave_away]
     return Outcome(len(opened), 0.0, f"of {len(tried)} side doors open{': ' if opened else ''}{', '.join(opened)}")
@@ -32,31 +32,31 @@ def _tried(target: Target) -> Iterator[tuple[str, bool]]:
         ("by proxy", {"X-Forwarded-For": "1.1.1.1"}),
     ):
         yield name, running.call("GET", "/metrics", headers=headers).status != 403
-    who = {"email": "nobody@example.com", "password": "no password"}
-    yield "coded bodies", running.call("POST", LOGIN, who, headers={"Content-Encoding": "gzip"}).status != 415
+    credentials = {"email": "nobody@example.com", "password": "no password"}
+    yield "coded bodies", running.call("POST", LOGIN, credentials, headers={"Content-Encoding": "gzip"}).status != 415
     yield "badges", all(running.get("/status/badge/main_api.svg").status == 200 for _ in range(BADGES))
-    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as place:
-        data = Path(place) / "data"
+    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as directory:
+        data = Path(directory) / "data"
         with serve(data, "--log-level", "error") as server:
             key = finapi("user", "add", "ann@example.com", "--json", "--data-dir", data).json["api_key"]
             inside, nowhere = (_failure(server, key, host) for host in (socket.gethostname(), "nowhere.invalid"))
             yield "names inside", inside != nowhere or inside is None
             for _ in range(5):
-                server.call("POST", LOGIN, who)
+                server.call("POST", LOGIN, credentials)
             server.stop()
         with serve(data, "--log-level", "error") as server:
-            yield "lockouts", server.call("POST", LOGIN, who).status != 429
+            yield "lockouts", server.call("POST", LOGIN, credentials).status != 429
 
 
 def _failure(server: Running, key: str, host: str) -> str | None:
-    """Why a webhook to a host was not delivered, as its account is told."""
-    asked = {"X-API-Key": key}
-    made = server.call("POST", "/api/v1/webhooks/test", {"url": f"https://{host}/"}, headers=asked).json
+    """Return the error of a webhook delivery to a host, as its account sees it."""
+    headers = {"X-API-Key": key}
+    test_event = server.call("POST", "/api/v1/webhooks/test", {"url": f"https://{host}/"}, headers=headers).json
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         rows = server.get("/api/v1/webhooks/deliveries", key).json["deliveries"]
-        said = [row["last_error"] for row in rows if row["delivery_id"] == made["delivery_id"]]
-        if any(said):
-            return str(said[0])
+        errors = [row["last_error"] for row in rows if row["delivery_id"] == test_event["delivery_id"]]
+        if any(errors):
+            return str(errors[0])
         time.sleep(0.1)
     return None

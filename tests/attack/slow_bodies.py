@@ -17,13 +17,13 @@ LOGIN, BATCH = "/api/v1/auth/login", "/api/v1/xbrl/timeseries/batch"
 
 
 def attack(target: Target) -> Outcome:
-    """How many of fifty logins from other addresses were not taken."""
+    """Return the number of logins from other addresses, of fifty, that were not answered."""
     strange = f"POST {BATCH} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n".encode()
-    known = strange.replace(b"Host: x", f"Host: x\r\nX-API-Key: {target.key}".encode())
-    chunked = known.replace(b"Content-Length: 1000000", b"Transfer-Encoding: chunked") + b"f0000\r\n"
+    authenticated = strange.replace(b"Host: x", f"Host: x\r\nX-API-Key: {target.key}".encode())
+    chunked = authenticated.replace(b"Content-Length: 1000000", b"Transfer-Encoding: chunked") + b"f0000\r\n"
     short = f"POST {LOGIN} HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{{".encode()
     with ExitStack() as stack:
-        for number, head in enumerate((strange, known, chunked, short)):
+        for number, head in enumerate((strange, authenticated, chunked, short)):
             for _ in range(100):
                 client = stack.enter_context(target.connect(f"127.0.0.{2 + number}"))
                 with suppress(OSError):

@@ -16,7 +16,7 @@ SORTED = (
 
 
 def attack(target: Target) -> Outcome:
-    """The most memory that the server had meanwhile, in MB."""
+    """Return the peak memory of the server during the attack, in MB."""
     until, most = time.monotonic() + SECONDS, target.rss()
     codes: list[int] = []
 

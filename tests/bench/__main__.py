@@ -1,4 +1,4 @@
-"""What finapi's work costs beside the least that the same bytes could cost, in one table.
+"""Costs of finapi's work compared with the least that the same bytes could cost, in one table.
 
     python -m tests.bench [--rounds 3] [--only WORDS] [--last FILE] [--edgar DIRECTORY]
 
@@ -62,14 +62,14 @@ BARE = (
 
 
 def spent(act: Callable[[], object]) -> float:
-    """Seconds of CPU of this process."""
+    """Return the CPU seconds that work takes in this process."""
     began = time.process_time()
     act()
     return time.process_time() - began
 
 
 def started(command: Sequence[str]) -> float:
-    """Seconds of CPU of a process up to its first line, its bytecode at hand."""
+    """Return the CPU seconds of a process up to its first line, with compiled bytecode."""
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     options: Any = {"cwd": ROOT, "env": environ, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -82,10 +82,10 @@ def started(command: Sequence[str]) -> float:
 
 
 class Bench:
-    """One store on disk, and what every row asks of it."""
+    """A store on disk, and the work of every row."""
 
-    def __init__(self, place: Path, edgar: Path) -> None:
-        self.place, self.edgar, self.number = place, edgar, count(1)
+    def __init__(self, directory: Path, edgar: Path) -> None:
+        self.directory, self.edgar, self.number = directory, edgar, count(1)
         self.bare: BareSqlite | None = None
         self.apple = (edgar / "companyfacts/CIK0000320193.json").read_bytes()
         many = 10**9
@@ -114,26 +114,26 @@ class Bench:
         lists.upsert_index(self.app, index_rows(FEW, MANY - FEW))
 
     def folder(self, name: str) -> Path:
-        """An empty directory."""
-        (self.place / name).mkdir(mode=0o700)
-        return self.place / name
+        """Return an empty directory."""
+        (self.directory / name).mkdir(mode=0o700)
+        return self.directory / name
 
     def _file(self, name: str, data: bytes) -> Path:
-        file = self.place / name.format(f"{next(self.number):010}")
+        file = self.directory / name.format(f"{next(self.number):010}")
         file.write_bytes(data)
         return file
 
     def take(self, files: Sequence[Path], app: App | None = None) -> None:
-        """Ingest files, whole or not at all."""
+        """Ingest files completely or raise."""
         counts = ingest.run(app or self.app, files, IngestOptions(filed_at="2025-11-14"), lambda outcome: None)
         assert counts["ingested"], (files, counts)
 
     def unit(self) -> float:
-        """What the rows without anything alike are counted in."""
+        """Return the work that rows without a counterpart are compared with."""
         return spent(lambda: json.loads(self.apple))
 
     def asked(self, path: str) -> float:
-        """A call over a store that nothing is kept of in memory; the median of several."""
+        """Return the median CPU of a call over a store with empty caches."""
         # As the worker of a server has it, soon after an ingest.
         screen.compute_all_latest_years(self.app)
         times = []
@@ -162,29 +162,29 @@ class Bench:
     # ---- rows
 
     def read(self, document: str) -> Pair:
-        """A document with the numbers of a company that is new, ingested and parsed."""
+        """Ingest a document of a new company, and parse it."""
         data = backfill.of_company((self.edgar / document).read_text(), next(self.number) + 5_000)
         file = self._file("CIK{}.json", data)
         return spent(lambda: self.take([file])), spent(lambda: json.loads(data))
 
     def listed(self) -> Pair:
-        """A company's list of filings, and the same rows stored by a bare connection."""
-        self.bare = self.bare or BareSqlite(self.app, self.place / "bare.db")
+        """Store a company's list of filings, and the same rows with a bare connection."""
+        self.bare = self.bare or BareSqlite(self.app, self.directory / "bare.db")
         cik = next(self.number) + 9_000_000
         data = backfill.of_company((self.edgar / LISTED).read_text(), cik)
         file = self._file("CIK{}.json", data)
         return spent(lambda: self.take([file])), self.bare.add(cik, data)
 
     def report(self) -> Pair:
-        """An XBRL filing with its linkbases, into a store of its own."""
-        files = [one for one in sorted((self.edgar / REPORT).glob("aapl-2*")) if one.suffix in (".xml", ".xsd")]
+        """Ingest an XBRL filing with its linkbases into its own store."""
+        files = [file for file in sorted((self.edgar / REPORT).glob("aapl-2*")) if file.suffix in (".xml", ".xsd")]
         app = apps.open_on_disk(Config(data_dir=self.folder(f"report{next(self.number)}")))
         work = spent(lambda: self.take(files, app))
         app.db.close()
-        return work, spent(lambda: [ElementTree.fromstring(one.read_bytes()) for one in files])
+        return work, spent(lambda: [ElementTree.fromstring(file.read_bytes()) for file in files])
 
     def holdings(self) -> Pair:
-        """A 13F of ten thousand positions."""
+        """Ingest a 13F of ten thousand positions."""
         cik = f"{next(self.number) + 7_000_000:010}"
         rows = [thirteenf_xml.row(f"{n:08}0", 1_000 + n, 10 + n, nameOfIssuer=f"CO {n}") for n in range(POSITIONS)]
         folder = self.folder(cik)
@@ -194,7 +194,7 @@ class Bench:
         return spent(lambda: self.take([folder])), spent(lambda: ElementTree.fromstring(table.read_bytes()))
 
     def quarter(self) -> Pair:
-        """A quarterly data set, into a store of its own."""
+        """Ingest a quarterly data set into its own store."""
         app = apps.open_on_disk(Config(data_dir=self.folder(f"quarter{next(self.number)}")))
         file = self.edgar / "fsds/2009q3.zip"
         pair = spent(lambda: self.take([file], app)), spent(lambda: backfill._split(file))
@@ -202,16 +202,16 @@ class Bench:
         return pair
 
     def quarter_of_rows(self) -> Pair:
-        """A quarterly data set, beside splitting its lines and putting the rows that it makes into the same tables."""
+        """Ingest a quarterly data set, and insert the same rows with a bare connection after splitting its lines."""
         app, bare = (apps.open_on_disk(Config(data_dir=self.folder(f"rows{next(self.number)}"))) for _ in range(2))
         file = self.edgar / "fsds/2009q3.zip"
         work = spent(lambda: self.take([file], app))
         with app.db.read() as tx:
-            held = {table: tx._connection.execute(f"SELECT * FROM {table}") for table in OF_A_QUARTER}
-            rows = {table: list(map(tuple, found)) for table, found in held.items()}
+            cursors = {table: tx._connection.execute(f"SELECT * FROM {table}") for table in OF_A_QUARTER}
+            rows = {table: list(map(tuple, cursor)) for table, cursor in cursors.items()}
         least = spent(lambda: backfill._split(file)) + spent(lambda: self._put_bare(bare, rows))
-        for one in (app, bare):
-            one.db.close()
+        for database in (app, bare):
+            database.db.close()
         return work, least
 
     def _put_bare(self, app: App, rows: dict[str, list[tuple[Any, ...]]]) -> None:
@@ -225,9 +225,9 @@ class Bench:
                     )
 
     def delivered(self) -> Pair:
-        """Three hundred webhooks, with their receivers."""
-        place = self.folder(f"webhooks{next(self.number)}")
-        app = apps.open_on_disk(replace(self.app.config, data_dir=place))
+        """Send three hundred webhooks to receivers."""
+        directory = self.folder(f"webhooks{next(self.number)}")
+        app = apps.open_on_disk(replace(self.app.config, data_dir=directory))
         work = spent(lambda: webhooks.throughput(app, 300))
         app.db.close()
         return work / 300, self.unit()
@@ -268,7 +268,7 @@ ASKED = {
 
 
 def rows_of(bench: Bench) -> dict[str, Callable[[], Pair]]:
-    """Every row by its name."""
+    """Return every row by its name."""
 
     def to_ready(verb: str) -> Pair:
         data = ["--data-dir", str(bench.folder(f"start{next(bench.number)}"))] if verb == "serve" else []
@@ -299,47 +299,49 @@ def rows_of(bench: Bench) -> dict[str, Callable[[], Pair]]:
 
 
 def main() -> int:
-    """Measure every row in turn, print the table and keep it; 1 when a row broke."""
+    """Measure every row in turn, print the table and save it. Return 1 if a row failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="rows whose names hold one of these words, with commas")
     parser.add_argument("--last", type=Path, default=LAST)
     parser.add_argument("--edgar", type=Path, default=backfill.EDGAR)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = ticks()
-    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
-        bench = Bench(Path(place), given.edgar)
-        rows = {name: row for name, row in rows_of(bench).items() if any(map(name.__contains__, given.only.split(",")))}
-        found, broken = measured(rows, given.rounds)
+    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as directory:
+        bench = Bench(Path(directory), options.edgar)
+        rows = {
+            name: row for name, row in rows_of(bench).items() if any(map(name.__contains__, options.only.split(",")))
+        }
+        pairs_by_row, broken = measured(rows, options.rounds)
         bench.app.db.close()
-    last = json.loads(given.last.read_text()) if given.last.exists() else {}
+    last = json.loads(options.last.read_text()) if options.last.exists() else {}
     stolen, passed = (after - before for before, after in zip(began, ticks(), strict=True))
     print(f"{f'steal: {stolen / passed:.1%}':50} {'CPU ms':>9} {'of':>9} {'ratio':>8}")
-    for name, pairs in found.items():
+    for name, pairs in pairs_by_row.items():
         ratio = round(statistics.median(work / least for work, least in pairs), 4)
         work, least = (round(1000 * statistics.median(pair[at] for pair in pairs), 3) for at in range(2))
         before = last.get(name, {}).get("ratio")
         mark = f"  {ratio / before - 1:+.0%} since {before}" if before and abs(ratio / before - 1) > MOVED else ""
         print(f"{name:50} {work:9.2f} {least:9.2f} {ratio:8.3f}{mark}")
         last[name] = {"work_ms": work, "least_ms": least, "ratio": ratio}
-    given.last.write_text(json.dumps(last, indent=1) + "\n")
+    options.last.write_text(json.dumps(last, indent=1) + "\n")
     for name, why in broken.items():
         print(f"{name} broke: {why}")
     return 1 if broken else 0
 
 
 def measured(rows: Mapping[str, Callable[[], Pair]], rounds: int) -> tuple[dict[str, list[Pair]], dict[str, str]]:
-    """What each row took in each round, and of those that broke why; they are not measured again."""
-    found: dict[str, list[Pair]] = {name: [] for name in rows}
+    """Return the measurements of each row by round, and the errors of failed rows, which are not repeated."""
+    pairs_by_row: dict[str, list[Pair]] = {name: [] for name in rows}
     broken: dict[str, str] = {}
     for _ in range(rounds):
         for name in [name for name in rows if name not in broken]:
             try:
-                found[name].append(rows[name]())
+                pairs_by_row[name].append(rows[name]())
             except Exception as error:  # whatever it is, the other rows are measured
                 broken[name] = traceback.format_exception_only(error)[-1].strip()
-                del found[name]
-    return found, broken
+                del pairs_by_row[name]
+    return pairs_by_row, broken
 
 
 if __name__ == "__main__":

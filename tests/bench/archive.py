@@ -36,24 +36,24 @@ PERIODIC = ("10-K", "10-Q")
 
 
 def filed(edgar: Path) -> list[dict[str, str]]:
-    """Of each companyfacts document at hand the accession number of the report filed in a quarter."""
-    found = []
+    """Return the accession number of each companyfacts document's report of a quarter."""
+    filings = []
     for file in sorted((edgar / "companyfacts").glob("CIK*.json")):
         of_quarter: dict[str, str] = {}
         for taxonomy in json.loads(file.read_bytes())["facts"].values():
             for concept in taxonomy.values():
                 for row in (row for rows in concept["units"].values() for row in rows if row["form"] in PERIODIC):
                     of_quarter[f"{row['filed'][:4]}q{(int(row['filed'][5:7]) + 2) // 3}"] = row["accn"]
-        found.append(of_quarter)
-    return found
+        filings.append(of_quarter)
+    return filings
 
 
 def make(edgar: Path, folder: Path, companies: int, years: int, now: float) -> None:
-    """The bulk files of so many companies, where ``--base-url`` expects them."""
-    listed = {
+    """Write the bulk files of the companies where ``--base-url`` expects them."""
+    members = {
         str(cik): {"cik_str": cik, "ticker": f"T{cik}", "title": f"COMPANY {cik}"} for cik in range(1, companies + 1)
     }
-    _place(folder, loading.TICKERS_PATH).write_text(json.dumps(listed))
+    _place(folder, loading.TICKERS_PATH).write_text(json.dumps(members))
     _zipped(_place(folder, loading.COMPANYFACTS_PATH), "CIK{:010}.json", backfill.companyfacts(edgar, companies))
     _zipped(_place(folder, loading.SUBMISSIONS_PATH), "CIK{:010}.json", backfill.submissions(edgar, companies))
     with zipfile.ZipFile(edgar / "fsds/2009q3.zip") as real:
@@ -61,38 +61,38 @@ def make(edgar: Path, folder: Path, companies: int, years: int, now: float) -> N
     reports = list(islice(cycle(filed(edgar)), companies))
     for path in loading.list_data_set_paths(_moment(now), years):
         name = path.rpartition("/")[2].removesuffix(".zip")
-        with zipfile.ZipFile(_place(folder, path), "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+        with zipfile.ZipFile(_place(folder, path), "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for table, data in _quarter(tables, name, reports).items():
-                made.writestr(table, data)
+                archive.writestr(table, data)
 
 
 def _quarter(tables: dict[str, bytes], name: str, reports: list[dict[str, str]]) -> dict[str, bytes]:
-    """The tables of 2009q3 as those of a quarter (``2024q1``), one filing for each company."""
+    """Return the tables of 2009q3 as those of another quarter, with one filing for each company."""
     later = int(name[:4]) - 2009
     _, *rows = tables["sub.txt"].splitlines()
     numbers: dict[bytes, bytes] = {}
     of_company: dict[bytes, bytes] = {}
     for cik, row in zip(range(1, len(reports) + 1), rows, strict=False):
-        own = f"{cik:010}-{name[2:4]}-9{name[2:4]}{name[5]}00"
-        told = reports[cik - 1].get(name)
-        accession = f"{cik:010}{told[10:]}" if told else own
+        new_accession = f"{cik:010}-{name[2:4]}-9{name[2:4]}{name[5]}00"
+        report = reports[cik - 1].get(name)
+        accession = f"{cik:010}{report[10:]}" if report else new_accession
         old = row.split(b"\t", 1)[0]
         numbers[old], of_company[old] = accession.encode(), b"%d" % cik
-    made = {}
+    new_tables = {}
     for table, data in tables.items():
         if table != "tag.txt":
-            head, rest = data.split(b"\n", 1)
-            rest = b"\n" + rest
+            head, body = data.split(b"\n", 1)
+            body = b"\n" + body
             if table == "sub.txt":
-                rest = re.sub(
-                    rb"\n([0-9-]{20})\t([0-9]+)", lambda at: b"\n%b\t%b" % (at[1], of_company.get(at[1], at[2])), rest
+                body = re.sub(
+                    rb"\n([0-9-]{20})\t([0-9]+)", lambda at: b"\n%b\t%b" % (at[1], of_company.get(at[1], at[2])), body
                 )
-            rest = re.sub(rb"(?<=\n)[0-9-]{20}", lambda at: numbers.get(at[0], at[0]), rest)
+            body = re.sub(rb"(?<=\n)[0-9-]{20}", lambda at: numbers.get(at[0], at[0]), body)
             if table != "pre.txt":
-                rest = re.sub(rb"\b(20[0-9]{2})0229\b", rb"\g<1>0228", backfill._later(rest, later))
-            data = head + rest
-        made[table] = data
-    return made
+                body = re.sub(rb"\b(20[0-9]{2})0229\b", rb"\g<1>0228", backfill._later(body, later))
+            data = head + body
+        new_tables[table] = data
+    return new_tables
 
 
 def _place(folder: Path, path: str) -> Path:
@@ -102,9 +102,9 @@ def _place(folder: Path, path: str) -> Path:
 
 
 def _zipped(file: Path, name: str, documents: Iterable[bytes]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for number, document in enumerate(documents, 1):
-            made.writestr(name.format(number), document)
+            archive.writestr(name.format(number), document)
 
 
 def _moment(now: float) -> loading.datetime:
@@ -112,7 +112,7 @@ def _moment(now: float) -> loading.datetime:
 
 
 def loaded(archive: Path, data: Path, companies: int, years: int) -> Iterator[str]:
-    """Load the first ``companies``; what it took."""
+    """Load the first ``companies``. Return the time."""
     names = data.parent / "companies"
     names.write_text("".join(f"{cik}\n" for cik in range(1, companies + 1)))
     words = ["load", "--companies", str(names), "--years", str(years), "--base-url", str(archive), "--json"]
@@ -130,7 +130,7 @@ def loaded(archive: Path, data: Path, companies: int, years: int) -> Iterator[st
 
 
 def passed_over(edgar: Path, data: Path) -> float:
-    """Bytes of rows of other companies that a second of CPU reads."""
+    """Return the bytes of other companies' rows that are read in a CPU second."""
     file = edgar / "fsds/2009q3.zip"
     with zipfile.ZipFile(file) as tables:
         size = sum(tables.getinfo(name).file_size for name in ("num.txt", "pre.txt"))
@@ -144,9 +144,9 @@ def passed_over(edgar: Path, data: Path) -> float:
 
 
 def main(companies: int, years: int, commands: int, edgar: Path) -> None:
-    """Make the archive, and load it."""
-    with tempfile.TemporaryDirectory(prefix="finapi-archive-") as place:
-        archive, data, other = (Path(place, name) for name in ("archive", "data", "other"))
+    """Write the archive and load it."""
+    with tempfile.TemporaryDirectory(prefix="finapi-archive-") as directory:
+        archive, data, other = (Path(directory, name) for name in ("archive", "data", "other"))
         data.mkdir(mode=0o700)
         other.mkdir(mode=0o700)
         began = time.perf_counter()
@@ -159,13 +159,13 @@ def main(companies: int, years: int, commands: int, edgar: Path) -> None:
                 print(line, flush=True)
         app = open_on_disk(Config(data_dir=data))
         with app.db.read() as tx:
-            held = dict(tx.find_row("held") or {})
+            counts = dict(tx.find_row("held") or {})
         app.db.close()
-        print(f"{held['companies']:,} companies, {held['filings']:,} filings, {held['facts']:,} facts")
+        print(f"{counts['companies']:,} companies, {counts['filings']:,} filings, {counts['facts']:,} facts")
         print(f"passing over: {passed_over(edgar, other) / 1e6:.0f} MB a second of CPU")
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    numbers = [int(text) for text in given[:3]] + [500, 10, 5][len(given[:3]) :]
-    main(numbers[0], numbers[1], numbers[2], Path(given[3]) if given[3:] else backfill.EDGAR)
+    arguments = sys.argv[1:]
+    numbers = [int(text) for text in arguments[:3]] + [500, 10, 5][len(arguments[:3]) :]
+    main(numbers[0], numbers[1], numbers[2], Path(arguments[3]) if arguments[3:] else backfill.EDGAR)

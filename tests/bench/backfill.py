@@ -1,4 +1,4 @@
-"""A backfill of made-up companies with files of the sizes that the SEC's have, step by step.
+"""A backfill of invented companies with files of the sizes of the SEC's, step by step.
 
     python -m tests.bench.backfill [COMPANIES] [YEARS] [EDGAR]
 
@@ -39,7 +39,7 @@ APART = 10_000_019  # between the numbers of filing agents of two companies; rea
 
 
 def of_company(text: str, cik: int) -> bytes:
-    """A document with another company's number and accession numbers, as many different ones as it had."""
+    """Return a document with another company's number and accession numbers."""
 
     def moved(number: re.Match[str]) -> str:
         return f'"{(int(number[1]) + cik * APART) % 10**10:010}{number[2]}'
@@ -49,32 +49,32 @@ def of_company(text: str, cik: int) -> bytes:
 
 
 def companyfacts(edgar: Path, companies: int) -> Iterator[bytes]:
-    """Documents whose filings are each company's own, as the SEC writes them: two of those at hand were indented."""
-    found = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
-    real = [re.sub(r'\n *|(?<=":) ', "", text) for text in found]
+    """Return documents with filings of each company, formatted as the SEC does."""
+    documents = [file.read_text() for file in sorted((edgar / "companyfacts").glob("CIK*.json"))]
+    real = [re.sub(r'\n *|(?<=":) ', "", text) for text in documents]
     for cik, text in zip(range(1, companies + 1), cycle(real)):
         yield of_company(text, cik)
 
 
 def submissions(edgar: Path, companies: int) -> Iterator[bytes]:
-    """Lists of filings, under the numbers that companyfacts has them by."""
+    """Return lists of filings with the accession numbers of the companyfacts."""
     real = [file.read_text() for file in sorted((edgar / "submissions").glob("CIK??????????.json"))]
     for cik, text in zip(range(1, companies + 1), cycle(real)):
         yield of_company(text, cik)
 
 
 def quarters(edgar: Path, companies: int, count: int, folder: Path) -> Iterator[Path]:
-    """Data sets of quarters that follow each other."""
+    """Write data sets of consecutive quarters."""
     with zipfile.ZipFile(edgar / "fsds/2009q3.zip") as real:
         tables = {name: real.read(name) for name in real.namelist() if name.endswith(".txt")}
     for number in range(count):
         later, file = number // 4, folder / f"{FIRST_YEAR + number // 4}q{number % 4 + 1}.zip"
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, data in tables.items():
                 text = re.sub(rb"\b[0-9]{2}([0-9]{8})-[0-9]{2}-", b"%02d\\1-%02d-" % (number + 10, 9 + later), data)
                 if name in ("sub.txt", "num.txt"):
                     text = _later(text, later)
-                made.writestr(name, _of(text, companies) if name == "sub.txt" else text)
+                archive.writestr(name, _of(text, companies) if name == "sub.txt" else text)
         yield file
 
 
@@ -87,8 +87,8 @@ def _later(text: bytes, years: int) -> bytes:
 def _of(text: bytes, companies: int) -> bytes:
     head, *lines = text.splitlines()
     rows = [line.split(b"\t", 2) for line in lines]
-    made = [b"\t".join((row[0], b"%d" % (number % companies + 1), row[2])) for number, row in enumerate(rows)]
-    return b"\n".join((head, *made, b""))
+    new_rows = [b"\t".join((row[0], b"%d" % (number % companies + 1), row[2])) for number, row in enumerate(rows)]
+    return b"\n".join((head, *new_rows, b""))
 
 
 # The tables that almost all rows of a kind of file are in.
@@ -100,25 +100,25 @@ ROWS_IN = {
 
 
 def taken(app: App, name: str, files: Iterable[Path], count: int, least: Callable[[Path], object]) -> float:
-    """Ingest files, a tenth at once; the CPU seconds of all, told for each, below what their rows alone would take."""
+    """Ingest files a tenth at a time. Return the CPU seconds, and print them for each tenth."""
     assert app.db.path is not None
     before, all_beside = _counted(app.db.path, ROWS_IN[name]), 0.0
     files, total = iter(files), 0.0
     for part in range(10):
-        some = count * (part + 1) // 10 - count * part // 10
-        tenth = list(islice(files, some))
+        part_size = count * (part + 1) // 10 - count * part // 10
+        tenth = list(islice(files, part_size))
         began = time.process_time()
         for file in tenth:
             least(file)
-        read = time.process_time()
+        read_at = time.process_time()
         counts = ingest.run(app, tenth, IngestOptions(), lambda outcome: None)
-        spent, beside = time.process_time() - read, read - began
+        spent, read_seconds = time.process_time() - read_at, read_at - began
         assert not counts["refused"], counts
         for file in tenth:
             file.unlink()
-        total, all_beside = total + spent, all_beside + beside
-        if some:
-            each, ratio = 1000 * spent / some, spent / beside
+        total, all_beside = total + spent, all_beside + read_seconds
+        if part_size:
+            each, ratio = 1000 * spent / part_size, spent / read_seconds
             print(f"{name:14} {part + 1:2}/10: {each:7.0f} ms a file, {ratio:5.1f} times the least", flush=True)
     bare = _inserted(app.db.path, ROWS_IN[name], before, count)
     print(
@@ -139,15 +139,15 @@ def _inserted(database: Path, tables: Sequence[str], before: Sequence[int], port
     ``portions`` in a transaction each: less than this takes no program that stores them in these tables.
     """
     spent = 0.0
-    own = "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('table', 'index') AND sql > ''"
+    definitions_query = "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type IN ('table', 'index') AND sql > ''"
     with (
-        tempfile.TemporaryDirectory() as place,
+        tempfile.TemporaryDirectory() as directory,
         closing(sqlite3.connect(database)) as source,
-        closing(sqlite3.connect(Path(place, "bare.db"), isolation_level=None)) as bare,
+        closing(sqlite3.connect(Path(directory, "bare.db"), isolation_level=None)) as bare,
     ):
         bare.executescript("PRAGMA journal_mode=WAL; PRAGMA cache_size=-16384")
-        for table, held in zip(tables, before, strict=True):
-            for (sql,) in source.execute(own, [table]).fetchall():
+        for table, table_rows in zip(tables, before, strict=True):
+            for (sql,) in source.execute(definitions_query, [table]).fetchall():
                 bare.execute(sql)
             rows = source.execute(f"SELECT * FROM {table}").fetchall()
             insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})"
@@ -157,7 +157,7 @@ def _inserted(database: Path, tables: Sequence[str], before: Sequence[int], port
                 bare.execute("BEGIN")
                 bare.executemany(insert, rows[first:end])
                 bare.execute("COMMIT")
-            spent += (time.process_time() - began) * (len(rows) - held) / len(rows)
+            spent += (time.process_time() - began) * (len(rows) - table_rows) / len(rows)
     return spent
 
 
@@ -174,13 +174,13 @@ def _split(file: Path) -> int:
 
 
 def main(companies: int, years: int, edgar: Path) -> None:
-    """Make and store everything."""
+    """Write and store everything."""
 
     def loads(file: Path) -> object:
         return json.loads(file.read_bytes())
 
-    with tempfile.TemporaryDirectory() as place:
-        data, files = Path(place, "data"), Path(place, "files")
+    with tempfile.TemporaryDirectory() as directory:
+        data, files = Path(directory, "data"), Path(directory, "files")
         data.mkdir(mode=0o700)
         files.mkdir()
         app = apps.open_on_disk(Config(data_dir=data))
@@ -194,16 +194,21 @@ def main(companies: int, years: int, edgar: Path) -> None:
         screen.compute_all_latest_years(app)
         latest = time.process_time() - before
         with app.db.read() as tx:
-            held = dict(tx.find_row("held") or {})
+            counts = dict(tx.find_row("held") or {})
         app.db.close()
         size = (data / "finapi.db").stat().st_size
     print(f"latest years: {latest:.0f} s of CPU")
     print(
-        f"{held['companies']:,} companies, {held['filings']:,} filings, {held['facts']:,} facts in {size / 1e9:.2f} GB"
+        f"{counts['companies']:,} companies, {counts['filings']:,} filings, {counts['facts']:,} facts "
+        f"in {size / 1e9:.2f} GB"
     )
     print(f"{(spent + latest) / 60:.1f} min of CPU, {(time.perf_counter() - began) / 60:.1f} min with making the files")
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    main(int(given[0]) if given else 500, int(given[1]) if given[1:] else 10, Path(given[2]) if given[2:] else EDGAR)
+    arguments = sys.argv[1:]
+    main(
+        int(arguments[0]) if arguments else 500,
+        int(arguments[1]) if arguments[1:] else 10,
+        Path(arguments[2]) if arguments[2:] else EDGAR,
+    )

@@ -27,7 +27,7 @@ _ROWS = {
 
 
 class BareSqlite:
-    """A copy of an app's database, to which bare connections add what the app's own has got."""
+    """A copy of an app's database, to which bare connections add the same rows."""
 
     def __init__(self, app: App, copy: Path) -> None:
         self._path = app.db.path
@@ -39,18 +39,18 @@ class BareSqlite:
             self._connection.execute(f"PRAGMA {pragma}")
 
     def add(self, cik: int, document: bytes) -> float:
-        """Seconds of CPU of ``json.loads`` of a document and of storing its filings, as the app has stored them."""
+        """Return the CPU seconds of ``json.loads`` of a document and of storing its filings."""
         assert self._path is not None
         with sqlite3.connect(self._path) as stored:
             company = stored.execute("SELECT * FROM companies WHERE cik = ?", [cik]).fetchone()
             rows = {table: stored.execute(sql, [cik]).fetchall() for table, sql in _ROWS.items()}
         assert len(rows["filing_terms"]) > 2 * len(rows["filings"]) > 0
-        put = self._connection.executemany
+        insert_many = self._connection.executemany
         began = time.process_time()
         json.loads(document)
         self._connection.execute("BEGIN IMMEDIATE")
         for table, values in {"companies": [company], **rows}.items():
-            put(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values[0]))})", values)
+            insert_many(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values[0]))})", values)
         self._connection.execute("COMMIT")
         return time.process_time() - began
 

@@ -32,7 +32,7 @@ APPLE = EDGAR / "companyfacts/CIK0000320193.json"
 
 
 def taken(act: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """Return the milliseconds of a call."""
     started = time.perf_counter()
     act()
     return (time.perf_counter() - started) * 1000
@@ -53,21 +53,21 @@ def count(app: App, company: int) -> int:
 
 
 def one_company(rounds: int) -> None:
-    """One large document: parse, store, commit, read."""
+    """Parse, store, commit and read one large document."""
     data = APPLE.read_bytes()
     loads, first, again, reading, size = [], [], [], [], 0
     for _ in range(rounds):
         loads.append(taken(lambda: json.loads(data)))
-        with tempfile.TemporaryDirectory() as place:
-            app = apps.open_on_disk(Config(data_dir=Path(place)))
+        with tempfile.TemporaryDirectory() as directory:
+            app = apps.open_on_disk(Config(data_dir=Path(directory)))
             first.append(taken(lambda app=app: take(app, APPLE)))
             again.append(taken(lambda app=app: take(app, APPLE)))
             reading.append(taken(lambda app=app: count(app, 320193)))
             rows = count(app, 320193)
             app.db.close()
-            size = (Path(place) / "finapi.db").stat().st_size
-    one, other = statistics.median(loads), statistics.median(first)
-    print(f"json.loads {one:.0f} ms, ingest {other:.0f} ms, ratio {other / one:.2f} (aim 5)")
+            size = (Path(directory) / "finapi.db").stat().st_size
+    load_ms, first_ms = statistics.median(loads), statistics.median(first)
+    print(f"json.loads {load_ms:.0f} ms, ingest {first_ms:.0f} ms, ratio {first_ms / load_ms:.2f} (aim 5)")
     print(f"the same again {statistics.median(again):.0f} ms")
     print(f"reading {rows} figures {statistics.median(reading):.0f} ms")
     print(f"a million figures take {size / rows:.0f} MB (aim 120), everything of the store counted")
@@ -75,10 +75,10 @@ def one_company(rounds: int) -> None:
 
 
 def many_companies(companies: int, pattern: str) -> None:
-    """A zip as the SEC's companyfacts.zip, streamed: the peak does not depend on how many are in it."""
+    """Stream a zip like the SEC's companyfacts.zip; the peak memory does not depend on its size."""
     document = json.loads((EDGAR / "companyfacts" / pattern).read_bytes())
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place) / "companyfacts.zip"
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "companyfacts.zip"
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for cik in range(1, companies + 1):
                 # Accession numbers of its own: a filing has one company.
@@ -86,12 +86,12 @@ def many_companies(companies: int, pattern: str) -> None:
                 text = re.sub('"accn": "[0-9]{10}', f'"accn": "{cik:010}', text)
                 archive.writestr(f"CIK{cik:010}.json", text)
         del document
-        app = apps.open_on_disk(Config(data_dir=_made(Path(place) / "data")))
+        app = apps.open_on_disk(Config(data_dir=_made(Path(directory) / "data")))
         counts: dict[str, int] = {}
         spent = taken(lambda: counts.update(take(app, file)))
         rows = count(app, 1) * counts["ingested"]
         app.db.close()
-        size = (Path(place) / "data" / "finapi.db").stat().st_size
+        size = (Path(directory) / "data" / "finapi.db").stat().st_size
     print(f"{counts['ingested']} companies, {rows} figures in {spent / 1000:.1f} s")
     print(f"18,000 of them would take {spent / counts['ingested'] * 18_000 / 60_000:.0f} min")
     print(f"a million figures take {size / rows:.0f} MB (aim 120), everything of the store counted")
@@ -99,9 +99,9 @@ def many_companies(companies: int, pattern: str) -> None:
 
 
 def quarter() -> None:
-    """A quarter of the data sets, statements included."""
-    with tempfile.TemporaryDirectory() as place:
-        app = apps.open_on_disk(Config(data_dir=Path(place)))
+    """Ingest one quarter of the data sets, with statements."""
+    with tempfile.TemporaryDirectory() as directory:
+        app = apps.open_on_disk(Config(data_dir=Path(directory)))
         spent = taken(lambda: take(app, EDGAR / "fsds/2009q3.zip"))
         app.db.close()
     print(f"2009q3 in {spent / 1000:.1f} s")
@@ -109,7 +109,7 @@ def quarter() -> None:
 
 
 def memory() -> None:
-    """The peak of the process since it began; getrusage would count what its parent held when it was forked."""
+    """Return the peak memory of this process; getrusage would include its parent's."""
     peak = int(re.findall(r"VmHWM:\s+([0-9]+) kB", Path("/proc/self/status").read_text())[0]) / 1024
     print(f"peak memory {peak:.0f} MB (aim 200)")
 

@@ -1,4 +1,4 @@
-"""500 readers of a feed beside calls over HTTP, and the same load on the threading server of ``websockets``.
+"""500 readers of a feed during calls over HTTP, and the same load on the threading server of ``websockets``.
 
     python -m tests.bench.feeds [--connections 500] [--events 200] [--seconds 5]
 
@@ -45,28 +45,28 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # ---- the servers, each in a process that is told on its standard input how many events to send how fast
 
 
-def _obey(told: Callable[[int], None], ready: dict[str, Any]) -> None:
+def _obey(handle_signal: Callable[[int], None], ready: dict[str, Any]) -> None:
     print(json.dumps(ready), flush=True)
     number = 0
     for line in sys.stdin:
         count, rate = line.split()
         for _ in range(int(count)):
             number += 1
-            told(number)
+            handle_signal(number)
             if float(rate):
                 time.sleep(1 / float(rate))
 
 
 def serve_finapi(connections: int) -> None:
-    """finapi as ``serve`` runs it."""
+    """Run finapi as ``serve`` does."""
     from finapi import server
     from finapi.accounts import users
     from finapi.core.config import Config
     from finapi.delivery import events
     from finapi.delivery.events import EventTags
 
-    with tempfile.TemporaryDirectory() as place:
-        config = Config(data_dir=Path(place), port=0, password_profile="cheap")
+    with tempfile.TemporaryDirectory() as directory:
+        config = Config(data_dir=Path(directory), port=0, password_profile="cheap")
         with server.run_server(config, lambda *_: 0) as running:
             app = running.app
             keys = [
@@ -90,7 +90,7 @@ def serve_finapi(connections: int) -> None:
 
 
 def serve_threads(connections: int) -> None:
-    """The threading server of ``websockets``, with waitress beside it for the calls."""
+    """Run the threading server of ``websockets``, with waitress for the calls."""
     import waitress
     from websockets.sync.server import ServerConnection, serve
 
@@ -147,7 +147,7 @@ class Served:
         self.process.stdin.flush()
 
     def memory(self) -> int:
-        """Resident, in bytes."""
+        """Return resident memory, in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) * 1024
 
@@ -159,7 +159,7 @@ class Served:
 
 @contextmanager
 def served(name: str, connections: int) -> Iterator[Served]:
-    """A server in a process of its own."""
+    """Yield a server in its own process."""
     command = [sys.executable, "-m", "tests.bench.feeds", "--serve", name, "--connections", str(connections)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -170,7 +170,7 @@ def served(name: str, connections: int) -> Iterator[Served]:
 
 
 class Readers:
-    """Every connection, read by one selector; ``wait`` until each has been told of an event."""
+    """Every connection, read by one selector."""
 
     def __init__(self, port: int, paths: list[str]) -> None:
         self.selector = selectors.DefaultSelector()
@@ -191,20 +191,20 @@ class Readers:
             self.tails[sock] = b""
 
     def wait(self, number: int) -> None:
-        """Read until every connection has the event of this number, which is the last one sent."""
+        """Read until every connection has the event of this number, which is the last one."""
         mark = f'"#{number}#"'.encode()
-        left = set(self.tails)
-        while left:
+        waiting = set(self.tails)
+        while waiting:
             ready = self.selector.select(20)
             if not ready:
-                raise TimeoutError(f"{len(left)} connections were not told of event {number}")
+                raise TimeoutError(f"{len(waiting)} connections were not told of event {number}")
             for key, _ in ready:
                 sock = key.fileobj
                 assert isinstance(sock, socket.socket)
                 data = self.tails[sock] + sock.recv(262_144)
                 self.tails[sock] = data[-40:]
                 if mark in data:
-                    left.discard(sock)
+                    waiting.discard(sock)
 
     def close(self) -> None:
         for sock in self.tails:
@@ -212,7 +212,7 @@ class Readers:
 
 
 def calls(ready: dict[str, Any], until: Callable[[], bool]) -> list[float]:
-    """Milliseconds of call after call, one connection, while ``until`` is not yet."""
+    """Return the milliseconds of successive calls over one connection until ``until``."""
     connection = http.client.HTTPConnection("127.0.0.1", ready["http"], timeout=20)
     times = []
     while not until():
@@ -226,7 +226,7 @@ def calls(ready: dict[str, Any], until: Callable[[], bool]) -> list[float]:
 
 
 def sending(name: str, connections: int, events: int) -> float:
-    """Seconds of a server's CPU for a message to one reader."""
+    """Return the server's CPU seconds for one message to one reader."""
     with served(name, connections) as server:
         readers = Readers(server.ready["port"], server.ready["paths"])
         server.tell(1)
@@ -240,13 +240,13 @@ def sending(name: str, connections: int, events: int) -> float:
 
 
 def measure(name: str, connections: int, events: int, seconds: float) -> None:
-    """Print what there is to say of a server."""
+    """Print the measurements of a server."""
     with served(name, connections) as server:
         before = server.memory()
         readers = Readers(server.ready["port"], server.ready["paths"])
         server.tell(1)
         readers.wait(1)
-        held = (server.memory() - before) / connections
+        bytes_per_connection = (server.memory() - before) / connections
         cpu, started = server.cpu(), time.perf_counter()
         server.tell(events)
         readers.wait(1 + events)
@@ -261,28 +261,28 @@ def measure(name: str, connections: int, events: int, seconds: float) -> None:
         ended.set()
         caller.join()
         readers.close()
-    sent = events * connections
+    message_count = events * connections
     quantiles = statistics.quantiles(times, n=100)
     print(
-        f"{name:16} {held / 1024:6.1f} KiB a connection; {events / took:6.0f} events/s to all "
-        f"({sent / took:8.0f} messages/s, {sent / cpu:8.0f} a CPU second); "
+        f"{name:16} {bytes_per_connection / 1024:6.1f} KiB a connection; {events / took:6.0f} events/s to all "
+        f"({message_count / took:8.0f} messages/s, {message_count / cpu:8.0f} a CPU second); "
         f"HTTP beside {RATE} events/s: p50 {quantiles[49]:.1f} ms, p99 {quantiles[98]:.1f} ms of {len(times)}"
     )
 
 
 def main() -> None:
-    """Both servers, one after the other."""
+    """Measure both servers in turn."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--connections", type=int, default=500)
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--serve", choices=SERVERS)
-    given = parser.parse_args()
-    if given.serve:
-        SERVERS[given.serve](given.connections)
+    options = parser.parse_args()
+    if options.serve:
+        SERVERS[options.serve](options.connections)
         return
     for name in SERVERS:
-        measure(name, given.connections, given.events, given.seconds)
+        measure(name, options.connections, options.events, options.seconds)
 
 
 if __name__ == "__main__":

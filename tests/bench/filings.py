@@ -1,4 +1,4 @@
-"""100,000 made up filings in one database: is ingest linear, and what does the first page of every list cost?
+"""Ingest of 100,000 invented filings, and the first page of every list over them.
 
     python -m tests.bench.filings [FILINGS]
 
@@ -41,38 +41,40 @@ QUESTIONS = (
 
 
 def rows(first: int, count: int) -> list[IndexRow]:
-    """Made up lines of an index: 20,000 companies, forms of uneven frequency, days over 25 years."""
-    made = []
+    """Return invented lines of an index: 20,000 companies, forms of uneven frequency, days over 25 years."""
+    filing_rows = []
     for n in range(first, first + count):
         day = f"{2000 + n * 7919 % 25}-{1 + n * 31 % 12:02}-{1 + n * 17 % 28:02}"
         form = FORMS[0] if n % 2 else FORMS[n // 2 % len(FORMS)]
         cik = 1 + n * 104_729 % 20_000
-        made.append(IndexRow(form, f"COMPANY {cik}", cik, day, f"{cik:010}-{n // 1_000_000:02}-{n % 1_000_000:06}"))
-    return made
+        filing_rows.append(
+            IndexRow(form, f"COMPANY {cik}", cik, day, f"{cik:010}-{n // 1_000_000:02}-{n % 1_000_000:06}")
+        )
+    return filing_rows
 
 
 def main(count: int) -> None:
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         app = apps.open_on_disk(
-            Config(data_dir=Path(place), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0)
+            Config(data_dir=Path(directory), app_per_minute=10_000, app_per_hour=10_000, answer_bytes=0)
         )
         tenth = count // 10
         for part in range(10):
-            made = rows(part * tenth, tenth)
+            filing_rows = rows(part * tenth, tenth)
             started = time.perf_counter()
-            lists.upsert_index(app, made)
+            lists.upsert_index(app, filing_rows)
             took = time.perf_counter() - started
             print(f"filings {part * tenth:>9,} to {(part + 1) * tenth:>9,}: {took / tenth * 1e6:.0f} us each")
         user = users.create(app, "bench@example.com", "pro", app.clock.now())
         client = Client(app, user.api_key)
         for question in QUESTIONS:
             path, _, query = question.partition("?")
-            asked = dict(pair.split("=") for pair in query.split("&")) if query else None
-            client.get(f"/api/v1{path}", query=asked)
+            parameters = dict(pair.split("=") for pair in query.split("&")) if query else None
+            client.get(f"/api/v1{path}", query=parameters)
             best = 1e9
             for _ in range(5):
                 started = time.process_time()
-                answer = client.get(f"/api/v1{path}", query=asked)
+                answer = client.get(f"/api/v1{path}", query=parameters)
                 best = min(best, time.process_time() - started)
                 assert answer.status == 200, answer.json
             print(f"{best * 1000:6.1f} ms  {question}")

@@ -1,4 +1,4 @@
-"""The first questions after a restart over many companies: screens, counts, series, facts of one concept.
+"""The first calls after a restart over many companies: screens, counts, series, facts of one concept.
 
     python -m tests.bench.firsts [COMPANIES] [DIRECTORY] [EDGAR]
 
@@ -47,10 +47,10 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
     app = apps.open_on_disk(config)
     real = sorted((edgar / "companyfacts").glob("CIK*.json"), key=lambda file: -file.stat().st_size)
     largest, large, middle, small = (file.read_text() for file in real)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         for cik in range(1, companies + 1):
             text = largest if cik % LARGE == 0 else {5: large, 7: middle}.get(cik % 10, small)
-            file = Path(place, f"CIK{cik:010}.json")
+            file = Path(directory, f"CIK{cik:010}.json")
             file.write_bytes(of_company(text, cik))
             ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
@@ -59,7 +59,7 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
 
 
 def asked(config: Config, path: str) -> float:
-    """CPU milliseconds of a call of an App of its own, whose caller is known."""
+    """Return the CPU milliseconds of a call of a new App whose caller is known."""
     app = apps.open_on_disk(config)
     client = Client(app, users.create(app, f"{time.time_ns()}@example.com", "pro", app.clock.now()).api_key)
     client.get(f"{API}/policy")
@@ -72,7 +72,7 @@ def asked(config: Config, path: str) -> float:
 
 
 def main(companies: int, directory: Path, edgar: Path) -> None:
-    """Ask, and print what it took."""
+    """Send the calls and print their times."""
     many = 10**9
     config = Config(data_dir=directory, xbrl_per_minute=many, app_per_minute=many, app_per_hour=many, pro_tokens=many)
     if not (directory / "finapi.db").exists():
@@ -90,10 +90,10 @@ def main(companies: int, directory: Path, edgar: Path) -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
+    arguments = sys.argv[1:]
+    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as directory:
         main(
-            int(given[0]) if given else 900,
-            Path(given[1]) if given[1:] else Path(place),
-            Path(given[2]) if given[2:] else EDGAR,
+            int(arguments[0]) if arguments else 900,
+            Path(arguments[1]) if arguments[1:] else Path(directory),
+            Path(arguments[2]) if arguments[2:] else EDGAR,
         )

@@ -1,4 +1,4 @@
-"""The fixture beside other test servers: start, stop, resets, memory; worlds, starts in process, and examples.
+"""The fixture compared with other test servers: start, stop, resets, memory, worlds and examples.
 
 python -m tests.bench.fixture [DIRECTORY [ROUNDS [NAME ...]]]
 
@@ -78,7 +78,7 @@ print(json.dumps(told))
 
 @dataclass
 class Contender:
-    """A test server: how it is started, what it answers first, how it is reset; and what was measured."""
+    """A test server: its start, first answer and reset, and its measurements."""
 
     name: str
     command: Sequence[str]
@@ -94,19 +94,19 @@ class Contender:
     world_memory: list[float] = field(default_factory=list)
 
     def forget(self) -> None:
-        """Begin to measure."""
-        for kept in (self.start, self.cpu, self.stop, self.memory, self.resets, self.worlds, self.world_memory):
-            kept.clear()
+        """Clear the measurements."""
+        for measurements in (self.start, self.cpu, self.stop, self.memory, self.resets, self.worlds, self.world_memory):
+            measurements.clear()
 
 
 def installed(directory: Path) -> list[Contender]:
-    """The servers, finapi first; what is not in ``directory`` yet is fetched."""
+    """Return the servers, finapi first; missing packages are installed into ``directory``."""
     directory.mkdir(parents=True, exist_ok=True)
     for package in ("moto[server]", "localstripe"):
-        place = directory / package.partition("[")[0]
-        if not place.is_dir():
-            subprocess.run([sys.executable, "-m", "venv", place], check=True)
-            subprocess.run([place / "bin" / "pip", "install", "-q", package], check=True)
+        package_dir = directory / package.partition("[")[0]
+        if not package_dir.is_dir():
+            subprocess.run([sys.executable, "-m", "venv", package_dir], check=True)
+            subprocess.run([package_dir / "bin" / "pip", "install", "-q", package], check=True)
     if not (directory / "node_modules").is_dir():
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "wiremock"], cwd=directory, check=True)
     jar = next((directory / "node_modules" / "wiremock").rglob("*.jar"))
@@ -124,13 +124,13 @@ def installed(directory: Path) -> list[Contender]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
+    """Return a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 def answers(port: int, path: str) -> bool:
-    """Whether somebody answers."""
+    """Return True if a server answers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     with suppress(OSError):
         connection.request("GET", path)
@@ -139,45 +139,45 @@ def answers(port: int, path: str) -> bool:
 
 
 def resident(process: subprocess.Popen[bytes]) -> float:
-    """The MB of memory that a process has."""
+    """Return the resident megabytes of a process."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if "VmRSS" in line) / 1024
 
 
 def used(process: subprocess.Popen[bytes]) -> float:
-    """The milliseconds of CPU that a process has had."""
+    """Return the CPU milliseconds of a process."""
     return 1000 * time.clock_gettime(~process.pid << 3 | 2)  # as clock_getcpuclockid(3) numbers its clock
 
 
-def once(one: Contender) -> None:
-    """Start it, use it, stop it."""
+def once(contender: Contender) -> None:
+    """Start, use and stop a server."""
     port = free_port()
     env = {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "FINAPI"))}
     began = time.perf_counter()
     with subprocess.Popen(
-        [*one.command, str(port)], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [*contender.command, str(port)], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         try:
-            while not answers(port, one.path):
-                assert process.poll() is None, f"{one.name} ended: {shlex.join(one.command)}"
-                assert time.perf_counter() < began + SECONDS, f"{one.name} does not answer"
+            while not answers(port, contender.path):
+                assert process.poll() is None, f"{contender.name} ended: {shlex.join(contender.command)}"
+                assert time.perf_counter() < began + SECONDS, f"{contender.name} does not answer"
                 time.sleep(0.002)
-            one.start.append(1000 * (time.perf_counter() - began))
-            one.cpu.append(used(process))
-            one.memory.append(resident(process))
-            use(one, port, process)
+            contender.start.append(1000 * (time.perf_counter() - began))
+            contender.cpu.append(used(process))
+            contender.memory.append(resident(process))
+            use(contender, port, process)
             before = time.perf_counter()
             process.send_signal(signal.SIGTERM)
             process.wait(SECONDS)
-            one.stop.append(1000 * (time.perf_counter() - before))
+            contender.stop.append(1000 * (time.perf_counter() - before))
         finally:
             process.kill()
 
 
-def use(one: Contender, port: int, process: subprocess.Popen[bytes]) -> None:
-    """Reset it many times; of the fixture, make worlds too."""
+def use(contender: Contender, port: int, process: subprocess.Popen[bytes]) -> None:
+    """Reset a server many times; for the fixture, create worlds too."""
     headers = {}
-    if one.name.startswith("finapi"):
+    if contender.name.startswith("finapi"):
         assert process.stdout is not None
         headers["X-Control-Token"] = json.loads(process.stdout.readline())["control_token"]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
@@ -187,26 +187,26 @@ def use(one: Contender, port: int, process: subprocess.Popen[bytes]) -> None:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
         answer.read()
-        assert answer.status == 200, (one.name, answer.status)
+        assert answer.status == 200, (contender.name, answer.status)
         return 1000 * (time.perf_counter() - before)
 
-    one.resets.append(1000 * RESETS / sum(call(one.method, one.reset) for _ in range(RESETS)))
+    contender.resets.append(1000 * RESETS / sum(call(contender.method, contender.reset) for _ in range(RESETS)))
     if headers:
         before = resident(process)
-        one.worlds += [call("GET", f"/_world/w{number}/_control/clock") for number in range(WORLDS)]
-        one.world_memory.append((resident(process) - before) / WORLDS)
+        contender.worlds += [call("GET", f"/_world/w{number}/_control/clock") for number in range(WORLDS)]
+        contender.world_memory.append((resident(process) - before) / WORLDS)
     connection.close()
 
 
 def told_by(code: str) -> Any:
-    """What a program in a process of its own prints, as JSON."""
+    """Return the JSON that a program prints in its own process."""
     env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": "."}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, check=True)
     return json.loads(done.stdout)
 
 
 def shown(times: list[float], digits: int = 0) -> str:
-    """The median and the best of some times."""
+    """Return the median and the best of some times as text."""
     return f"{statistics.median(times):.{digits}f} ({min(times):.{digits}f})"
 
 
@@ -214,28 +214,28 @@ def main() -> None:
     """Measure and print the table."""
     directory = Path(sys.argv[1] if sys.argv[1:] else "/tmp/finapi-bench")
     rounds, names = int(sys.argv[2]) if sys.argv[2:] else ROUNDS, {*sys.argv[3:]}
-    finapi, *others = installed(directory)
-    contenders = [finapi, *(one for one in others if not names or one.name in names)]
-    for one in contenders:
-        once(one)  # bytecode and pages of files are there from now on
-        one.forget()
+    finapi, *competitors = installed(directory)
+    contenders = [finapi, *(contender for contender in competitors if not names or contender.name in names)]
+    for contender in contenders:
+        once(contender)  # bytecode and pages of files are there from now on
+        contender.forget()
     for _ in range(rounds):
-        for one in contenders:
-            once(one)
+        for contender in contenders:
+            once(contender)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {rounds} rounds")
     print("| server | start ms (best) | CPU of a start ms | stop ms, after use | resets a second | RSS MB |", end="")
     print(" start to moto's | its CPU |\n|---|---|---|---|---|---|---|---|")
     middle: Callable[[list[float]], float] = statistics.median
-    moto = next((one for one in contenders if one.name == "moto_server"), finapi)
-    for one in contenders:
+    moto = next((contender for contender in contenders if contender.name == "moto_server"), finapi)
+    for contender in contenders:
         print(
-            f"| {one.name} | {shown(one.start)} | {middle(one.cpu):.0f} | {middle(one.stop):.0f} "
-            f"| {middle(one.resets):,.0f} | {middle(one.memory):.0f} "
-            f"| {middle(one.start) / middle(moto.start):.2f} | {middle(one.cpu) / middle(moto.cpu):.2f} |"
+            f"| {contender.name} | {shown(contender.start)} | {middle(contender.cpu):.0f} "
+            f"| {middle(contender.stop):.0f} | {middle(contender.resets):,.0f} | {middle(contender.memory):.0f} "
+            f"| {middle(contender.start) / middle(moto.start):.2f} | {middle(contender.cpu) / middle(moto.cpu):.2f} |"
         )
     print(f"a world by its first call: {shown(finapi.worlds, 1)} ms, {middle(finapi.world_memory):.2f} MB")
-    told = zip(*(told_by(IN_PROCESS) for _ in range(rounds)), strict=True)
-    texts = (shown(list(times)) for times in told)
+    in_process_times = zip(*(told_by(IN_PROCESS) for _ in range(rounds)), strict=True)
+    texts = (shown(list(times)) for times in in_process_times)
     print("in process: import {} ms, first start {}, its CPU {}, each after it {}, stop {}".format(*texts))
     for name, times in told_by(EXAMPLES).items():
         print(f"{name}: {times} ms over HTTP")

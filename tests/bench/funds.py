@@ -47,14 +47,14 @@ LISTS = (
 
 
 def reports(funds: int, large: int) -> Iterator[tuple[HoldingsReport, FilingMetadata]]:
-    """Two quarters of every fund and of the large one: in the second every third position has grown by a tenth."""
+    """Yield two quarters of every fund; in the second, every third position has grown by a tenth."""
     for quarter, (period, filed_at) in enumerate(PERIODS):
         for fund in range(-1, funds):
             count = large if fund < 0 else ROWS
             first = 0 if fund < 0 else fund * 7
-            rows = [_row((first + one) % holdings.SECURITIES, quarter) for one in range(quarter, count + quarter)]
-            held, cik = tuple(rows), FIRST + fund
-            total = sum(row.value for row in held)
+            rows = [_row((first + offset) % holdings.SECURITIES, quarter) for offset in range(quarter, count + quarter)]
+            positions, cik = tuple(rows), FIRST + fund
+            total = sum(row.value for row in positions)
             cover = thirteenf.CoverPage(
                 "13F-HR",
                 f"{cik:010}",
@@ -68,7 +68,7 @@ def reports(funds: int, large: int) -> Iterator[tuple[HoldingsReport, FilingMeta
                 None,
                 None,
                 None,
-                len(held),
+                len(positions),
                 total,
                 False,
                 (),
@@ -77,21 +77,33 @@ def reports(funds: int, large: int) -> Iterator[tuple[HoldingsReport, FilingMeta
             accession = f"{cik:010}-25-{quarter + 1:06}"
             digest = f"{cik} {period}".encode()
             yield (
-                HoldingsReport(cover, held, digest, 2),
+                HoldingsReport(cover, positions, digest, 2),
                 FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at),
             )
 
 
-def _row(one: int, quarter: int) -> thirteenf.Holding:
-    shares = 100_000 + one * (11 if quarter and one % 3 == 0 else 10)
-    worth = shares * (100 + one % 90)
+def _row(security: int, quarter: int) -> thirteenf.Holding:
+    shares = 100_000 + security * (11 if quarter and security % 3 == 0 else 10)
+    worth = shares * (100 + security % 90)
     return thirteenf.Holding(
-        holdings.name(one), "COM", holdings.number(one), None, worth, shares, "SH", None, "SOLE", None, shares, 0, 0
+        holdings.name(security),
+        "COM",
+        holdings.number(security),
+        None,
+        worth,
+        shares,
+        "SH",
+        None,
+        "SOLE",
+        None,
+        shares,
+        0,
+        0,
     )
 
 
 def settle(app: App) -> str:
-    """Count costs and returns as an ingest does at its end; what that took."""
+    """Recompute costs and returns as an ingest does at its end. Return the time."""
     took, due = [], True
     while due:
         started = time.process_time()
@@ -105,14 +117,14 @@ def settle(app: App) -> str:
 
 
 def fill(app: App, funds: int = FUNDS, large: int = LARGE) -> None:
-    """Store the reports and prices of every issuer that has a ticker; its companies are stored before."""
+    """Store the companies, reports and prices of every issuer with a ticker."""
     for report, filed in reports(funds, large):
         with app.db.write() as tx:
             assert holdings_store.store_report(tx, report, filed, app.clock.now())
     closes = [
-        PriceRow(f"T{one}", day, None, None, None, str(100 + one % 90 + place), None, None, None, None)
-        for one in range(0, holdings.SECURITIES, 2)
-        for place, day in enumerate(DAYS)
+        PriceRow(f"T{security}", day, None, None, None, str(100 + security % 90 + day_number), None, None, None, None)
+        for security in range(0, holdings.SECURITIES, 2)
+        for day_number, day in enumerate(DAYS)
     ]
     with app.db.write() as tx:
         price_store.upsert(tx, PriceFile(closes, [], 0, False), b"funds")
@@ -144,5 +156,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         main(Path(sys.argv[1]))
     else:
-        with tempfile.TemporaryDirectory() as place:
-            main(Path(place))
+        with tempfile.TemporaryDirectory() as directory:
+            main(Path(directory))

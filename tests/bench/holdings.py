@@ -64,41 +64,41 @@ LISTS = (
 
 
 def number(index: int) -> str:
-    """The ``index``-th synthetic CUSIP, valid."""
+    """Return the ``index``-th synthetic CUSIP, which is valid."""
     base = f"{index:06}10"
     return base + cusip.compute_check_digit(base)
 
 
 def name(index: int) -> str:
-    """The ``index``-th synthetic issuer."""
+    """Return the name of the ``index``-th synthetic issuer."""
     return f"{('LAMP', 'SHADE', 'WICK', 'GLASS')[index % 4]} {index} CORP"
 
 
 def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetadata]]:
-    """Four quarters of every fund, quarter by quarter; positions stay, grow, shrink, come and go."""
+    """Yield four quarters of every fund; positions stay, grow, shrink, appear and disappear."""
     for quarter, (period, filed_at) in enumerate(PERIODS):
         for fund in range(funds):
             dice = random.Random(f"{fund}")
             chosen = dice.sample(range(SECURITIES), rows + 20)[quarter * 5 : quarter * 5 + rows]
-            held = tuple(
+            positions = tuple(
                 thirteenf.Holding(
-                    name(one),
+                    name(security),
                     "COM",
-                    number(one),
+                    number(security),
                     None,
-                    (shares := dice.randrange(1, 10_000) * (1 + quarter * (one % 3))) * (10 + one % 90),
+                    (shares := dice.randrange(1, 10_000) * (1 + quarter * (security % 3))) * (10 + security % 90),
                     shares,
                     "SH",
-                    "Put" if one % 40 == 0 else None,
+                    "Put" if security % 40 == 0 else None,
                     "SOLE",
                     None,
                     shares,
                     0,
                     0,
                 )
-                for one in chosen
+                for security in chosen
             )
-            total = sum(row.value for row in held)
+            total = sum(row.value for row in positions)
             cover = thirteenf.CoverPage(
                 "13F-HR",
                 f"{1_000_000 + fund:010}",
@@ -121,7 +121,7 @@ def reports(funds: int, rows: int) -> Iterator[tuple[HoldingsReport, FilingMetad
             digest = hashlib.sha256(f"{fund} {period}".encode()).digest()
             accession = f"{1_000_000 + fund:010}-25-{quarter + 1:06}"
             yield (
-                HoldingsReport(cover, held, digest, 2),
+                HoldingsReport(cover, positions, digest, 2),
                 FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at),
             )
 
@@ -132,53 +132,55 @@ def put_companies(app: App) -> None:
         for index in range(0, SECURITIES, 2):
             companies.upsert_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
             companies.upsert_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
-            told = companies.FiledAttributes(SIC[index // 2 % len(SIC)])
-            companies.update_attributes(tx, 5_000_000 + index, told, 1, "")
+            attributes = companies.FiledAttributes(SIC[index // 2 % len(SIC)])
+            companies.update_attributes(tx, 5_000_000 + index, attributes, 1, "")
 
 
 def fill(app: App, funds: int, rows: int, meter: Callable[[], float] = time.process_time) -> list[float]:
-    """Store the companies and the reports; what each tenth of the reports took, in the units of ``meter``."""
+    """Store the companies and the reports. Return the cost of each tenth, in units of ``meter``."""
     put_companies(app)
     took = [0.0] * 10
     total = funds * len(PERIODS)
-    for place, (report, filed) in enumerate(reports(funds, rows)):
+    for report_number, (report, filed) in enumerate(reports(funds, rows)):
         started = meter()
         with app.db.write() as tx:
             assert holdings_store.store_report(tx, report, filed, app.clock.now())
-        took[place * 10 // total] += meter() - started
+        took[report_number * 10 // total] += meter() - started
     return took
 
 
 def first_pages(app: App, meter: Callable[[], float] = time.process_time) -> Iterator[tuple[int, float, int, str]]:
-    """Of every list: status, the best of five calls in the units of ``meter``, the size of the answer, and the path."""
+    """Yield status, best of five costs, answer size and path of every list."""
     client = Client(app, users.create(app, "bench@example.com", "pro", app.clock.now()).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
-        held = tx._connection.execute(sql).fetchone()[0]
+        stored_cik = tx._connection.execute(sql).fetchone()[0]
     for path in LISTS:
         took = []
         for _ in range(5):
             started = meter()
-            answer = client.get("/api/v1" + path.format(cusip=held))
+            answer = client.get("/api/v1" + path.format(cusip=stored_cik))
             took.append(meter() - started)
         yield answer.status, min(took), len(answer.body), path
 
 
 def main(funds: int, rows: int) -> None:
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         app = apps.open_on_disk(
-            Config(data_dir=Path(place), synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0)
+            Config(
+                data_dir=Path(directory), synchronous="NORMAL", app_per_minute=10**6, app_per_hour=10**6, answer_bytes=0
+            )
         )
         took = fill(app, funds, rows)
         print(
             f"{funds * rows * len(PERIODS)} rows in {sum(took):.1f} s; by tenths "
-            + " ".join(f"{one:.2f}" for one in took)
+            + " ".join(f"{tenth_seconds:.2f}" for tenth_seconds in took)
         )
-        print(f"database {(Path(place) / 'finapi.db').stat().st_size / 1e6:.0f} MB")
+        print(f"database {(Path(directory) / 'finapi.db').stat().st_size / 1e6:.0f} MB")
         for status, seconds, size, path in first_pages(app):
             print(f"{seconds * 1000:8.2f} ms {status} {size:7} {path}")
         app.db.close()
 
 
 if __name__ == "__main__":
-    main(*(int(one) for one in (*sys.argv[1:], 250, 500)[:2]))
+    main(*(int(number) for number in (*sys.argv[1:], 250, 500)[:2]))

@@ -1,4 +1,4 @@
-"""200,000 insiders' transactions in one database: what each list's first page costs, and whether storing is linear.
+"""200,000 insiders' transactions in one database: the cost of each list's first page, and of storing.
 
 ``python -m tests.bench.insiders [TRANSACTIONS] [DIRECTORY]``. The forms are made up: 2,000 issuers in all sectors,
 20,000 insiders, five years of filing days, a tenth of the forms joint, one in fifty amended.
@@ -86,23 +86,23 @@ CALLS = (
 
 
 def forms(transactions: int) -> Iterator[tuple[OwnershipForm, FilingMetadata]]:
-    """Made-up forms with so many transactions in all, in the order of their days; the same every time."""
+    """Yield invented forms with this many transactions, by day; always the same."""
     chance = random.Random(7)
-    made = number = 0
-    while made < transactions:
+    transaction_count = number = 0
+    while transaction_count < transactions:
         number += 1
-        day = FIRST + timedelta(made * DAYS // transactions)
+        day = FIRST + timedelta(transaction_count * DAYS // transactions)
         issuer = chance.randrange(ISSUERS)
-        who = [(issuer * 10 + chance.randrange(10)) % INSIDERS]
+        owner_numbers = [(issuer * 10 + chance.randrange(10)) % INSIDERS]
         if chance.random() < 0.1:
-            who.append((who[0] + 1) % INSIDERS)
+            owner_numbers.append((owner_numbers[0] + 1) % INSIDERS)
         rows = [_row(chance, day.isoformat()) for _ in range(chance.choice((1, 1, 2, 3, 5)))]
         rows.append(
             OwnershipRow(
                 False, False, "Common Stock", following_shares="500", direct_or_indirect="I", nature="By trust"
             )
         )
-        made += len(rows) - 1
+        transaction_count += len(rows) - 1
         form = OwnershipForm(
             form="4",
             schema="X0508",
@@ -114,7 +114,7 @@ def forms(transactions: int) -> Iterator[tuple[OwnershipForm, FilingMetadata]]:
             issuer_cik=f"{issuer + 1_000_000:010}",
             issuer_name=f"Issuer{issuer} Corp",
             symbol=f"T{issuer}",
-            owners=tuple(_owner(one) for one in who),
+            owners=tuple(_owner(owner_number) for owner_number in owner_numbers),
             rows=tuple(rows),
             footnotes=(("F1", "A weighted average of several prices, of which the filer will tell on request."),),
             remarks=None,
@@ -157,15 +157,15 @@ def _row(chance: random.Random, day: str) -> OwnershipRow:
     )
 
 
-def _owner(one: int) -> Owner:
-    officer = one % 3 == 0
-    title = ("Chief Executive Officer", "EVP", "General Counsel")[one % 9 // 3] if officer else None
-    name = f"Name{one} Person"
-    return Owner(f"{one + 5_000_000:010}", name, not officer, officer, False, False, title, *[None] * 6)
+def _owner(owner_number: int) -> Owner:
+    officer = owner_number % 3 == 0
+    title = ("Chief Executive Officer", "EVP", "General Counsel")[owner_number % 9 // 3] if officer else None
+    name = f"Name{owner_number} Person"
+    return Owner(f"{owner_number + 5_000_000:010}", name, not officer, officer, False, False, title, *[None] * 6)
 
 
 def fill(app: App, transactions: int) -> list[float]:
-    """Store the forms in portions, and the issuers; the CPU seconds of each tenth of the transactions."""
+    """Store the forms and the issuers. Return the CPU seconds of each tenth of the transactions."""
     took, stored = [0.0] * 10, 0
     portion: list[tuple[OwnershipForm, FilingMetadata]] = []
 
@@ -205,9 +205,9 @@ def main(transactions: int, directory: Path) -> None:
     for path in CALLS:
         best = []
         for _ in range(3):
-            begun = time.process_time()
+            started = time.process_time()
             answer = client.get("/api/v1/insiders" + path)
-            best.append((time.process_time() - begun) * 1000)
+            best.append((time.process_time() - started) * 1000)
             assert answer.status == 200, answer.body
         print(f"{min(best):7.1f} ms CPU  {len(answer.body):>7} bytes  {path}", flush=True)
     app.db.close()
@@ -218,5 +218,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         main(count, Path(sys.argv[2]))
     else:
-        with tempfile.TemporaryDirectory() as place:
-            main(count, Path(place))
+        with tempfile.TemporaryDirectory() as directory:
+            main(count, Path(directory))

@@ -81,12 +81,12 @@ POSTS = (
 
 
 def fill(app: App, part: int) -> Iterator[str]:
-    """Store one ``part``-th of everything; a line for each family with the CPU time of each tenth of it."""
+    """Store everything in ``part`` portions. Yield a line with the CPU time of each tenth by family."""
     took = []
     for tenth in range(10):
-        made = filings.rows(tenth * FILINGS // part // 10, FILINGS // part // 10)
+        filing_rows = filings.rows(tenth * FILINGS // part // 10, FILINGS // part // 10)
         started = time.process_time()
-        lists.upsert_index(app, made)
+        lists.upsert_index(app, filing_rows)
         took.append(time.process_time() - started)
     yield _tenths("filings", FILINGS // part, took)
     yield _tenths("documents", DOCUMENTS // part, documents(app, DOCUMENTS // part))
@@ -98,7 +98,7 @@ def fill(app: App, part: int) -> Iterator[str]:
 
 
 def documents(app: App, count: int) -> list[float]:
-    """Keep documents of 20 to 200 KB of HTML; the CPU time of each tenth."""
+    """Store documents of 20 to 200 KB of HTML. Return the CPU time of each tenth."""
     chance, took = random.Random(7), []
     for part in range(10):
         started = time.process_time()
@@ -107,9 +107,9 @@ def documents(app: App, count: int) -> list[float]:
                 f"<p><b>w{int(chance.expovariate(0.002))}</b> revenue</p>" for _ in range(chance.randrange(800, 8_000))
             ]
             name = f"d{number}.htm"
-            kept = submission_documents.prepare_text("".join(words).encode(), name, 10**6)
+            prepared_text = submission_documents.prepare_text("".join(words).encode(), name, 10**6)
             day = str(date(2015, 1, 1) + timedelta(number))
-            told = FilingMetadata(
+            filing_metadata = FilingMetadata(
                 f"0000000777-25-{number:06}",
                 metadata.HEADER_EVIDENCE,
                 [Party(777, 2)],
@@ -118,59 +118,59 @@ def documents(app: App, count: int) -> list[float]:
                 primary_document=name,
             )
             with app.db.write() as tx:
-                stored = filed.upsert(tx, told, NOW)
+                stored = filed.upsert(tx, filing_metadata, NOW)
                 submission_documents.insert_documents(
-                    tx, stored.id, [], kept, max_stored_bytes=10**9, max_indexed_characters=10**9
+                    tx, stored.id, [], prepared_text, max_stored_bytes=10**9, max_indexed_characters=10**9
                 )
         took.append(time.process_time() - started)
     return took
 
 
-def _tenths(what: str, count: int, took: list[float]) -> str:
+def _tenths(label: str, count: int, took: list[float]) -> str:
     return (
-        f"{count} {what}: {sum(took):.1f} s CPU, by tenths "
-        + " ".join(f"{one:.1f}" for one in took)
+        f"{count} {label}: {sum(took):.1f} s CPU, by tenths "
+        + " ".join(f"{seconds:.1f}" for seconds in took)
         + f"; the last is {took[-1] / took[0]:.2f} of the first"
     )
 
 
 def _routes() -> set[str]:
-    """The names of the routes that answer a list of this bench's data."""
-    own = (route for route in ROUTES if route.lists and route.auth == "key")
-    return {route.name for route in own if not route.path.removeprefix(API).startswith(ELSEWHERE)}
+    """Return the names of the list routes over this data."""
+    key_routes = (route for route in ROUTES if route.lists and route.auth == "key")
+    return {route.name for route in key_routes if not route.path.removeprefix(API).startswith(ELSEWHERE)}
 
 
 def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
-    """Of every list: CPU milliseconds of the best of five calls, bytes of the answer, and what was asked."""
+    """Yield the best of five CPU milliseconds, the answer size and the request of every list."""
     client = Client(app, users.create(app, f"{time.time_ns()}@example.com", "pro", NOW).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
-        held = tx._connection.execute(sql).fetchone()[0]
+        stored_accession = tx._connection.execute(sql).fetchone()[0]
     paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *funds.LISTS, *ownership.LISTS, *MORE)]
-    asked = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
-    asked += [("POST", API + path, body) for path, body in POSTS]
-    router, wanted = Router(ROUTES), _routes()
-    for method, path, body in asked:
-        full = path.replace("{cusip}", held).replace("{cusip6}", held[:6])
-        sent = {name: _filled(value, held) for name, value in body.items()} if body else None
+    requests = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
+    requests += [("POST", API + path, body) for path, body in POSTS]
+    router, list_routes = Router(ROUTES), _routes()
+    for method, path, body in requests:
+        full = path.replace("{cusip}", stored_accession).replace("{cusip6}", stored_accession[:6])
+        filled_body = {name: _filled(value, stored_accession) for name, value in body.items()} if body else None
         took = []
         for _ in range(5):
             started = time.process_time()
-            answer = client.post(full, sent) if sent else client.get(full)
+            answer = client.post(full, filled_body) if filled_body else client.get(full)
             took.append(time.process_time() - started)
         match = router.match(tuple(full.partition("?")[0].strip("/").split("/")))
         assert match is not None, full
         missing = answer.status == 404 and ("/prices/" in full or "/overview" in full)
         assert answer.status == 200 or missing, f"{full}: {answer.json}"
-        wanted.discard(match.by_method[method].name)
+        list_routes.discard(match.by_method[method].name)
         yield min(took) * 1000, len(answer.body), f"{method} {full}{'' if body is None else f' {body}'}"
-    assert not wanted, f"not asked: {sorted(wanted)}"
+    assert not list_routes, f"not asked: {sorted(list_routes)}"
 
 
-def _filled(value: object, held: str) -> object:
+def _filled(value: object, accession: str) -> object:
     if isinstance(value, list):
-        return [_filled(one, held) for one in value]
-    return value.replace("{cusip}", held) if isinstance(value, str) else value
+        return [_filled(member, accession) for member in value]
+    return value.replace("{cusip}", accession) if isinstance(value, str) else value
 
 
 def main(directory: Path, part: int) -> None:
@@ -189,9 +189,9 @@ def main(directory: Path, part: int) -> None:
             print(line, flush=True)
     print(f"{sum(file.stat().st_size for file in directory.glob('finapi.db*')) / 1e6:.0f} MB")
     slow = 0
-    for milliseconds, size, asked in first_pages(app):
+    for milliseconds, size, request in first_pages(app):
         slow += milliseconds >= 20
-        print(f"{milliseconds:7.1f} ms {'!' if milliseconds >= 20 else ' '} {size:8} bytes  {asked}", flush=True)
+        print(f"{milliseconds:7.1f} ms {'!' if milliseconds >= 20 else ' '} {size:8} bytes  {request}", flush=True)
     print(f"{slow} of them at 20 ms or above")
     app.db.close()
 
@@ -200,9 +200,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", type=int, default=10)
     parser.add_argument("directory", type=Path, nargs="?")
-    given = parser.parse_args()
-    if given.directory:
-        main(given.directory, given.part)
+    options = parser.parse_args()
+    if options.directory:
+        main(options.directory, options.part)
     else:
-        with tempfile.TemporaryDirectory() as place:
-            main(Path(place), given.part)
+        with tempfile.TemporaryDirectory() as directory:
+            main(Path(directory), options.part)

@@ -1,4 +1,4 @@
-"""Whether the time of an answer tells which emails are registered: login and forgetpassword, on a disk.
+"""Times of login and forgetpassword by case, which must not reveal the registered emails.
 
     python -m tests.bench.login [N]
 
@@ -33,7 +33,7 @@ Case = tuple[Callable[[], object], Callable[[], object]]
 
 
 class Refusing:
-    """A transport whose server takes no mail, ever."""
+    """A transport whose server refuses every mail."""
 
     def send(self, message: object, seconds: float) -> None:
         raise MailError("refused", permanent=True)
@@ -43,8 +43,8 @@ class Refusing:
 
 
 def timed(cases: dict[str, Case], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each call by case, in an order that is shuffled every round."""
-    taken: dict[str, list[float]] = {name: [] for name in cases}
+    """Return the seconds of each call by case, in a new random order each round."""
+    durations: dict[str, list[float]] = {name: [] for name in cases}
     order = list(cases)
     for number in range(rounds + WARM_UP):
         random.shuffle(order)
@@ -55,20 +55,20 @@ def timed(cases: dict[str, Case], rounds: int) -> dict[str, list[float]]:
             seconds = time.perf_counter() - started
             after()
             if number >= WARM_UP:
-                taken[name].append(seconds)
-    return taken
+                durations[name].append(seconds)
+    return durations
 
 
-def report(title: str, taken: dict[str, list[float]]) -> None:
-    first = statistics.median(next(iter(taken.values())))
-    shown = "".join(f"{f'p{percentile}':>9}" for percentile in PERCENTILES)
-    print(f"\n{title}, ms\n{'':24}{shown}{'mean':>9}{'median':>9}")
-    for name, seconds in taken.items():
+def report(title: str, durations: dict[str, list[float]]) -> None:
+    first = statistics.median(next(iter(durations.values())))
+    heading = "".join(f"{f'p{percentile}':>9}" for percentile in PERCENTILES)
+    print(f"\n{title}, ms\n{'':24}{heading}{'mean':>9}{'median':>9}")
+    for name, seconds in durations.items():
         cuts = statistics.quantiles(seconds, n=100)
         row = "".join(f"{cuts[percentile - 1] * 1000:9.3f}" for percentile in PERCENTILES)
         difference = statistics.median(seconds) / first - 1
         print(f"{name:24}{row}{statistics.mean(seconds) * 1000:9.3f}{difference:+9.2%}")
-    spread = max(map(statistics.median, taken.values())) / min(map(statistics.median, taken.values())) - 1
+    spread = max(map(statistics.median, durations.values())) / min(map(statistics.median, durations.values())) - 1
     print(f"largest difference of two medians {spread:.2%} (aim 3 %)")
 
 
@@ -77,7 +77,7 @@ def add_user(app: App, email: str) -> None:
 
 
 def logins(app: App, client: Client) -> dict[str, Case]:
-    """Wrong passwords: a known email, an unknown one, and both again so that chance shows too."""
+    """Time wrong passwords of a known and an unknown email, both twice to show the noise."""
 
     def unlocked(email: str) -> Case:
         def call() -> None:
@@ -96,7 +96,7 @@ def logins(app: App, client: Client) -> dict[str, Case]:
 
 
 def forgets(app: App, client: Client) -> dict[str, Case]:
-    """The four cases of SPEC: registered, already sent, not registered, mail failed."""
+    """Time the four cases of SPEC: registered, already sent, not registered, mail failed."""
 
     def asked(email: str) -> Callable[[], None]:
         def call() -> None:
@@ -112,7 +112,7 @@ def forgets(app: App, client: Client) -> dict[str, Case]:
     failing = working.__class__(Refusing(), working.sender)
 
     def then(post: object, *, deleted: str = "") -> Callable[[], None]:
-        """The worker's step, so that every call finds an empty queue; and the token deleted, as if used."""
+        """Run the worker's step, so that every call finds an empty queue, and delete the token."""
 
         def after() -> None:
             object.__setattr__(app, "post", post)
@@ -135,9 +135,9 @@ def forgets(app: App, client: Client) -> dict[str, Case]:
 
 def main(rounds: int) -> None:
     logging.disable(logging.CRITICAL)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         config = Config(
-            data_dir=Path(place),
+            data_dir=Path(directory),
             smtp_url="memory:",
             public_url="http://localhost",
             app_per_minute=10**9,

@@ -1,4 +1,4 @@
-"""What stays resident after a thousand different questions, and after the books of many companies.
+"""Resident memory after a thousand different calls, and after the books of many companies.
 
     python -m tests.bench.memory [COMPANIES] [EDGAR]
 
@@ -38,12 +38,12 @@ EACH = 334
 
 
 def store(directory: Path, companies: int, edgar: Path) -> str:
-    """Fill a data directory; the key of a user."""
+    """Fill a data directory. Return the key of a user."""
     config = Config(data_dir=directory, pro_tokens=1_000_000_000)
     app = apps.open_on_disk(config)
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as temporary_dir:
         for cik, data in enumerate(companyfacts(edgar, companies), 1):
-            file = Path(place, f"CIK{cik:010}.json")
+            file = Path(temporary_dir, f"CIK{cik:010}.json")
             file.write_bytes(data)
             ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
@@ -53,34 +53,36 @@ def store(directory: Path, companies: int, edgar: Path) -> str:
 
 
 def books(companies: int) -> Iterable[str]:
-    """A series of everything, of each company."""
+    """Request a series of everything, of each company."""
     return (
         f"{API}/timeseries?ticker={cik}&period=Q&ratios=true&template=true&years=10" for cik in range(1, companies + 1)
     )
 
 
 def questions(companies: int) -> dict[str, list[str]]:
-    """Different questions, by kind."""
+    """Return different requests, by kind."""
     dice = random.Random(20260131)
-    found: dict[str, list[str]] = {"series": [], "screens": [], "exports": []}
+    paths_by_group: dict[str, list[str]] = {"series": [], "screens": [], "exports": []}
     for number in range(EACH):
         cik, metrics = 1 + number % companies, ",".join(dice.sample(METRICS, 4))
-        found["series"].append(f"{API}/timeseries?ticker={cik}&metrics={metrics}&period=Q&years={5 + number % 9}")
-        found["screens"].append(f"{API}/screen?roe_gt={number / 10_000}&limit=100")
-        found["exports"].append(f"{API}/facts?cik={cik}&format=csv&limit={1_000 + number}")
-    return found
+        paths_by_group["series"].append(
+            f"{API}/timeseries?ticker={cik}&metrics={metrics}&period=Q&years={5 + number % 9}"
+        )
+        paths_by_group["screens"].append(f"{API}/screen?roe_gt={number / 10_000}&limit=100")
+        paths_by_group["exports"].append(f"{API}/facts?cik={cik}&format=csv&limit={1_000 + number}")
+    return paths_by_group
 
 
 def resident(pid: int) -> float:
-    """Megabytes."""
+    """Return resident memory in megabytes."""
     return int(re.findall(r"VmRSS:\s+([0-9]+) kB", Path(f"/proc/{pid}/status").read_text())[0]) / 1024
 
 
 def main(companies: int, edgar: Path) -> None:
-    """Ask, and print what is resident."""
-    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
-        key = store(Path(place), companies, edgar)
-        command = [sys.executable, "run.py", "serve", "--ready", "json", "--port", "0", "--data-dir", place]
+    """Send the calls and print the resident memory."""
+    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as directory:
+        key = store(Path(directory), companies, edgar)
+        command = [sys.executable, "run.py", "serve", "--ready", "json", "--port", "0", "--data-dir", directory]
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **UNLIMITED}, stdout=subprocess.PIPE)
         assert process.stdout is not None
         try:
@@ -89,9 +91,9 @@ def main(companies: int, edgar: Path) -> None:
             idle = resident(ready["pid"])
             print(f"idle {idle:.0f} MB, {companies} companies")
             connection = http.client.HTTPConnection("127.0.0.1", ready["port"])
-            asked = questions(companies)
-            first = [paths[0] for paths in asked.values()]
-            for kind, paths in {"first": first, "books": books(companies), **asked}.items():
+            paths_by_group = questions(companies)
+            first = [paths[0] for paths in paths_by_group.values()]
+            for kind, paths in {"first": first, "books": books(companies), **paths_by_group}.items():
                 size = 0
                 for path in paths:
                     connection.request("GET", path, headers={"X-API-Key": key})

@@ -1,4 +1,4 @@
-"""What a metered, limited, authenticated call costs beside stand-ins that do the same work (``standins.py``).
+"""The cost of a metered, limited, authenticated call, compared with stand-ins (``standins.py``).
 
     python -m tests.bench.metered [--seconds 2] [--rounds 5] [--connections 16,1,8,64] [--cores split|one]
         [--only KINDS] [--last FILE]
@@ -70,7 +70,7 @@ GOALS = (
     ("finapi-NORMAL", "flask-NORMAL", 1.4),
     ("finapi 0 tokens", "static", 0.6),
 )
-OF_GOALS = {name for one, other, _ in GOALS for name in (one, other)}
+OF_GOALS = {name for kind, other_kind, _ in GOALS for name in (kind, other_kind)}
 MOVED = 0.08
 LAST = Path(__file__).with_name("metered.json")
 FIELDS = ("rate", "p50", "p99", "cpu")
@@ -79,7 +79,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Target:
-    """A running server and what is asked of it."""
+    """A running server and its request."""
 
     pid: int
     url: str
@@ -89,7 +89,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Run:
-    """Requests a second, milliseconds at two percentiles, microseconds of the server's CPU a request."""
+    """Requests per second, milliseconds at two percentiles, and microseconds of server CPU per request."""
 
     rate: float
     p50: float
@@ -98,7 +98,7 @@ class Run:
 
 
 def finapi(directory: str, pin: bool, path: str, synchronous: str) -> tuple[subprocess.Popen[str], Target]:
-    """A demo with every limit and balance lifted."""
+    """Yield a demo without limits and balances."""
     command = [sys.executable, "run.py", "demo", "--ready", "json", "--port", "0"]
     command += ["--synchronous", synchronous, "--data-dir", directory]
     prefix = ["taskset", "-c", "0"] if pin else []
@@ -111,12 +111,12 @@ def finapi(directory: str, pin: bool, path: str, synchronous: str) -> tuple[subp
 
 
 def base(url: str) -> str:
-    """The address of a server."""
+    """Return the address of a server."""
     return "/".join(url.split("/", 3)[:3])
 
 
 def standin(kind: str, directory: str, pin: bool) -> tuple[subprocess.Popen[str], Target]:
-    """A stand-in that answers."""
+    """Yield a running stand-in."""
     prefix = ["taskset", "-c", "0"] if pin else []
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -135,16 +135,16 @@ def standin(kind: str, directory: str, pin: bool) -> tuple[subprocess.Popen[str]
 
 @contextmanager
 def serving(kinds: dict[str, str], pin: bool) -> Iterator[dict[str, Target]]:
-    """Every kind at once; the ones that are not asked are idle."""
+    """Yield every kind of server; those that are not measured are idle."""
     processes, targets = [], {}
-    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as place:
+    with tempfile.TemporaryDirectory(prefix="finapi-bench-") as temporary_dir:
         try:
             for name, path in kinds.items():
                 # Two servers are enough for all that is asked of finapi.
                 synchronous = "NORMAL" if name.endswith("NORMAL") else "FULL"
                 running = f"finapi-{synchronous}" if path else name
                 if running not in targets:
-                    directory = Path(place, running)
+                    directory = Path(temporary_dir, running)
                     directory.mkdir(mode=0o700)
                     server = (
                         finapi(str(directory), pin, "", synchronous) if path else standin(name, str(directory), pin)
@@ -164,13 +164,13 @@ def serving(kinds: dict[str, str], pin: bool) -> Iterator[dict[str, Target]]:
 
 
 def asked(name: str, target: Target) -> Target:
-    """The target with the headers of a kind, its answer at hand."""
+    """Return the target with the headers of a kind, after a first answer."""
     headers = (f"X-API-Key: {target.key}", *HEADERS.get(name, ()))
     if name == "finapi 401":
         return replace(target, headers=(f"X-API-Key: {'0' * 32}",))
-    sent = dict(header.split(": ", 1) for header in headers)
+    sent_headers = dict(header.split(": ", 1) for header in headers)
     for _ in range(2):
-        with urllib.request.urlopen(urllib.request.Request(target.url, headers=sent)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(target.url, headers=sent_headers)) as answer:
             answer.read()
     if name == "finapi 304":
         headers += (f"If-None-Match: {answer.headers['ETag']}",)
@@ -178,34 +178,34 @@ def asked(name: str, target: Target) -> Target:
 
 
 def measured(target: Target, seconds: float, connections: int, core: int, *, refused: bool = False) -> Run:
-    """One run of wrk on a core."""
+    """Return one run of wrk on a core."""
     before = cpu_of(target.pid)
     command = ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
     command += [word for header in target.headers for word in ("-H", header)] + [target.url]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     used = cpu_of(target.pid) - before
-    if ("Non-2xx" in said) is not refused or " 0 requests in" in said:
-        raise SystemExit(f"{target.url}: {said}")
-    requests = int(re.findall(r"(\d+) requests in", said)[0])
-    percentiles = {name: milliseconds(value) for name, value in re.findall(r"^ +(50|99)% +(\S+)", said, re.MULTILINE)}
-    rate = float(re.findall(r"Requests/sec:\s+(\S+)", said)[0])
+    if ("Non-2xx" in output) is not refused or " 0 requests in" in output:
+        raise SystemExit(f"{target.url}: {output}")
+    requests = int(re.findall(r"(\d+) requests in", output)[0])
+    percentiles = {name: milliseconds(value) for name, value in re.findall(r"^ +(50|99)% +(\S+)", output, re.MULTILINE)}
+    rate = float(re.findall(r"Requests/sec:\s+(\S+)", output)[0])
     return Run(rate, percentiles["50"], percentiles["99"], used / requests * 1e6)
 
 
 def milliseconds(text: str) -> float:
-    """``850.00us``, ``1.25ms``, ``2.00s`` in milliseconds."""
+    """Return ``850.00us``, ``1.25ms`` or ``2.00s`` in milliseconds."""
     number, unit = re.findall(r"([0-9.]+)(\w+)", text)[0]
     return float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0}[unit]
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
+    """Return the CPU seconds of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def installed(kind: str) -> bool:
-    """Whether what a stand-in needs is here."""
+    """Return True if the packages of a stand-in are installed."""
     package = kind.partition("-")[0]
     if package not in ("flask", "fastapi"):
         return True
@@ -213,24 +213,24 @@ def installed(kind: str) -> bool:
 
 
 def ticks() -> tuple[int, int]:
-    """What the machine's host took since the start, and all time, in ticks."""
-    fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    """Return the stolen ticks of the machine since its start, and all ticks."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return fields[7], sum(fields)
 
 
 def table(rows: Mapping[str, Mapping[str, float]], last: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """A line for each kind, with what moved since the last run."""
+    """Yield a line for each kind, with the changes since the last run."""
     yield f"{'':16} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'CPU us':>8} {'by CPU':>8} {'of static':>10}"
     for name, row in rows.items():
         before = last.get(name, {}).get("ratio")
         moved = row["ratio"] / before - 1 if before else 0.0
         mark = f"  {moved:+.0%} since {before:.3f}" if abs(moved) > MOVED else ""
-        shown = "{rate:8.0f} {p50:8.2f} {p99:8.2f} {cpu:8.0f} {by_cpu:8.3f} {ratio:10.3f}".format(**row)
-        yield f"{name:16} {shown}{mark}"
+        line = "{rate:8.0f} {p50:8.2f} {p99:8.2f} {cpu:8.0f} {by_cpu:8.3f} {ratio:10.3f}".format(**row)
+        yield f"{name:16} {line}{mark}"
 
 
 def main() -> None:
-    """Measure every kind in turn, print a table for each number of connections and keep it."""
+    """Measure every kind in turn, and print and save a table for each number of connections."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -243,23 +243,23 @@ def main() -> None:
     args = parser.parse_args()
     kinds = dict.fromkeys((kind for kind in STANDINS if installed(kind)), "") | PATHS
     kinds = {kind: path for kind, path in kinds.items() if not args.only or kind in ("static", *args.only)}
-    kept = json.loads(args.last.read_text()) if args.last.exists() else {}
+    last_results = json.loads(args.last.read_text()) if args.last.exists() else {}
     with serving(kinds, True) as servers:
         targets = {name: asked(name, target) for name, target in servers.items()}
         for connections in args.connections:
             began = ticks()
             runs = compared(targets, args, connections)
             stolen, passed = (after - before for before, after in zip(began, ticks(), strict=True))
-            rows, place = rows_of(runs), f"{args.cores} {connections}"
+            rows, results_key = rows_of(runs), f"{args.cores} {connections}"
             print(f"\n{connections} connections, cores: {args.cores}, steal: {stolen / passed:.1%}")
-            print("\n".join([*table(rows, kept.get(place, {})), *goals(runs)]), flush=True)
-            kept[place] = {**kept.get(place, {}), **rows}
-            args.last.write_text(json.dumps(kept, indent=1) + "\n")
+            print("\n".join([*table(rows, last_results.get(results_key, {})), *goals(runs)]), flush=True)
+            last_results[results_key] = {**last_results.get(results_key, {}), **rows}
+            args.last.write_text(json.dumps(last_results, indent=1) + "\n")
             targets = {name: target for name, target in targets.items() if name in OF_GOALS or args.only}
 
 
 def compared(targets: Mapping[str, Target], args: argparse.Namespace, connections: int) -> dict[str, list[Run]]:
-    """The runs of each kind, one in each round."""
+    """Return the runs of each kind, one for each round."""
     runs: dict[str, list[Run]] = {name: [] for name in targets}
     for number in range(args.rounds):
         for name in list(targets)[:: 1 if number % 2 == 0 else -1]:
@@ -269,22 +269,22 @@ def compared(targets: Mapping[str, Target], args: argparse.Namespace, connection
 
 
 def rows_of(runs: Mapping[str, Sequence[Run]]) -> dict[str, dict[str, float]]:
-    """The medians of each kind, and beside the bare server in the same round: a machine has slow minutes."""
+    """Return the medians of each kind, compared with the bare server of the same round."""
     rows = {name: {field: middle(several, field) for field in FIELDS} for name, several in runs.items()}
     for name, several in runs.items():
         rows[name]["ratio"] = beside(several, runs["static"])
-        by_cpu = [bare.cpu / one.cpu for one, bare in zip(several, runs["static"], strict=True)]
+        by_cpu = [bare.cpu / run.cpu for run, bare in zip(several, runs["static"], strict=True)]
         rows[name]["by_cpu"] = round(statistics.median(by_cpu), 4)
     return rows
 
 
-def beside(runs: Sequence[Run], others: Sequence[Run]) -> float:
-    """The median of the rates beside others of the same round."""
-    return round(statistics.median(one.rate / other.rate for one, other in zip(runs, others, strict=True)), 4)
+def beside(runs: Sequence[Run], other_runs: Sequence[Run]) -> float:
+    """Return the median ratio of rates to others of the same round."""
+    return round(statistics.median(run.rate / other.rate for run, other in zip(runs, other_runs, strict=True)), 4)
 
 
 def goals(runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """A line for each goal."""
+    """Yield a line for each goal."""
     for name, other, goal in GOALS:
         if name in runs and other in runs:
             ratio = beside(runs[name], runs[other])
@@ -292,7 +292,7 @@ def goals(runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
 
 
 def middle(runs: Sequence[Run], field: str) -> float:
-    """The median of a figure."""
+    """Return the median of a figure."""
     return round(statistics.median(getattr(run, field) for run in runs), 3)
 
 

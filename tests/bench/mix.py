@@ -191,9 +191,9 @@ class PriceService:
 
     def _authenticate(self, key: str) -> int:
         fingerprint = hashlib.sha256(key.encode()).digest()
-        known = self.metered.known.get(fingerprint)
-        if known is not None:
-            return known
+        known_user = self.metered.known.get(fingerprint)
+        if known_user is not None:
+            return known_user
         sql = "SELECT user_id FROM keys WHERE fingerprint = ?"
         row = self.metered.reader().execute(sql, (fingerprint,)).fetchone()
         if row is None:
@@ -204,10 +204,10 @@ class PriceService:
     def _take_limit(self, user_id: int) -> list[tuple[str, str]]:
         if not self.metered.take(user_id):
             raise CallError("429 Too Many Requests", "RATE_LIMIT_EXCEEDED")
-        left = int(1e9 - self.metered.buckets[user_id][0])
+        tokens_left = int(1e9 - self.metered.buckets[user_id][0])
         return [
             ("X-RateLimit-Limit", "1000000000"),
-            ("X-RateLimit-Remaining", str(left)),
+            ("X-RateLimit-Remaining", str(tokens_left)),
             ("X-RateLimit-Reset", str(int(time.time()) + 60)),
         ]
 
@@ -400,10 +400,10 @@ def running(kinds: Iterable[str], companies: int) -> Iterator[dict[str, Service]
     """Start every service; the ones that are not measured are idle."""
     processes: list[subprocess.Popen[str]] = []
     services: dict[str, Service] = {}
-    with tempfile.TemporaryDirectory(prefix="finapi-mix-") as place:
+    with tempfile.TemporaryDirectory(prefix="finapi-mix-") as temporary_dir:
         try:
             for kind in kinds:
-                directory = Path(place, kind)
+                directory = Path(temporary_dir, kind)
                 directory.mkdir(mode=0o700)
                 process, services[kind] = _start(kind, directory, companies)
                 processes.append(process)
@@ -488,7 +488,7 @@ def render_table(runs: Mapping[str, list[Run]]) -> Iterator[str]:
         cpu_ratio = statistics.median(finapi.cpu_us / other.cpu_us for finapi, other in rounds)
         rate_ratio = statistics.median(finapi.rate / other.rate for finapi, other in rounds)
         percentiles = [statistics.quantiles(run.seconds_of_calls, n=100) for run in kind_runs]
-        p50, p99 = (1000 * statistics.median(cuts[place] for cuts in percentiles) for place in (49, 98))
+        p50, p99 = (1000 * statistics.median(cuts[percentile] for cuts in percentiles) for percentile in (49, 98))
         cpu_us = statistics.median(run.cpu_us for run in kind_runs)
         rate = statistics.median(run.rate for run in kind_runs)
         medians = f"{cpu_us:8.0f} {rate:8.0f} {p50:8.2f} {p99:8.2f}"

@@ -48,7 +48,7 @@ print(sum(counts))
 
 
 def cpu(pids: list[int]) -> float:
-    """Seconds of CPU that processes and their children have used."""
+    """Return the CPU seconds of processes and their children."""
     total = 0
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -57,41 +57,43 @@ def cpu(pids: list[int]) -> float:
 
 
 def of_postgres() -> list[int]:
-    """The processes of PostgreSQL."""
-    found = subprocess.run(["pgrep", "-x", "postgres"], capture_output=True, text=True, check=False).stdout
-    return [int(word) for word in found.split()]
+    """Return the processes of PostgreSQL."""
+    output = subprocess.run(["pgrep", "-x", "postgres"], capture_output=True, text=True, check=False).stdout
+    return [int(word) for word in output.split()]
 
 
 def asked(name: str, ports: list[int], pids: list[int], keys: list[str], seconds: float) -> None:
-    """One row."""
+    """Measure and print one row."""
     callers = [f"{ports[number % len(ports)]}={key}" for number, key in enumerate(keys)]
     for measured in (False, True):  # warm first
-        began, theirs = cpu(pids), cpu(of_postgres())
+        began, postgres_cpu = cpu(pids), cpu(of_postgres())
         until = time.time() + (seconds if measured else 2)
         command = [sys.executable, "-c", ASKING, str(until), PATH, str(THREADS), *callers]
         calls = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    spent, database = cpu(pids) - began, cpu(of_postgres()) - theirs
+    spent, database = cpu(pids) - began, cpu(of_postgres()) - postgres_cpu
     print(f"{name:24} {calls / seconds:8.0f} {1000 * spent / calls:8.2f} {1000 * database / calls:8.2f}", flush=True)
 
 
 def users(run: Callable[..., Finished]) -> list[str]:
-    """Keys of new accounts."""
-    made = (run("user", "add", f"user{one}@example.com", "--plan", "yearly", "--json") for one in range(CALLERS))
-    return [one.json["api_key"] for one in made]
+    """Return keys of new accounts."""
+    results = (
+        run("user", "add", f"user{result}@example.com", "--plan", "yearly", "--json") for result in range(CALLERS)
+    )
+    return [result.json["api_key"] for result in results]
 
 
 def main(seconds: float) -> None:
-    """The table."""
+    """Print the table."""
     print(f"{'':24} {'calls/s':>8} {'ms':>8} {'ms of PG':>8}")
-    with tempfile.TemporaryDirectory() as place, serve(Path(place) / "data", env=environment(**FREELY)) as node:
-        keys = users(lambda *words: finapi(*words, "--data-dir", Path(place) / "data"))
+    with tempfile.TemporaryDirectory() as directory, serve(Path(directory) / "data", env=environment(**FREELY)) as node:
+        keys = users(lambda *words: finapi(*words, "--data-dir", Path(directory) / "data"))
         asked("one SQLite node", [node.address[1]], [node.pid], keys, seconds)
     with (
-        tempfile.TemporaryDirectory() as place,
+        tempfile.TemporaryDirectory() as directory,
         postgres_cluster.running(durable=True) as cluster,
         ExitStack() as stack,
     ):
-        nodes = Nodes(Path(place), cluster.url(), stack, FREELY)
+        nodes = Nodes(Path(directory), cluster.url(), stack, FREELY)
         nodes.start_worker(0)
         eventually(lambda: nodes.get_active_worker() == 0)
         keys = users(nodes.run)
@@ -101,7 +103,11 @@ def main(seconds: float) -> None:
             nodes.start_api(number)
         running = [*nodes.api.values()]
         asked(
-            "three PostgreSQL nodes", [one.address[1] for one in running], [one.pid for one in running], keys, seconds
+            "three PostgreSQL nodes",
+            [running_node.address[1] for running_node in running],
+            [running_node.pid for running_node in running],
+            keys,
+            seconds,
         )
         import psycopg
 

@@ -1,4 +1,4 @@
-"""Schedules 13D and 13G and Forms 144 in numbers: each filer goes on with its amendments, in a fixed order."""
+"""Many schedules 13D and 13G and Forms 144, with amendments, in a fixed order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LISTS = (
 
 
 def fill(app: App, filings: int, now: datetime) -> list[float]:
-    """Store as many schedules and as many notices, the oldest first; the CPU seconds of each tenth."""
+    """Store equal numbers of schedules and notices, oldest first. Return the CPU seconds of each tenth."""
     chance, took = random.Random(13), [0.0] * 10
     for start in range(0, filings, PORTION):
         started = time.process_time()
@@ -51,26 +51,29 @@ def fill(app: App, filings: int, now: datetime) -> list[float]:
             for number in range(start, start + PORTION):
                 filed = (FIRST_DAY + timedelta(number * DAYS // filings)).isoformat()
                 issuer = chance.randrange(ISSUERS)
-                named = (f"{1_000_000 + issuer:010}", f"Issuer {issuer} Inc.", made.LAMPS[2])
-                told = FilingMetadata(f"0000000013-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
+                issuer_names = (f"{1_000_000 + issuer:010}", f"Issuer {issuer} Inc.", made.LAMPS[2])
+                filing_metadata = FilingMetadata(f"0000000013-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
                 schedule_store.upsert(
-                    tx, schedules.parse(_schedule(chance, number, named), "primary_doc.xml"), told, now
+                    tx,
+                    schedules.parse(_schedule(chance, number, issuer_names), "primary_doc.xml"),
+                    filing_metadata,
+                    now,
                 )
-                told = FilingMetadata(f"0000000144-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
+                filing_metadata = FilingMetadata(f"0000000144-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=filed)
                 sale_notice_store.upsert(
-                    tx, sale_notices.parse(made.notice(issuer=named), "primary_doc.xml"), told, now
+                    tx, sale_notices.parse(made.notice(issuer=issuer_names), "primary_doc.xml"), filing_metadata, now
                 )
         took[start * 10 // filings] += time.process_time() - started
     return took
 
 
 def _schedule(chance: random.Random, number: int, issuer: tuple[str, str, str]) -> bytes:
-    """One in five is a 13D, of those every second by a group."""
+    """Return a schedule; one in five is a 13D, and every second of those is filed by a group."""
     filer = f"{6_000_000 + chance.randrange(FILERS):010}"
     percent = f"{chance.uniform(1, 15):.1f}"
-    who, shares = (filer, f"Filer {int(filer)} LP"), str(chance.randrange(10**5, 10**7))
+    holder, shares = (filer, f"Filer {int(filer)} LP"), str(chance.randrange(10**5, 10**7))
     if number % 5:
-        return made.g(made.person(who, shares, percent, schedule="G"), issuer=issuer, cusip=None, filer=filer)
+        return made.g(made.person(holder, shares, percent, schedule="G"), issuer=issuer, cusip=None, filer=filer)
     group = [made.person(made.BEN, "1000", "0.1", member="a")] if number % 2 else []
-    first = made.person(who, shares, percent, member="a" if group else None)
+    first = made.person(holder, shares, percent, member="a" if group else None)
     return made.d(first, *group, issuer=issuer, cusip=None, filer=filer, purpose="Wick nominated two directors.")

@@ -145,15 +145,15 @@ class Metered:
 
     def share(self, work: Callable[[], int]) -> int:
         """Run ``work`` in the next transaction. The first caller that finds none under way leads it."""
-        mine = Piece(work)
+        piece = Piece(work)
         with self.gate:
-            self.waiting.append(mine)
-            mine.leads, self.led = not self.led, True
-        if not mine.leads:
-            mine.turn.acquire()
-        if mine.leads:
+            self.waiting.append(piece)
+            piece.leads, self.led = not self.led, True
+        if not piece.leads:
+            piece.turn.acquire()
+        if piece.leads:
             self.lead()
-        return mine.result
+        return piece.result
 
     def lead(self) -> None:
         with self.lock:
@@ -194,14 +194,14 @@ def bare(metered: Metered) -> Callable[..., Iterable[bytes]]:
         body = body or b"{}"
         length = ("Content-Length", str(len(body)))
         if metered.remembers:
-            left = int(1e9 - metered.buckets[1][0])
-            limits = [("X-RateLimit-Limit", "1000000000"), ("X-RateLimit-Remaining", str(left))]
-            own = [
+            tokens_left = int(1e9 - metered.buckets[1][0])
+            limits = [("X-RateLimit-Limit", "1000000000"), ("X-RateLimit-Remaining", str(tokens_left))]
+            headers = [
                 ("X-Request-ID", str(uuid.uuid4())),
                 ("X-RateLimit-Reset", str(int(time.time()) + 60)),
                 ("ETag", ETAG),
             ]
-            start_response(status, [*HEADERS, *own, *limits, length])
+            start_response(status, [*HEADERS, *headers, *limits, length])
         else:
             start_response(status, [("Content-Type", "application/json"), length])
         return [body]

@@ -21,8 +21,8 @@ CALLS = 200
 
 def main() -> None:
     """Fill a database on disk with a year of checks of twelve names, and call."""
-    with tempfile.TemporaryDirectory() as place:
-        app = apps.open_on_disk(Config(data_dir=Path(place), app_per_minute=10**6, app_per_hour=10**6))
+    with tempfile.TemporaryDirectory() as directory:
+        app = apps.open_on_disk(Config(data_dir=Path(directory), app_per_minute=10**6, app_per_hour=10**6))
         today = int(app.clock.now().timestamp()) // DAY * DAY
         parts = [name for name in status.SERVICES if name not in status.ALIASES]
         for table, seconds, number in (("status_days", DAY, 365), ("status_hours", 3600, 100 * 24)):

@@ -1,4 +1,4 @@
-"""Strangers who ask for pages beside billed calls: ``python -m tests.bench.strangers [REQUESTS [PAGES_A_MINUTE]]``.
+"""Unauthenticated page requests during billed calls: ``python -m tests.bench.strangers [REQUESTS [PAGES_A_MINUTE]]``.
 
 The pages differ by their query, so that each is made anew as far as the limit of pages allows. Printed are the memory
 of the server before and after, and the p99 of billed calls alone and beside them.
@@ -30,11 +30,11 @@ THREADS, CALLS, SECONDS_BETWEEN = 4, 400, 0.02
 
 
 def main(requests: int = 10_000, pages: int = 120) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     limits = ("--pages-per-minute", pages, "--xbrl-per-minute", 10**6, "--xbrl-burst", 10**6, "--pro-tokens", 10**9)
     with (
-        tempfile.TemporaryDirectory() as place,
-        running("demo", "--port", 0, "--data-dir", Path(place, "data"), *limits) as server,
+        tempfile.TemporaryDirectory() as directory,
+        running("demo", "--port", 0, "--data-dir", Path(directory, "data"), *limits) as server,
     ):
         # What is kept of pages has a bound of its own, which a warm server has reached.
         strangers(server, requests // 10)
@@ -43,16 +43,16 @@ def main(requests: int = 10_000, pages: int = 120) -> None:
         crowd = threading.Thread(target=lambda: done.append(strangers(server, requests)))
         began = time.monotonic()
         crowd.start()
-        beside = p99(server)
+        loaded_p99 = p99(server)
         crowd.join()
         seconds = time.monotonic() - began
         print(f"{requests} requests in {seconds:.1f} s, by status {done[0]}")
-        print(f"p99 of billed calls: {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside them")
+        print(f"p99 of billed calls: {alone * 1000:.1f} ms alone, {loaded_p99 * 1000:.1f} ms beside them")
         print(f"resident: {before >> 20} MB before, {resident(server) >> 20} MB after")
 
 
 def strangers(server: Running, requests: int) -> dict[int, int]:
-    """How often each status was answered."""
+    """Return the number of answers by status."""
     counts: dict[int, int] = {}
     lock = threading.Lock()
 
@@ -67,15 +67,15 @@ def strangers(server: Running, requests: int) -> dict[int, int]:
                 counts[answer.status] = counts.get(answer.status, 0) + 1
 
     threads = [threading.Thread(target=visit, args=(first,)) for first in range(THREADS)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return counts
 
 
 def p99(server: Running) -> float:
-    """Seconds in which 99 of 100 billed calls are answered."""
+    """Return the seconds within which 99 of 100 billed calls are answered."""
     connection, took = _connection(server), []
     for _ in range(CALLS):
         began = time.perf_counter()
@@ -89,7 +89,7 @@ def p99(server: Running) -> float:
 
 
 def resident(server: Running) -> int:
-    """Bytes of memory that the server has."""
+    """Return the server's resident memory, in bytes."""
     status = Path(f"/proc/{server.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 

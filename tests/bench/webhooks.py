@@ -1,4 +1,4 @@
-"""How many webhooks a second leave, and how soon a filing in the feed is at a receiver's socket.
+"""Webhooks per second, and the time from the feed to a receiver's socket.
 
 python -m tests.bench.webhooks [DELIVERIES]
 """
@@ -34,7 +34,7 @@ ROUNDS = 40
 
 @contextmanager
 def dispatched(app: App) -> Iterator[None]:
-    """The outbox emptied by a worker, as in a server."""
+    """Empty the outbox with a worker, as a server does."""
     worker = Worker("webhooks", lambda: dispatcher.run_step())
     dispatcher = Dispatcher(app, worker.wake)
     app.db.listen(webhooks.TOPIC, worker.wake)
@@ -44,7 +44,7 @@ def dispatched(app: App) -> Iterator[None]:
 
 
 def throughput(app: App, count: int) -> float:
-    """Deliveries to receivers on this machine; how many seconds they take."""
+    """Send deliveries to local receivers. Return the seconds."""
     user = users.create(app, "ann@example.com", "pro", app.clock.now())
     arrived = threading.Semaphore(0)
 
@@ -52,10 +52,10 @@ def throughput(app: App, count: int) -> float:
         connection.sendall(OK)
         arrived.release()
 
-    with contextmanager(_several)(behave) as there:
+    with contextmanager(_several)(behave) as webhook_receivers:
         with app.db.write() as tx:
             for number in range(count):
-                url = there[number % RECEIVERS].url
+                url = webhook_receivers[number % RECEIVERS].url
                 event = webhooks.WebhookEvent("finapi.test", "2026-01-31T12:00:00.000Z", str(number), {"n": number})
                 webhooks.enqueue(tx, app.clock.now(), webhooks.Receiver(user.id, user.uuid, url), event)
         started = time.perf_counter()
@@ -74,24 +74,24 @@ def _several(behave: object) -> Iterator[list[Receiver]]:
 
 
 def latency(app: App) -> None:
-    """From the feed's answer to the receiver's socket, poll interval aside."""
+    """Return the times from the feed's answer to the receiver's socket, without the poll interval."""
     user = users.create(app, "eve@example.com", "pro", app.clock.now())
     arrived: dict[str, float] = {}
-    told = threading.Event()
+    delivered = threading.Event()
 
     def behave(connection: socket.socket, received: Received, over: threading.Event) -> None:
         arrived[json.loads(received.body)["payload"]["accession_number"]] = time.perf_counter()
         connection.sendall(OK)
-        told.set()
+        delivered.set()
 
     times = []
-    with fake_edgar() as (edgar, place), receiver(behave) as there:
+    with fake_edgar() as (edgar, edgar_address), receiver(behave) as webhook_receiver:
         object.__setattr__(
             app,
             "config",
             Config(
                 user_agent=AGENT,
-                base_url=f"http://127.0.0.1:{place.port}",
+                base_url=f"http://127.0.0.1:{edgar_address.port}",
                 edgar_per_second=1e6,
                 webhook_allow=("127.0.0.0/8",),
             ),
@@ -105,16 +105,19 @@ def latency(app: App) -> None:
         with dispatched(app):
             for number in range(ROUNDS):
                 accession = f"0000320193-26-{number:06}"
-                body = {"webhook_url": there.url}
+                body = {"webhook_url": webhook_receiver.url}
                 sniper.create_target(
-                    app, user.id, sniper.WatchedCompany(1, "X"), body, app.clock.now(), lambda tx, made: made
+                    app, user.id, sniper.WatchedCompany(1, "X"), body, app.clock.now(), lambda tx, target: target
                 )
-                others = [entry(f"0000000002-26-{100 * number + one:06}", cik=1_000 + one) for one in range(99)]
-                edgar.feed[0] = Page(feed(entry(accession, cik=1), *others))
-                told.clear()
+                other_entries = [
+                    entry(f"0000000002-26-{100 * number + entry_number:06}", cik=1_000 + entry_number)
+                    for entry_number in range(99)
+                ]
+                edgar.feed[0] = Page(feed(entry(accession, cik=1), *other_entries))
+                delivered.clear()
                 started = time.perf_counter()
                 poller.read_feed()
-                told.wait(10)
+                delivered.wait(10)
                 times.append((arrived[accession] - started) * 1000)
         gateway.close()
     print(
@@ -124,10 +127,10 @@ def latency(app: App) -> None:
 
 
 def main() -> None:
-    """Both, on a database on disk with synchronous=FULL."""
+    """Measure both on a database on disk with synchronous=FULL."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
-    with tempfile.TemporaryDirectory() as place:
-        config = Config(data_dir=Path(place), webhook_allow=("127.0.0.0/8",))
+    with tempfile.TemporaryDirectory() as directory:
+        config = Config(data_dir=Path(directory), webhook_allow=("127.0.0.0/8",))
         with open_app(config) as app:
             print(f"{count} deliveries to {RECEIVERS} receivers: {count / throughput(app, count):.0f} a second")
             object.__setattr__(app.outbound._dialer, "closed", False)
