@@ -114,7 +114,7 @@ def test_the_document_names_every_part_of_waitress_that_is_used() -> None:
             if match := re.fullmatch(r"from waitress\.\w+ import (.+)", line):
                 parts |= {name.strip() for name in match[1].split(",")}
     document = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
-    section = document.partition("## What waitress does")[2].partition("\n## ")[0]
+    section = document.partition("## Parts of waitress")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| (\w+) \|", section, re.MULTILINE)) - {"part"} == parts
 
 

@@ -126,7 +126,7 @@ def test_a_backup_under_load_can_be_restored_a_day_later(
         assert running.get(f"/api/v1/xbrl/companies/{CIK}/statements", key).status == 200
 
 
-def test_the_next_run_cleans_up_after_killed_restores_and_backups(data_dir: Path, tmp_path: Path) -> None:
+def test_the_next_run_cleans_up_after_killed_backups(data_dir: Path, tmp_path: Path) -> None:
     data = ("--data-dir", data_dir)
     shelf = tmp_path / "shelf"
     shelf.mkdir()
