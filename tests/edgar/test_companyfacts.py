@@ -200,7 +200,7 @@ def test_row_may_have_more_members() -> None:
     assert read(with_row(frame={"a": 1, "b": [{"c": ":"}]}, note="a:b")).concepts == read(DOCUMENT).concepts
 
 
-def test_filing_has_the_earliest_day_and_the_latest_year_of_its_rows() -> None:
+def test_filing_has_its_rows_earliest_day_and_latest_year() -> None:
     rows = [ROW | {"filed": day, "fy": year} for day, year in [("2018-11-06", 2018), ("2018-11-05", 2019)] * 2]
     document = copy.deepcopy(DOCUMENT)
     for ordered_rows in (rows, rows[::-1]):

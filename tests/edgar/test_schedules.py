@@ -1,4 +1,4 @@
-"""Schedules 13D and 13G and Forms 144: documents as values, and what is refused."""
+"""The parsers of Schedules 13D and 13G and of Form 144: fields and refusals."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ def refusal(parse: Callable[[bytes, str], object], data: bytes) -> tuple[str, st
 # ---- schedules
 
 
-def test_a_13d_says_who_owns_how_much_and_why() -> None:
-    told = schedules.parse(made.d(made.person(made.BEN, member="a", types="IN", comment="Through Wick.")), "f")
-    assert (told.form, told.filer_cik, told.issuer_cik, told.issuer_name, told.cusips) == (
+def test_a_13d_is_parsed_with_owners_shares_and_purpose() -> None:
+    schedule = schedules.parse(made.d(made.person(made.BEN, member="a", types="IN", comment="Through Wick.")), "f")
+    assert (schedule.form, schedule.filer_cik, schedule.issuer_cik, schedule.issuer_name, schedule.cusips) == (
         "SCHEDULE 13D",
         "0000000103",
         "0001234567",
         "Brook Lamps Inc.",
         ("037833100",),
     )
-    assert (told.event_date, told.class_title) == ("2025-03-03", "Common Stock, $0.001 par value")
-    assert (told.purpose, told.source_of_funds) == ("The shares were bought for investment.", "Working capital.")
-    assert told.persons == (
+    assert (schedule.event_date, schedule.class_title) == ("2025-03-03", "Common Stock, $0.001 par value")
+    assert (schedule.purpose, schedule.source_of_funds) == (
+        "The shares were bought for investment.",
+        "Working capital.",
+    )
+    assert schedule.persons == (
         ReportingPerson(
             name="Shade Ben",
             cik="0000000102",
@@ -54,27 +57,28 @@ def test_a_13d_says_who_owns_how_much_and_why() -> None:
     )
 
 
-def test_a_13g_says_the_same_by_other_names() -> None:
+def test_a_13g_is_parsed_into_the_same_fields_as_a_13d() -> None:
     persons = (
         made.person(made.WICK, "1237421.50", "10.5", schedule="G", member="b"),
         made.person((None, "A Fund"), "10001", "0.1", schedule="G", types="IV", comment="A note."),
     )
-    told = schedules.parse(made.g(*persons, form="SCHEDULE 13G/A", number="3", five_or_less="Y"), "f")
-    assert (told.form, told.amendment_number, told.event_date, told.is_five_percent_or_less) == (
+    schedule = schedules.parse(made.g(*persons, form="SCHEDULE 13G/A", number="3", five_or_less="Y"), "f")
+    assert (schedule.form, schedule.amendment_number, schedule.event_date, schedule.is_five_percent_or_less) == (
         "SCHEDULE 13G/A",
         3,
         "2025-03-31",
         True,
     )
-    assert (told.cusips, told.rules) == (("037833100",), ("Rule 13d-1(b)",))
-    # Item 4 of a 13G has a classPercent of its own, which is a text.
+    assert (schedule.cusips, schedule.rules) == (("037833100",), ("Rule 13d-1(b)",))
+    # Item 4 of a 13G has another element classPercent, which contains a text.
     assert [
-        (one.name, one.cik, one.shares, one.percent_of_class, one.group_membership, one.comment) for one in told.persons
+        (person.name, person.cik, person.shares, person.percent_of_class, person.group_membership, person.comment)
+        for person in schedule.persons
     ] == [
         ("Wick Capital LP", "0000000103", "1237421.5", "10.5", "b", None),
         ("A Fund", None, "10001", "0.1", None, "A note."),
     ]
-    assert told.persons[0].shared_voting == "1000000"
+    assert schedule.persons[0].shared_voting == "1000000"
 
 
 @pytest.mark.parametrize("space", ["schedule13D", "schedule13d", "schedule13g", "schedule13G"])
@@ -101,10 +105,15 @@ def test_an_issuer_without_a_cusip_has_none(written: str) -> None:
 def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
     person = made.person(shares=None, percent=None, sole=None, shared=None, types="")
     previous = "0000000103-25-000001"
-    told = schedules.parse(made.d(person, form="SCHEDULE 13D/A", number="12", purpose=None, previous=previous), "f")
-    assert (told.amendment_number, told.previous_accession, told.purpose) == (12, previous, None)
-    (one,) = told.persons
-    assert (one.shares, one.percent_of_class, one.sole_voting, one.person_types) == (None, None, None, ())
+    schedule = schedules.parse(made.d(person, form="SCHEDULE 13D/A", number="12", purpose=None, previous=previous), "f")
+    assert (schedule.amendment_number, schedule.previous_accession, schedule.purpose) == (12, previous, None)
+    (reporter,) = schedule.persons
+    assert (reporter.shares, reporter.percent_of_class, reporter.sole_voting, reporter.person_types) == (
+        None,
+        None,
+        None,
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,14 +136,14 @@ def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
         (made.d().replace(b"<issuerCIK>", b"<issuerCIK>9</issuerCIK><issuerCIK>"), "issuer_cik", "occurs twice with"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(data: bytes, place: str, reason: str) -> None:
-    found = refusal(schedules.parse, data)
-    assert found[0] == place
-    assert found[1].startswith(reason)
+def test_an_invalid_schedule_is_refused_with_its_place(data: bytes, place: str, reason: str) -> None:
+    actual_place, actual_reason = refusal(schedules.parse, data)
+    assert actual_place == place
+    assert actual_reason.startswith(reason)
 
 
 @pytest.mark.parametrize("data", [made.d(), made.g(), made.notice()])
-def test_a_document_that_is_cut_off_is_refused_wherever(data: bytes) -> None:
+def test_a_document_cut_off_at_any_offset_is_refused(data: bytes) -> None:
     parse: Callable[[bytes, str], object] = sale_notices.parse if b"edgar/ownership" in data else schedules.parse
     for end in range(0, len(data) - 1, 37):
         refusal(parse, data[:end])
@@ -152,7 +161,7 @@ def test_a_document_that_is_cut_off_is_refused_wherever(data: bytes) -> None:
         (b"{}", "not well-formed"),
     ],
 )
-def test_what_is_hostile_is_refused(data: bytes, reason: str) -> None:
+def test_a_hostile_document_is_refused(data: bytes, reason: str) -> None:
     assert refusal(schedules.parse, data)[1].startswith(reason)
 
 
@@ -168,28 +177,33 @@ def test_a_huge_document_is_refused_in_little_memory() -> None:
 # ---- notices of proposed sales
 
 
-def test_a_144_says_what_is_to_be_sold_and_what_was() -> None:
+def test_a_144_is_parsed_with_planned_and_past_sales() -> None:
     data = made.notice(made.sale(), made.sale("10", "400", title="Class B", broker="Other"), prefix="ns2")
     assert document_kinds.detect_kind(data, "") == "form-144"
-    told = sale_notices.parse(data, "f")
-    assert (told.form, told.issuer_cik, told.seller, told.filer_cik) == ("144", "0001234567", "Lamp Ann", "0000000101")
-    assert told.relationships == ("Officer", "Director")
+    notice = sale_notices.parse(data, "f")
+    assert (notice.form, notice.issuer_cik, notice.seller, notice.filer_cik) == (
+        "144",
+        "0001234567",
+        "Lamp Ann",
+        "0000000101",
+    )
+    assert notice.relationships == ("Officer", "Director")
     assert [
-        (one.title, one.broker, one.units, one.market_value, one.sale_date, one.exchange) for one in told.sales
+        (sale.title, sale.broker, sale.units, sale.market_value, sale.sale_date, sale.exchange) for sale in notice.sales
     ] == [
         ("Common", "Lamp Brokers LLC", "5000", "250000.5", "2025-04-13", "NYSE"),
         ("Class B", "Other", "10", "400", "2025-04-13", "NYSE"),
     ]
-    (lot,) = told.lots
+    (lot,) = notice.lots
     assert (lot.acquisition_date, lot.acquisition_nature, lot.acquired_from, lot.is_gift) == (
         "2023-03-31",
         "Restricted stock units",
         "Issuer",
         False,
     )
-    (sold,) = told.past_sales
+    (sold,) = notice.past_sales
     assert (sold.seller, sold.sale_date, sold.units, sold.gross_proceeds) == ("Lamp Ann", "2025-04-06", "200", "9800")
-    assert (told.plan_adoption_dates, told.notice_date, told.reports_no_past_sales) == (
+    assert (notice.plan_adoption_dates, notice.notice_date, notice.reports_no_past_sales) == (
         ("2024-11-15",),
         "2025-04-13",
         False,
@@ -209,16 +223,16 @@ def test_a_144_says_what_is_to_be_sold_and_what_was() -> None:
         (made.notice(space="http://www.sec.gov/edgar/thirteenffiler"), "line 2, column 1", "edgarSubmission is in the"),
     ],
 )
-def test_a_144_that_cannot_be_is_refused(data: bytes, place: str, reason: str) -> None:
-    found = refusal(sale_notices.parse, data)
-    assert found[0] == place
-    assert found[1].startswith(reason)
+def test_an_invalid_144_is_refused_with_its_place(data: bytes, place: str, reason: str) -> None:
+    actual_place, actual_reason = refusal(sale_notices.parse, data)
+    assert actual_place == place
+    assert actual_reason.startswith(reason)
 
 
-def test_documents_of_the_same_root_are_told_apart() -> None:
+def test_documents_of_the_same_root_are_distinguished() -> None:
     other = b'<edgarSubmission xmlns="http://www.sec.gov/edgar/formd"><submissionType>D</submissionType>'
     assert document_kinds.detect_kind(other, "") == "unknown"
-    assert [document_kinds.detect_kind(one, "") for one in (made.d(), made.g(), made.notice())] == [
+    assert [document_kinds.detect_kind(document, "") for document in (made.d(), made.g(), made.notice())] == [
         "schedule-13",
         "schedule-13",
         "form-144",

@@ -259,7 +259,7 @@ def test_documents_of_the_sec_prove_no_clock() -> None:
 
 
 def test_time_before_edgar_proves_no_clock() -> None:
-    # In New York it was 1986 still, for which no rule of daylight saving time is known.
+    # In New York it was still 1986, a year for which no daylight saving rule is defined.
     page = build_page(("8-K", "1987-01-01", "1987-01-01T01:00:00"))
     assert parse_older_page(page, "p")[0].accepted == "1987-01-01T01:00:00.000Z"
 

@@ -207,10 +207,10 @@ def test_table_with_a_long_text_is_left_to_the_xml_reader() -> None:
 
 
 @pytest.mark.parametrize("blank", [b" ", b"\n"])
-@pytest.mark.parametrize("place", [b"<nameOfIssuer>", b"<value>", b"<infoTable>", b"</infoTable>"])
-def test_megabyte_of_blanks_takes_no_quadratic_time(blank: bytes, place: bytes) -> None:
+@pytest.mark.parametrize("tag", [b"<nameOfIssuer>", b"<value>", b"<infoTable>", b"</infoTable>"])
+def test_megabyte_of_blanks_takes_no_quadratic_time(blank: bytes, tag: bytes) -> None:
     for end in (b"", b"x"):
-        thirteenf.parse_plain_table(PLAIN_TABLE.replace(place, place + blank * 1_000_000 + end))
+        thirteenf.parse_plain_table(PLAIN_TABLE.replace(tag, tag + blank * 1_000_000 + end))
 
 
 def test_rows_in_a_comment_or_instruction_are_ignored() -> None:

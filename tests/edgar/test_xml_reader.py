@@ -18,12 +18,12 @@ from finapi.edgar.xml_reader import Attributes, XmlReader
 
 
 class Notes(XmlReader):
-    """A parser of a small format: the texts of <note>, the names of other elements, nothing inside of <private>."""
+    """A parser of a small format: the texts of <note>, the names of other elements, nothing inside <private>."""
 
     def __init__(self) -> None:
         super().__init__("notes.xml")
         self.notes: list[str] = []
-        self.others: list[str] = []
+        self.unknown_elements: list[str] = []
         self.long = 0
         self.closed: list[int] = []
         self.open_handlers = {"urn:n notes": Notes.open_root}
@@ -60,7 +60,7 @@ class Notes(XmlReader):
         self.long += 1
 
     def open_other(self, name: str, attributes: Attributes) -> None:
-        self.others.append(name)
+        self.unknown_elements.append(name)
 
 
 def read(text: str | bytes) -> Notes:
@@ -120,12 +120,12 @@ def test_element_inside_a_text_is_refused() -> None:
 
 def test_text_of_an_inner_element_may_be_included() -> None:
     reader = read(notes("<rich>a<note>b<i>c</i></note>d</rich><note>e</note>"))
-    assert (reader.notes, reader.others) == (["abcd", "e"], [])
+    assert (reader.notes, reader.unknown_elements) == (["abcd", "e"], [])
 
 
 def test_elements_inside_a_skipped_one_are_ignored() -> None:
     reader = read(notes("<private><note>a</note><private/></private><note>b</note>"))
-    assert (reader.notes, reader.others) == (["b"], [])
+    assert (reader.notes, reader.unknown_elements) == (["b"], [])
 
 
 def test_close_callback_runs_at_the_depth_of_the_element() -> None:
@@ -134,16 +134,16 @@ def test_close_callback_runs_at_the_depth_of_the_element() -> None:
 
 def test_unknown_elements_are_reported_with_their_namespace() -> None:
     reader = read(notes('<x xmlns="urn:x"><y xmlns=""/></x><z><note>a</note></z>'))
-    assert (reader.others, reader.notes) == (["urn:x x", "y", "urn:n z"], ["a"])
+    assert (reader.unknown_elements, reader.notes) == (["urn:x x", "y", "urn:n z"], ["a"])
 
 
 def test_reader_is_freed_without_garbage_collection() -> None:
     reader = read(notes("<note>a</note>"))
-    gone = weakref.ref(reader)
+    reference = weakref.ref(reader)
     gc.disable()
     try:
         del reader
-        assert gone() is None
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -293,7 +293,7 @@ def test_entity_bomb_takes_no_memory(text: str) -> None:
 
 def test_hundred_levels_are_read_and_one_more_is_refused() -> None:
     inner = xml_reader.MAX_DEPTH - 1
-    assert len(read(notes("<a>" * inner + "</a>" * inner)).others) == inner
+    assert len(read(notes("<a>" * inner + "</a>" * inner)).unknown_elements) == inner
     error = get_error(notes("<a>" * (inner + 1) + "</a>" * (inner + 1)))
     assert error.reason == "elements nested more than 100 deep"
 
@@ -329,11 +329,11 @@ def test_tag_or_comment_of_twenty_megabytes_is_refused(before: str, after: str) 
 
 
 def test_tag_of_half_a_megabyte_is_read() -> None:
-    assert read(notes(f"<a b='{'x' * 500_000}'/>")).others == ["urn:n a"]
+    assert read(notes(f"<a b='{'x' * 500_000}'/>")).unknown_elements == ["urn:n a"]
 
 
 def test_fifty_thousand_attributes_are_read() -> None:
-    assert read(notes("<a " + " ".join(f"a{i}=''" for i in range(50_000)) + "/>")).others == ["urn:n a"]
+    assert read(notes("<a " + " ".join(f"a{i}=''" for i in range(50_000)) + "/>")).unknown_elements == ["urn:n a"]
 
 
 def test_repeated_attribute_is_refused() -> None:

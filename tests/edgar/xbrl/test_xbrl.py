@@ -62,8 +62,8 @@ def facts(inside: str) -> list[InstanceFact]:
 
 
 def fact(inside: str) -> InstanceFact:
-    (found,) = facts(inside)
-    return found
+    (parsed_fact,) = facts(inside)
+    return parsed_fact
 
 
 def refusal(work: Callable[[], object]) -> ParseError:
@@ -79,30 +79,31 @@ def refused(inside: str) -> str:
 
 
 def context(
-    period: str, *, inside_entity: str = "", after: str = "", scheme: str = "x", who: str = "ACME"
+    period: str, *, inside_entity: str = "", after: str = "", scheme: str = "x", entity: str = "ACME"
 ) -> InstanceContext:
-    found = instance(
-        f'<context id="c"><entity><identifier scheme="{scheme}">{who}</identifier>{inside_entity}</entity>'
+    parsed = instance(
+        f'<context id="c"><entity><identifier scheme="{scheme}">{entity}</identifier>{inside_entity}</entity>'
         f"<period>{period}</period>{after}</context>"
     )
-    return found.contexts["c"]
+    return parsed.contexts["c"]
 
 
-def test_numeric_fact_has_concept_context_unit_decimals_and_value() -> None:
-    found = fact('<us-gaap:Assets contextRef="c" unitRef="usd" decimals="-6" id="f">331233000000</us-gaap:Assets>')
-    assert found == InstanceFact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False)
+def test_numeric_fact_is_parsed_with_all_its_fields() -> None:
+    parsed_fact = fact(
+        '<us-gaap:Assets contextRef="c" unitRef="usd" decimals="-6" id="f">331233000000</us-gaap:Assets>'
+    )
+    assert parsed_fact == InstanceFact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False)
 
 
 def test_facts_are_in_document_order_and_duplicates_stay() -> None:
     line = '<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{}">{}</us-gaap:Assets>'
-    assert [
-        (found.value, found.decimals) for found in facts(line.format(-3, 2) + line.format(0, 1) + line.format(-3, 2))
-    ] == [("2", "-3"), ("1", "0"), ("2", "-3")]
+    parsed_facts = facts(line.format(-3, 2) + line.format(0, 1) + line.format(-3, 2))
+    assert [(each.value, each.decimals) for each in parsed_facts] == [("2", "-3"), ("1", "0"), ("2", "-3")]
 
 
 def test_contexts_and_units_may_follow_the_facts() -> None:
-    found = instance('<us-gaap:Assets contextRef="c" unitRef="usd">1</us-gaap:Assets>' + UNIT + CONTEXT)
-    assert found.facts == [InstanceFact("us-gaap:Assets", "c", "usd", None, "1", False)]
+    parsed = instance('<us-gaap:Assets contextRef="c" unitRef="usd">1</us-gaap:Assets>' + UNIT + CONTEXT)
+    assert parsed.facts == [InstanceFact("us-gaap:Assets", "c", "usd", None, "1", False)]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_value_that_is_no_decimal_number_is_refused(value: str) -> None:
     assert reason == f"us-gaap:Assets is not a decimal number: {value.strip()!r}"
 
 
-def test_exponent_that_would_fill_a_memory_is_refused() -> None:
+def test_exponent_that_would_exhaust_memory_is_refused() -> None:
     reason = refused(CONTEXT + UNIT + '<us-gaap:Assets contextRef="c" unitRef="usd">1E999999999</us-gaap:Assets>')
     assert reason == "us-gaap:Assets is not a decimal number: '1E999999999'"
 
@@ -137,32 +138,32 @@ def test_number_of_more_than_a_thousand_digits_is_refused() -> None:
 
 @pytest.mark.parametrize("nil", ["true", "1"])
 def test_nil_fact_has_no_value(nil: str) -> None:
-    found = fact(f'<us-gaap:CommitmentsAndContingencies contextRef="c" unitRef="usd" xsi:nil="{nil}"/>')
-    assert found == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", "usd", None, None, True)
+    parsed_fact = fact(f'<us-gaap:CommitmentsAndContingencies contextRef="c" unitRef="usd" xsi:nil="{nil}"/>')
+    assert parsed_fact == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", "usd", None, None, True)
 
 
 def test_nil_fact_without_a_unit_has_none() -> None:
-    found = fact('<us-gaap:CommitmentsAndContingencies contextRef="c" xsi:nil="true"/>')
-    assert found == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", None, None, None, True)
+    parsed_fact = fact('<us-gaap:CommitmentsAndContingencies contextRef="c" xsi:nil="true"/>')
+    assert parsed_fact == InstanceFact("us-gaap:CommitmentsAndContingencies", "c", None, None, None, True)
 
 
-def test_fact_that_is_not_nil_says_so() -> None:
+def test_fact_with_a_nil_attribute_of_false_has_a_value() -> None:
     assert fact('<us-gaap:Assets contextRef="c" unitRef="usd" xsi:nil="false">7</us-gaap:Assets>').value == "7"
 
 
 def test_text_fact_is_kept_with_its_white_space() -> None:
-    found = fact('<dei:EntityRegistrantName contextRef="c"> Acme &amp; Sons </dei:EntityRegistrantName>')
-    assert found == InstanceFact("dei:EntityRegistrantName", "c", None, None, " Acme & Sons ", False)
+    parsed_fact = fact('<dei:EntityRegistrantName contextRef="c"> Acme &amp; Sons </dei:EntityRegistrantName>')
+    assert parsed_fact == InstanceFact("dei:EntityRegistrantName", "c", None, None, " Acme & Sons ", False)
 
 
 def test_empty_text_fact_is_an_empty_text() -> None:
     assert fact('<dei:SecurityExchangeName contextRef="c"/>').value == ""
 
 
-def test_text_of_a_thousand_characters_is_kept_and_one_more_is_counted() -> None:
+def test_texts_over_a_thousand_characters_are_only_counted() -> None:
     line = '<us-gaap:DebtDisclosureTextBlock contextRef="c">{}</us-gaap:DebtDisclosureTextBlock>'
-    found = instance(CONTEXT + line.format("é" * 1000) + line.format("é" * 1001))
-    assert ([len(each.value or "") for each in found.facts], found.long_text_count) == ([1000], 1)
+    parsed = instance(CONTEXT + line.format("é" * 1000) + line.format("é" * 1001))
+    assert ([len(each.value or "") for each in parsed.facts], parsed.long_text_count) == ([1000], 1)
 
 
 def test_text_block_is_not_accumulated() -> None:
@@ -179,13 +180,13 @@ def test_text_block_is_not_accumulated() -> None:
 
 
 def test_footnotes_are_ignored() -> None:
-    found = instance(
+    parsed = instance(
         CONTEXT
         + '<link:footnoteLink xlink:type="extended"><link:loc xlink:href="#f"/><link:footnote xml:lang="en">'
         + '<p xmlns="http://www.w3.org/1999/xhtml">1</p></link:footnote></link:footnoteLink>'
         + '<dei:AmendmentFlag contextRef="c">false</dei:AmendmentFlag>'
     )
-    assert [each.concept for each in found.facts] == ["dei:AmendmentFlag"]
+    assert [each.concept for each in parsed.facts] == ["dei:AmendmentFlag"]
 
 
 def test_tuple_is_refused() -> None:
@@ -218,8 +219,8 @@ def test_fact_without_its_unit_is_refused() -> None:
 
 @pytest.mark.parametrize("decimals", ["-6", "0", "2", "INF", "+3"])
 def test_decimals_are_kept_as_text(decimals: str) -> None:
-    found = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{decimals}">1</us-gaap:Assets>')
-    assert found.decimals == decimals
+    parsed_fact = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{decimals}">1</us-gaap:Assets>')
+    assert parsed_fact.decimals == decimals
 
 
 @pytest.mark.parametrize("decimals", ["", "six", "1.5", "inf", "99999", " 2"])
@@ -231,7 +232,7 @@ def test_decimals_that_are_no_number_are_refused(decimals: str) -> None:
 @pytest.mark.parametrize(
     ("value", "precision", "decimals"),
     [
-        ("123", "5", "2"),  # the examples of XBRL 2.1, 4.6.6
+        ("123", "5", "2"),  # The examples of XBRL 2.1, section 4.6.6.
         ("123.4567", "5", "2"),
         ("123456", "2", "-4"),
         ("0.00123", "2", "4"),
@@ -242,8 +243,8 @@ def test_decimals_that_are_no_number_are_refused(decimals: str) -> None:
     ],
 )
 def test_precision_becomes_decimals(value: str, precision: str, decimals: str | None) -> None:
-    found = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" precision="{precision}">{value}</us-gaap:Assets>')
-    assert found.decimals == decimals
+    parsed_fact = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" precision="{precision}">{value}</us-gaap:Assets>')
+    assert parsed_fact.decimals == decimals
 
 
 def test_precision_that_is_no_number_is_refused() -> None:
@@ -251,17 +252,17 @@ def test_precision_that_is_no_number_is_refused() -> None:
     assert refused(CONTEXT + UNIT + line) == "precision is not a number: 'many'"
 
 
-def test_nothing_but_the_instance_holds_the_facts() -> None:
-    found = instance(CONTEXT + '<dei:AmendmentFlag contextRef="c">false</dei:AmendmentFlag>')
-    assert gc.get_referrers(found.facts) == [found]
+def test_only_the_instance_refers_to_its_facts() -> None:
+    parsed = instance(CONTEXT + '<dei:AmendmentFlag contextRef="c">false</dei:AmendmentFlag>')
+    assert gc.get_referrers(parsed.facts) == [parsed]
 
 
 # Contexts.
 
 
 def test_duration_has_both_days() -> None:
-    found = context("<startDate>2024-09-29</startDate><endDate>\n2025-03-29 </endDate>")
-    assert found == InstanceContext("c", "ACME", "2024-09-29", "2025-03-29", ())
+    parsed_context = context("<startDate>2024-09-29</startDate><endDate>\n2025-03-29 </endDate>")
+    assert parsed_context == InstanceContext("c", "ACME", "2024-09-29", "2025-03-29", ())
 
 
 def test_instant_has_no_start() -> None:
@@ -284,8 +285,8 @@ def test_instant_has_no_start() -> None:
     ],
 )
 def test_midnight_ends_the_day_before(period: str, start: str | None, end: str) -> None:
-    found = context(period)
-    assert (found.start, found.end) == (start, end)
+    parsed_context = context(period)
+    assert (parsed_context.start, parsed_context.end) == (start, end)
 
 
 @pytest.mark.parametrize(
@@ -335,7 +336,7 @@ def test_context_without_an_id_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "who", "cik"),
+    ("scheme", "entity", "cik"),
     [
         ("http://www.sec.gov/CIK", "0000320193", "0000320193"),
         ("http://www.sec.gov/CIK", " 320193\n", "0000320193"),
@@ -344,8 +345,8 @@ def test_context_without_an_id_is_refused() -> None:
         ("http://standards.iso.org/iso/17442", "549300", "549300"),
     ],
 )
-def test_cik_has_ten_digits(scheme: str, who: str, cik: str) -> None:
-    assert context("<instant>2024-01-01</instant>", scheme=scheme, who=who).cik == cik
+def test_cik_has_ten_digits(scheme: str, entity: str, cik: str) -> None:
+    assert context("<instant>2024-01-01</instant>", scheme=scheme, entity=entity).cik == cik
 
 
 SEGMENT = (
@@ -359,8 +360,8 @@ SCENARIO = (
 
 
 def test_dimensions_come_from_segment_and_scenario_sorted() -> None:
-    found = context("<instant>2024-01-01</instant>", inside_entity=SEGMENT, after=SCENARIO)
-    assert found.dimensions == (
+    parsed_context = context("<instant>2024-01-01</instant>", inside_entity=SEGMENT, after=SCENARIO)
+    assert parsed_context.dimensions == (
         ("acme:ContractAxis", "2024-07"),
         ("us-gaap:StatementClassOfStockAxis", "us-gaap:CommonStockMember"),
     )
@@ -441,21 +442,21 @@ def test_incomplete_unit_is_refused(unit: str, reason: str) -> None:
 # Names.
 
 
-def test_standard_taxonomy_has_its_usual_prefix_whatever_the_document_binds() -> None:
-    found = instance(
+def test_standard_taxonomy_has_its_usual_prefix() -> None:
+    parsed = instance(
         CONTEXT + UNIT + '<g:Assets contextRef="c" unitRef="usd">1</g:Assets>',
         declared='xmlns:g="http://xbrl.us/us-gaap/2009-01-31"',
     )
-    assert (found.facts[0].concept, found.namespaces["g"]) == ("us-gaap:Assets", "http://xbrl.us/us-gaap/2009-01-31")
+    assert (parsed.facts[0].concept, parsed.namespaces["g"]) == ("us-gaap:Assets", "http://xbrl.us/us-gaap/2009-01-31")
 
 
 def test_extension_keeps_the_prefix_of_the_document() -> None:
     assert fact('<acme:Widgets contextRef="c" unitRef="usd">1</acme:Widgets>').concept == "acme:Widgets"
 
 
-def test_extension_in_the_default_namespace_has_the_prefix_declared_for_it() -> None:
-    found = fact('<Widgets xmlns="http://acme.example/20240331" contextRef="c">x</Widgets>')
-    assert found.concept == "acme:Widgets"
+def test_default_namespace_is_given_its_declared_prefix() -> None:
+    parsed_fact = fact('<Widgets xmlns="http://acme.example/20240331" contextRef="c">x</Widgets>')
+    assert parsed_fact.concept == "acme:Widgets"
 
 
 def test_extension_without_any_prefix_is_its_local_name() -> None:
@@ -466,8 +467,8 @@ def test_prefix_in_a_text_means_what_is_declared_around_it() -> None:
     rebound = SEGMENT.replace(
         "<xbrldi:explicitMember", '<xbrldi:explicitMember xmlns:us-gaap="http://fasb.org/srt/2024"'
     )
-    found = context("<instant>2024-01-01</instant>", inside_entity=rebound)
-    assert found.dimensions == (("srt:StatementClassOfStockAxis", "srt:CommonStockMember"),)
+    parsed_context = context("<instant>2024-01-01</instant>", inside_entity=rebound)
+    assert parsed_context.dimensions == (("srt:StatementClassOfStockAxis", "srt:CommonStockMember"),)
 
 
 def test_prefix_in_a_text_is_forgotten_after_its_element() -> None:
@@ -479,8 +480,8 @@ def test_prefix_in_a_text_is_forgotten_after_its_element() -> None:
 
 
 def test_namespaces_and_schema_references_are_listed() -> None:
-    found = instance('<link:schemaRef xlink:type="simple" xlink:href="acme-20240331.xsd"/>')
-    assert (found.schema_refs, found.namespaces["acme"], found.namespaces[""]) == (
+    parsed = instance('<link:schemaRef xlink:type="simple" xlink:href="acme-20240331.xsd"/>')
+    assert (parsed.schema_refs, parsed.namespaces["acme"], parsed.namespaces[""]) == (
         ["acme-20240331.xsd"],
         "http://acme.example/20240331",
         "http://www.xbrl.org/2003/instance",
@@ -636,33 +637,33 @@ A_AND_B = loc("a", "Assets") + loc("b", "Cash")
 
 def test_presentation_arc_has_the_ids_of_its_locators() -> None:
     attributes = f'order="1.07" preferredLabel="{ROLE}totalLabel" priority="2" use="optional"'
-    (found,) = presented(A_AND_B + arc("presentation", "a", "b", attributes))
-    assert found == PresentationArc("us-gaap_Assets", "us-gaap_Cash", 1.07, ROLE + "totalLabel", 2, False)
+    (parsed_arc,) = presented(A_AND_B + arc("presentation", "a", "b", attributes))
+    assert parsed_arc == PresentationArc("us-gaap_Assets", "us-gaap_Cash", 1.07, ROLE + "totalLabel", 2, False)
 
 
 def test_presentation_arc_has_the_defaults_of_xbrl() -> None:
-    (found,) = presented(A_AND_B + arc("presentation", "a", "b"))
-    assert found == PresentationArc("us-gaap_Assets", "us-gaap_Cash", 1.0, None, 0, False)
+    (parsed_arc,) = presented(A_AND_B + arc("presentation", "a", "b"))
+    assert parsed_arc == PresentationArc("us-gaap_Assets", "us-gaap_Cash", 1.0, None, 0, False)
 
 
 def test_locators_may_follow_their_arcs() -> None:
-    (found,) = presented(arc("presentation", "a", "b") + A_AND_B)
-    assert (found.source, found.target) == ("us-gaap_Assets", "us-gaap_Cash")
+    (parsed_arc,) = presented(arc("presentation", "a", "b") + A_AND_B)
+    assert (parsed_arc.source, parsed_arc.target) == ("us-gaap_Assets", "us-gaap_Cash")
 
 
 def test_locator_label_means_another_element_in_another_link() -> None:
-    one = link("presentation", A_AND_B + arc("presentation", "a", "b"), "one")
-    two = link("presentation", loc("a", "Debt") + loc("b", "Notes") + arc("presentation", "a", "b"), "two")
-    found = xbrl.parse_presentation(linkbase(one + two), "pre.xml")
-    assert {role: [(each.source, each.target) for each in arcs] for role, arcs in found.items()} == {
+    first_link = link("presentation", A_AND_B + arc("presentation", "a", "b"), "one")
+    second_link = link("presentation", loc("a", "Debt") + loc("b", "Notes") + arc("presentation", "a", "b"), "two")
+    arcs_by_role = xbrl.parse_presentation(linkbase(first_link + second_link), "pre.xml")
+    assert {role: [(each.source, each.target) for each in arcs] for role, arcs in arcs_by_role.items()} == {
         "one": [("us-gaap_Assets", "us-gaap_Cash")],
         "two": [("us-gaap_Debt", "us-gaap_Notes")],
     }
 
 
 def test_two_links_of_one_role_are_one_list() -> None:
-    one = link("presentation", A_AND_B + arc("presentation", "a", "b"))
-    assert len(xbrl.parse_presentation(linkbase(one + one), "pre.xml")["r"]) == 2
+    presentation_link = link("presentation", A_AND_B + arc("presentation", "a", "b"))
+    assert len(xbrl.parse_presentation(linkbase(presentation_link + presentation_link), "pre.xml")["r"]) == 2
 
 
 def test_link_without_arcs_is_an_empty_list() -> None:
@@ -670,15 +671,15 @@ def test_link_without_arcs_is_an_empty_list() -> None:
 
 
 def test_other_kinds_of_link_are_passed_over() -> None:
-    others = link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="1"')) + link("label", "")
-    assert xbrl.parse_presentation(linkbase(others), "pre.xml") == {}
+    other_links = link("calculation", A_AND_B + arc("calculation", "a", "b", 'weight="1"')) + link("label", "")
+    assert xbrl.parse_presentation(linkbase(other_links), "pre.xml") == {}
 
 
 def test_linkbase_embedded_in_a_schema_is_read() -> None:
     inside = link("presentation", A_AND_B + arc("presentation", "a", "b"))
     embedded = f"<xs:annotation><xs:appinfo><link:linkbase>{inside}</link:linkbase></xs:appinfo></xs:annotation>"
-    found = xbrl.parse_presentation(linkbase(embedded, root="xs:schema"), "acme.xsd")
-    assert [(each.source, each.target) for each in found["r"]] == [("us-gaap_Assets", "us-gaap_Cash")]
+    arcs_by_role = xbrl.parse_presentation(linkbase(embedded, root="xs:schema"), "acme.xsd")
+    assert [(each.source, each.target) for each in arcs_by_role["r"]] == [("us-gaap_Assets", "us-gaap_Cash")]
 
 
 @pytest.mark.parametrize(
@@ -706,7 +707,7 @@ def test_link_without_a_role_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "read",
+    "parse",
     [
         xbrl.parse_presentation,
         xbrl.parse_calculation,
@@ -716,9 +717,9 @@ def test_link_without_a_role_is_refused() -> None:
         xbrl.parse_instance,
     ],
 )
-def test_html_page_instead_of_a_document_is_refused(read: Callable[[bytes, str], object]) -> None:
+def test_html_page_instead_of_a_document_is_refused(parse: Callable[[bytes, str], object]) -> None:
     page = b'<html xmlns="http://www.w3.org/1999/xhtml"><body>Request Rate Threshold Exceeded</body></html>'
-    assert refusal(lambda: read(page, "x")).reason.startswith("the root element is html, not ")
+    assert refusal(lambda: parse(page, "x")).reason.startswith("the root element is html, not ")
 
 
 def test_locators_that_share_a_label_all_have_the_arc() -> None:
@@ -734,8 +735,8 @@ def test_locators_that_would_make_a_million_arcs_are_refused() -> None:
 
 def test_calculation_arc_has_its_weight() -> None:
     inside = A_AND_B + arc("calculation", "a", "b", 'order="2" weight="-1.00" priority="2"')
-    found = xbrl.parse_calculation(linkbase(link("calculation", inside)), "cal.xml")
-    assert found == {"r": [CalculationArc("us-gaap_Assets", "us-gaap_Cash", 2.0, Decimal(-1), 2, False)]}
+    arcs_by_role = xbrl.parse_calculation(linkbase(link("calculation", inside)), "cal.xml")
+    assert arcs_by_role == {"r": [CalculationArc("us-gaap_Assets", "us-gaap_Cash", 2.0, Decimal(-1), 2, False)]}
 
 
 @pytest.mark.parametrize(
@@ -747,7 +748,7 @@ def test_calculation_arc_without_a_weight_is_refused(attributes: str, reason: st
     assert error.reason == reason
 
 
-def test_definition_arc_has_its_arcrole_and_the_dimensional_attributes() -> None:
+def test_definition_arc_has_its_dimensional_attributes() -> None:
     dim = "http://xbrl.org/int/dim/arcrole/"
     inside = (
         A_AND_B
@@ -778,7 +779,7 @@ def pre_arc(priority: int, prohibited: bool, order: float = 1.0, role: str | Non
     return PresentationArc("a", "b", order, role, priority, prohibited)
 
 
-def test_prohibition_removes_an_equal_arc_of_the_same_or_a_lower_priority() -> None:
+def test_prohibition_removes_arcs_of_no_higher_priority() -> None:
     assert xbrl.select_effective_arcs([pre_arc(0, False), pre_arc(0, True)]) == []
     assert xbrl.select_effective_arcs([pre_arc(2, True), pre_arc(1, False)]) == []
 
@@ -799,8 +800,8 @@ def test_repeated_arc_counts_once_in_the_place_of_the_first() -> None:
 
 def test_prohibited_arc_is_read_as_such() -> None:
     inside = A_AND_B + arc("presentation", "a", "b") + arc("presentation", "a", "b", 'use="prohibited"')
-    found = presented(inside)
-    assert ([each.is_prohibited for each in found], xbrl.select_effective_arcs(found)) == ([False, True], [])
+    arcs = presented(inside)
+    assert ([each.is_prohibited for each in arcs], xbrl.select_effective_arcs(arcs)) == ([False, True], [])
 
 
 # Labels.
@@ -818,21 +819,21 @@ CASH = loc("a", "Cash") + arc("label", "a", "l")
 
 
 def test_labels_are_by_element_and_role() -> None:
-    found = labelled(CASH + label("l", "Cash") + label("l", "Total cash", ROLE + "totalLabel"))
-    assert found == {"us-gaap_Cash": {ROLE + "label": "Cash", ROLE + "totalLabel": "Total cash"}}
+    labels = labelled(CASH + label("l", "Cash") + label("l", "Total cash", ROLE + "totalLabel"))
+    assert labels == {"us-gaap_Cash": {ROLE + "label": "Cash", ROLE + "totalLabel": "Total cash"}}
 
 
-def test_white_space_in_a_label_is_collapsed_and_escaped_html_stays() -> None:
-    found = labelled(CASH + label("l", "\n  Cash\u00a0 and\n\tcash &lt;i&gt;equivalents&lt;/i&gt; "))
-    assert found["us-gaap_Cash"] == {ROLE + "label": "Cash and cash <i>equivalents</i>"}
+def test_label_white_space_is_collapsed_and_escaped_html_stays() -> None:
+    labels = labelled(CASH + label("l", "\n  Cash\u00a0 and\n\tcash &lt;i&gt;equivalents&lt;/i&gt; "))
+    assert labels["us-gaap_Cash"] == {ROLE + "label": "Cash and cash <i>equivalents</i>"}
 
 
 def test_markup_in_a_label_gives_its_text() -> None:
-    found = labelled(CASH + label("l", '<p xmlns="http://www.w3.org/1999/xhtml">Cash <b>now</b></p>'))
-    assert found["us-gaap_Cash"] == {ROLE + "label": "Cash now"}
+    labels = labelled(CASH + label("l", '<p xmlns="http://www.w3.org/1999/xhtml">Cash <b>now</b></p>'))
+    assert labels["us-gaap_Cash"] == {ROLE + "label": "Cash now"}
 
 
-def test_american_english_is_preferred_to_other_english_wherever_it_stands() -> None:
+def test_american_english_label_is_preferred_in_any_order() -> None:
     british, plain = ' xml:lang="en-GB"', ' xml:lang="EN"'
     inside = label("l", "Cash, Britain", lang=british) + label("l", "Cash") + label("l", "Cash, plain", lang=plain)
     assert labelled(CASH + inside)["us-gaap_Cash"] == {ROLE + "label": "Cash"}
@@ -852,7 +853,7 @@ def test_label_without_a_language_is_taken_for_english() -> None:
     assert labelled(CASH + label("l", "Cash", lang=""))["us-gaap_Cash"] == {ROLE + "label": "Cash"}
 
 
-def test_several_arcs_to_labels_of_one_name_are_one_set_of_labels() -> None:
+def test_repeated_label_arcs_give_one_set_of_labels() -> None:
     inside = CASH + arc("label", "a", "l") + label("l", "Cash") + label("l", "Cash, terse", ROLE + "terseLabel")
     assert labelled(inside) == {"us-gaap_Cash": {ROLE + "label": "Cash", ROLE + "terseLabel": "Cash, terse"}}
 
@@ -959,21 +960,21 @@ SAMPLES: list[tuple[Callable[[bytes, str], object], bytes]] = [
     (xbrl.parse_labels, linkbase(link("label", CASH + label("l", "Cash &amp; é")))),
     (xbrl.parse_schema, SCHEMA.encode()),
 ]
-each_sample = pytest.mark.parametrize(("read", "data"), SAMPLES, ids=[read.__name__ for read, _ in SAMPLES])
+each_sample = pytest.mark.parametrize(("parse", "data"), SAMPLES, ids=[parse.__name__ for parse, _ in SAMPLES])
 
 
 @each_sample
-def test_every_prefix_of_a_document_is_refused(read: Callable[[bytes, str], object], data: bytes) -> None:
-    read(data, "x")
+def test_every_prefix_of_a_document_is_refused(parse: Callable[[bytes, str], object], data: bytes) -> None:
+    parse(data, "x")
     for length in range(len(data)):
-        refusal(lambda: read(data[:length], "x"))  # noqa: B023
+        refusal(lambda: parse(data[:length], "x"))  # noqa: B023
 
 
 @each_sample
-def test_document_type_is_refused(read: Callable[[bytes, str], object], data: bytes) -> None:
+def test_document_type_is_refused(parse: Callable[[bytes, str], object], data: bytes) -> None:
     start = data.index(b"<x" if b"<xs:" in data[:10] or b"<xbrl" in data else b"<link")
     hostile = data[:start] + b'<!DOCTYPE x [<!ENTITY a "b">]>' + data[start:]
-    assert refusal(lambda: read(hostile, "x")).reason == "a document type declaration, which no SEC format allows"
+    assert refusal(lambda: parse(hostile, "x")).reason == "a document type declaration, which no SEC format allows"
 
 
 @pytest.mark.slow
@@ -991,13 +992,13 @@ def test_document_type_is_refused(read: Callable[[bytes, str], object], data: by
     )
 )
 def test_mutated_document_is_read_or_refused(
-    read: Callable[[bytes, str], object], data: bytes, edits: list[tuple[float, bytes, int]]
+    parse: Callable[[bytes, str], object], data: bytes, edits: list[tuple[float, bytes, int]]
 ) -> None:
-    for where, new, removed in edits:
-        position = int(where * len(data))
+    for fraction, new, removed in edits:
+        position = int(fraction * len(data))
         data = data[:position] + new + data[position + removed :]
     try:
-        read(data, "x")
+        parse(data, "x")
     except ParseError as error:
         file = error.file
         assert file == "x"
@@ -1032,13 +1033,14 @@ def real_instance(filing: str) -> xbrl.Instance:
     return xbrl.parse_instance(real(filing + INSTANCES[filing]), filing)
 
 
-def values(found: xbrl.Instance, concept: str) -> list[tuple[str | None, str, str | None]]:
-    """(start, end, value) of the facts of a concept without dimensions."""
-    return [
-        (of.start, of.end, each.value)
-        for each in found.facts
-        if each.concept == concept and not (of := found.contexts[each.context]).dimensions
-    ]
+def values(parsed: xbrl.Instance, concept: str) -> list[tuple[str | None, str, str | None]]:
+    """Return the start, end and value of each fact of a concept that has no dimensions."""
+    rows = []
+    for each in parsed.facts:
+        fact_context = parsed.contexts[each.context]
+        if each.concept == concept and not fact_context.dimensions:
+            rows.append((fact_context.start, fact_context.end, each.value))
+    return rows
 
 
 @needs_filings
@@ -1071,19 +1073,19 @@ def values(found: xbrl.Instance, concept: str) -> list[tuple[str | None, str, st
     ],
     ids=["aapl-10q", "aapl-2023", "aapl-2024", "nflx-2010", "nflx-2024", "aeon", "upxi"],
 )
-def test_real_instance_has_so_many_facts(
+def test_real_instance_has_the_expected_counts(
     filing: str, facts: int, long_texts: int, contexts: int, units: set[str], nils: int, texts: int
 ) -> None:
-    found = real_instance(filing)
-    assert (len(found.facts), found.long_text_count, len(found.contexts)) == (facts, long_texts, contexts)
-    assert set(found.units.values()) == units
-    assert sum(each.is_nil for each in found.facts) == nils
-    assert sum(each.unit is None for each in found.facts) == texts
+    parsed = real_instance(filing)
+    assert (len(parsed.facts), parsed.long_text_count, len(parsed.contexts)) == (facts, long_texts, contexts)
+    assert set(parsed.units.values()) == units
+    assert sum(each.is_nil for each in parsed.facts) == nils
+    assert sum(each.unit is None for each in parsed.facts) == texts
 
 
 @needs_filings
 @pytest.mark.parametrize("filing", INSTANCES)
-def test_real_facts_are_what_elementtree_sees(filing: str) -> None:
+def test_real_facts_equal_those_read_by_elementtree(filing: str) -> None:
     nil = "{http://www.w3.org/2001/XMLSchema-instance}nil"
     expected = [
         (
@@ -1096,57 +1098,57 @@ def test_real_facts_are_what_elementtree_sees(filing: str) -> None:
         for each in ET.fromstring(real(filing + INSTANCES[filing]))
         if each.get("contextRef") and len(each.text or "") <= 1000
     ]
-    found = [
+    actual = [
         (each.concept.partition(":")[2], each.context, each.unit, each.decimals, each.value)
         for each in real_instance(filing).facts
     ]
-    assert found == expected
+    assert actual == expected
 
 
 @needs_filings
 def test_assets_and_property_payments_of_apple_are_as_filed() -> None:
-    found = real_instance(AAPL_10Q)
-    assert values(found, "us-gaap:Assets") == [
+    filing = real_instance(AAPL_10Q)
+    assert values(filing, "us-gaap:Assets") == [
         (None, "2025-03-29", "331233000000"),
         (None, "2024-09-28", "364980000000"),
     ]
-    assert values(found, "us-gaap:PaymentsToAcquirePropertyPlantAndEquipment") == [
+    assert values(filing, "us-gaap:PaymentsToAcquirePropertyPlantAndEquipment") == [
         ("2024-09-29", "2025-03-29", "6011000000"),
         ("2023-10-01", "2024-03-30", "4388000000"),
     ]
-    assert Counter(each.concept.partition(":")[0] for each in found.facts) == {
+    assert Counter(each.concept.partition(":")[0] for each in filing.facts) == {
         "us-gaap": 650,
         "dei": 53,
         "aapl": 34,
         "ecd": 4,
     }
-    assert found.schema_refs == ["aapl-20250329.xsd"]
+    assert filing.schema_refs == ["aapl-20250329.xsd"]
 
 
 @needs_filings
 def test_dimensions_of_apple_are_explicit_and_typed() -> None:
-    found = real_instance(AAPL_10Q)
-    assert Counter(len(each.dimensions) for each in found.contexts.values()) == {1: 118, 2: 28, 0: 11, 3: 6}
+    filing = real_instance(AAPL_10Q)
+    assert Counter(len(each.dimensions) for each in filing.contexts.values()) == {1: 118, 2: 28, 0: 11, 3: 6}
     axis = "us-gaap:RevenueRemainingPerformanceObligationExpectedTimingOfSatisfactionStartDateAxis"
-    assert found.contexts["c-75"] == InstanceContext("c-75", "0000320193", None, "2025-03-29", ((axis, "2025-03-30"),))
+    assert filing.contexts["c-75"] == InstanceContext("c-75", "0000320193", None, "2025-03-29", ((axis, "2025-03-30"),))
 
 
 @needs_filings
-def test_netflix_of_2010_has_modern_names_and_facts_before_contexts() -> None:
-    found = real_instance(NFLX_2010)
-    assert values(found, "us-gaap:Assets") == [(None, "2010-09-30", "770283000"), (None, "2009-12-31", "679734000")]
-    assert Counter(each.concept.partition(":")[0] for each in found.facts) == {"us-gaap": 243, "nflx": 40, "dei": 11}
-    assert {each.unit for each in found.facts if each.is_nil} == {None}
+def test_netflix_2010_with_facts_before_contexts_is_read() -> None:
+    filing = real_instance(NFLX_2010)
+    assert values(filing, "us-gaap:Assets") == [(None, "2010-09-30", "770283000"), (None, "2009-12-31", "679734000")]
+    assert Counter(each.concept.partition(":")[0] for each in filing.facts) == {"us-gaap": 243, "nflx": 40, "dei": 11}
+    assert {each.unit for each in filing.facts if each.is_nil} == {None}
 
 
 @needs_filings
 def test_duplicates_of_netflix_differ_in_their_decimals() -> None:
-    found = [
+    obligations = [
         (each.value, each.decimals)
         for each in real_instance(NFLX_2024).facts
         if each.concept == "us-gaap:PurchaseObligation" and each.context == "c-2"
     ]
-    assert found == [("24200000000", "-8"), ("24195000000", "-3")]
+    assert obligations == [("24200000000", "-8"), ("24195000000", "-3")]
 
 
 @needs_filings
@@ -1161,19 +1163,19 @@ def test_duplicates_of_netflix_differ_in_their_decimals() -> None:
     ],
 )
 def test_real_schema(file: str, namespace: str, prefix: str, roles: int, elements: int) -> None:
-    found = xbrl.parse_schema(real(file), file)
-    assert (found.namespace, found.prefix) == (namespace, prefix)
-    assert (len(found.roles), len(found.elements), len(found.linkbase_refs)) == (roles, elements, 4)
+    schema = xbrl.parse_schema(real(file), file)
+    assert (schema.namespace, schema.prefix) == (namespace, prefix)
+    assert (len(schema.roles), len(schema.elements), len(schema.linkbase_refs)) == (roles, elements, 4)
 
 
 @needs_filings
 def test_sections_and_elements_of_netflix_2010() -> None:
-    found = xbrl.parse_schema(real(NFLX_2010 + ".xsd"), "nflx.xsd")
+    schema = xbrl.parse_schema(real(NFLX_2010 + ".xsd"), "nflx.xsd")
     assert (
-        found.roles["http://www.netflix.com/taxonomy/role/StatementOfFinancialPositionClassified"]
+        schema.roles["http://www.netflix.com/taxonomy/role/StatementOfFinancialPositionClassified"]
         == "105 - Statement - Consolidated Balance Sheets"
     )
-    assert found.elements["nflx_ContentLibraryNetCurrent"] == SchemaElement(
+    assert schema.elements["nflx_ContentLibraryNetCurrent"] == SchemaElement(
         "nflx:ContentLibraryNetCurrent", "debit", "instant", False, "monetaryItemType", "item"
     )
 
@@ -1201,17 +1203,17 @@ def test_sections_and_elements_of_netflix_2010() -> None:
         (UPXI + "-20240630", "pre", 90, 1036),
     ],
 )
-def test_real_linkbase_has_so_many_arcs_all_of_them_effective(filing: str, kind: str, roles: int, arcs: int) -> None:
+def test_all_arcs_of_a_real_linkbase_are_effective(filing: str, kind: str, roles: int, arcs: int) -> None:
     data = real(f"{filing}_{kind}.xml")
-    found: list[list[PresentationArc]] | list[list[CalculationArc]] | list[list[DefinitionArc]]
+    arc_lists: list[list[PresentationArc]] | list[list[CalculationArc]] | list[list[DefinitionArc]]
     if kind == "pre":
-        found = list(xbrl.parse_presentation(data, kind).values())
+        arc_lists = list(xbrl.parse_presentation(data, kind).values())
     elif kind == "cal":
-        found = list(xbrl.parse_calculation(data, kind).values())
+        arc_lists = list(xbrl.parse_calculation(data, kind).values())
     else:
-        found = list(xbrl.parse_definition(data, kind).values())
-    assert (len(found), sum(map(len, found))) == (roles, arcs)
-    assert sum(len(xbrl.select_effective_arcs(each)) for each in found) == arcs
+        arc_lists = list(xbrl.parse_definition(data, kind).values())
+    assert (len(arc_lists), sum(map(len, arc_lists))) == (roles, arcs)
+    assert sum(len(xbrl.select_effective_arcs(each)) for each in arc_lists) == arcs
 
 
 @needs_filings
@@ -1228,8 +1230,8 @@ def test_real_linkbase_has_so_many_arcs_all_of_them_effective(filing: str, kind:
     ],
 )
 def test_real_labels(filing: str, elements: int, texts: int) -> None:
-    found = xbrl.parse_labels(real(filing + "_lab.xml"), "lab.xml")
-    assert (len(found), sum(map(len, found.values()))) == (elements, texts)
+    labels = xbrl.parse_labels(real(filing + "_lab.xml"), "lab.xml")
+    assert (len(labels), sum(map(len, labels.values()))) == (elements, texts)
 
 
 @needs_filings
@@ -1249,7 +1251,7 @@ def test_cash_flow_line_of_apple_is_negated_on_the_page_only() -> None:
 
 
 @needs_filings
-def test_cash_of_netflix_2010_opens_and_closes_the_cash_flow_statement() -> None:
+def test_netflix_2010_cash_opens_and_closes_the_cash_flows() -> None:
     role = "http://www.netflix.com/taxonomy/role/StatementOfCashFlowsIndirect"
     arcs = xbrl.parse_presentation(real(NFLX_2010 + "_pre.xml"), "pre")[role]
     kinds = [
