@@ -247,6 +247,7 @@ def test_a_folder_swept_while_it_is_created_is_replaced(
         assert folder != created[0]
 
 
+@pytest.mark.slow
 def test_many_folders_are_created_and_used_while_others_sweep(tmp_path: Path) -> None:
     done = threading.Event()
 

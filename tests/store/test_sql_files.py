@@ -260,6 +260,7 @@ def test_every_market_index_is_used_by_a_query_or_trigger(connection: sqlite3.Co
     assert {name for name, table in index_rows if table not in ACCOUNTS} <= used_indexes
 
 
+@pytest.mark.slow
 def test_every_query_is_called() -> None:
     plain = {re.sub(r"\\(.)", r"\1", text) for text, _ in texts()}
     composed = [

@@ -220,7 +220,8 @@ def start_and_kill(config: Config, steps: int) -> int:
     return run_child(upgrade)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 3])
 def test_an_upgrade_killed_at_any_step_can_be_completed(
     config: Config, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:

@@ -174,6 +174,7 @@ def test_an_inbox_stores_16_mb_and_no_long_message(server: FinapiServer, world: 
     assert sum(size_bytes for _, size_bytes in messages) <= 16 << 20
 
 
+@pytest.mark.slow
 def test_the_call_log_stores_16_mb(server: FinapiServer, world: FixtureWorld) -> None:
     body = json.dumps({"email": "a@example.com", "password": "x" * 60_000}).encode()
     for _ in range(300):

@@ -256,6 +256,7 @@ def test_queried_positions_match_their_terms(client: Client, fund: list[Row]) ->
     assert queries_with_rows > 5
 
 
+@pytest.mark.slow
 def test_holders_and_funds_match_their_filters(app: App, client: Client, user: NewUser, tmp_path: Path) -> None:
     chance, known_funds = random.Random(14), list[Row]()
     documents, words = list[bytes](), ("Amber", "River", "Lamp", "Stone")

@@ -109,6 +109,7 @@ def test_reply_is_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(read_sizes) <= files.CHUNK_BYTES
 
 
+@pytest.mark.slow
 def test_no_code_reads_a_stream_up_to_its_maximum() -> None:
     """``read(n)`` of a file takes n bytes before it reads one."""
     sizes_by_line = {}

@@ -142,6 +142,7 @@ def test_later_closes_and_splits_count(app: App, tmp_path: Path) -> None:
     assert (microsoft["avg_buy_price"], microsoft["unrealized_pnl"]) == (275, 850)
 
 
+@pytest.mark.slow
 def test_the_order_of_reports_does_not_change_costs(make_app: Callable[..., App], tmp_path: Path) -> None:
     stored_costs = []
     for turn, order in enumerate(itertools.permutations(LAMP)):

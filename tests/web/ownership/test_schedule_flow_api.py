@@ -193,6 +193,7 @@ class StoredFiling:
         self.percent, self.change = percent, None if before is None else percent - before
 
 
+@pytest.mark.slow
 def test_random_filters_agree_with_a_filter_in_python(make_app: Callable[..., App]) -> None:
     chance, app = random.Random(31), make_app(**LIFTED)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
