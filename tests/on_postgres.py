@@ -231,9 +231,9 @@ OF_THE_FILE: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "tests/feeds/test_keys.py::test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_same",
+            "tests/feeds/test_keys.py::test_wrong_keys_limit_their_address_but_not_valid_keys",
             "tests/feeds/test_keys.py::test_messages_behind_the_key_wait_for_its_answer",
-            "tests/feeds/test_keys.py::test_a_key_that_is_not_looked_up_in_five_seconds_is_to_be_sent_again_later",
+            "tests/feeds/test_keys.py::test_a_key_lookup_of_five_seconds_ends_the_connection",
         ),
         "a thread hears of the key a moment later, and it is looked up once more than the test's own steps",
     ),

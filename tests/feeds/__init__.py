@@ -21,7 +21,7 @@ from finapi.web.application import WsgiApp
 from tests.process import eventually
 
 OCCURRED = "2025-05-02T10:00:46.000Z"
-SECONDS = 20.0  # that a test waits for what must come
+SECONDS = 20.0  # The longest time that a test waits for an expected event.
 
 
 def tell(
@@ -32,7 +32,7 @@ def tell(
     about: EventTags | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Write events into the journal, in one transaction."""
+    """Insert events into the journal in one transaction."""
     with app.db.write() as tx:
         for _ in range(count):
             events.record(
@@ -46,12 +46,12 @@ def tell(
 
 
 def key(app: App, plan: str = "pro", email: str = "reader@example.com") -> str:
-    """The key of a new account."""
+    """Create an account and return its API key."""
     return users.create(app, email, plan, app.clock.now()).api_key
 
 
 class Service:
-    """An App behind a socket, with its feeds."""
+    """An App that listens on a socket, with its feeds."""
 
     def __init__(self, app: App, clock: FixedClock) -> None:
         self.app = app
@@ -72,17 +72,17 @@ class Service:
             thread.start()
 
     def url(self, feed: str = events.MAIN_FEED, **query: object) -> str:
-        """The address of a feed as a WebSocket."""
-        asked = "&".join(f"{name}={value}" for name, value in query.items())
-        return f"ws://{self.host}/ws/{feed}?{asked}"
+        """Return the WebSocket URL of a feed."""
+        query_string = "&".join(f"{name}={value}" for name, value in query.items())
+        return f"ws://{self.host}/ws/{feed}?{query_string}"
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and the feeds look at it."""
+        """Advance the clock and wake the feed loop, so that it sees the new time."""
         self.clock.advance(seconds)
         self.feeds.loop.wake()
 
     def stop(self) -> None:
-        """As SIGTERM does; twice is once."""
+        """Stop the service as SIGTERM does. A second call does nothing."""
         self.feeds.stop()
         self._threads[1].join()
         self.listener.stop(1.0)
@@ -91,7 +91,7 @@ class Service:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many connections, sessions, readers and connections without a key there are."""
+        """Return the numbers of connections, sessions, readers and connections without a key."""
         return {
             "connections": len(self.feeds.loop.connections),
             "sessions": len(self.feeds._sessions),
@@ -100,12 +100,12 @@ class Service:
         }
 
     def settled(self, **counts: int) -> None:
-        """Wait until the feeds hold so many connections, sessions, readers, connections without a key."""
+        """Wait until :attr:`counts` are these numbers, and zero where none is given."""
         expected = {"connections": 0, "sessions": 0, "readers": 0, "unauthenticated": 0, **counts}
         eventually(lambda: self.counts == expected, SECONDS)
 
     def outwaited(self) -> None:
-        """Let time pass until nothing is left: a client may go without a word."""
+        """Advance the clock until nothing is left, as a client may leave without closing its session."""
 
         def nothing_left() -> bool:
             self.advance(20)
@@ -116,7 +116,7 @@ class Service:
 
 @contextmanager
 def running(app: App, clock: FixedClock) -> Iterator[Service]:
-    """A service that is stopped in the end, and leaves nothing."""
+    """Yield a running service; stop it at the end and check that it leaves nothing."""
     service = Service(app, clock)
     try:
         yield service
@@ -126,12 +126,12 @@ def running(app: App, clock: FixedClock) -> Iterator[Service]:
 
 
 def message(seq: int, *, catching_up: bool = False, type: str = "new_filing") -> dict[str, Any]:
-    """What a reader is told of an event of :func:`tell`."""
+    """Return the message that a reader receives for an event of :func:`tell`."""
     data = {"accession_number": "0000320193-25-000057"}
-    said = {"type": type, "seq": seq, "epoch": 1, "occurred_at": OCCURRED, "data": data}
-    return {**said, "is_catchup": True} if catching_up else said
+    fields = {"type": type, "seq": seq, "epoch": 1, "occurred_at": OCCURRED, "data": data}
+    return {**fields, "is_catchup": True} if catching_up else fields
 
 
 def seqs(receive: Callable[[], str | bytes], count: int) -> list[int]:
-    """The numbers of the next messages."""
+    """Receive messages and return their numbers."""
     return [json.loads(receive())["seq"] for _ in range(count)]

@@ -1,4 +1,4 @@
-"""The service that the tests of the feeds talk to."""
+"""The service that the tests of the feeds connect to."""
 
 from __future__ import annotations
 

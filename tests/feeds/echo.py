@@ -1,6 +1,6 @@
-"""The WebSocket of the feeds with nothing behind it: what is said to it, it says back. For the Autobahn test suite.
+"""A server that echoes messages through the WebSocket of the feeds, for the Autobahn test suite.
 
-python -m tests.feeds.echo: prints its port and serves until it is killed.
+``python -m tests.feeds.echo`` prints its port and serves until it is killed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from finapi.httpd.settings import HandedOverRequest
 
 
 class Echo(WebSocket):
-    """Says what it is told."""
+    """A WebSocket that sends each text back."""
 
     def on_text(self, text: str) -> None:
         self.send([encode_text_frame(text)])
 
 
 def begin(loop: Loop, sock: socket.socket) -> None:
-    """Read a handshake, answer it and echo from there on."""
+    """Read a handshake, answer it and start to echo."""
     with sock.makefile("rb") as file:
         file.readline()
         headers = {}
@@ -40,11 +40,11 @@ def begin(loop: Loop, sock: socket.socket) -> None:
 
 def main() -> None:
     """Serve on a free port."""
-    websocket.MAX_MESSAGE_BYTES = 1 << 20  # the suite's longest, but for its tests of speed
+    websocket.MAX_MESSAGE_BYTES = 1 << 20  # The longest message of the suite, except in its speed tests.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
         loop = Loop(time.monotonic, inf)
-        while True:  # one connection at a time to its end, as the suite comes
+        while True:  # The suite opens one connection at a time.
             begin(loop, listener.accept()[0])
             while loop.connections:
                 loop.step(60)

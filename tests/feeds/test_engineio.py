@@ -1,4 +1,4 @@
-"""Engine.IO and Socket.IO packets: what a client may say, what is refused, and what the service says."""
+"""Engine.IO and Socket.IO packets: those of clients, those that are refused, and those of the service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from finapi.feeds.engineio import ConnectPacket, DisconnectPacket, EventPacket, 
 
 
 @pytest.mark.parametrize(
-    ("packet", "said"),
+    ("packet", "expected"),
     [
         ("1", Signal.CLOSED),
         ("3", Signal.PONG),
@@ -34,8 +34,8 @@ from finapi.feeds.engineio import ConnectPacket, DisconnectPacket, EventPacket, 
         ("43/ws/main-api,1[]", Signal.IGNORED),
     ],
 )
-def test_what_a_client_says(packet: str, said: object) -> None:
-    assert engineio.parse_packet(packet) == said
+def test_a_packet_of_a_client_is_parsed(packet: str, expected: object) -> None:
+    assert engineio.parse_packet(packet) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_a_client_says(packet: str, said: object) -> None:
         '421234567890123456789["x"]',
     ],
 )
-def test_what_no_client_may_say(packet: str) -> None:
+def test_an_invalid_packet_is_refused(packet: str) -> None:
     with pytest.raises(PacketError):
         engineio.parse_packet(packet)
 
@@ -76,7 +76,7 @@ def test_no_text_breaks_the_reader(packet: str) -> None:
             continue
 
 
-def test_what_the_service_says() -> None:
+def test_packets_of_the_service_are_built() -> None:
     assert engineio.build_open("s1", ["websocket"], 20.0, 20.0, 65_536) == (
         '0{"sid":"s1","upgrades":["websocket"],"pingInterval":20000,"pingTimeout":20000,"maxPayload":65536}'
     )

@@ -18,7 +18,7 @@ APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 
 
 class Stream:
-    """An open stream: its head, and its events one by one."""
+    """An open stream: the head of its response, and its events one by one."""
 
     def __init__(self, service: Service, query: str, headers: dict[str, str]) -> None:
         self.connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
@@ -26,7 +26,7 @@ class Stream:
         self.answer = self.connection.getresponse()
 
     def block(self) -> dict[str, str]:
-        """The fields of the next block; a comment under the name of nothing."""
+        """Return the fields of the next block. A comment is a field with an empty name."""
         fields = {}
         while (line := self.answer.readline().decode()) not in ("\n", ""):
             name, _, value = line.rstrip("\n").partition(":")
@@ -38,9 +38,9 @@ class Stream:
         while "data" not in block:
             assert block, "the stream has ended"
             block = self.block()
-        said = json.loads(block["data"])
-        assert (block["id"], block["event"]) == (f"{said['epoch']}-{said['seq']}", said["type"])
-        return said
+        event = json.loads(block["data"])
+        assert (block["id"], block["event"]) == (f"{event['epoch']}-{event['seq']}", event["type"])
+        return event
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def stream(service: Service, query: str = "feed=main-api", **headers: str) -> It
         opened.connection.close()
 
 
-def test_a_stream_tells_the_newest_twenty_and_then_what_happens(service: Service) -> None:
+def test_a_stream_sends_the_newest_twenty_and_then_new_events(service: Service) -> None:
     tell(service.app, 30)
     with stream(service, X_API_Key=key(service.app)) as reader:
         assert reader.answer.status == 200
@@ -68,28 +68,26 @@ def test_a_stream_tells_the_newest_twenty_and_then_what_happens(service: Service
 
 @pytest.mark.parametrize("last", ["1-28", "28"])
 @pytest.mark.parametrize("name", ["token", "apiKey"])
-def test_a_browser_brings_its_key_in_the_query_and_comes_back_with_its_last_id(
-    service: Service, name: str, last: str
-) -> None:
+def test_a_browser_resumes_after_its_last_event_id(service: Service, name: str, last: str) -> None:
     tell(service.app, 30)
-    mine = key(service.app)
-    with stream(service, f"feed=main-api&{name}={mine}&since_seq=3", Last_Event_ID=last) as reader:
+    api_key = key(service.app)
+    with stream(service, f"feed=main-api&{name}={api_key}&since_seq=3", Last_Event_ID=last) as reader:
         assert [reader.next()["seq"] for _ in range(2)] == [29, 30]
 
 
-def test_a_browser_that_comes_back_after_a_backup_was_put_back_is_told(service: Service) -> None:
+def test_a_browser_is_notified_of_a_restored_backup(service: Service) -> None:
     tell(service.app, 10)
     with service.app.db.write() as tx:
         epoch = events.begin_epoch(tx, 1, service.app.clock.now())
     with stream(service, f"feed=main-api&token={key(service.app)}", Last_Event_ID="1-14") as reader:
         assert reader.next()["data"] == {"since_seq": 14, "epoch": 1, "reason": "another epoch"}
         tell(service.app)
-        said = reader.next()
-        assert (said["seq"], said["epoch"]) == (11, epoch)
+        event = reader.next()
+        assert (event["seq"], event["epoch"]) == (11, epoch)
 
 
 @pytest.mark.parametrize("tickers", ["tickers=aapl", "tickers=msft,aapl", "tickers=msft&tickers=aapl"])
-def test_a_stream_goes_on_after_a_number_and_filters(service: Service, tickers: str) -> None:
+def test_a_stream_resumes_after_a_number_and_filters(service: Service, tickers: str) -> None:
     tell(service.app, 2)
     tell(service.app, about=APPLE)
     tell(service.app)
@@ -142,13 +140,13 @@ def test_a_stop_ends_the_stream(service: Service) -> None:
 
 
 def test_streams_hold_no_thread_that_answers_calls(service: Service) -> None:
-    mine = [key(service.app, email=f"{number}@example.com") for number in range(4)]
-    streams = [Stream(service, f"feed=main-api&token={one}", {}) for one in mine for _ in range(5)]
+    api_keys = [key(service.app, email=f"{number}@example.com") for number in range(4)]
+    streams = [Stream(service, f"feed=main-api&token={api_key}", {}) for api_key in api_keys for _ in range(5)]
     connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
     connection.request("GET", "/livez")
     assert connection.getresponse().status == 200
     connection.close()
-    for one in streams:
-        one.answer.close()
-        one.connection.close()
+    for open_stream in streams:
+        open_stream.answer.close()
+        open_stream.connection.close()
     service.settled()

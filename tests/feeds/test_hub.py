@@ -1,4 +1,4 @@
-"""The hub without sockets: who is let in, what each is sent, and who is too slow."""
+"""The hub without sockets: admission of readers, their messages, and slow readers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIST = {"tickers": ["AAPL"]}
 
 
 class Reader:
-    """Takes messages as long as there is ``room``; the rest waits."""
+    """A reader that accepts messages while it has ``room``; others wait in its queue."""
 
     is_open = True
 
@@ -39,12 +39,12 @@ class Reader:
         self.queue.extend(messages)
         self.take(0)
 
-    def take(self, more: int) -> None:
-        self.room += more
-        taken = self.queue[: self.room]
+    def take(self, extra_room: int) -> None:
+        self.room += extra_room
+        accepted = self.queue[: self.room]
         del self.queue[: self.room]
-        self.room -= len(taken)
-        self.got += taken
+        self.room -= len(accepted)
+        self.got += accepted
 
     def waiting(self) -> int:
         return len(self.queue)
@@ -57,7 +57,7 @@ class Reader:
         return [message.seq for message in self.got]
 
     @property
-    def said(self) -> list[Any]:
+    def contents(self) -> list[Any]:
         return [json.loads(message.text) for message in self.got]
 
 
@@ -74,39 +74,39 @@ def pro(app: App) -> str:
 def open_(
     hub: Hub, key: str, reader: Reader, since: int | None = None, lists: Any = None, epoch: int | None = None
 ) -> FeedSubscription:
-    come = None if since is None else FeedPosition(since, epoch)
+    position = None if since is None else FeedPosition(since, epoch)
     with hub._app.db.read() as tx:
         caller = users.find_caller_by_api_key(tx, key)
     assert caller is not None
-    subscription = hub.subscribe(events.MAIN_FEED, (caller, key), reader, Filter().add(lists or {}), come)
+    subscription = hub.subscribe(events.MAIN_FEED, (caller, key), reader, Filter().add(lists or {}), position)
     hub.fill(subscription)
     return subscription
 
 
-def test_a_new_reader_is_told_of_the_newest_twenty(app: App, hub: Hub, pro: str) -> None:
+def test_a_new_reader_is_sent_the_newest_twenty(app: App, hub: Hub, pro: str) -> None:
     tell(app, 30)
     reader = Reader()
     open_(hub, pro, reader)
-    assert reader.said == [message(seq, catching_up=True) for seq in range(11, 31)]
+    assert reader.contents == [message(seq, catching_up=True) for seq in range(11, 31)]
 
 
-def test_a_new_reader_with_a_filter_is_told_of_the_newest_twenty_that_pass(app: App, hub: Hub, pro: str) -> None:
+def test_a_new_filtered_reader_is_sent_the_newest_twenty_matches(app: App, hub: Hub, pro: str) -> None:
     for _ in range(30):
         tell(app, about=APPLE)
         tell(app, 10)
-    wanted = [1 + 11 * place for place in range(30)]
+    matching_seqs = [1 + 11 * index for index in range(30)]
     reader = Reader()
     subscription = open_(hub, pro, reader, lists=LIST)
-    assert reader.said == [message(seq, catching_up=True) for seq in wanted[-20:]]
+    assert reader.contents == [message(seq, catching_up=True) for seq in matching_seqs[-20:]]
     assert (subscription.is_live, subscription.seq) == (True, 330)
     tell(app, about=APPLE)
     while hub.publish():
         pass
-    assert reader.said[20:] == [message(331)]
+    assert reader.contents[20:] == [message(331)]
 
 
 @pytest.mark.parametrize(("matching", "lists"), [(3, LIST), (0, LIST), (3, {"form_types": ["8-K"]})])
-def test_a_filter_that_few_pass_brings_all_of_them_and_no_gap(
+def test_a_filter_with_few_matches_sends_all_of_them_and_no_gap(
     app: App, hub: Hub, pro: str, matching: int, lists: dict[str, list[str]]
 ) -> None:
     for _ in range(matching):
@@ -114,55 +114,54 @@ def test_a_filter_that_few_pass_brings_all_of_them_and_no_gap(
         tell(app, 150)
     reader = Reader()
     open_(hub, pro, reader, lists=lists)
-    assert reader.seqs == [1 + 151 * place for place in range(matching)] * (lists == LIST)
+    assert reader.seqs == [1 + 151 * index for index in range(matching)] * (lists == LIST)
 
 
-def test_a_reader_over_the_limit_of_its_plan_has_nothing_searched_for_it(
-    app: App, hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    free, searched = key(app, "free"), []
-    monkeypatch.setattr(events, "list_events_before", lambda *asked: searched.append(asked) or [])
+def test_a_reader_over_its_plan_limit_causes_no_search(app: App, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = key(app, "free")
+    searches = []
+    monkeypatch.setattr(events, "list_events_before", lambda *arguments: searches.append(arguments) or [])
     tell(app, 3)
     open_(hub, free, Reader(), lists=LIST)
     with pytest.raises(FeedRefusedError):
         open_(hub, free, Reader(), lists=LIST)
-    assert len(searched) == 1
+    assert len(searches) == 1
 
 
-def test_a_new_reader_of_a_young_feed_is_told_of_all_there_is(app: App, hub: Hub, pro: str) -> None:
+def test_a_new_reader_of_a_short_feed_is_sent_every_event(app: App, hub: Hub, pro: str) -> None:
     tell(app, 3)
     reader = Reader()
     open_(hub, pro, reader)
     assert reader.seqs == [1, 2, 3]
 
 
-def test_a_reader_that_comes_back_is_told_of_all_since(app: App, hub: Hub, pro: str) -> None:
+def test_a_returning_reader_is_sent_every_event_it_missed(app: App, hub: Hub, pro: str) -> None:
     tell(app, 350)
     reader = Reader()
     open_(hub, pro, reader, since=5)
     assert reader.seqs == list(range(6, 351))
 
 
-def test_after_the_catch_up_come_the_new_ones_without_loss_or_repeat(app: App, hub: Hub, pro: str) -> None:
+def test_new_events_follow_the_catch_up_without_loss_or_repeat(app: App, hub: Hub, pro: str) -> None:
     tell(app, 5)
     hub.publish()
-    tell(app, 2)  # in the journal, and not yet published, when the reader comes
+    tell(app, 2)  # In the journal, but not yet published, when the reader subscribes.
     reader = Reader()
     open_(hub, pro, reader, since=3)
     tell(app, 2)
     hub.publish()
     tell(app, 1)
     hub.publish()
-    assert reader.said == [message(seq, catching_up=seq <= 7) for seq in range(4, 11)]
+    assert reader.contents == [message(seq, catching_up=seq <= 7) for seq in range(4, 11)]
 
 
-def test_what_is_no_longer_kept_is_a_gap(make_app: Callable[..., App], clock: FixedClock) -> None:
+def test_events_no_longer_stored_are_a_gap(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(events_kept=20)
     tell(app, 50)
     events.prune(app, clock.now())
     reader = Reader()
     open_(Hub(app, app.clock.monotonic), key(app), reader, since=10)
-    assert reader.said[0] == {
+    assert reader.contents[0] == {
         "type": "gap",
         "seq": 30,
         "epoch": 1,
@@ -172,57 +171,55 @@ def test_what_is_no_longer_kept_is_a_gap(make_app: Callable[..., App], clock: Fi
     assert reader.seqs[1:] == list(range(31, 51))
 
 
-def test_a_number_not_yet_given_out_is_a_gap_and_the_new_ones_follow(app: App, hub: Hub, pro: str) -> None:
+def test_a_number_from_the_future_is_a_gap_before_new_events(app: App, hub: Hub, pro: str) -> None:
     tell(app, 3)
     reader = Reader()
     open_(hub, pro, reader, since=99)
     tell(app, 1)
     hub.publish()
-    assert reader.said[0]["data"] == {"since_seq": 99, "reason": "not yet given out"}
+    assert reader.contents[0]["data"] == {"since_seq": 99, "reason": "not yet given out"}
     assert reader.seqs == [3, 4]
 
 
 def restored(app: App, last: int) -> int:
-    """The journal as it is after a backup was put back in which ``last`` was the last number; the new epoch."""
+    """Restore the journal to a state in which ``last`` was the last number. Return the new epoch."""
     with app.db.write() as tx:
         tx._connection.execute("DELETE FROM events WHERE seq > ?", (last,))
         tx._connection.execute("UPDATE feeds SET last_seq = min(last_seq, ?)", (last,))
         return events.begin_epoch(tx, 1, app.clock.now())
 
 
-@pytest.mark.parametrize(("come_to", "goes_on_after"), [(3, 3), (10, 10), (14, 10), (25, 10)])
-def test_a_reader_of_another_epoch_is_told_and_misses_nothing_of_this_one(
-    app: App, pro: str, come_to: int, goes_on_after: int
-) -> None:
+@pytest.mark.parametrize(("last_seq", "resume_seq"), [(3, 3), (10, 10), (14, 10), (25, 10)])
+def test_a_reader_of_another_epoch_is_sent_all_of_this_one(app: App, pro: str, last_seq: int, resume_seq: int) -> None:
     tell(app, 25)
     epoch = restored(app, 10)
     tell(app, 9)
     reader = Reader()
-    open_(Hub(app, app.clock.monotonic), pro, reader, since=come_to, epoch=1)
-    assert reader.said[0] == {
+    open_(Hub(app, app.clock.monotonic), pro, reader, since=last_seq, epoch=1)
+    assert reader.contents[0] == {
         "type": "gap",
-        "seq": goes_on_after,
+        "seq": resume_seq,
         "epoch": epoch,
         "occurred_at": "2026-01-31T12:00:00.000Z",
-        "data": {"since_seq": come_to, "epoch": 1, "reason": "another epoch"},
+        "data": {"since_seq": last_seq, "epoch": 1, "reason": "another epoch"},
     }
-    assert [(one["seq"], one["epoch"]) for one in reader.said[1:]] == [
-        (seq, epoch) for seq in range(goes_on_after + 1, 20)
+    assert [(event["seq"], event["epoch"]) for event in reader.contents[1:]] == [
+        (seq, epoch) for seq in range(resume_seq + 1, 20)
     ]
 
 
-def test_a_reader_of_this_epoch_and_one_that_names_none_go_on_as_ever(app: App, pro: str) -> None:
+def test_a_reader_of_this_epoch_or_of_none_resumes(app: App, pro: str) -> None:
     tell(app, 10)
     epoch = restored(app, 10)
     tell(app, 5)
-    for named in (epoch, None):
+    for reader_epoch in (epoch, None):
         reader = Reader()
         hub = Hub(app, app.clock.monotonic)
-        hub.unsubscribe(open_(hub, pro, reader, since=12, epoch=named))
+        hub.unsubscribe(open_(hub, pro, reader, since=12, epoch=reader_epoch))
         assert reader.seqs == [13, 14, 15]
 
 
-def test_an_epoch_is_never_an_older_one_again(app: App, clock: FixedClock) -> None:
+def test_a_new_epoch_is_always_later_than_the_last(app: App, clock: FixedClock) -> None:
     first = restored(app, 0)
     assert first == int(clock.now().timestamp())
     assert restored(app, 0) == first + 1, "the clock has not moved"
@@ -231,7 +228,7 @@ def test_an_epoch_is_never_an_older_one_again(app: App, clock: FixedClock) -> No
         assert events.begin_epoch(tx, 1, clock.now() - timedelta(days=900)) == first + 101, "the clock was put back"
 
 
-def test_a_journal_that_has_told_nothing_begins_with_the_time_and_one_that_has_keeps_its_epoch(app: App) -> None:
+def test_only_an_empty_journal_begins_a_new_epoch(app: App) -> None:
     tell(app)
     events.open_journal(app, app.clock.now())
     with app.db.read() as tx:
@@ -244,7 +241,7 @@ def test_a_journal_that_has_told_nothing_begins_with_the_time_and_one_that_has_k
             assert events.get_range(tx, events.MAIN_FEED).epoch == int(app.clock.now().timestamp())
 
 
-def test_one_feed_does_not_tell_of_another(app: App, hub: Hub, pro: str) -> None:
+def test_a_feed_does_not_send_events_of_another(app: App, hub: Hub, pro: str) -> None:
     reader = Reader()
     open_(hub, pro, reader)
     tell(app, type="insider_transaction")
@@ -264,7 +261,7 @@ def test_an_event_is_encoded_once_for_all(app: App, hub: Hub, pro: str) -> None:
 # ---- filters
 
 
-def test_a_filter_holds_for_what_was_missed_and_for_what_is_new(app: App, hub: Hub, pro: str) -> None:
+def test_a_filter_applies_to_missed_and_to_new_events(app: App, hub: Hub, pro: str) -> None:
     tell(app)
     tell(app, about=APPLE)
     reader = Reader()
@@ -275,7 +272,7 @@ def test_a_filter_holds_for_what_was_missed_and_for_what_is_new(app: App, hub: H
     assert reader.seqs == [2, 4]
 
 
-def test_a_filter_that_changes_holds_from_then_on(app: App, hub: Hub, pro: str) -> None:
+def test_a_changed_filter_applies_to_later_events(app: App, hub: Hub, pro: str) -> None:
     reader = Reader()
     subscription = open_(hub, pro, reader)
     subscription.filter = Filter().add(LIST)
@@ -288,22 +285,22 @@ def test_a_filter_that_changes_holds_from_then_on(app: App, hub: Hub, pro: str) 
     assert reader.seqs == [2, 3]
 
 
-# ---- who is let in
+# ---- admission
 
 
 @pytest.mark.parametrize(("plan", "allowed"), [("free", 1), ("weekly", 5), ("pro", 5), ("yearly", 5)])
-def test_a_plan_bounds_the_connections_at_once(app: App, hub: Hub, plan: str, allowed: int) -> None:
-    mine = key(app, plan)
-    held = [open_(hub, mine, Reader()) for _ in range(allowed)]
+def test_a_plan_limits_simultaneous_connections(app: App, hub: Hub, plan: str, allowed: int) -> None:
+    api_key = key(app, plan)
+    subscriptions = [open_(hub, api_key, Reader()) for _ in range(allowed)]
     with pytest.raises(FeedRefusedError) as caught:
-        open_(hub, mine, Reader())
+        open_(hub, api_key, Reader())
     assert caught.value.code == 4429
     assert str(allowed) in caught.value.reason
-    hub.unsubscribe(held[0])
-    hub.unsubscribe(held[0])
-    open_(hub, mine, Reader())
+    hub.unsubscribe(subscriptions[0])
+    hub.unsubscribe(subscriptions[0])
+    open_(hub, api_key, Reader())
     with pytest.raises(FeedRefusedError):
-        open_(hub, mine, Reader())
+        open_(hub, api_key, Reader())
 
 
 def test_one_account_does_not_use_up_the_connections_of_another(app: App, hub: Hub) -> None:
@@ -314,15 +311,15 @@ def test_one_account_does_not_use_up_the_connections_of_another(app: App, hub: H
 
 def test_the_limits_are_settings(make_app: Callable[..., App]) -> None:
     app = make_app(feeds_free=2)
-    mine = key(app, "free")
+    api_key = key(app, "free")
     hub = Hub(app, app.clock.monotonic)
-    open_(hub, mine, Reader())
-    open_(hub, mine, Reader())
+    open_(hub, api_key, Reader())
+    open_(hub, api_key, Reader())
     with pytest.raises(FeedRefusedError, match="limit is 2"):
-        open_(hub, mine, Reader())
+        open_(hub, api_key, Reader())
 
 
-def test_a_refused_reader_is_told_nothing(app: App, hub: Hub) -> None:
+def test_a_refused_reader_is_sent_nothing(app: App, hub: Hub) -> None:
     tell(app, 3)
     free, reader = key(app, "free"), Reader()
     open_(hub, free, Reader())
@@ -336,22 +333,22 @@ def test_a_refused_reader_is_told_nothing(app: App, hub: Hub) -> None:
 def test_a_key_that_was_rotated_reads_no_longer(app: App, hub: Hub) -> None:
     user = users.create(app, "ann@example.com", "pro", NOW)
     old, other = Reader(), Reader()
-    mine, late = key(app), Reader()
+    other_key, late = key(app), Reader()
     open_(hub, user.api_key, old)
-    open_(hub, mine, other)
-    asked = hub.list_keys()
-    assert asked == {user.api_key, mine}
+    open_(hub, other_key, other)
+    keys = hub.list_keys()
+    assert keys == {user.api_key, other_key}
     open_(hub, key(app, email="late@example.com"), late)
-    hub.end_invalid(asked, asked)
+    hub.end_invalid(keys, keys)
     assert old.ended == []
-    hub.end_invalid(asked, {mine})
+    hub.end_invalid(keys, {other_key})
     assert (old.ended, other.ended, late.ended) == ([(4401, "A valid API key is needed.")], [], [])
 
 
 # ---- slow readers
 
 
-def test_many_events_at_once_close_nobody_who_takes_them(app: App, hub: Hub, pro: str) -> None:
+def test_a_burst_of_events_closes_no_reader_that_takes_them(app: App, hub: Hub, pro: str) -> None:
     reader = Reader()
     open_(hub, pro, reader)
     tell(app, 3000)
@@ -361,13 +358,13 @@ def test_many_events_at_once_close_nobody_who_takes_them(app: App, hub: Hub, pro
     assert (reader.seqs, reader.ended) == (list(range(1, 3001)), [])
 
 
-def test_a_reader_that_lags_goes_on_from_the_journal_at_its_own_pace(app: App, hub: Hub, pro: str) -> None:
+def test_a_lagging_reader_continues_from_the_journal(app: App, hub: Hub, pro: str) -> None:
     reader = Reader(room=0)
     subscription = open_(hub, pro, reader)
     tell(app, 900)
     while hub.publish():
         pass
-    assert len(reader.queue) == 300, "no more than the limit and a batch is held for it"
+    assert len(reader.queue) == 300, "at most the limit and one batch wait for a reader"
     while len(reader.got) < 900:
         reader.take(50)
         hub.fill(subscription)
@@ -427,9 +424,7 @@ def test_a_reader_that_takes_too_little_for_a_minute_is_closed(app: App, hub: Hu
     assert [code for code, _ in reader.ended] == [1013]
 
 
-def test_a_reader_that_asked_for_much_and_takes_it_slowly_is_not_closed(
-    app: App, hub: Hub, pro: str, clock: FixedClock
-) -> None:
+def test_a_slow_reader_of_requested_history_is_not_closed(app: App, hub: Hub, pro: str, clock: FixedClock) -> None:
     tell(app, 3000)
     hub.publish()
     reader = Reader(room=0)
@@ -442,15 +437,15 @@ def test_a_reader_that_asked_for_much_and_takes_it_slowly_is_not_closed(
     assert reader.ended == []
 
 
-def test_a_stop_ends_everybody(app: App, hub: Hub, pro: str) -> None:
+def test_a_stop_ends_every_reader(app: App, hub: Hub, pro: str) -> None:
     reader = Reader()
     open_(hub, pro, reader)
     hub.end_all()
     assert reader.ended == [(hubs.GOING_AWAY, "The service is stopping.")]
 
 
-def test_nothing_more_is_read_for_those_who_were_told_to_go(app: App, hub: Hub, pro: str) -> None:
-    """As for a session that changes over to a WebSocket: it stays until then, while the store is another world's."""
+def test_no_more_events_are_read_for_readers_being_closed(app: App, hub: Hub, pro: str) -> None:
+    """A session that upgrades to a WebSocket stays until then, while the store may already be another world's."""
     reader = Reader(room=0)
     tell(app, 250)
     subscription = open_(hub, pro, reader, since=0)

@@ -1,4 +1,7 @@
-"""Keys are looked up beside the loop, a wrong one counts against its address, and nobody waits for anybody else's."""
+"""API keys of readers: looked up outside the feed loop, and wrong ones counted by address.
+
+No reader waits for the look-up of another reader's key.
+"""
 
 from __future__ import annotations
 
@@ -31,27 +34,27 @@ WRONG = "0" * 32
 
 
 class Door:
-    """Feeds whose loop and whose desk do what the test says, one after the other."""
+    """Feeds whose loop and key lookups run only when the test calls them."""
 
     def __init__(self, app: App) -> None:
         self.app = app
         self.feeds = Feeds(WsgiApp(app), app.clock.monotonic)
-        self.told: list[Any] = []
+        self.outcomes: list[Any] = []
 
-    def knock(self, key: str, reader: Reader, address: str = "192.0.2.1", **wanted: object) -> None:
+    def knock(self, key: str, reader: Reader, address: str = "192.0.2.1", **options: object) -> None:
         self.feeds._context.admit(
-            ReadRequest(events.MAIN_FEED, key, address, reader, wanted),
-            self.told.append,
-            self.told.append,
-            lambda: self.told.append("failed"),
+            ReadRequest(events.MAIN_FEED, key, address, reader, options),
+            self.outcomes.append,
+            self.outcomes.append,
+            lambda: self.outcomes.append("failed"),
         )
 
     def answer(self) -> list[Any]:
         self.feeds.keys.run_lookup_step()
         self.feeds.step(0)
-        told = self.told.copy()
-        self.told.clear()
-        return told
+        answers = self.outcomes.copy()
+        self.outcomes.clear()
+        return answers
 
     def refusal(self, key: str, address: str = "192.0.2.1") -> FeedRefusedError:
         self.knock(key, Reader(), address)
@@ -68,13 +71,13 @@ def door(make_app: Callable[..., App]) -> Any:
 
 
 @pytest.mark.parametrize("wrong", ["", "x", WRONG])
-def test_without_a_valid_key_nobody_is_let_in(door: Door, wrong: str) -> None:
+def test_a_reader_without_a_valid_key_is_refused(door: Door, wrong: str) -> None:
     refused = door.refusal(wrong)
     assert (refused.code, refused.reason, refused.decision) == (4401, "A valid API key is needed.", None)
     assert sum(door.feeds.count_readers().values()) == 0
 
 
-def test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_same(door: Door) -> None:
+def test_wrong_keys_limit_their_address_but_not_valid_keys(door: Door) -> None:
     app = door.app
     assert [door.refusal(WRONG).code for _ in range(3)] == [4401, 4401, 4429]
     refused = door.refusal(WRONG)
@@ -83,29 +86,29 @@ def test_wrong_keys_count_against_their_address_and_a_right_one_passes_all_the_s
     assert door.refusal(WRONG, "192.0.2.2").code == 4401
     door.knock(key(app), Reader())
     assert door.answer()[0].feed == events.MAIN_FEED
-    # The same bucket as that of calls.
+    # Calls of the API take from the same bucket.
     assert not app.limiters["app"].take(("address", "192.0.2.1"), app.clock.monotonic()).allowed
 
 
-def test_who_hangs_up_before_the_answer_has_tried_a_key_all_the_same(door: Door) -> None:
-    gone = Reader()
-    gone.is_open = False
+def test_a_client_that_hangs_up_early_has_still_tried_a_key(door: Door) -> None:
+    closed_reader = Reader()
+    closed_reader.is_open = False
     for _ in range(3):
-        door.knock(WRONG, gone)
+        door.knock(WRONG, closed_reader)
         assert door.answer() == []
     assert door.refusal(WRONG).code == 4429
-    door.knock(key(door.app), gone)
+    door.knock(key(door.app), closed_reader)
     assert door.answer() == []
     assert sum(door.feeds.count_readers().values()) == 0
 
 
-def test_a_wrong_parameter_is_refused_before_the_key_is_looked_at(door: Door) -> None:
+def test_a_wrong_parameter_is_refused_before_the_key_lookup(door: Door) -> None:
     door.knock(WRONG, Reader(), since_seq="x")
-    (refused,) = door.told
+    (refused,) = door.outcomes
     assert (refused.code, len(door.feeds.keys._lookups)) == (4400, 0)
 
 
-def test_a_key_that_changed_while_it_was_looked_up_is_looked_up_again(door: Door) -> None:
+def test_a_key_that_changes_during_its_lookup_is_looked_up_again(door: Door) -> None:
     app = door.app
     user = users.create(app, "ann@example.com", "pro", NOW)
     door.knock(user.api_key, Reader())
@@ -116,7 +119,7 @@ def test_a_key_that_changed_while_it_was_looked_up_is_looked_up_again(door: Door
     assert refused.code == 4401
 
 
-def test_a_key_that_cannot_be_looked_up_is_nobodys_fault(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_key_lookup_does_not_count_as_an_attempt(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(
             users, "find_caller_by_api_key", lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("I/O"))
@@ -132,9 +135,9 @@ def test_a_key_that_cannot_be_looked_up_is_nobodys_fault(door: Door, monkeypatch
 def test_the_loop_looks_up_no_key(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     threads, look_up = [], users.find_caller_by_api_key
 
-    def recorded(*asked: Any) -> Any:
+    def recorded(*arguments: Any) -> Any:
         threads.append(threading.current_thread().name)
-        return look_up(*asked)
+        return look_up(*arguments)
 
     monkeypatch.setattr(users, "find_caller_by_api_key", recorded)
     user = users.create(service.app, "ann@example.com", "pro", NOW)
@@ -145,23 +148,23 @@ def test_the_loop_looks_up_no_key(service: Service, monkeypatch: pytest.MonkeyPa
     assert set(threads) == {"finapi-test-feed-keys"}
 
 
-def held_back(service: Service) -> None:
-    """Let the test alone answer what is asked of the desk."""
+def stop_lookups(service: Service) -> None:
+    """Stop the worker that looks up keys, so that only the test does it."""
     service.keys.stop()
 
 
-def asked(service: Service) -> None:
+def wait_for_lookup(service: Service) -> None:
     eventually(lambda: len(service.feeds.keys._lookups) >= 1, SECONDS)
 
 
 def test_others_are_served_while_a_key_is_looked_up(service: Service) -> None:
     tell(service.app)
-    mine = key(service.app)
-    with opened(service.url(token=mine)) as first:
+    api_key = key(service.app)
+    with opened(service.url(token=api_key)) as first:
         assert said(first)["seq"] == 1
-        held_back(service)
-        with opened(service.url(token=mine)) as second:
-            asked(service)
+        stop_lookups(service)
+        with opened(service.url(token=api_key)) as second:
+            wait_for_lookup(service)
             tell(service.app)
             assert said(first)["seq"] == 2
             service.feeds.keys.run_lookup_step()
@@ -169,41 +172,41 @@ def test_others_are_served_while_a_key_is_looked_up(service: Service) -> None:
 
 
 def test_messages_behind_the_key_wait_for_its_answer(service: Service) -> None:
-    held_back(service)
+    stop_lookups(service)
     with opened(service.url()) as client:
         client.send(json.dumps({"token": key(service.app)}))
         client.send(json.dumps({"type": "subscribe", "tickers": ["AAPL"]}))
-        asked(service)
+        wait_for_lookup(service)
         service.feeds.keys.run_lookup_step()
         assert said(client)["data"] == {"tickers": ["AAPL"], "ciks": [], "form_types": []}
 
 
 @pytest.mark.parametrize("messages", [["{}"] * 65, ["x" * 40_000] * 2])
-def test_more_messages_than_wait_end_the_connection(service: Service, messages: list[str]) -> None:
-    held_back(service)
+def test_too_many_waiting_messages_end_the_connection(service: Service, messages: list[str]) -> None:
+    stop_lookups(service)
     with opened(service.url(token=key(service.app))) as client:
-        asked(service)
-        for one in messages:
-            client.send(one)
+        wait_for_lookup(service)
+        for text in messages:
+            client.send(text)
         assert closing(client)[0] == 4429
         service.feeds.keys.run_lookup_step()
     service.settled()
 
 
-def test_a_key_that_is_not_looked_up_in_five_seconds_is_to_be_sent_again_later(service: Service) -> None:
-    held_back(service)
+def test_a_key_lookup_of_five_seconds_ends_the_connection(service: Service) -> None:
+    stop_lookups(service)
     with opened(service.url(token=key(service.app))) as client:
-        asked(service)
+        wait_for_lookup(service)
         service.advance(5)
         assert closing(client) == (1013, "The service is busy.")
         service.feeds.keys.run_lookup_step()
     service.settled()
 
 
-def test_a_client_that_goes_before_the_answer_leaves_nothing(service: Service) -> None:
-    held_back(service)
+def test_a_disconnect_during_the_lookup_leaves_nothing(service: Service) -> None:
+    stop_lookups(service)
     with opened(service.url(token=key(service.app))):
-        asked(service)
+        wait_for_lookup(service)
     service.settled()
     service.feeds.keys.run_lookup_step()
     service.settled()
@@ -211,11 +214,11 @@ def test_a_client_that_goes_before_the_answer_leaves_nothing(service: Service) -
 
 def test_packets_behind_a_key_wait_for_its_answer(service: Service) -> None:
     tell(service.app)
-    held_back(service)
-    polling, mine = Polling(service), json.dumps({"token": key(service.app)})
-    insider = f"/ws/insider-api,{mine}"
-    assert polling.post(f'40{MAIN},{mine}\x1e40{insider}\x1e42{MAIN},7["subscribe",{{"tickers":["aapl"]}}]') == 200
-    asked(service)
+    stop_lookups(service)
+    polling, auth = Polling(service), json.dumps({"token": key(service.app)})
+    insider = f"/ws/insider-api,{auth}"
+    assert polling.post(f'40{MAIN},{auth}\x1e40{insider}\x1e42{MAIN},7["subscribe",{{"tickers":["aapl"]}}]') == 200
+    wait_for_lookup(service)
     assert len(service.feeds.keys._lookups) == 1
 
     def answered() -> bool:
@@ -223,12 +226,12 @@ def test_packets_behind_a_key_wait_for_its_answer(service: Service) -> None:
         return service.counts["readers"] == 2
 
     eventually(answered, SECONDS)
-    told = [packet[: packet.index(",")] for packet in polling.get()[2].split("\x1e")]
-    assert told == [f"40{MAIN}", f"42{MAIN}", "40/ws/insider-api", f"43{MAIN}"]
+    packet_heads = [packet[: packet.index(",")] for packet in polling.get()[2].split("\x1e")]
+    assert packet_heads == [f"40{MAIN}", f"42{MAIN}", "40/ws/insider-api", f"43{MAIN}"]
 
 
-def test_more_packets_than_wait_end_the_session(service: Service) -> None:
-    held_back(service)
+def test_too_many_waiting_packets_end_the_session(service: Service) -> None:
+    stop_lookups(service)
     polling = Polling(service)
     assert polling.post("40/ws/main-api,{}") == 200
     assert polling.post("\x1e".join(["40/ws/insider-api,{}"] * 65)) == 400
@@ -236,9 +239,7 @@ def test_more_packets_than_wait_end_the_session(service: Service) -> None:
     service.feeds.keys.run_lookup_step()
 
 
-def test_an_address_without_attempts_left_is_told_so_by_every_transport(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_every_transport_reports_that_no_attempts_are_left(make_app: Callable[..., App], clock: FixedClock) -> None:
     with running(make_app(app_per_minute=1), clock) as service:
         with opened(service.url(token=WRONG)) as client:
             assert closing(client)[0] == 4401

@@ -1,4 +1,4 @@
-"""A thousand connections one after another leave no thread, socket or row; slow."""
+"""A thousand connections, one after another, leave no thread, socket or row (slow)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.slow
 
 def test_a_thousand_connections_leave_nothing(service: Service) -> None:
     tell(service.app, 3)
-    mine = key(service.app, "free")
-    with connect(service.url(token=mine), proxy=None, ping_interval=None) as client:
+    api_key = key(service.app, "free")
+    with connect(service.url(token=api_key), proxy=None, ping_interval=None) as client:
         assert seqs(lambda: client.recv(timeout=SECONDS), 3) == [1, 2, 3]
     service.settled()
     threads, handles = threading.active_count(), len(os.listdir("/proc/self/fd"))
     for _ in range(1000):
-        with connect(service.url(token=mine), proxy=None, ping_interval=None) as client:
+        with connect(service.url(token=api_key), proxy=None, ping_interval=None) as client:
             assert seqs(lambda: client.recv(timeout=SECONDS), 3) == [1, 2, 3]
     service.settled()
     assert threading.active_count() == threads

@@ -1,4 +1,4 @@
-"""Messages in each spelling, and the filters that readers ask for."""
+"""The encodings of a message, and the filters of readers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def test_a_message_carries_the_event_and_its_data_digit_by_digit() -> None:
     )
 
 
-def test_what_a_reader_missed_says_so() -> None:
-    said = json.loads(feed_messages.build_event_message(EVENT, catching_up=True).text)
-    assert said["is_catchup"] is True
-    assert list(said) == ["type", "seq", "epoch", "occurred_at", "data", "is_catchup"]
+def test_a_missed_event_is_marked_as_catch_up() -> None:
+    fields = json.loads(feed_messages.build_event_message(EVENT, catching_up=True).text)
+    assert fields["is_catchup"] is True
+    assert list(fields) == ["type", "seq", "epoch", "occurred_at", "data", "is_catchup"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
@@ -37,7 +37,7 @@ def test_a_frame_is_the_one_that_the_websockets_package_makes(size: int) -> None
     assert feed_messages.encode_text_frame(text) == expected
 
 
-def test_every_spelling_is_made_once() -> None:
+def test_every_encoding_is_built_once() -> None:
     message = feed_messages.build_event_message(EVENT, catching_up=False)
     assert message.to_frame() is message.to_frame()
     assert message.to_server_sent_event() is message.to_server_sent_event()
@@ -45,7 +45,7 @@ def test_every_spelling_is_made_once() -> None:
     assert message.to_packet("/") is message.to_packet("/")
 
 
-def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> None:
+def test_a_server_sent_event_has_its_epoch_and_number_as_id() -> None:
     message = feed_messages.build_event_message(EVENT, catching_up=False)
     assert message.to_server_sent_event().decode() == f"id: 1-7\nevent: new_filing\ndata: {message.text}\n\n"
 
@@ -66,11 +66,9 @@ def test_a_server_sent_event_is_one_line_of_data_with_the_number_as_its_id() -> 
         ({"tickers": None, "other": 1}, [APPLE, BERKSHIRE]),
     ],
 )
-def test_a_filter_passes_what_is_of_the_companies_and_of_the_forms(
-    lists: dict[str, Any], passes: list[EventTags]
-) -> None:
-    wanted = Filter().add(lists)
-    assert [about for about in (APPLE, BERKSHIRE) if wanted.matches(about)] == passes
+def test_a_filter_passes_events_of_its_companies_and_forms(lists: dict[str, Any], passes: list[EventTags]) -> None:
+    event_filter = Filter().add(lists)
+    assert [about for about in (APPLE, BERKSHIRE) if event_filter.matches(about)] == passes
 
 
 def test_lists_are_added_and_taken_away() -> None:
@@ -98,7 +96,7 @@ def test_lists_are_added_and_taken_away() -> None:
         ({"ciks": [str(number) for number in range(1001)]}, "ciks"),
     ],
 )
-def test_a_list_that_is_none_is_named(lists: dict[str, Any], name: str) -> None:
+def test_an_invalid_filter_list_is_named_in_the_error(lists: dict[str, Any], name: str) -> None:
     with pytest.raises(ApiError) as caught:
         Filter().add(lists)
     assert caught.value.details is not None
@@ -111,29 +109,29 @@ def test_a_filter_does_not_grow_beyond_a_thousand() -> None:
         full.add({"ciks": ["5000"]})
 
 
-@pytest.mark.parametrize(("given", "read"), [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
-def test_a_number_to_go_on_after(given: object, read: int | None) -> None:
-    assert feed_messages.parse_since({"since_seq": given}) == (None if read is None else FeedPosition(read))
-    assert feed_messages.parse_since({"since_seq": 5, "epoch": given}) == FeedPosition(5, read)
-    assert feed_messages.parse_since({"epoch": given}) is None
+@pytest.mark.parametrize(("parameter", "number"), [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
+def test_a_number_to_resume_after_is_parsed(parameter: object, number: int | None) -> None:
+    assert feed_messages.parse_since({"since_seq": parameter}) == (None if number is None else FeedPosition(number))
+    assert feed_messages.parse_since({"since_seq": 5, "epoch": parameter}) == FeedPosition(5, number)
+    assert feed_messages.parse_since({"epoch": parameter}) is None
 
 
-@pytest.mark.parametrize("given", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
-def test_what_is_no_such_number_is_refused(given: object) -> None:
+@pytest.mark.parametrize("parameter", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
+def test_an_invalid_number_to_resume_after_is_refused(parameter: object) -> None:
     for name in ("since_seq", "epoch"):
         with pytest.raises(ApiError, match=f"{name} must be a whole number"):
-            feed_messages.parse_since({name: given})
+            feed_messages.parse_since({name: parameter})
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "position"),
     [("1769860800-12", FeedPosition(12, 1769860800)), ("12", FeedPosition(12)), ("", None), ("-", None), ("7-", None)],
 )
-def test_the_id_of_a_server_sent_event_is_an_epoch_and_a_number(text: str, said: FeedPosition | None) -> None:
-    assert feed_messages.parse_since(feed_messages.parse_event_id(text)) == said
+def test_an_event_id_is_parsed_as_epoch_and_number(text: str, position: FeedPosition | None) -> None:
+    assert feed_messages.parse_since(feed_messages.parse_event_id(text)) == position
 
 
 @pytest.mark.parametrize("text", ["x-1", "1-x", "1-2-3", "1 - 2", "--1"])
-def test_an_id_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_event_id_is_refused(text: str) -> None:
     with pytest.raises(ApiError):
         feed_messages.parse_since(feed_messages.parse_event_id(text))

@@ -1,4 +1,4 @@
-"""The JavaScript client, ``socket.io-client``, under node and in Chromium; slow, as npm has to fetch it."""
+"""The JavaScript client, ``socket.io-client``, in Node and in Chromium (slow, as npm has to fetch it)."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ VERSION = "socket.io-client@4"
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of node's modules, with the client in it."""
+    """Return the folder of Node modules in which the client is installed."""
     if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not here")
-    place = tmp_path_factory.mktemp("node")
+        pytest.skip("node and npm are not installed")
+    folder = tmp_path_factory.mktemp("node")
     done = subprocess.run(
         ["npm", "install", "--no-audit", "--no-fund", VERSION],
-        cwd=place,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
     )
     if done.returncode:
         pytest.skip(f"npm cannot fetch {VERSION}")
-    return place / "node_modules"
+    return folder / "node_modules"
 
 
 def node(modules: Path, *words: object) -> list[dict[str, Any]]:
-    """The lines of JSON that a script prints; it must end well."""
+    """Run a script and return the lines of JSON that it prints. Its status must be zero."""
     done = subprocess.run(
         ["node", *map(str, words)],
         env={**os.environ, "NODE_PATH": str(modules)},
@@ -56,20 +56,22 @@ def node(modules: Path, *words: object) -> list[dict[str, Any]]:
 def read(
     modules: Path, service: Service, auth: dict[str, Any], transports: str = "", count: int = 20, **options: Any
 ) -> list[dict[str, Any]]:
-    said = json.dumps({"auth": auth, **options})
-    return node(modules, SCRIPT, f"http://{service.host}", "/ws/main-api", said, transports, count)
+    client_options = json.dumps({"auth": auth, **options})
+    return node(modules, SCRIPT, f"http://{service.host}", "/ws/main-api", client_options, transports, count)
 
 
 @pytest.mark.parametrize("transports", ["", "websocket", "polling"])
-def test_the_client_has_its_twenty_filters_and_resumes(modules: Path, service: Service, transports: str) -> None:
+def test_the_client_receives_twenty_events_filters_and_resumes(
+    modules: Path, service: Service, transports: str
+) -> None:
     tell(service.app, 30)
-    mine = key(service.app)
-    *events, last = read(modules, service, {"token": mine}, transports)
+    api_key = key(service.app)
+    *events, last = read(modules, service, {"token": api_key}, transports)
     assert events == [{"type": "new_filing", "seq": seq} for seq in range(11, 31)]
     assert last["filter"]["tickers"] == ["AAPL"]
     assert last["transport"] == ("polling" if transports == "polling" else "websocket")
     tell(service.app, 2)
-    events = read(modules, service, {"token": mine, "since_seq": 28}, transports, 4)[:-1]
+    events = read(modules, service, {"token": api_key, "since_seq": 28}, transports, 4)[:-1]
     assert [event["seq"] for event in events] == [29, 30, 31, 32]
     service.outwaited()
 
@@ -97,30 +99,28 @@ def test_the_client_is_refused_with_the_code(modules: Path, service: Service) ->
     service.outwaited()
 
 
-def test_two_hundred_of_two_hundred_connections_are_upgraded(modules: Path, service: Service) -> None:
+def test_two_hundred_connections_are_all_upgraded(modules: Path, service: Service) -> None:
     for type in ("new_filing", "insider_transaction", "13f_filing"):
         tell(service.app, 30, type=type)
     auth = json.dumps({"token": key(service.app), "since_seq": 25})
-    said = node(modules, UPGRADES, f"http://{service.host}", auth, 200)
-    assert said == [{"websocket": 200}]
-    # Without time passing: a connection that is closed right behind its upgrade leaves nothing.
+    transport_counts = node(modules, UPGRADES, f"http://{service.host}", auth, 200)
+    assert transport_counts == [{"websocket": 200}]
+    # The clock does not move: a connection that is closed right after its upgrade leaves nothing.
     service.settled()
 
 
 @pytest.mark.skipif(not (pages.CHROMIUM and pages.DRIVER), reason="chromium and chromedriver are not installed")
-def test_two_hundred_of_two_hundred_connections_are_upgraded_in_a_browser(
-    modules: Path, service: Service, tmp_path: Path
-) -> None:
+def test_two_hundred_browser_connections_are_all_upgraded(modules: Path, service: Service, tmp_path: Path) -> None:
     pytest.importorskip("selenium")
     tell(service.app, 30, type="13f_filing")
     script = (modules / "socket.io-client" / "dist" / "socket.io.min.js").read_text() + UPGRADES.read_text()
     with pages.watched_target() as port, pages.browser(tmp_path) as chromium:
-        chromium.open(f"http://127.0.0.1:{port}/")  # a page of another origin
+        chromium.open(f"http://127.0.0.1:{port}/")  # A page of another origin.
         chromium.driver.set_script_timeout(60)
-        said = chromium.driver.execute_async_script(
+        transport_counts = chromium.driver.execute_async_script(
             f"{script}\nconst [url, auth, then] = arguments; upgraded(window.io, url, auth, 200).then(then);",
             f"http://{service.host}",
             {"token": key(service.app), "since_seq": 25},
         )
-    assert said == {"websocket": 200}
+    assert transport_counts == {"websocket": 200}
     service.outwaited()

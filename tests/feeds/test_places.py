@@ -1,4 +1,4 @@
-"""Places of the feeds: what one address, clients without a key, and connections that are refused can take of them."""
+"""Connection limits of the feeds, for addresses, clients without a key, and refused connections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lingering(service: Service) -> int:
     return len(service.feeds._places.lingering)
 
 
-def test_refused_requests_hold_no_place_and_few_linger(make_app: Callable[..., App], clock: FixedClock) -> None:
+def test_refused_requests_free_their_slots_and_few_linger(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(feed_connections=1, feed_connections_per_address=1)
     with running(app, clock) as service, ExitStack() as stack:
         answers = []
@@ -48,9 +48,7 @@ def test_refused_requests_hold_no_place_and_few_linger(make_app: Callable[..., A
     service.settled()
 
 
-def test_closed_connections_hold_no_place_while_their_clients_do_not_close(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_lingering_connections_do_not_count_against_the_limit(make_app: Callable[..., App], clock: FixedClock) -> None:
     upgrade = (
         b"GET /ws/main-api?token=x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -65,43 +63,37 @@ def test_closed_connections_hold_no_place_while_their_clients_do_not_close(
     service.settled()
 
 
-def test_an_address_has_its_share_of_places_and_others_have_theirs(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_each_address_has_its_own_share_of_connections(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(feed_connections_per_address=2)
     with running(app, clock) as service:
-        mine = key(app)
-        with opened(service.url(token=mine)), stream(service, X_API_Key=mine):
+        api_key = key(app)
+        with opened(service.url(token=api_key)), stream(service, X_API_Key=api_key):
             service.settled(connections=2, readers=2)
             with pytest.raises(InvalidStatus) as caught:
-                opened(service.url(token=mine))
+                opened(service.url(token=api_key))
             assert caught.value.response.status_code == 429
             assert call(service, "GET", "/socket.io/?EIO=4&transport=polling")[0] == 429
-            with opened_from("127.0.0.2", service, token=mine):
+            with opened_from("127.0.0.2", service, token=api_key):
                 service.settled(connections=3, readers=3)
         service.settled()
-        with opened(service.url(token=mine)):
+        with opened(service.url(token=api_key)):
             service.settled(connections=1, readers=1)
 
 
-def test_the_share_of_a_client_behind_a_proxy_is_that_of_its_own_address(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_the_share_of_a_proxied_client_is_that_of_its_address(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(feed_connections_per_address=1, trusted_proxies=("127.0.0.1",))
     with running(app, clock) as service, ExitStack() as stack:
-        mine = key(app)
+        api_key = key(app)
         for number in range(3):
             headers = {"X-Forwarded-For": f"192.0.2.{number}"}
-            stack.enter_context(opened(service.url(token=mine), additional_headers=headers))
+            stack.enter_context(opened(service.url(token=api_key), additional_headers=headers))
         service.settled(connections=3, readers=3)
         with pytest.raises(InvalidStatus) as caught:
-            opened(service.url(token=mine), additional_headers={"X-Forwarded-For": "192.0.2.1"})
+            opened(service.url(token=api_key), additional_headers={"X-Forwarded-For": "192.0.2.1"})
         assert caught.value.response.status_code == 429
 
 
-def test_who_comes_to_full_places_without_a_key_displaces_the_oldest_of_whoever_has_most(
-    make_app: Callable[..., App], clock: FixedClock
-) -> None:
+def test_a_new_stranger_displaces_the_oldest_of_the_busiest(make_app: Callable[..., App], clock: FixedClock) -> None:
     with running(make_app(feed_unauthenticated=4), clock) as service, ExitStack() as stack:
         sources = ["127.0.0.2", "127.0.0.3", "127.0.0.3", "127.0.0.3"]
         strangers = [stack.enter_context(opened_from(source, service)) for source in sources]
@@ -124,7 +116,7 @@ def test_a_session_without_a_key_can_be_displaced_too(make_app: Callable[..., Ap
             service.outwaited()
 
 
-def test_websockets_that_never_take_a_session_over_count_as_having_no_key(
+def test_a_websocket_that_never_upgrades_counts_as_having_no_key(
     make_app: Callable[..., App], clock: FixedClock
 ) -> None:
     with running(make_app(feed_unauthenticated_per_address=2), clock) as service, ExitStack() as stack:
@@ -137,11 +129,13 @@ def test_websockets_that_never_take_a_session_over_count_as_having_no_key(
 
 
 @pytest.mark.slow
-def test_all_hear_of_a_stop_however_many_they_are(make_app: Callable[..., App], clock: FixedClock) -> None:
+def test_a_stop_closes_every_connection_with_1001(make_app: Callable[..., App], clock: FixedClock) -> None:
     app = make_app(feeds_paid=MAX_LINGERING_PER_ADDRESS + 2)
     with running(app, clock) as service, ExitStack() as stack:
-        mine: Any = key(app)
-        readers = [stack.enter_context(opened(service.url(token=mine))) for _ in range(MAX_LINGERING_PER_ADDRESS + 2)]
+        api_key: Any = key(app)
+        readers = [
+            stack.enter_context(opened(service.url(token=api_key))) for _ in range(MAX_LINGERING_PER_ADDRESS + 2)
+        ]
         service.settled(connections=len(readers), readers=len(readers))
         service.feeds.stop()
         assert {closing(reader)[0] for reader in readers} == {1001}

@@ -1,4 +1,4 @@
-"""The feeds of a real process: a demo has its twenty, and a restart loses nothing and repeats nothing; slow."""
+"""The feeds of a real process: a demo's twenty events, and a restart without loss or repeat (slow)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ pytestmark = pytest.mark.slow
 
 
 def opened(url: str, feed: str, **query: object) -> ClientConnection:
-    asked = "&".join(f"{name}={value}" for name, value in query.items())
-    return connect(f"{url.replace('http', 'ws')}/ws/{feed}?{asked}", proxy=None, close_timeout=SECONDS)
+    query_string = "&".join(f"{name}={value}" for name, value in query.items())
+    return connect(f"{url.replace('http', 'ws')}/ws/{feed}?{query_string}", proxy=None, close_timeout=SECONDS)
 
 
 def said(client: ClientConnection) -> Any:
     return json.loads(client.recv(timeout=SECONDS))
 
 
-def ingest(data: Path, place: Path, number: int) -> None:
-    folder = write(place / str(number), filing(cik=2_000_000 + number))
+def ingest(data: Path, parent: Path, number: int) -> None:
+    folder = write(parent / str(number), filing(cik=2_000_000 + number))
     done = finapi("ingest", "--data-dir", data, "--accession", accession(number), "--filed", "2025-02-01", folder)
     assert done.status == 0, done
 
 
-def test_a_reader_goes_on_after_a_restart_without_loss_or_repeat(tmp_path: Path) -> None:
+def test_a_reader_resumes_after_a_restart_without_loss_or_repeat(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    made = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
-    key = made.json["api_key"]
+    added = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
+    key = added.json["api_key"]
     with serve(data) as server, opened(server.url, "main-api", token=key) as client:
         ingest(data, tmp_path, 1)
         first = [said(client) for _ in range(2)]
@@ -46,7 +46,7 @@ def test_a_reader_goes_on_after_a_restart_without_loss_or_repeat(tmp_path: Path)
             client.recv(timeout=SECONDS)
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1001
-    ingest(data, tmp_path, 2)  # while nobody listens
+    ingest(data, tmp_path, 2)  # While no client listens.
     with serve(data) as server, opened(server.url, "main-api", token=key, since_seq=1) as client:
         ingest(data, tmp_path, 3)
         events = [said(client) for _ in range(5)]
@@ -55,7 +55,7 @@ def test_a_reader_goes_on_after_a_restart_without_loss_or_repeat(tmp_path: Path)
         assert numbers == [accession(number) for number in (1, 2, 2, 3, 3)]
 
 
-def test_a_demo_tells_a_new_reader_of_its_twenty() -> None:
+def test_a_demo_sends_a_new_reader_its_newest_twenty() -> None:
     with running("demo", "--port", 0) as demo:
         with opened(demo.url, "main-api", token=demo.ready["api_key"]) as client:
             events = [said(client) for _ in range(20)]

@@ -27,39 +27,39 @@ APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 TRANSPORTS = {"default": None, "websocket": ["websocket"], "polling": ["polling"]}
 transports = pytest.mark.parametrize("transports", TRANSPORTS.values(), ids=TRANSPORTS)
 MAIN, INSIDER = "/ws/main-api", "/ws/insider-api"
-SOON = 0.2  # seconds
+SOON_SECONDS = 0.2
 
 
 @pytest.fixture(autouse=True)
 def _clients_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The client leaves its WebSocket open when the server ends the session: closed here, whatever came of it."""
-    made: list[Any] = []
+    """Close the WebSockets that the client leaves open when the server ends a session."""
+    connections: list[Any] = []
     create = websocket.create_connection
 
     def recorded(*args: Any, **options: Any) -> Any:
-        made.append(create(*args, **options))
-        return made[-1]
+        connections.append(create(*args, **options))
+        return connections[-1]
 
     monkeypatch.setattr(websocket, "create_connection", recorded)
     yield
-    for one in made:
-        one.shutdown()
+    for connection in connections:
+        connection.shutdown()
 
 
 class Client:
-    """A python-socketio client and what it has been told."""
+    """A python-socketio client and the events that it has received."""
 
     def __init__(self, service: Service, *namespaces: str, path: str = "socket.io", **options: Any) -> None:
         self.socket = socketio.Client(reconnection=False)
         eio, start = self.socket.eio, self.socket.eio.start_background_task
 
         def in_order(target: Callable[..., Any], *args: Any, **options: Any) -> Any:
-            # The client starts a thread for each message, and two may change places. Here a message is handled where
-            # it is received, in the order of the transport.
+            # The client starts a thread for each message, which may change their order. Here a message is handled in
+            # the thread that receives it, in the order of the transport.
             return target(*args) if target == eio.handlers["message"] else start(target, *args, **options)
 
         eio.start_background_task = in_order
-        self.told: queue.Queue[tuple[str, str, Any]] = queue.Queue()
+        self.received: queue.Queue[tuple[str, str, Any]] = queue.Queue()
         for namespace in namespaces:
             self._listen(namespace)
         query = options.pop("query", "")
@@ -72,10 +72,10 @@ class Client:
         )
 
     def _listen(self, namespace: str) -> None:
-        self.socket.on("*", lambda event, *data: self.told.put((namespace, event, data[0])), namespace=namespace)
+        self.socket.on("*", lambda event, *data: self.received.put((namespace, event, data[0])), namespace=namespace)
 
     def next(self) -> tuple[str, str, Any]:
-        return self.told.get(timeout=SECONDS)
+        return self.received.get(timeout=SECONDS)
 
     def seqs(self, count: int) -> list[int]:
         return [self.next()[2]["seq"] for _ in range(count)]
@@ -87,10 +87,10 @@ def client(service: Service, *namespaces: str, **options: Any) -> Iterator[Clien
     try:
         yield opened
     finally:
-        # The client's writer may end before it has said goodbye; then its open poll would last for 25 seconds.
+        # The client's writer may end before it has sent its disconnect; then its open poll would last for 25 seconds.
         with ThreadPoolExecutor(1) as pool:
             ended = pool.submit(opened.socket.disconnect)
-            if wait([ended], SOON).not_done:
+            if wait([ended], SOON_SECONDS).not_done:
                 service.advance(PING_SECONDS)
             ended.result(timeout=SECONDS)
 
@@ -100,8 +100,8 @@ def test_a_feeds_own_path_is_the_namespace_slash(service: Service, transports: l
     tell(service.app, 30)
     auth = {"token": key(service.app)}
     with client(service, "/", path="ws/main-api", auth=auth, transports=transports) as reader:
-        told = [reader.next() for _ in range(20)]
-        assert told == [("/", "new_filing", message(seq, catching_up=True)) for seq in range(11, 31)]
+        received = [reader.next() for _ in range(20)]
+        assert received == [("/", "new_filing", message(seq, catching_up=True)) for seq in range(11, 31)]
         tell(service.app)
         assert reader.next() == ("/", "new_filing", message(31))
         assert reader.socket.transport() == ("polling" if transports == ["polling"] else "websocket")
@@ -123,16 +123,16 @@ def test_the_feeds_paths_are_namespaces_of_socket_io(service: Service, transport
 @pytest.mark.parametrize("way", ["query token", "query apiKey", "header"])
 def test_the_key_may_come_with_the_request(service: Service, transports: list[str] | None, way: str) -> None:
     tell(service.app)
-    mine = key(service.app)
-    options: dict[str, Any] = {"headers": {"X-API-Key": mine}}
+    api_key = key(service.app)
+    options: dict[str, Any] = {"headers": {"X-API-Key": api_key}}
     if way != "header":
-        options = {"query": f"?{way.split()[1]}={mine}"}
+        options = {"query": f"?{way.split()[1]}={api_key}"}
     with client(service, MAIN, transports=transports, **options) as reader:
         assert reader.seqs(1) == [1]
 
 
 @transports
-def test_a_reader_goes_on_after_the_number_in_its_auth(service: Service, transports: list[str] | None) -> None:
+def test_a_reader_resumes_after_the_number_in_its_auth(service: Service, transports: list[str] | None) -> None:
     tell(service.app, 300)
     auth = {"token": key(service.app), "since_seq": 50}
     with client(service, MAIN, auth=auth, transports=transports) as reader:
@@ -144,8 +144,8 @@ def test_a_reader_goes_on_after_the_number_in_its_auth(service: Service, transpo
 def test_a_refusal_is_a_connect_error_with_its_code(
     service: Service, transports: list[str] | None, plan: str | None, code: int
 ) -> None:
-    mine = key(service.app, plan) if plan else "0" * 32
-    with connect(f"ws://{service.host}{MAIN}?token={mine}", proxy=None):
+    api_key = key(service.app, plan) if plan else "0" * 32
+    with connect(f"ws://{service.host}{MAIN}?token={api_key}", proxy=None):
         refused: queue.Queue[Any] = queue.Queue()
         reader = socketio.Client(reconnection=False)
         reader.on("connect_error", refused.put, namespace=MAIN)
@@ -153,7 +153,7 @@ def test_a_refusal_is_a_connect_error_with_its_code(
             reader.connect(
                 f"http://{service.host}",
                 namespaces=[MAIN],
-                auth={"token": mine},
+                auth={"token": api_key},
                 transports=transports,
                 wait_timeout=SECONDS,
             )
@@ -177,8 +177,8 @@ def test_subscribe_filters_and_is_acknowledged(service: Service, transports: lis
         reader.socket.emit("unsubscribe", {"tickers": ["AAPL"]}, namespace=MAIN)
         assert reader.next()[1] == "subscribed"
         reader.socket.emit("dance", namespace=MAIN)
-        _, event, said = reader.next()
-        assert (event, said["data"]["code"]) == ("error", "INVALID_PARAM")
+        _, event, content = reader.next()
+        assert (event, content["data"]["code"]) == ("error", "INVALID_PARAM")
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_leaving_a_namespace_makes_room(service: Service) -> None:
             assert reader.seqs(1) == [1]
 
 
-# A session by polling ends with the poll that is open.
+# A polling session ends when its open poll does.
 @pytest.mark.slow
 @transports
 def test_a_session_that_ended_leaves_nothing(service: Service, transports: list[str] | None) -> None:
@@ -229,7 +229,7 @@ def call(
 
 
 class Polling:
-    """A session over long-polling."""
+    """A long-polling session."""
 
     def __init__(self, service: Service, path: str = "/socket.io/") -> None:
         self.service = service
@@ -251,7 +251,7 @@ def polling(service: Service) -> Polling:
     return Polling(service)
 
 
-def test_the_handshake_says_how_a_session_is_kept(polling: Polling) -> None:
+def test_the_handshake_states_the_terms_of_a_session(polling: Polling) -> None:
     assert {name: value for name, value in polling.handshake.items() if name != "sid"} == {
         "upgrades": ["websocket"],
         "pingInterval": 20_000,
@@ -261,7 +261,7 @@ def test_the_handshake_says_how_a_session_is_kept(polling: Polling) -> None:
     assert len(polling.handshake["sid"]) == 20
 
 
-def test_a_poll_answers_with_all_that_waits(polling: Polling) -> None:
+def test_a_poll_answers_with_all_waiting_packets(polling: Polling) -> None:
     app = polling.service.app
     tell(app, 2)
     assert polling.post(f"40{MAIN}," + json.dumps({"token": key(app)})) == 200
@@ -275,7 +275,7 @@ def test_a_poll_answers_with_all_that_waits(polling: Polling) -> None:
     assert json.loads(third.partition(",")[2]) == ["new_filing", message(2, catching_up=True)]
 
 
-def test_a_session_is_asked_whether_it_lives_and_ends_when_it_does_not_say(polling: Polling) -> None:
+def test_a_session_that_does_not_answer_its_ping_ends(polling: Polling) -> None:
     service = polling.service
     polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
     polling.get()
@@ -296,7 +296,7 @@ def test_a_session_that_joins_nothing_in_five_seconds_ends(polling: Polling) -> 
     assert polling.get()[0] == 400
 
 
-def test_a_session_that_was_refused_has_five_seconds_too(polling: Polling) -> None:
+def test_a_refused_session_also_has_five_seconds(polling: Polling) -> None:
     assert polling.post(f"40{MAIN}") == 200
     assert polling.get()[2] == (f'44{MAIN},{{"message":"A valid API key is needed.","data":{{"code":4401}}}}')
     polling.service.advance(5)
@@ -306,7 +306,7 @@ def test_a_session_that_was_refused_has_five_seconds_too(polling: Polling) -> No
 @pytest.mark.parametrize(
     "body", ["", "7", "2", "5", "42", '42["x"]', f"42{MAIN},[1]", "b64", b"\xff", "4" * 65_537, "6\x1e" * 70]
 )
-def test_a_body_that_says_nothing_ends_the_session(polling: Polling, body: str | bytes) -> None:
+def test_an_invalid_body_ends_the_session(polling: Polling, body: str | bytes) -> None:
     assert polling.post(body) == (413 if len(body) > 65_536 else 400)
     polling.service.settled()
 
@@ -340,7 +340,7 @@ def test_a_client_ends_its_session(polling: Polling) -> None:
         ("POST", "/ws/main-api"),
     ],
 )
-def test_what_is_no_handshake_is_an_error_of_the_api(service: Service, method: str, path: str) -> None:
+def test_an_invalid_handshake_is_an_api_error(service: Service, method: str, path: str) -> None:
     status, headers, body = call(service, method, path)
     assert (status, json.loads(body)["code"]) == (400, "BAD_REQUEST")
     assert headers["Connection"] == "close"
@@ -362,7 +362,7 @@ def test_a_page_of_another_origin_may_poll(service: Service) -> None:
     assert (status, headers["Access-Control-Allow-Headers"]) == (204, "X-API-Key, Content-Type, Last-Event-ID")
 
 
-def test_a_poll_on_a_connection_that_has_served_another_call_is_handed_over_too(service: Service) -> None:
+def test_a_poll_on_a_reused_connection_is_handed_over(service: Service) -> None:
     connection = http.client.HTTPConnection(*service.address, timeout=SECONDS)
     for _ in range(3):
         connection.request("GET", "/livez")
@@ -373,7 +373,7 @@ def test_a_poll_on_a_connection_that_has_served_another_call_is_handed_over_too(
     connection.close()
 
 
-def test_a_websocket_takes_a_session_over_with_all_that_waits(polling: Polling) -> None:
+def test_a_websocket_takes_over_a_session_with_waiting_events(polling: Polling) -> None:
     service = polling.service
     polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
     polling.get()
@@ -385,7 +385,7 @@ def test_a_websocket_takes_a_session_over_with_all_that_waits(polling: Polling) 
         socket.send("5")
         seqs = [json.loads(str(socket.recv(timeout=SECONDS)).partition(",")[2])[1]["seq"] for _ in range(2)]
         assert seqs == [1, 2]
-        assert polling.get()[0] == 400, "no poll beside the WebSocket"
+        assert polling.get()[0] == 400, "no poll is accepted in addition to the WebSocket"
     service.settled()
 
 
@@ -393,7 +393,7 @@ def upgrade_url(polling: Polling) -> str:
     return f"ws://{polling.service.host}/socket.io/?EIO=4&transport=websocket&sid={polling.handshake['sid']}"
 
 
-def test_a_poll_is_answered_at_once_while_a_websocket_asks_for_the_session(polling: Polling) -> None:
+def test_polls_are_answered_immediately_during_an_upgrade(polling: Polling) -> None:
     polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)}))
     polling.get()
     with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
@@ -412,8 +412,8 @@ def test_a_poll_is_answered_at_once_while_a_websocket_asks_for_the_session(polli
 
 @pytest.mark.slow
 @pytest.mark.parametrize("changes", [True, False])
-def test_a_stop_waits_for_a_client_that_changes_over_to_a_websocket(polling: Polling, changes: bool) -> None:
-    """Closed before that, engine.io-client 6 would stay paused until a ping is overdue, 40 seconds later."""
+def test_a_stop_waits_for_an_upgrade_to_finish(polling: Polling, changes: bool) -> None:
+    """If it did not wait, engine.io-client 6 would stay paused until a ping is overdue, 40 seconds later."""
     polling.post(f"40{MAIN}," + json.dumps({"token": key(polling.service.app)}))
     polling.get()
     with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket, ThreadPoolExecutor() as pool:
@@ -430,7 +430,7 @@ def test_a_stop_waits_for_a_client_that_changes_over_to_a_websocket(polling: Pol
         polling.service.settled()
 
 
-def test_a_websocket_that_asks_and_does_not_take_over_is_closed_and_polls_wait_again(polling: Polling) -> None:
+def test_an_unfinished_upgrade_is_abandoned_and_polls_wait_again(polling: Polling) -> None:
     service = polling.service
     polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app)}))
     polling.get()
@@ -446,16 +446,17 @@ def test_a_websocket_that_asks_and_does_not_take_over_is_closed_and_polls_wait_a
             assert '"seq":1,' in waiting.result(timeout=SECONDS)[2]
 
 
-def test_a_session_whose_websocket_is_closed_right_behind_the_upgrade_ends(polling: Polling) -> None:
+def test_closing_a_websocket_after_its_upgrade_ends_the_session(polling: Polling) -> None:
     service = polling.service
     polling.post(f"40{MAIN}," + json.dumps({"token": key(service.app), "since_seq": 0}))
     polling.get()
     with connect(upgrade_url(polling), proxy=None, ping_interval=None) as socket:
         socket.send("2probe")
         assert socket.recv(timeout=SECONDS) == "3probe"
-        said = [(Opcode.TEXT, b"5"), (Opcode.TEXT, b"42" + MAIN.encode() + b',["subscribe",{}]'), (Opcode.CLOSE, b"")]
-        # In one write, so that the service reads them together.
-        socket.socket.sendall(b"".join(Frame(*one).serialize(mask=True) for one in said))
+        subscribe = b"42" + MAIN.encode() + b',["subscribe",{}]'
+        frames = [Frame(Opcode.TEXT, b"5"), Frame(Opcode.TEXT, subscribe), Frame(Opcode.CLOSE, b"")]
+        # In one write, so that the service reads the frames together.
+        socket.socket.sendall(b"".join(frame.serialize(mask=True) for frame in frames))
         service.settled()
 
 
@@ -464,26 +465,26 @@ def test_the_transport_carries_every_number_in_order(polling: Polling, way: str)
     service = polling.service
     tell(service.app, 300)
     join = f"40{MAIN}," + json.dumps({"token": key(service.app), "since_seq": 50})
-    told: list[str] = []
+    packets: list[str] = []
     if way == "websocket":
         url = f"ws://{service.host}/socket.io/?EIO=4&transport=websocket"
     else:
         url = upgrade_url(polling)
         assert polling.post(join) == 200
-        while len(told) < (251 if way == "polling" else 100):
-            told += polling.get()[2].split("\x1e")
+        while len(packets) < (251 if way == "polling" else 100):
+            packets += polling.get()[2].split("\x1e")
     if way != "polling":
         with connect(url, proxy=None, ping_interval=None) as socket:
             for packet in ["2probe", "5"] if way == "upgraded" else [join]:
                 socket.send(packet)
-            while len([one for one in told if one.startswith("4")]) < 251:
-                told.append(str(socket.recv(timeout=SECONDS)))
-    events = [json.loads(one.partition(",")[2])[1] for one in told if one.startswith("42")]
-    assert [one["seq"] for one in events] == list(range(51, 301))
+            while len([packet for packet in packets if packet.startswith("4")]) < 251:
+                packets.append(str(socket.recv(timeout=SECONDS)))
+    events = [json.loads(packet.partition(",")[2])[1] for packet in packets if packet.startswith("42")]
+    assert [event["seq"] for event in events] == list(range(51, 301))
 
 
 @pytest.mark.parametrize("first", ["5", "40", "2", "nonsense"])
-def test_a_websocket_that_does_not_ask_does_not_take_a_session_over(polling: Polling, first: str) -> None:
+def test_a_websocket_without_a_probe_does_not_take_over(polling: Polling, first: str) -> None:
     url = f"ws://{polling.service.host}/socket.io/?EIO=4&transport=websocket&sid={polling.handshake['sid']}"
     with connect(url, proxy=None) as socket:
         socket.send(first)

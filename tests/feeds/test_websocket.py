@@ -1,4 +1,4 @@
-"""The plain WebSocket, with the ``websockets`` package as the client and with bytes of our own."""
+"""The plain WebSocket, with the ``websockets`` package as the client and with hand-made bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_to_the_end(client: ClientConnection) -> None:
 
 
 def closing(client: ClientConnection) -> tuple[int, str]:
-    """The close code and reason that the service sends, after whatever else it has sent."""
+    """Read all messages and return the code and the reason of the close that follows them."""
     with pytest.raises(ConnectionClosed) as caught:
         read_to_the_end(client)
     received = caught.value.rcvd
@@ -54,7 +54,7 @@ def said(client: ClientConnection) -> Any:
     return json.loads(client.recv(timeout=SECONDS))
 
 
-# ---- who one is
+# ---- authentication
 
 
 @pytest.mark.parametrize("name", ["token", "apiKey"])
@@ -85,7 +85,7 @@ def test_a_key_in_the_first_message_opens_a_feed(service: Service, name: str) ->
 @pytest.mark.parametrize(
     ("feed", "type"), [("main-api", "data_ready"), ("insider-api", "insider_transaction"), ("13f-live", "13f_filing")]
 )
-def test_each_feed_tells_of_its_own(service: Service, feed: str, type: str) -> None:
+def test_each_feed_sends_its_own_event_types(service: Service, feed: str, type: str) -> None:
     for types in events.TYPES_BY_FEED.values():
         tell(service.app, type=types[-1] if type not in types else type)
     with opened(service.url(feed, token=key(service.app))) as client:
@@ -93,17 +93,17 @@ def test_each_feed_tells_of_its_own(service: Service, feed: str, type: str) -> N
 
 
 @pytest.mark.parametrize("name", ["publish", "end_invalid"])
-def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
+def test_a_failed_round_is_repeated_and_nothing_is_missed(
     service: Service, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     failed = threading.Event()
     work = getattr(Hub, name)
 
-    def fails_once(self: Hub, *asked: Any) -> object:
+    def fails_once(self: Hub, *arguments: Any) -> object:
         if not failed.is_set():
             failed.set()
             raise sqlite3.OperationalError("disk I/O error")
-        return work(self, *asked)
+        return work(self, *arguments)
 
     monkeypatch.setattr(feed_loop, "RETRY_SECONDS", 0.01)
     with opened(service.url(token=key(service.app))) as client:
@@ -117,20 +117,18 @@ def test_a_round_that_fails_is_made_again_and_nothing_is_missed(
         eventually(lambda: service.feeds.find_problem() is None, SECONDS)
 
 
-def test_a_connection_that_cannot_be_taken_over_leaves_nothing_behind(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = key(service.app)
+def test_a_connection_that_fails_to_subscribe_leaves_nothing(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    api_key = key(service.app)
 
     def fails(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
     with monkeypatch.context() as patched:
         patched.setattr(Hub, "subscribe", fails)
-        with opened(service.url(token=given)) as client, pytest.raises(ConnectionClosed):
+        with opened(service.url(token=api_key)) as client, pytest.raises(ConnectionClosed):
             client.recv(timeout=SECONDS)
     service.settled()
-    with opened(service.url(token=given)) as client:
+    with opened(service.url(token=api_key)) as client:
         service.settled(connections=1, readers=1)
         tell(service.app)
         assert said(client) == message(1)
@@ -148,7 +146,7 @@ def test_a_first_message_without_a_key_is_closed_with_4401(service: Service, fir
         assert closing(client)[0] == 4401
 
 
-def test_who_says_nothing_for_five_seconds_is_closed_with_4401(service: Service) -> None:
+def test_five_seconds_of_silence_are_closed_with_4401(service: Service) -> None:
     with opened(service.url()) as client:
         service.settled(connections=1, unauthenticated=1)
         service.advance(5)
@@ -166,7 +164,7 @@ def test_over_the_limit_of_the_plan_is_closed_with_4429(service: Service) -> Non
         assert said(again)["seq"] == 1
 
 
-def test_a_connection_that_closed_makes_room_at_once(service: Service) -> None:
+def test_a_closed_connection_frees_its_slot_immediately(service: Service) -> None:
     free = key(service.app, "free")
     tell(service.app)
     for _ in range(20):
@@ -174,7 +172,7 @@ def test_a_connection_that_closed_makes_room_at_once(service: Service) -> None:
             assert said(client)["seq"] == 1
 
 
-def test_a_wrong_number_to_go_on_after_is_closed_with_4400(service: Service) -> None:
+def test_a_wrong_number_to_resume_after_is_closed_with_4400(service: Service) -> None:
     with opened(service.url(token=key(service.app), since_seq="x")) as client:
         assert closing(client) == (4400, "since_seq must be a whole number.")
 
@@ -185,9 +183,9 @@ def test_connections_without_a_key_are_bounded_for_an_address(make_app: Callable
             service.settled(connections=2, unauthenticated=2)
             with opened(service.url()) as third:
                 assert closing(third)[0] == 4429
-            with opened(service.url(token=key(service.app))) as known:
+            with opened(service.url(token=key(service.app))) as known_client:
                 tell(service.app)
-                assert said(known)["seq"] == 1
+                assert said(known_client)["seq"] == 1
         service.settled()
 
 
@@ -199,7 +197,7 @@ def test_a_rotated_key_ends_its_connections(service: Service) -> None:
         assert closing(client) == (4401, "A valid API key is needed.")
 
 
-def test_new_credentials_at_a_reset_end_the_connections_of_the_old_key(service: Service) -> None:
+def test_a_credential_reset_ends_connections_of_the_old_key(service: Service) -> None:
     user = users.create(service.app, "ann@example.com", "pro", NOW)
     with opened(service.url(token=user.api_key)) as client:
         service.settled(connections=1, readers=1)
@@ -212,7 +210,7 @@ def test_new_credentials_at_a_reset_end_the_connections_of_the_old_key(service: 
         assert closing(client) == (4401, "A valid API key is needed.")
 
 
-# ---- what one wants
+# ---- filters
 
 
 def test_subscribe_and_unsubscribe_filter_on_the_server(service: Service) -> None:
@@ -228,7 +226,7 @@ def test_subscribe_and_unsubscribe_filter_on_the_server(service: Service) -> Non
         assert said(client)["seq"] == 3
 
 
-def test_a_filter_may_stand_in_the_query(service: Service) -> None:
+def test_a_filter_may_be_in_the_query(service: Service) -> None:
     tell(service.app)
     tell(service.app, about=APPLE)
     with opened(service.url(token=key(service.app), ciks="320193", form_types="10-k")) as client:
@@ -236,7 +234,7 @@ def test_a_filter_may_stand_in_the_query(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "param"),
+    ("client_message", "param"),
     [
         ({"type": "subscribe", "tickers": ["?"]}, "tickers"),
         ({"type": "subscribe", "ciks": 5}, "ciks"),
@@ -244,11 +242,11 @@ def test_a_filter_may_stand_in_the_query(service: Service) -> None:
         ({}, "type"),
     ],
 )
-def test_a_wrong_message_is_answered_and_the_connection_goes_on(
-    service: Service, sent: dict[str, Any], param: str
+def test_a_wrong_message_does_not_end_the_connection(
+    service: Service, client_message: dict[str, Any], param: str
 ) -> None:
     with opened(service.url(token=key(service.app))) as client:
-        client.send(json.dumps(sent))
+        client.send(json.dumps(client_message))
         answer = said(client)
         assert (answer["type"], answer["data"]["code"]) == ("error", "INVALID_PARAM")
         assert answer["data"]["details"]["param"] == param
@@ -256,10 +254,10 @@ def test_a_wrong_message_is_answered_and_the_connection_goes_on(
         assert said(client)["seq"] == 1
 
 
-# ---- being alive
+# ---- pings and slow readers
 
 
-def test_a_ping_is_sent_every_twenty_seconds_and_silence_ends_the_connection(service: Service) -> None:
+def test_an_unanswered_ping_ends_the_connection(service: Service) -> None:
     with Raw(service, key(service.app)) as raw:
         service.settled(connections=1, readers=1)
         service.advance(20)
@@ -279,11 +277,11 @@ def test_an_answered_ping_keeps_the_connection(service: Service) -> None:
 
 
 def pending_ping(service: Service) -> bool:
-    return not all(getattr(one, "heard", True) for one in list(service.feeds.loop.connections))
+    return not all(getattr(connection, "heard", True) for connection in list(service.feeds.loop.connections))
 
 
 @pytest.mark.slow
-def test_a_reader_that_takes_nothing_is_closed_with_1013_and_costs_little(service: Service) -> None:
+def test_a_reader_that_takes_nothing_is_closed_with_1013(service: Service) -> None:
     big = {"text": "x" * 10_000}
     with Raw(service, key(service.app)) as raw:
         service.settled(connections=1, readers=1)
@@ -342,23 +340,23 @@ def test_without_a_list_every_origin_may_read(service: Service, origin: str | No
 def test_an_origin_that_is_not_in_the_list_is_refused(make_app: Callable[..., App], clock: FixedClock) -> None:
     with running(make_app(feed_origins=("https://app.example.com",)), clock) as service:
         tell(service.app)
-        mine = key(service.app)
-        with opened(service.url(token=mine), origin="https://app.example.com") as client:
+        api_key = key(service.app)
+        with opened(service.url(token=api_key), origin="https://app.example.com") as client:
             assert said(client)["seq"] == 1
-        with opened(service.url(token=mine)) as no_browser:
+        with opened(service.url(token=api_key)) as no_browser:
             assert said(no_browser)["seq"] == 1
         with pytest.raises(InvalidStatus) as caught:
-            opened(service.url(token=mine), origin="https://evil.example.com")
+            opened(service.url(token=api_key), origin="https://evil.example.com")
         assert caught.value.response.status_code == 403
 
 
 def test_connections_are_bounded_in_all(make_app: Callable[..., App], clock: FixedClock) -> None:
     with running(make_app(feed_connections=1), clock) as service:
-        mine = key(service.app)
-        with opened(service.url(token=mine)):
+        api_key = key(service.app)
+        with opened(service.url(token=api_key)):
             service.settled(connections=1, readers=1)
             with pytest.raises(InvalidStatus) as caught:
-                opened(service.url(token=mine))
+                opened(service.url(token=api_key))
             assert caught.value.response.status_code == 503
 
 
@@ -379,7 +377,7 @@ UPGRADE = (
         "Upgrade: h2c\r\nConnection: Upgrade\r\n",
     ],
 )
-def test_what_is_no_handshake_is_answered_with_an_error_of_the_api(service: Service, fields: str) -> None:
+def test_an_invalid_handshake_is_answered_with_an_api_error(service: Service, fields: str) -> None:
     with socket.create_connection(service.address, SECONDS) as client:
         client.sendall(HEAD.format(fields).encode())
         answer = b"".join(iter(lambda: client.recv(65_536), b""))
@@ -420,7 +418,7 @@ def frame(opcode: int, payload: bytes = b"", *, fin: bool = True, rsv: int = 0, 
 
 
 class Raw:
-    """A WebSocket after its handshake, as bytes."""
+    """A WebSocket after its handshake, written and read as bytes."""
 
     def __init__(self, service: Service, key: str) -> None:
         self.socket = socket.create_connection(service.address, SECONDS)
@@ -514,13 +512,13 @@ def test_ten_pings_have_ten_pongs_in_order(raw: Raw) -> None:
     assert [raw.frame() for _ in range(10)] == [(PONG, bytes((number,))) for number in range(10)]
 
 
-def test_a_ping_before_the_end_of_a_message_is_answered_before_it(raw: Raw) -> None:
+def test_a_ping_inside_a_fragmented_message_is_answered_first(raw: Raw) -> None:
     raw.send(frame(TEXT, SUBSCRIBE[:9], fin=False), frame(PING, b"x"), frame(CONT, SUBSCRIBE[9:]))
     assert raw.frame() == (PONG, b"x")
     assert raw.text() == SUBSCRIBED
 
 
-def test_a_pong_that_nobody_asked_for_is_nothing(raw: Raw) -> None:
+def test_an_unsolicited_pong_is_ignored(raw: Raw) -> None:
     raw.send(frame(PONG, b"x"), frame(PING))
     assert raw.frame() == (PONG, b"")
 
@@ -545,7 +543,7 @@ def test_a_pong_that_nobody_asked_for_is_nothing(raw: Raw) -> None:
         ),
     ],
 )
-def test_what_breaks_the_protocol_is_closed_with_1002(raw: Raw, frames: list[bytes]) -> None:
+def test_a_protocol_error_is_closed_with_1002(raw: Raw, frames: list[bytes]) -> None:
     raw.send(*frames)
     assert raw.close_code() == 1002
     assert raw.ended()
@@ -566,7 +564,7 @@ def test_a_close_without_a_code_is_answered_without_one(raw: Raw) -> None:
     assert raw.ended()
 
 
-def test_nothing_is_heard_after_a_close(raw: Raw) -> None:
+def test_frames_after_a_close_are_ignored(raw: Raw) -> None:
     raw.send(frame(CLOSE, b"\x03\xe8"), frame(PING, b"late"), frame(TEXT, SUBSCRIBE))
     assert raw.close_code() == 1000
     assert raw.ended()
@@ -592,15 +590,15 @@ def test_a_text_that_is_not_utf_8_is_closed_with_1007(raw: Raw, payload: bytes) 
 
 
 @pytest.mark.parametrize("payload", BAD_UTF8[:-1])
-def test_it_is_found_wherever_the_text_is_cut(service: Service, payload: bytes) -> None:
-    mine = key(service.app)
+def test_bad_utf_8_is_found_in_any_two_fragments(service: Service, payload: bytes) -> None:
+    api_key = key(service.app)
     for cut in range(1, len(payload)):
-        with Raw(service, mine) as raw:
+        with Raw(service, api_key) as raw:
             raw.send(frame(TEXT, payload[:cut], fin=False), frame(CONT, payload[cut:]))
             assert raw.close_code() == 1007
 
 
-def test_it_is_found_before_the_text_has_ended(raw: Raw) -> None:
+def test_bad_utf_8_is_found_before_the_message_ends(raw: Raw) -> None:
     raw.send(frame(TEXT, BAD_UTF8[0], fin=False))
     assert raw.close_code() == 1007
 
@@ -627,7 +625,7 @@ def test_a_binary_message_is_closed_with_1003(raw: Raw) -> None:
     assert raw.close_code() == 1003
 
 
-def test_a_message_of_64_kib_is_taken_and_one_more_byte_is_closed_with_1009(raw: Raw) -> None:
+def test_a_message_over_64_kib_is_closed_with_1009(raw: Raw) -> None:
     raw.send(frame(TEXT, SUBSCRIBE + b" " * (65_536 - len(SUBSCRIBE))))
     assert raw.text() == SUBSCRIBED
     raw.send(frame(TEXT, b" " * 65_537))

@@ -1,13 +1,14 @@
-// How many of COUNT connections the JavaScript client upgrades to a WebSocket: under node, node upgrades.js URL AUTH
-// COUNT, and in a page that has the client's script. Two are open at a time; it stops at the first that stays behind.
+// Count how many of COUNT connections the JavaScript client upgrades to a WebSocket. It runs in Node, as
+// node upgrades.js URL AUTH COUNT, and in a page that contains the client's script. Two connections are open at a time.
+// It stops at the first one that is not upgraded.
 const NAMESPACES = ["/ws/main-api", "/ws/insider-api", "/ws/13f-live"];
 
 const upgraded = async (io, url, auth, count) => {
   const counts = { websocket: 0 };
-  let begun = 0;
+  let startedCount = 0;
   const next = async () => {
-    while (begun < count) {
-      const socket = io(url + NAMESPACES[begun++ % 3], { auth, reconnection: false, forceNew: true });
+    while (startedCount < count) {
+      const socket = io(url + NAMESPACES[startedCount++ % 3], { auth, reconnection: false, forceNew: true });
       const reached = await new Promise((resolve) => {
         socket.on("connect_error", (error) => resolve(error.message));
         socket.on("connect", () => {
@@ -18,7 +19,7 @@ const upgraded = async (io, url, auth, count) => {
       });
       socket.disconnect();
       counts[reached] = (counts[reached] || 0) + 1;
-      if (reached != "websocket") begun = count;
+      if (reached != "websocket") startedCount = count;
     }
   };
   await Promise.all([next(), next()]);
@@ -27,8 +28,8 @@ const upgraded = async (io, url, auth, count) => {
 
 if (typeof window == "undefined") {
   const [url, auth, count] = process.argv.slice(2);
-  upgraded(require("socket.io-client").io, url, JSON.parse(auth), Number(count)).then((said) => {
-    console.log(JSON.stringify(said));
+  upgraded(require("socket.io-client").io, url, JSON.parse(auth), Number(count)).then((counts) => {
+    console.log(JSON.stringify(counts));
     process.exit(0);
   });
 }
