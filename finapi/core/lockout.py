@@ -21,6 +21,7 @@ from typing import NamedTuple
 from finapi.core.errors import server_busy
 
 # The seconds of the lock by the number of consecutive failures that causes it.
+# docs/API.md (Passwords), docs/SECURITY.md (6.1.1) and DECISIONS 3 state these times too.
 LOCK_SECONDS = {5: 60, 10: 5 * 60, 20: 60 * 60}
 
 # The count of failures ends here. Each later failure locks as long as this one.

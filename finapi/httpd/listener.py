@@ -52,8 +52,8 @@ class Listener:
 
     - ``finapi.deadline``: a time of ``monotonic``, from which on the client is answered 504 and the response of the
       application is dropped;
-    - ``finapi.cut``: a function that returns why the server ended a response early, or "" if the client disconnected or
-      read it too slowly;
+    - ``finapi.abort_reason``: a function that returns why the server ended a response early, or "" if the client
+      disconnected or read it too slowly;
     - ``finapi.when_sent``: takes a function to be called when the response has been sent or never will be;
     - ``finapi.pace``: has the response held back; its parameters are those of ``PacedAnswer``;
     - ``finapi.reset``: resets the connection;

@@ -32,7 +32,7 @@ class RequestTask(WSGITask):  # type: ignore[misc]
                 "SERVER_SOFTWARE": "finapi",
                 "finapi.deadline": deadline,
                 "finapi.reset": self.channel.reset,
-                "finapi.cut": lambda: self.channel.abort_reason,
+                "finapi.abort_reason": lambda: self.channel.abort_reason,
                 "finapi.when_sent": self.channel.call_when_sent,
                 "finapi.pace": self.channel.pace_answer,
                 "finapi.short": self.allow_short_body,

@@ -448,5 +448,5 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
         exchange.release()
         response = responses.build_error(app, exchange, failure)
         answer = responses.finish(app, exchange, response)
-    exchange.stream = response.settle_charge()
+    exchange.stream = response.finish_charge()
     return answer

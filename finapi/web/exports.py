@@ -2,10 +2,13 @@
 
 A call is charged before its first row is sent. The charge of a streamed export ends with the export:
 
-- the last row has left, or the time that a call may take is over: settled;
+- the last row has been sent, or the time of the call ended while the client was reading the last rows: settled;
 - the client disconnects, stops reading or reads too slowly: settled. It pays for the rows that were sent, and a call
   has one price however many rows it returns;
-- the server fails, stops or runs out of time: refunded, and logged with the reason.
+- the server fails, stops, or needs too much time for its own work: refunded, and logged with the reason.
+
+The reason comes from the connection (``httpd/response_writing.py``), in the environ as ``finapi.abort_reason``. It is
+empty if the client caused the end.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ class StreamedExport:
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
         """Return the body for the server of ``environ``."""
-        self._get_abort_reason = environ.get("finapi.cut", str)
+        self._get_abort_reason = environ.get("finapi.abort_reason", str)
         self._call_when_sent = environ.get("finapi.when_sent")
         return self
 

@@ -32,7 +32,7 @@ class Export:
         self.pauses = 0
         self.continues = threading.Event()
         self.continues.set()
-        self._get_abort_reason = environ["finapi.cut"]
+        self._get_abort_reason = environ["finapi.abort_reason"]
         environ["finapi.paused"] = self.pause
 
     def pause(self) -> None:
@@ -73,7 +73,7 @@ class Exporting(EchoApplication):
             start_response("200 OK", [("Content-Length", str(BODY_BYTES))])
             return [self.resident_body]
         if path == "/file":
-            environ["finapi.when_sent"](lambda: self.sent.append(environ["finapi.cut"]()))
+            environ["finapi.when_sent"](lambda: self.sent.append(environ["finapi.abort_reason"]()))
             start_response("200 OK", [("Content-Length", str(self.declared_bytes))])
             wrapped: Iterable[bytes] = environ["wsgi.file_wrapper"](open(self.file_path, "rb"), 65_536)  # noqa: SIM115
             return wrapped
@@ -82,7 +82,7 @@ class Exporting(EchoApplication):
             start_response("200 OK", [("Content-Length", str(BODY_BYTES))])
             return [b"x" * BODY_BYTES]
         if path == "/sent":
-            environ["finapi.when_sent"](lambda: self.sent.append(environ["finapi.cut"]()))
+            environ["finapi.when_sent"](lambda: self.sent.append(environ["finapi.abort_reason"]()))
             start_response("200 OK", [("Content-Length", str(BODY_BYTES))])
             return [b"x" * BODY_BYTES]
         return super().__call__(environ, start_response)

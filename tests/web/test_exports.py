@@ -273,13 +273,13 @@ def test_a_client_that_disconnects_pays_and_frees_its_slot(app: App, api: Client
 def test_a_table_that_the_server_cuts_off_is_refunded_and_logged(
     app: App, api: Client, wsgi: WsgiApp, caplog: pytest.LogCaptureFixture
 ) -> None:
-    body = iter(stream := open_stream(wsgi, api, **{"finapi.cut": lambda: "The server is stopping."}))
+    body = iter(stream := open_stream(wsgi, api, **{"finapi.abort_reason": lambda: "The server is stopping."}))
     next(body)
     stream.close()
     stream.close()
     assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "5xx_refund")]
     assert caplog.messages == ["Export aborted and refunded: The server is stopping."]
-    assert len(list(open_stream(wsgi, api, **{"finapi.cut": lambda: "It is whole by then."}))) > 1
+    assert len(list(open_stream(wsgi, api, **{"finapi.abort_reason": lambda: "It is whole by then."}))) > 1
     assert len(list_ledger_rows(app)) == 3
 
 

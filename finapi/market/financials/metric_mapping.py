@@ -235,6 +235,8 @@ def parse(text: str) -> MetricMapping:
     label_words = raw.get("labels", {})
     metrics = {key: _parse_metric(key, entry, label_words) for key, entry in raw["metric"].items()}
     derived = {key: _parse_derived(key, entry, metrics) for key, entry in raw["derived"].items()}
+    for metric in metrics.values():
+        _check_formulas(metric, metrics)
     unit_kinds: dict[str, str] = {}
     patterns_by_text: dict[str, tuple[re.Pattern[str], str]] = {}
     outlays: set[str] = set()
@@ -296,6 +298,15 @@ def parse_formula(formula: str, *, tags: bool = False) -> tuple[Term, ...]:
     return tuple(terms)
 
 
+def _check_formulas(metric: Metric, metrics: Mapping[str, Metric]) -> None:
+    """Raise ValueError if a formula of a metric contains a word that is neither a tag nor a metric."""
+    for rule in _list_all_rules(metric.rules):
+        for term in rule.terms:
+            for name in term.names:
+                if ":" not in name and name not in metrics:
+                    raise ValueError(f"metric {metric.key}: {name!r} in a formula is not a metric")
+
+
 def _parse_derived(key: str, entry: Mapping[str, str], metrics: Mapping[str, Metric]) -> DerivedMetric:
     terms = parse_formula(entry["formula"])
     for term in terms:
@@ -305,7 +316,50 @@ def _parse_derived(key: str, entry: Mapping[str, str], metrics: Mapping[str, Met
     return DerivedMetric(key, entry["label"], entry["definition"], entry["formula"], terms)
 
 
+_REQUIRED_KEYS = frozenset({"label", "statement", "definition", "from"})
+_OPTIONAL_KEYS = frozenset(
+    {
+        "akin",
+        "anywhere",
+        "apart",
+        "balance",
+        "beside",
+        "definitions",
+        "entire",
+        "face",
+        "joined",
+        "not_for",
+        "only_for",
+        "outlay",
+        "over",
+        "parts",
+        "siblings",
+        "steady",
+        "surely",
+        "units",
+        "whole",
+        "within",
+    }
+)
+
+
+def _check_keys(key: str, entry: dict[str, Any]) -> None:
+    """Raise ValueError for a missing or an unknown key of a metric's entry."""
+    allowed = _REQUIRED_KEYS | _OPTIONAL_KEYS | {f"from_{industry}" for industry in INDUSTRIES}
+    unknown = sorted(entry.keys() - allowed)
+    if unknown:
+        from difflib import get_close_matches
+
+        matches = get_close_matches(unknown[0], allowed, 1)
+        suggestion = f"; did you mean {matches[0]!r}?" if matches else ""
+        raise ValueError(f"metric {key}: unknown key {unknown[0]!r}{suggestion}")
+    missing = sorted(_REQUIRED_KEYS - entry.keys())
+    if missing:
+        raise ValueError(f"metric {key}: {missing[0]!r} is missing")
+
+
 def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) -> Metric:
+    _check_keys(key, entry)
     statement = entry["statement"]
     if statement not in STATEMENTS:
         raise ValueError(f"the statement of {key} is {statement}, which does not exist")

@@ -134,8 +134,11 @@ class Response:
     # The charge of the call. It stays open until the response has been built or, if it is a stream, sent.
     charge: Charge | None = None
 
-    def settle_charge(self) -> Any:
-        """Settle the charge of a built response. Return its stream, which settles the charge when it has been sent."""
+    def finish_charge(self) -> Any:
+        """Settle the charge of a built response, or leave it to the stream, which settles it when it was sent.
+
+        Return the stream, or None.
+        """
         if self.charge is not None and self.stream is not None:
             self.stream.charge = self.charge
         elif self.charge is not None:

@@ -28,7 +28,7 @@ Auth = Literal["none", "key", "session", "either"]
 
 # The limits that a route can name (DECISIONS 5); None in the table is no limit.
 ZONES = ("app", "financials", "xbrl", "insider", "sql", "pages", "register", "resend", "limits")
-# Zones that count by caller, where one is known; registration counts by address and email.
+# Zones that ``/account/limits`` lists, and that count by account on public routes too if a credential is sent.
 CALLER_ZONES = ("app", "financials", "xbrl", "insider", "sql")
 # Zones of a gateway: their 429 carries no rate-limit headers.
 GATEWAY_ZONES = ("financials", "xbrl")

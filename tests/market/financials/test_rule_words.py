@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from finapi.core.files import get_package_folder
 from finapi.market.financials import metric_dictionary, metric_mapping, rule_words
 from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, Metric, Rule
 
@@ -72,3 +73,22 @@ def test_the_dictionary_describes_every_rule() -> None:
 )
 def test_rules_read_as_sentences(key: str, words: str) -> None:
     assert words in rule_words.describe_rules(metric_mapping.get_mapping().metrics[key])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("label = ", "lable = ", "metric revenue: unknown key 'lable'; did you mean 'label'?"),
+        ('statement = "income_statement"\n', "", "metric revenue: 'statement' is missing"),
+        (
+            "from = [\n",
+            'from = [\n  "= nosuch_metric + net_income",\n',
+            "metric revenue: 'nosuch_metric' in a formula is not a metric",
+        ),
+    ],
+)
+def test_a_mistake_in_the_mapping_names_metric_and_word(old: str, new: str, message: str) -> None:
+    text = get_package_folder("finapi.market.financials").joinpath("metrics.toml").read_text(encoding="utf-8")
+    start = text.index("[metric.revenue]")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        metric_mapping.parse(text[:start] + text[start:].replace(old, new, 1))
