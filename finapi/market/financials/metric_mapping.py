@@ -303,8 +303,10 @@ def _check_formulas(metric: Metric, metrics: Mapping[str, Metric]) -> None:
     for rule in _list_all_rules(metric.rules):
         for term in rule.terms:
             for name in term.names:
-                if ":" not in name and name not in metrics:
-                    raise ValueError(f"metric {metric.key}: {name!r} in a formula is not a metric")
+                # Tags begin with a capital. Words in small letters are metrics, or lines of one (``face:capex/2``).
+                word = name.partition(":")[2].partition("/")[0]
+                if word.islower() and word not in metrics:
+                    raise ValueError(f"metric {metric.key}: {word!r} in a formula is not a metric")
 
 
 def _parse_derived(key: str, entry: Mapping[str, str], metrics: Mapping[str, Metric]) -> DerivedMetric:
