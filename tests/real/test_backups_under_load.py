@@ -116,7 +116,7 @@ def test_a_backup_under_load_can_be_restored_a_day_later(
         with contextlib.closing(sqlite3.connect(file)) as database:
             ((debits,),) = database.execute("SELECT coalesce(-sum(delta), 0) FROM ledger WHERE open = 1")
             ((before,),) = database.execute("SELECT total_limit_api - reach_limit_api FROM userplans")
-        assert debits == report["refunded"]["read_balance"]
+        assert debits == report["refunded"]["tokens"]
         assert read_balance(restored_dir) == before + debits
         check_accounts(restored_dir)
         checked = run("check", "--data-dir", restored_dir)
