@@ -39,14 +39,14 @@ import os, signal, sys
 from pathlib import Path
 from finapi.core.config import Config
 from finapi.delivery import outbox
-from finapi.market.documents import filings
+from finapi.market.documents import filing_store
 from finapi.ops.app_opening import open_app
 from tests.conftest import NOW
 from tests.delivery.test_outbox import FILED
 with open_app(Config(data_dir=Path(sys.argv[1]))) as app:
     setattr(outbox, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     with app.db.write() as tx:
-        filings.upsert(tx, FILED, NOW)
+        filing_store.upsert(tx, FILED, NOW)
 """
 
 

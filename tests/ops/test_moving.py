@@ -240,7 +240,7 @@ def test_two_moves_at_once_are_one_move(
         statuses.append(run(postgres_config, "move", "--to", postgres_config.accounts_url))
         take(store, *values)
 
-    monkeypatch.setattr(postgres.Postgres, "take", take_beside_another)
+    monkeypatch.setattr(postgres.Postgres, "copy_from_file", take_beside_another)
     assert moving.move_to_postgres(postgres_config).outcome == "moved"
     assert statuses == [(2, "", f"finapi: {config.data_dir} is in use by a running finapi; stop it first\n")]
 
@@ -382,7 +382,7 @@ def kill_after(config: Config, move: Callable[[Config], object], state: str) -> 
 
         for owner, name in (
             (postgres.Postgres, "set_mark"),
-            (postgres.Postgres, "take"),
+            (postgres.Postgres, "copy_from_file"),
             (account_moves, "begin_move"),
         ):
             setattr(owner, name, then_die(getattr(owner, name)))
@@ -716,7 +716,7 @@ def test_a_failure_in_a_move_says_how_to_go_on(
         raise postgres.PostgresUnreachableError("server closed the connection unexpectedly")
 
     with monkeypatch.context() as patched:
-        patched.setattr(postgres.Postgres, "take", fail)
+        patched.setattr(postgres.Postgres, "copy_from_file", fail)
         status, out, err = run(config, "move", "--to", postgres_config.accounts_url)
     assert (status, out) == (1, "")
     assert "closed the connection unexpectedly; the move of accounts to postgresql:///accounts" in err

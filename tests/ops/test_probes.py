@@ -173,14 +173,14 @@ def test_the_gateway_is_down_while_its_archive_is_away(service: Service) -> None
 def test_a_poller_that_hangs_is_down_until_it_goes_on(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     service.polled()
     hangs, goes_on = threading.Event(), threading.Event()
-    read_method = Gateway._read
+    read_method = Gateway._read_file
 
     def wait(gateway: Gateway, directory: Path, path: str) -> FetchResult:
         hangs.set()
         goes_on.wait(20)
         return read_method(gateway, directory, path)
 
-    monkeypatch.setattr(Gateway, "_read", wait)
+    monkeypatch.setattr(Gateway, "_read_file", wait)
     try:
         assert hangs.wait(10)
         service.down(1)
