@@ -9,7 +9,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from finapi.core import master_secrets, passwords
@@ -47,7 +46,8 @@ SCREENING_CACHE_BYTES = 8 * 1024 * 1024
 MAX_CALLERS = 10_000
 MAX_UNKNOWN_KEYS = 1_000
 
-# Memory per fact of a fact book in which every cell has been requested. The series of a large company use 11,000 facts.
+# The memory that one fact takes in a fact book, in bytes, at its largest: when every cell has been requested. The
+# series of a large company use 11,000 facts.
 FACT_BYTES = 900
 ANSWER_BYTES = 500  # Memory of a cached answer in addition to its body.
 
@@ -114,7 +114,7 @@ class App:
     caller_cache: Cache = field(default_factory=lambda: Cache(MAX_CALLERS, _caller_weight))
     # Fingerprints of unknown keys. They have their own cache, so that invented keys do not evict callers.
     unknown_key_cache: Cache = field(default_factory=lambda: Cache(MAX_UNKNOWN_KEYS, lambda caller: 1))
-    # The facts of companies, arranged for series.
+    # The facts of companies, arranged for the computation of time series, by company.
     fact_book_cache: Cache = field(
         default_factory=lambda: Cache(FACT_BOOK_CACHE_BYTES, lambda book: len(book) * FACT_BYTES, parts=2)
     )
@@ -122,7 +122,7 @@ class App:
     page_cache: Cache = field(
         default_factory=lambda: Cache(PAGE_CACHE_BYTES, lambda page: len(page.body) + ANSWER_BYTES)
     )
-    # The latest years of companies for which the database has no rows yet.
+    # The latest years of companies, for screens. Only of companies whose years the database does not contain yet.
     screening_cache: Cache = field(default_factory=lambda: Cache(SCREENING_CACHE_BYTES, len))
 
     @property
@@ -185,7 +185,7 @@ def _check_no_credentials(config: Config, accounts: Database, clock: Clock) -> N
         counts = format_credential_counts(tx.list_rows("credential_counts", now=iso(clock.now())))
     if counts:
         path = master_secrets.get_path(config)
-        raise UsageError(f"{path} is missing, which made {counts}: {MISSING_SECRETS_ADVICE}")
+        raise UsageError(f"{path} is missing, which is needed for {counts}: {MISSING_SECRETS_ADVICE}")
 
 
 def open_original(config: Config) -> Database:
@@ -223,13 +223,12 @@ def attach_accounts(config: Config, db: Database, accounts: Postgres | None = No
         raise UsageError(f"accounts are in {database}: set accounts_url, or move them back with: finapi move --to file")
 
 
-def load_postgres() -> ModuleType:
-    """Return the module ``store.postgres``, which needs psycopg. Raise UsageError if that is not installed."""
+def require_psycopg() -> None:
+    """Raise UsageError if psycopg, which ``store.postgres`` imports, is not installed."""
     try:
-        from finapi.store import postgres
+        from finapi.store import postgres  # noqa: F401
     except ImportError as error:
         raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'psycopg[binary]'") from None
-    return postgres
 
 
 def open_postgres(url: str, *, alone: bool = False) -> Postgres:
@@ -237,11 +236,12 @@ def open_postgres(url: str, *, alone: bool = False) -> Postgres:
 
     Raise UsageError if it cannot be opened.
     """
-    postgres = load_postgres()
+    require_psycopg()
+    from finapi.store import postgres
+
     postgres.describe_database(url)
     try:
-        store: Postgres = postgres.Postgres(url, alone=alone)
-        return store
+        return postgres.Postgres(url, alone=alone)
     except DatabaseError as error:
         raise UsageError(f"accounts_url cannot be opened: {error}") from None
 

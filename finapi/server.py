@@ -261,7 +261,7 @@ def _full_text_step(app: App) -> float | None:
 
 
 def _latest_years_step(app: App) -> float:
-    """Compute some latest years. Return the seconds until it should run again."""
+    """Store the latest years of some companies that lack them. Return the seconds until it should run again."""
     from finapi.web.financials import screen
 
     with app.db.read() as tx:
@@ -350,7 +350,7 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
         from finapi.net.outbound import Outbound
         from finapi.ops import probes
 
-        outbound = Outbound(probes.OPERATOR_TARGETS)
+        outbound = Outbound(probes.OPERATOR_TARGET_POLICY)
         app.health.probes.update(probes.build_server_probes(app, url, outbound, diagnoses))
         for worker in pollers:
             app.health.probes.update(probes.build_polling_probes(app, worker.find_problem))

@@ -105,7 +105,7 @@ def get_secret_name(secret: bytes) -> str:
 
 
 def hash_address(secrets: Sequence[bytes], user_uuid: str, address: str) -> bytes:
-    """Return the 16-byte hash under which a login's address is stored. The address cannot be guessed from it."""
+    """Return the 16-byte hash under which a login's IP address is stored. The address cannot be guessed from it."""
     return _derive(secrets[0], "login-address", user_uuid, address)[:16]
 
 

@@ -56,15 +56,15 @@ def build_letter(template: str, address: str, line: str, *, lifetime: int = 1, u
     """Return the mail of a template with its ``line``: a link that is valid for ``lifetime`` seconds, or a key."""
     from html import escape
 
-    subject, before, after = _TEXTS[template]
-    before = before.format(lifetime=_format_duration(lifetime), url=url)
+    subject, introduction, note = _TEXTS[template]
+    introduction = introduction.format(lifetime=_format_duration(lifetime), url=url)
     escaped_line = escape(line)
     link = f'<a href="{escaped_line}">{escaped_line}</a>' if line.startswith("http") else f"<code>{escaped_line}</code>"
     return Letter(
         to=address,
         subject=subject,
-        text=f"{before}\n\n{line}\n\n{after}\n",
-        html=f"<p>{escape(before)}</p>\n<p>{link}</p>\n<p>{escape(after)}</p>\n",
+        text=f"{introduction}\n\n{line}\n\n{note}\n",
+        html=f"<p>{escape(introduction)}</p>\n<p>{link}</p>\n<p>{escape(note)}</p>\n",
     )
 
 

@@ -9,11 +9,11 @@ Moment = TypeVar("Moment")
 
 
 class Calls(Generic[Day, Moment]):
-    """The calls of a synchronous client."""
+    """The base class of Client. types.pyi declares its methods, one for each operation of the API."""
 
 
 class AsyncCalls(Generic[Day, Moment]):
-    """The calls of an asynchronous client."""
+    """The base class of AsyncClient. types.pyi declares its methods, one for each operation of the API."""
 
 
 def __getattr__(name: str) -> Any:

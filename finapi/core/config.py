@@ -112,7 +112,7 @@ class Config:
     )
 
     litestream: Literal["no", "yes"] = _setting("no", "yes if Litestream replicates the database and checkpoints it")
-    # Five rounds of the worker's watchdog, each of which writes to the database.
+    # The worker's watchdog writes to the database once a minute, so a copy that is followed is never this old.
     copy_age: float = _setting(
         300.0, "role api: maximum seconds by which the copy may be behind the worker before /readyz is 503", minimum=1
     )

@@ -42,7 +42,7 @@ class CpuAllowance:
         now = self._monotonic()
         with self._lock:
             excess_seconds = max(0.0, self._current_seconds(key, now) - self._seconds_per_minute)
-        # To the millisecond, so that a wait that is over in decimal numbers is over in floating point too.
+        # Rounded to milliseconds, so that an error of floating point is not taken for a wait.
         wait_seconds = round(excess_seconds * 60 / self._seconds_per_minute, 3)
         if wait_seconds > 0:
             message = f"{self._refusal} Try again later."

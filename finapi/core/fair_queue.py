@@ -169,10 +169,10 @@ class FairQueue:
         position = self._waiters.index(waiter)
         earlier = self._waiters[:position]
         # For work without a key, all earlier waiters count.
-        active_count = max((self._count_for_key(key, earlier) for key in waiter.keys), default=position)
+        competing_count = max((self._count_for_key(key, earlier) for key in waiter.keys), default=position)
         recent_arrivals = sorted((self._get_recent_arrivals(key) for key in waiter.keys), reverse=True)
-        has_priority = waiter.first and active_count == 0 and recent_arrivals[0] < FREQUENT_ARRIVALS
-        return _Rank(not has_priority, active_count, recent_arrivals, position)
+        has_priority = waiter.first and competing_count == 0 and recent_arrivals[0] < FREQUENT_ARRIVALS
+        return _Rank(not has_priority, competing_count, recent_arrivals, position)
 
     def _count_for_key(self, key: Hashable, waiters: list[_Waiter]) -> int:
         return self._running_by_key[key] + sum(key in waiter.keys for waiter in waiters)
@@ -193,7 +193,7 @@ class _Rank(NamedTuple):
     """The sort key of a waiter. The smallest goes next."""
 
     no_priority: bool
-    active_count: int  # The calls of its busiest key that run, or wait and arrived earlier.
+    competing_count: int  # The calls of its busiest key that run, or wait and arrived earlier.
     recent_arrivals: list[float]  # The recent arrivals of each of its keys, the largest number first.
     position: int
 

@@ -45,8 +45,8 @@ MAX_UNRECORDED = 2 * 1440 * 12  # Two days of checks of twelve services, one a m
 # The header of the requests that finapi makes to itself for a check. Its value is ``HealthState.probe_token``.
 PROBE_HEADER = "X-Finapi-Probe"
 
-# Returns if the component works: the milliseconds of its own work, or None if the time of the call counts. Raises
-# ProbeError if it does not work. Any other exception counts as a 5xx.
+# Returns normally if the component works: the milliseconds that its work took, or None if the duration of the call is
+# to be recorded. Raises ProbeError if it does not work. Any other exception counts as a 5xx.
 Probe = Callable[[], int | None]
 
 

@@ -38,7 +38,7 @@ LANE_WIDTH = 1
 # Deliveries to one host that may run at the same time: in total, to receivers that are not known to be quick, and to
 # such receivers of one account.
 HOST_WIDTH = 8
-HOST_WIDTH_OTHERS = 6
+HOST_WIDTH_NOT_QUICK = 6
 HOST_WIDTH_ACCOUNT = 2
 
 # After this many dropped deliveries in a row, the account gets a mail, and further deliveries to the URL may be dropped
@@ -98,7 +98,9 @@ class EndedAttempt:
 
     claim: ClaimedAttempt
     duration_seconds: float  # The real duration, from which it is decided if the receiver is quick.
-    clock_ms: int  # The duration by the app's clock, which is stored. On a test server this clock may stand still.
+    clock_duration_ms: (
+        int  # The duration by the app's clock, which is stored. On a test server this clock may stand still.
+    )
     status: int | None
     error: str | None
     body: str | None
@@ -266,7 +268,7 @@ class Dispatcher:
         other_claims = [claim for claim in busy if not self._is_quick_by_lane.get(claim.lane)]
         other_claims_to_host = [claim for claim in other_claims if claim in claims_to_host]
         limits.append(half - sum(claim.user_id == user_id for claim in other_claims))
-        limits.append(HOST_WIDTH_OTHERS - len(other_claims_to_host))
+        limits.append(HOST_WIDTH_NOT_QUICK - len(other_claims_to_host))
         limits.append(HOST_WIDTH_ACCOUNT - sum(claim.user_id == user_id for claim in other_claims_to_host))
         if is_quick is False:
             limits.append(half - sum(self._is_quick_by_lane.get(claim.lane) is False for claim in busy))
@@ -326,8 +328,8 @@ class Dispatcher:
             error = "cannot be sent"
         with self._change:
             duration_seconds = time.monotonic() - started
-            clock_ms = round((self._app.clock.monotonic() - clock_started) * 1000)
-            self._ended_attempts.append(EndedAttempt(claim, duration_seconds, clock_ms, status, error, body))
+            clock_duration_ms = round((self._app.clock.monotonic() - clock_started) * 1000)
+            self._ended_attempts.append(EndedAttempt(claim, duration_seconds, clock_duration_ms, status, error, body))
             self._change.notify_all()
         self._wake()
 
@@ -344,7 +346,7 @@ class Dispatcher:
         self._is_quick_by_lane[claim.lane] = attempt.error is None and attempt.duration_seconds <= SLOW_SECONDS
         due_at = None if delay is None else iso(now + timedelta(seconds=delay))
         values = {"delivery": claim.id, "number": claim.number, "status": attempt.status, "error": attempt.error}
-        tx.run("end_attempt", values, now=iso(now), took_ms=attempt.clock_ms, response_body=attempt.body)
+        tx.run("end_attempt", values, now=iso(now), took_ms=attempt.clock_duration_ms, response_body=attempt.body)
         tx.run("record_delivery", values, now=iso(now), state=state, failures=failures, due_at=due_at)
         self._app.metrics.count(metrics.WEBHOOK_ATTEMPTS, "failed" if attempt.error else "delivered")
         if state == "delivered":

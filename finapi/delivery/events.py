@@ -72,7 +72,7 @@ class SequenceRange(NamedTuple):
     last_shared: int = 0
 
     def resume_after(self, seq: int) -> int:
-        """Return the number after which a reader has to continue who has read up to ``seq`` in another epoch."""
+        """Return the ``seq`` after which a reader continues here, if it has read up to ``seq`` in another epoch."""
         return min(seq, self.last_shared)
 
 

@@ -33,7 +33,7 @@ MAX_ROWS = 2_000_000
 MAX_NAMED_LINES = 10
 
 
-class FailedSecurity(NamedTuple):
+class UndeliveredSecurity(NamedTuple):
     """A security with failed deliveries, with its name and its symbol as the SEC writes it (``BRKB``).
 
     ``as_of`` is the settlement day of the line that name and symbol are from.
@@ -66,18 +66,18 @@ def is_13f_list_line(line: bytes) -> bool:
         return False
 
 
-def parse_fails_to_deliver(content: bytes, file: str) -> tuple[list[FailedSecurity], list[str]]:
+def parse_fails_to_deliver(content: bytes, file: str) -> tuple[list[UndeliveredSecurity], list[str]]:
     """Return the securities of a fails-to-deliver file, each from its latest line, and messages about invalid lines.
 
     Raise ParseError if the file has too many lines.
     """
-    securities: dict[str, FailedSecurity] = {}
+    securities: dict[str, UndeliveredSecurity] = {}
 
     def parse_line(line: str) -> None:
         if line.count("|") < 4:
             raise ValueError("has fewer than 5 columns")
         day, number, symbol, _, name, *_ = line.split("|")
-        security = FailedSecurity(
+        security = UndeliveredSecurity(
             as_of=days.validate(f"{day[:4]}-{day[4:6]}-{day[6:]}"),
             cusip=cusip.validate(number),
             symbol=tickers.normalise(symbol.strip()),

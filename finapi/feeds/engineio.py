@@ -73,7 +73,7 @@ class EventPacket:
 
 Packet = Signal | ConnectPacket | DisconnectPacket | EventPacket
 
-_SIGNALS: dict[str, Packet] = {
+_PACKETS_WITHOUT_DATA: dict[str, Packet] = {
     CLOSE: Signal.CLOSED,
     PONG: Signal.PONG,
     PONG + PROBE: Signal.PONG,
@@ -90,7 +90,7 @@ def parse_packet(text: str) -> Packet:
     """Return the packet of a client. Raise PacketError if clients may not send such a packet."""
     if text[:1] == MESSAGE:
         return _parse_socket_io(text[1:])
-    signal = _SIGNALS.get(text)
+    signal = _PACKETS_WITHOUT_DATA.get(text)
     if signal is None:
         raise PacketError("not a valid Engine.IO packet")
     return signal

@@ -55,10 +55,9 @@ class ArrivingBody:
         self._request = request
         self._address = address
         self._refuse = refuse
-        byte_count = request.max_body_bytes
-        min_rate = server.get_min_rate(byte_count)
+        min_rate = server.get_min_rate(request.max_body_bytes)
         self._allowance = Allowance(now, server.settings.header_timeout, min_rate)
-        needs_place_now = byte_count > RECEIVE_BYTES or request.expect_continue
+        needs_place_now = request.max_body_bytes > RECEIVE_BYTES or request.expect_continue
         # The time from which the body needs a place, until begin_admission() is called.
         self.admission_at = now if needs_place_now else now + PLACE_DELAY_SECONDS
         self._check_began_at = 0.0
@@ -108,14 +107,14 @@ class ArrivingBody:
         """Reserve room for a body of up to ``max_bytes``, or refuse the request. Clients that hold more lose theirs."""
         request = self._request
         request.limit_body(max_bytes, MAX_BODY_BYTES_IN_MEMORY)
-        byte_count = min(request.max_body_bytes, max_bytes)
-        if request.error or byte_count <= RECEIVE_BYTES:
+        reserved_bytes = min(request.max_body_bytes, max_bytes)
+        if request.error or reserved_bytes <= RECEIVE_BYTES:
             return
         budget = self._server.memory if max_bytes <= MAX_BODY_BYTES_IN_MEMORY else self._server.disk
         make_room = partial(self._server.loop.call_soon, partial(self._refuse_for, TOO_MANY_LONG_BODIES))
         reservation = Reservation(budget, owners or (self._address,), make_room)
         request.attach_reservation(reservation)
-        if not reservation.add_displacing(byte_count, displaces_own=False):
+        if not reservation.add_displacing(reserved_bytes, displaces_own=False):
             request.refuse(RefusalError(503, TOO_MANY_LONG_BODIES))
 
     def displace(self) -> None:

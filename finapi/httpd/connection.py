@@ -210,7 +210,7 @@ class HttpConnection(ResponseConnection):
             self._send_continue(request)
 
     def _check_body(self) -> None:
-        """Let the application check the head of a request. Called in a request thread."""
+        """Let the application decide by the head of a request if its body is read. Called in a request thread."""
         request = self.incoming
         body = self._arriving_body
         check_before_body = self.server.check_before_body

@@ -39,7 +39,7 @@ class PlaceHolder(Protocol):
     """A holder of a place that another one may need."""
 
     def displace(self) -> None:
-        """End, because another holder has taken the place."""
+        """Stop using the place, because it has been given to another holder."""
 
 
 def _displace(holder: PlaceHolder) -> None:

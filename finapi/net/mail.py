@@ -136,7 +136,7 @@ class DirectoryTransport:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         if path.is_dir():
-            _close_to_others(path)
+            _make_private(path)
         self._path = path
         self._clock = clock
         self._pruned_before = datetime.min.replace(tzinfo=UTC)
@@ -193,7 +193,7 @@ def _format_stamp(moment: datetime) -> str:
     return re.sub(r"[-:.]", "", iso(moment))
 
 
-def _close_to_others(path: Path) -> None:
+def _make_private(path: Path) -> None:
     """Remove a directory's permissions for everyone but its owner. Raise UsageError if it belongs to someone else."""
     status = path.stat()
     if not status.st_mode & 0o077:

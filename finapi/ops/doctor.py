@@ -150,7 +150,10 @@ def _check_accounts(config: Config, clock: Clock) -> Observations:
         with closing(Database(file, reads_only=True)) as db:
             database = account_moves.find_database(db, config.data_dir)
     if config.accounts_url:
-        state = apps.load_postgres().inspect_accounts(config.accounts_url)
+        apps.require_psycopg()
+        from finapi.store import postgres
+
+        state = postgres.inspect_accounts(config.accounts_url)
         yield state.can_be_opened, state.text, "see the message"
     elif database is not None:
         fix = "FINAPI_ACCOUNTS_URL=postgresql://..., or: finapi move --to file"

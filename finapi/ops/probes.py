@@ -28,7 +28,7 @@ from finapi.store import heartbeats
 USER_AGENT = "finapi-watchdog"
 
 # The operator chooses these URLs, so private addresses are permitted too.
-OPERATOR_TARGETS = ReachPolicy(allows_any_address=True)
+OPERATOR_TARGET_POLICY = ReachPolicy(allows_any_address=True)
 
 # The components of the poller, all in one thread.
 POLLING_COMPONENTS: tuple[heartbeats.Component, ...] = ("sec_worker", "sec_13f_worker", "news_daemon", "sec_gateway")
@@ -74,7 +74,7 @@ def check_targets(config: Config) -> None:
     """Raise UsageError if a URL in ``watchdog_targets`` cannot be probed, or has the name of a component."""
     for name, target in config.watchdog_urls.items():
         try:
-            OPERATOR_TARGETS.check(target)
+            OPERATOR_TARGET_POLICY.check(target)
         except TargetRefusedError as error:
             raise UsageError(f"setting watchdog_targets: {name}: {error.reason}") from None
     reserved = sorted({*config.watchdog_urls} & {*SERVICES, "overall"})

@@ -471,7 +471,9 @@ class World:
     def advance(self, seconds: float) -> list[Happening]:
         """Let time pass, and return what happened, oldest first."""
         if not 0 <= seconds <= MAX_ADVANCE.total_seconds():
-            raise invalid_param("advance", "advance must be seconds of at most five years.", expected="seconds")
+            raise invalid_param(
+                "advance", "advance must be a number of seconds, at most five years.", expected="seconds"
+            )
         with self._hold_control():
             start = self.clock.now()
             if start > CLOCK_END - timedelta(seconds=seconds):

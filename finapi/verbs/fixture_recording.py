@@ -35,7 +35,7 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
         yield None
         return
     from finapi.net.outbound import Outbound
-    from finapi.ops.probes import OPERATOR_TARGETS
+    from finapi.ops.probes import OPERATOR_TARGET_POLICY
     from finapi.testing.recording import Recorder, ServiceRecording, build_outbound_sender
 
     if args.record is None:
@@ -45,7 +45,7 @@ def open_answer_source(args: argparse.Namespace, config: Config) -> Iterator[Ans
         raise UsageError("--record needs --recording FILE, the file to write the recording to")
     file = resolve_path(os.getcwd(), args.recording)
     api_key = args.key or config.api_key
-    with closing(Outbound(OPERATOR_TARGETS)) as outbound:
+    with closing(Outbound(OPERATOR_TARGET_POLICY)) as outbound:
         send = build_outbound_sender(outbound)
         now = SystemClock().now()
         with closing(Recorder(_check_url(args.record), file, api_key, send, now)) as recorder:
@@ -58,7 +58,7 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
     Return exit status 1 if clients of the fixture may fail on the service, else 0.
     """
     from finapi.net.outbound import Outbound
-    from finapi.ops.probes import OPERATOR_TARGETS
+    from finapi.ops.probes import OPERATOR_TARGET_POLICY
     from finapi.testing.control_client import build_wsgi_sender
     from finapi.testing.drift import Endpoint, iter_differences
     from finapi.testing.recording import ServiceRecording, build_outbound_sender
@@ -71,7 +71,7 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
     recording = None if args.recording is None else ServiceRecording(resolve_path(os.getcwd(), args.recording))
     with (
         run_fixture(config, listens=False, answer_source=recording) as fixture,
-        closing(Outbound(OPERATOR_TARGETS)) as outbound,
+        closing(Outbound(OPERATOR_TARGET_POLICY)) as outbound,
     ):
         service = Endpoint(service_url, args.key or config.api_key, build_outbound_sender(outbound))
         fixture_key = fixture.base.accounts["pro"]["api_key"]

@@ -319,7 +319,9 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
         if error is not None:
             raise error
         response = find_response(call, exchange)
-        if response.charge is not None:  # A page charges by itself, because its route is free.
+        if (
+            response.charge is not None
+        ):  # Of a page: its route is free, and its handler charges for the calls that it makes.
             charge = response.charge
             charge.cpu_meter = exchange.cpu_meter
         check_time(call, exchange)

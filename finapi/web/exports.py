@@ -89,7 +89,7 @@ class StreamedExport:
             raise
         except BaseException as error:
             self._is_closed = True
-            self._resources.close()  # Nothing is written while the transaction is open.
+            self._resources.close()  # Closes the read transaction before the refund is written.
             if self.charge is not None:
                 self.charge.refund(error)
             raise
@@ -252,13 +252,13 @@ class ListReader:
         """
         assert self.page_params is not None
         # The page with only the last row reports if another row follows, and its cursor.
-        last_row = ListReader(self.call, self.page_params)
+        last_row_reader = ListReader(self.call, self.page_params)
         offset = self._position[self.page_params.offset] + self.remaining_rows - 1
-        last_row._position = {**self._position, self.page_params.offset: offset}
-        last_row.remaining_rows = 1
-        last_row.read_page(1)
-        self.next_cursor = last_row.next_cursor
-        return last_row.has_more
+        last_row_reader._position = {**self._position, self.page_params.offset: offset}
+        last_row_reader.remaining_rows = 1
+        last_row_reader.read_page(1)
+        self.next_cursor = last_row_reader.next_cursor
+        return last_row_reader.has_more
 
     def build_response(self, page: TablePage, body: bytes, *, has_more: bool) -> Response:
         """Return the response with this body. Its headers lead to the rows after the requested ones."""

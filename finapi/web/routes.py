@@ -196,7 +196,7 @@ ROUTES: tuple[Route, ...] = (
     _page("/status", status_page("show_status"), "Status page"),
     _page("/status.rss", status_api("get_change_feed"), "Status changes as RSS"),
     _page("/status/badge/{badge}", status_api("get_badge"), "A service's status as SVG", status_api("BADGE_PARAMS")),
-    _page("/reset-password", mail_links("reset_password"), "Page to set a new password"),
+    _page("/reset-password", mail_links("show_reset_form"), "Page to set a new password"),
     Route(
         "POST",
         "/reset-password",

@@ -20,7 +20,7 @@ def test_security_is_taken_from_its_latest_line() -> None:
         b"20250102|037833100|APPL|1|APPLE|243.85\n",
         b"20250103|037833100|AAPL|2|APPLE INC.|243.85\n",
     )
-    security = cusip_lists.FailedSecurity(cusip="037833100", symbol="AAPL", name="APPLE INC.", as_of="2025-01-03")
+    security = cusip_lists.UndeliveredSecurity(cusip="037833100", symbol="AAPL", name="APPLE INC.", as_of="2025-01-03")
     content = HEADER + b"".join(rows) + b"Trailer record count 3\n"
     assert cusip_lists.parse_fails_to_deliver(content, "f") == ([security], [])
 

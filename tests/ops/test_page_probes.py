@@ -11,7 +11,7 @@ import pytest
 
 from finapi.core.health import ProbeError
 from finapi.net.outbound import MAX_HEAD_BYTES, Outbound
-from finapi.ops.probes import OPERATOR_TARGETS, probe_page
+from finapi.ops.probes import OPERATOR_TARGET_POLICY, probe_page
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nok"
 
@@ -44,13 +44,13 @@ def run_server(response: bytes, *, closes: bool = True) -> Iterator[tuple[str, l
 
 def get_probe_error(url: str, seconds: float = 5.0) -> tuple[str, str]:
     with pytest.raises(ProbeError) as caught:
-        probe_page(Outbound(OPERATOR_TARGETS), f"{url}/", "text/html", seconds, "m")
+        probe_page(Outbound(OPERATOR_TARGET_POLICY), f"{url}/", "text/html", seconds, "m")
     return caught.value.outcome, caught.value.reason
 
 
 def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
     with run_server(GOOD) as (url, requests):
-        probe_page(Outbound(OPERATOR_TARGETS), f"{url}/livez", "text/html", 5.0, "the mark")
+        probe_page(Outbound(OPERATOR_TARGET_POLICY), f"{url}/livez", "text/html", 5.0, "the mark")
     head, _, body = requests[0].partition(b"\r\n\r\n")
     host = url.removeprefix("http://").encode()
     assert body == b""
@@ -96,7 +96,7 @@ def test_a_probe_reports_a_refused_connection() -> None:
 
 def test_closing_ends_a_probe_that_waits() -> None:
     with run_server(b"HTTP/1.1 2", closes=False) as (url, requests):
-        outbound, reasons = Outbound(OPERATOR_TARGETS), list[str]()
+        outbound, reasons = Outbound(OPERATOR_TARGET_POLICY), list[str]()
 
         def check() -> None:
             try:

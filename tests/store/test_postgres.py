@@ -518,7 +518,7 @@ def test_a_node_without_the_secrets_of_the_worker_is_refused(tmp_path: Path, url
         pass
     with backup.temporary_copy(config.data_dir / "finapi.db", node.data_dir, "copy") as copy:
         copy.replace(node.data_dir / "finapi.db")
-    with pytest.raises(UsageError, match="secrets is missing, which made 2 API keys"), open_app(node):
+    with pytest.raises(UsageError, match="secrets is missing, which is needed for 2 API keys"), open_app(node):
         pass
     (node.data_dir / "secrets").write_text("11" * 32)
     (node.data_dir / "secrets").chmod(0o600)

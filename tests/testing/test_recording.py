@@ -22,7 +22,7 @@ from finapi.client.synchronous import Send
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.net.outbound import Outbound
-from finapi.ops.probes import OPERATOR_TARGETS
+from finapi.ops.probes import OPERATOR_TARGET_POLICY
 from finapi.testing import FinapiServer, drift, recording
 from finapi.testing.base import SEEDED_START
 from finapi.testing.control_client import build_wsgi_sender
@@ -270,7 +270,7 @@ def send_to_raw_server(raw: bytes) -> tuple[int, str]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        with closing(Outbound(OPERATOR_TARGETS)) as outbound:
+        with closing(Outbound(OPERATOR_TARGET_POLICY)) as outbound:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
             answer = build_outbound_sender(outbound)(ApiRequest("GET", url))
         thread.join()

@@ -700,19 +700,19 @@ def compute_filing_progress(tx: Transaction, period: str, today: date) -> Filing
     next_period = quarters.get_next_end(period)
     counts = tx.find_row("report_counts_of_quarter", period=period)
     assert counts is not None
-    previous_filers = tx.find_value("filer_count_of_quarter", period=previous_period)
+    previous_filer_count = tx.find_value("filer_count_of_quarter", period=previous_period)
     deadline = quarters.get_filing_deadline(period)
     next_deadline = quarters.get_filing_deadline(next_period)
     return build_record(
         FilingProgress,
         counts,
         period=period,
-        pct_reported=compute_percent(counts["filers"], previous_filers),
-        baseline_filers=previous_filers,
+        pct_reported=compute_percent(counts["filers"], previous_filer_count),
+        baseline_filers=previous_filer_count,
         baseline_period=previous_period,
         deadline=deadline.isoformat(),
         deadline_status="open" if today <= deadline else "passed",
-        is_complete=_is_complete(counts["filers"], previous_filers, deadline, today),
+        is_complete=_is_complete(counts["filers"], previous_filer_count, deadline, today),
         days_until_deadline=(deadline - today).days,
         previous_deadline=quarters.get_filing_deadline(previous_period).isoformat(),
         next_deadline=next_deadline.isoformat(),
@@ -738,12 +738,12 @@ class QuarterMetadata(TypedDict):
 def build_quarter_metadata(tx: Transaction, period: str, today: date) -> QuarterMetadata:
     """Return the deadline of a quarter, and a flag that most of its reports have been filed."""
     deadline = quarters.get_filing_deadline(period)
-    filers = tx.find_value("filer_count_of_quarter", period=period)
-    previous_filers = tx.find_value("filer_count_of_quarter", period=quarters.get_previous_end(period))
+    filer_count = tx.find_value("filer_count_of_quarter", period=period)
+    previous_filer_count = tx.find_value("filer_count_of_quarter", period=quarters.get_previous_end(period))
     return {
         "quarter": period,
         "filing_deadline": deadline.isoformat(),
-        "is_complete": _is_complete(filers, previous_filers, deadline, today),
+        "is_complete": _is_complete(filer_count, previous_filer_count, deadline, today),
         "days_until_deadline": (deadline - today).days,
     }
 

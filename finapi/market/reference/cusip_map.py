@@ -21,7 +21,7 @@ from typing import NamedTuple
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, tickers
-from finapi.edgar.cusip_lists import FailedSecurity, ListedSecurity
+from finapi.edgar.cusip_lists import ListedSecurity, UndeliveredSecurity
 from finapi.market.reference import csv_rows, issuer_names, securities
 from finapi.market.reference.securities import MappedName, SecurityName
 from finapi.store.db import Transaction
@@ -110,7 +110,7 @@ def upsert_mappings(tx: Transaction, mappings: Iterable[CusipMapping]) -> int:
     return len(changed)
 
 
-def upsert_failed_securities(tx: Transaction, failed_securities: Sequence[FailedSecurity]) -> int:
+def upsert_failed_securities(tx: Transaction, failed_securities: Sequence[UndeliveredSecurity]) -> int:
     """Store the symbols of securities with failed deliveries and find their companies.
 
     Return how many rows are new or later than the stored ones. The SEC writes the symbol BRK-B as BRKB: if exactly one

@@ -23,7 +23,7 @@ FEEDS = tuple(events.TYPES_BY_FEED)
 _EPOCH_HELP = "The epoch of since_seq; of another one, events are given from where they part."
 EPOCH = Param(
     "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_EPOCH_HELP, example="1"
-)  # The epoch is the Unix time at which it began.
+)  # An epoch is named by the Unix time at which it began.
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
     Param(
@@ -48,7 +48,7 @@ class FeedEvent(TypedDict):
 
 
 class FeedMeta(TypedDict):
-    """The range of events that a feed still has, and the number with which a client goes on."""
+    """The range of events that a feed still has, and the ``since_seq`` of the next request."""
 
     feed: Annotated[str, OneOf(FEEDS)]
     epoch: int

@@ -44,7 +44,7 @@ class CompanyOfFilings(TypedDict):
 
 
 class FilingsPaging(TypedDict):
-    """The position of a page, also in the field names of tables and older clients."""
+    """The position of a page, given twice: as all lists give it, and in the names that older clients read."""
 
     pagination: FilingsPage
     has_more: bool
@@ -74,7 +74,7 @@ class FilingLink(TypedDict):
 
 
 class LinksPage(TypedDict):
-    """The position of a page in the list without an envelope."""
+    """The position of a page in ``/sec/filings``, whose answer has no envelope."""
 
     next_cursor: str | None
     total: int
@@ -363,7 +363,7 @@ def _list_page(tx: Transaction, call: Call, query: FilingQuery) -> tuple[list[Fi
 
 
 def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> CompanyOfFilings:
-    """Return the metadata of the requested company, and the missing pages of all requested companies."""
+    """Return the metadata of the requested company, and the pages of filings that finapi lacks of any."""
     words = call.params["ticker"]
     missing_pages = []
     for requested_company in requested or ():

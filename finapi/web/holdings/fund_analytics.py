@@ -244,7 +244,7 @@ ROTATION = Answer[RotationAnswer]
 
 
 def get_market_rotation(call: Call) -> Response:
-    """Return the industries that funds moved to: value or growth, and cyclical or defensive."""
+    """Return the ratios by which funds moved to value or growth, and to cyclical or defensive industries."""
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
         rotation, buckets, coverage_pct = signals.compute_rotation(tx, period)
@@ -338,7 +338,7 @@ class CrossSignalsMeta(TypedDict):
 
 
 class CrossSignalsAnswer(TypedDict):
-    """The answer with the cross signals of a quarter."""
+    """The answer with the securities that both funds and insiders bought or sold in a quarter."""
 
     data: CrossSignals
     meta: CrossSignalsMeta

@@ -242,7 +242,7 @@ class BasketTotals(TypedDict):
 
 
 class BasketMeta(TypedDict):
-    """The meta of a basket."""
+    """The metadata of the holdings of several funds together."""
 
     has_more: bool
 

@@ -80,7 +80,7 @@ FUND_PARAMS = (
 
 
 class KnownChanges(TypedDict):
-    """True if a fund's changes in a quarter are known, the previous quarter, and the reason if they are not."""
+    """A flag that a fund's changes in a quarter are known, the previous quarter, and the reason if they are not."""
 
     available: bool
     previous_period: Date

@@ -109,7 +109,7 @@ class NotIn13F(TypedDict):
 
 
 class SecurityFlows(TypedDict):
-    """The securities of a quarter over all funds."""
+    """For each security, what all funds together bought and sold of it in a quarter."""
 
     quarter: Date
     tickers: list[SecurityFlow]
@@ -149,7 +149,7 @@ BY_TICKER = Answer[SecurityFlowsAnswer]
 
 
 def list_security_flows(call: Call) -> Response:
-    """Return the securities of a quarter over all funds."""
+    """Return for each security what all funds together bought and sold of it in a quarter."""
     params = call.params
     bounds = {}
     for name in _BOUNDS:

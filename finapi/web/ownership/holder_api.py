@@ -111,7 +111,7 @@ def get_profile(call: Call) -> Response:
 
 
 class FilingHolder(TypedDict):
-    """The holder of a list of filings."""
+    """The holder whose filings are listed."""
 
     uuid: str
     name: str
@@ -151,7 +151,7 @@ def list_filings(call: Call) -> Response:
 
 
 class CrossReferencePage(TypedDict):
-    """The position of a page in the lists of all families."""
+    """The position of a page, which is the same in the list of each family of forms."""
 
     limit: int
     offset: int

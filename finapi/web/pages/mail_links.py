@@ -33,11 +33,11 @@ class ResetForm:
     receivers: ReceiverSummary
 
 
-def reset_password(call: Call) -> Response:
+def show_reset_form(call: Call) -> Response:
     """Show the form for a new password, or the reason why the link does not work.
 
-    The boxes are ticked at the first reset after the registration: until then, the person who registered knows the
-    credentials, and that need not be the owner of the address.
+    The boxes that replace credentials and remove receivers are ticked at the first reset after the registration: the
+    person who registered may not be the owner of the address, and knows the credentials until then.
     """
     token = call.request.query.get("token", [""])[0]
     try:
