@@ -98,7 +98,7 @@ def _run(arguments: list[str]) -> int:
         arguments = arguments or ["demo"]
         args = _build_parser(arguments).parse_args(arguments)
         verb: Verb = args.verb
-        # demo and serve replace these handlers.
+        # Default handlers of signals. demo and serve install their own.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) == signal.SIG_DFL:

@@ -201,8 +201,8 @@ def _build_copy_workers(app: App) -> list[Worker]:
 
 
 def _build_workers(app: App) -> list[Worker]:
-    """Return the workers of every server, except those for webhooks, polling and the watchdog."""
-    # For a step that begins its last mail just before its time is up.
+    """Return the workers of a server that works in the background, except for webhooks, polling and the watchdog."""
+    # Long enough for a mail that a step begins just before its time is up.
     mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + MAX_STEP_SECONDS
     return [
         *_build_backup_workers(app),

@@ -62,7 +62,7 @@ class FairQueue:
         self._running_by_key: Counter[Hashable] = Counter()
         self._waiters: list[_Waiter] = []  # In the order of arrival.
         self._arrival_count = 0
-        # The recent arrivals of each key, as of its last one.
+        # For each key, the number of its recent arrivals, which decays with time, as of its latest arrival.
         self._arrivals_by_key: OrderedDict[Hashable, _RecentArrivals] = OrderedDict()
         self._changed = threading.Condition()
 

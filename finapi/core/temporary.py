@@ -71,7 +71,7 @@ class TemporaryFolder:
         try:
             _remove_tree(self.path)
         except OSError as error:
-            # The work with the folder succeeded, so this is no error. A later sweep tries again.
+            # A folder that cannot be removed does not fail the work in it. A later sweep tries again.
             log.warning("%s cannot be removed: %s", self.path, error.strerror)
         os.close(self._lock)
         self._lock = None

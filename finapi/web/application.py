@@ -120,7 +120,7 @@ class WsgiApp:
         return self._answer(self._new_exchange(route), lambda: request)
 
     def address_of(self, peer: str, forwarded: str | None) -> str | None:
-        """Return the client address of a request, which limits count, from its peer and its ``X-Forwarded-For``.
+        """Return the client address that limits apply to, from a request's peer and its ``X-Forwarded-For``.
 
         Without ``forwarded``, return the address of the connection itself, or None for a trusted proxy, whose
         connections are not limited.

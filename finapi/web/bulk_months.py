@@ -1,6 +1,6 @@
 """Monthly bulk files of insider forms under the paths that existing clients call.
 
-They are bulk files (``web/bulk.py``) of a month: an index, the URL of one, and building one.
+Three routes list the built files of months, return the URL of one, and build one. ``web/bulk.py`` writes the files.
 """
 
 from __future__ import annotations

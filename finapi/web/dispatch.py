@@ -129,8 +129,8 @@ def _route_method(request: Request) -> str:
 def authenticate(app: App, exchange: Exchange, route: Route, request: Request, now: datetime) -> Caller | None:
     """Return the caller for the handler, or None. The exchange records the caller for the limits.
 
-    They differ on public routes, where a credential only affects the limit. An exception are pages, which recognise the
-    session in their cookie.
+    On public routes the handler gets None, and a credential only affects the limit. Only pages recognise the session in
+    their cookie there.
     """
     is_public = route.auth == "none"
     if not is_public or route.zone in CALLER_ZONES:

@@ -108,7 +108,7 @@ class StreamedExport:
             self._end_charge("")
 
     def end_when_sent(self) -> bool:
-        """End the charge when everything has been sent. Return False if the server cannot report that."""
+        """Arrange that the charge ends when everything is sent. Return False if the server cannot report that."""
         if self._call_when_sent is None:
             return False
         self._call_when_sent(lambda: self._end_charge(self._get_abort_reason()))

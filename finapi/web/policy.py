@@ -20,7 +20,7 @@ GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
 
 def get_policy(call: Call) -> Response:
-    """Return the policy document. It is built once."""
+    """Return the policy document: limits, prices and versions. It is built once."""
     body = call.app.static_bodies.get(READY)
     if body is None:
         deprecated = any(route.deprecated is not None for route in call.routes)

@@ -50,7 +50,7 @@ def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | No
 
 
 def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
-    """Return the body as gzip. The body of a cached response is compressed once, all but its end."""
+    """Return the body as gzip. Of a cached response, only the end, which differs by call, is compressed anew."""
     route, caller = exchange.route, exchange.caller
     if response.is_resident and route is not None:
         name = f"gzip {route.path}"

@@ -39,7 +39,7 @@ ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempot
 # Callers that prefer this media type are browsers: they get a page for any error.
 HTML = ("text/html",)
 
-MAX_GUESSED_NAMES = 20  # The number of a request's names that are compared with a missing parameter.
+MAX_GUESSED_NAMES = 20  # How many of a request's names may be suggested as misspellings.
 
 Headers = list[tuple[str, str]]
 # Status line, headers, body.
@@ -193,7 +193,7 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
         "X-Request-ID": (request and find_caller_request_id(request)) or exchange.request_id,
         "X-Content-Type-Options": "nosniff",
     }
-    if response.status != 304:  # The policy of a 304 would replace that of the page.
+    if response.status != 304:  # The header of a 304 would replace that of the cached page.
         headers["Content-Security-Policy"] = CSP_RENDER_NOTHING
     # Clients revalidate at each use. A 304 is free, and a stale figure could do harm.
     headers["Cache-Control"] = "private, no-cache" if exchange.tag and response.status < 400 else "no-store"

@@ -173,7 +173,7 @@ def compute_rowid(filed_at: str | None, filing_id: int) -> int:
 
 
 def compute_first_rowid(day: str | None) -> int:
-    """Return the first rowid of a day, or of the documents without a day."""
+    """Return the first rowid in the index for documents filed on a day, or for documents without a day."""
     return UNDATED_ROWID if not day else date.fromisoformat(day).toordinal() * _ROWIDS_PER_DAY
 
 

@@ -1,1 +1,1 @@
-"""API handlers of accounts: registration, sessions, balance, billing, targets, webhooks, feed events."""
+"""API handlers of accounts: registration, sessions, balance, billing, sniper targets, webhooks, feed events."""

@@ -147,7 +147,7 @@ def show_user(call: Call) -> Response:
 
 
 def update_user(call: Call) -> Response:
-    """Change the caller's settings and return the profile. Raise INVALID_PARAM for a URL that cannot be a receiver."""
+    """Change the caller's settings and return the profile. Raise INVALID_PARAM for a URL that gets no webhooks."""
     if call.body.get("webhook_url") is not None:
         webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = users.update(call.app, call.user_id, call.body, call.now)

@@ -97,7 +97,7 @@ def list_events(call: Call) -> Response:
 
 
 def _find_gap(stored: events.SequenceRange, requested_seq: int, start_seq: int) -> EventGap | None:
-    """Return the numbers that the client cannot rely on, or None.
+    """Return the range of event numbers that the client may have missed or that do not exist, or None.
 
     They are the events of an old epoch that were lost, events that were deleted, or numbers beyond the end of the feed.
     """

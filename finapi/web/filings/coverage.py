@@ -48,7 +48,7 @@ class CoverageMeta(TypedDict):
 
 
 class SearchMeta(TypedDict):
-    """The searched text, and the number of companies found."""
+    """The searched text, and the number of companies on the page."""
 
     count: int
     query: str
@@ -128,7 +128,7 @@ def get_filing_sections(call: Call) -> Response:
 
 
 def get_coverage(call: Call) -> Response:
-    """Return the number and the first and last days of stored filings with figures, of a company or of all."""
+    """Return how many filings with figures are stored, their first and last days, and a page of their companies."""
     limit = call.params["limit"]
     offset = call.params["offset"]
     company_meta: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}

@@ -63,7 +63,7 @@ class FilingsMeta(FilingsPaging, CompanyOfFilings, FilingDays):
 
 
 class FilingLink(TypedDict):
-    """A filing in the list without an envelope."""
+    """A filing as ``/sec/filings`` lists it, whose answer has no envelope."""
 
     accession_number: str
     cik: str
@@ -221,7 +221,7 @@ def get_filing(call: Call) -> Response:
 
 
 def get_filing_text(call: Call) -> Response:
-    """Return the text of a filing's primary document, or a part of it, as an inert page or as plain text.
+    """Return the text of a filing's primary document, or a part of it, as a page without scripts or as plain text.
 
     Raise ApiError NOT_FOUND if the text is not stored.
     """
@@ -293,7 +293,7 @@ def build_query(tx: Transaction, call: Call) -> FilingQuery:
 
 
 def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
-    """Return the companies that ``ticker`` and ``cik`` select together, or None if neither is given."""
+    """Return the companies that both ``ticker`` and ``cik`` select, or None if neither is given."""
     requested: list[dict[int, companies.Company]] = []
     for words in (call.params["ticker"], call.params["cik"]):
         if words is not None:

@@ -244,7 +244,7 @@ ROTATION = Answer[RotationAnswer]
 
 
 def get_market_rotation(call: Call) -> Response:
-    """Return the ratios by which funds moved to value or growth, and to cyclical or defensive industries."""
+    """Return what funds bought and sold of value against growth, and of cyclical against defensive industries."""
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
         rotation, buckets, coverage_pct = signals.compute_rotation(tx, period)

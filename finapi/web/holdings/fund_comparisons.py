@@ -55,7 +55,7 @@ class MovesMeta(MovesPage):
 
 
 class LargestMoves(TypedDict):
-    """The largest moves of a quarter."""
+    """The largest changes of positions that funds made in a quarter."""
 
     period: Date
     moves: list[FundMove]

@@ -705,7 +705,7 @@ PROGRESS_PARAMS = (Param("quarter", "quarter", help=_QUARTER_HELP, example="2026
 
 
 class QuarterStatistics(TypedDict):
-    """The progress of a quarter, with the field names of an older API."""
+    """How many managers have filed for a quarter, and its deadlines, with the field names of an older API."""
 
     period: Date
     deadline: Date
