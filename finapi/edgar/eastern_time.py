@@ -27,6 +27,14 @@ def to_utc(local: datetime) -> datetime:
     return (local + get_offset(local)).replace(tzinfo=UTC)
 
 
+def parse_iso(text: str) -> str:
+    """Return the UTC time, as :func:`format_utc` writes it, of a US Eastern time in ISO format without a time zone.
+
+    Raise ValueError for any other text, and before 1987.
+    """
+    return format_utc(to_utc(datetime.fromisoformat(text)))
+
+
 def from_utc(moment: datetime) -> datetime:
     """Return the US Eastern time of a UTC time, both naive."""
     local = moment - _SUMMER_OFFSET

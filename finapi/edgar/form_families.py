@@ -123,4 +123,3 @@ FAMILIES = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
 
 TOPICS = tuple(family.topic for family in FAMILIES if family.topic)
 FETCHED_FORMS = frozenset(form for family in FAMILIES for form in family.fetched_forms)
-DOCUMENT_KINDS = frozenset(kind for family in FAMILIES for kind in (*family.kinds, *family.data_set_kinds))

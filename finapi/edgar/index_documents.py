@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import datetime
 
 from finapi.core import days
 from finapi.core.errors import ParseError
@@ -99,7 +98,8 @@ def _parse_page(page: bytes, file: str) -> FilingIdentity | None:
             form=_find(_PAGE_FORM, text),
             period=days.validate(period) if period else None,
             filed=days.validate(filed) if filed else None,
-            accepted=_parse_eastern_time(accepted) if accepted else None,
+            # The page shows US Eastern time without saying so.
+            accepted=eastern_time.parse_iso(accepted) if accepted else None,
         )
     except (ValueError, OverflowError) as error:
         raise ParseError(file, "", str(error)) from None
@@ -108,8 +108,3 @@ def _parse_page(page: bytes, file: str) -> FilingIdentity | None:
 def _find(pattern: re.Pattern[str], text: str) -> str | None:
     match = pattern.search(text)
     return match[1] if match else None
-
-
-def _parse_eastern_time(text: str) -> str:
-    """Return the UTC time of a time on an index page. The page shows US Eastern time without saying so."""
-    return eastern_time.format_utc(eastern_time.to_utc(datetime.fromisoformat(text)))

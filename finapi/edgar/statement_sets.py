@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -29,7 +29,6 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time, identifiers
 
-MAX_LINE_BYTES = 64 * 1024  # The longest real lines are definitions of elements, some 4 KB.
 MAX_CACHED = 20_000  # Contexts, or names with units, that are cached while a table is read.
 MAX_QUARTERS = 4 * 200  # Some figures run from inception, which for a bank may be centuries ago.
 
@@ -240,12 +239,8 @@ def _build_submission(row: dict[str, str]) -> SubRow:
         fiscal_year=int(row["fy"]) if re.fullmatch("[12][0-9]{3}", row["fy"]) else None,
         fiscal_period=row["fp"] or None,
         filed=days.from_digits(row["filed"]),
-        accepted=_parse_eastern_time(row["accepted"][:19]) if row["accepted"] else None,
+        accepted=eastern_time.parse_iso(row["accepted"][:19]) if row["accepted"] else None,
     )
-
-
-def _parse_eastern_time(text: str) -> str:
-    return eastern_time.format_utc(eastern_time.to_utc(datetime.fromisoformat(text)))
 
 
 # ---- num
@@ -420,8 +415,3 @@ def _parse_flag(text: str) -> bool:
     if text not in ("0", "1", ""):
         raise ValueError(f"{text[:20]!r} is neither 0 nor 1")
     return text == "1"
-
-
-def count_quarters(start: str | None, end: str) -> int:
-    """Return the number of quarters of a period, rounded, and 0 for an instant. This is the inverse of ``qtrs``."""
-    return round(days.count_days(start, end) / 91.25)

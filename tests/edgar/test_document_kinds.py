@@ -11,7 +11,8 @@ from finapi.edgar.document_kinds import detect_kind
 from tests.conftest import SHARED, needs_shared
 from tests.support import schedule_xml
 
-KINDS = form_families.DOCUMENT_KINDS | {
+FAMILY_KINDS = {kind for family in form_families.FAMILIES for kind in (*family.kinds, *family.data_set_kinds)}
+KINDS = FAMILY_KINDS | {
     "submissions",
     "submissions-page",
     "company-tickers",

@@ -11,20 +11,6 @@ from finapi.edgar import statement_sets
 from tests.support.statement_set_tables import NUM, TAGS, table
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "count"),
-    [
-        (None, "2024-09-28", 0),
-        ("2024-06-30", "2024-09-28", 1),
-        ("2023-10-01", "2024-09-28", 4),
-        ("2022-09-25", "2023-09-30", 4),
-        ("2009-01-01", "2009-06-30", 2),
-    ],
-)
-def test_periods_are_counted_in_quarters(start: str | None, end: str, count: int) -> None:
-    assert statement_sets.count_quarters(start, end) == count
-
-
 def test_header_that_names_a_column_twice_is_refused() -> None:
     with pytest.raises(ParseError, match="twice"):
         statement_sets.DataSetTable(iter([b"adsh\tadsh"]), "num.txt", ())

@@ -13,8 +13,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from finapi.core.days import shift
-from finapi.edgar.statement_sets import count_quarters
+from finapi.core.days import count_days, shift
 from finapi.market.documents.sources import Entry
 from finapi.market.statements.statement_set_intake import NUM, PRE
 
@@ -25,6 +24,11 @@ MAX_MISSES = 20  # per statement
 
 # tag, month end, quarters, currency or unit, axes with members
 Key = tuple[str, str, int, str, str]
+
+
+def count_quarters(start: str | None, end: str) -> int:
+    """Return the number of quarters of a period, rounded, and 0 for an instant, as in the column ``qtrs``."""
+    return round(count_days(start, end) / 91.25)
 
 
 class Agreement(NamedTuple):
