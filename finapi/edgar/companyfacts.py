@@ -140,6 +140,7 @@ class _CompanyFactsReader:
         self._known_members: dict[str, _FilingMembers] = {}
 
     def read(self) -> CompanyFacts:
+        """Return the facts of the file. Its members may be in any order, and unknown ones are ignored."""
         cik: int | None = None
         name: str | None = None
         for key in self._iter_members():

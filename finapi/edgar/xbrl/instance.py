@@ -189,7 +189,7 @@ class _InstanceReader(XmlReader):
         self.open_handlers = _ROOT_HANDLERS
 
     def open_container(self, name: str, attributes: Attributes) -> None:
-        pass
+        """Do nothing: an element without values of its own, whose children are read."""
 
     def open_ignored(self, name: str, attributes: Attributes) -> None:
         self.skip_element()
