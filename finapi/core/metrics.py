@@ -145,7 +145,6 @@ class Metrics:
         self._counts: dict[MetricFamily, dict[Labels, float]] = {
             family: {} if family.labels else {(): 0.0} for family in FAMILIES if family.kind == "counter"
         }
-        self._histograms: dict[MetricFamily, dict[Labels, _Histogram]] = defaultdict(lambda: defaultdict(_Histogram))
         # Histograms by method, route and status. The counter and the histogram of requests are both derived from them.
         self._requests: dict[Labels, _Histogram] = defaultdict(_Histogram)
         self._readings: list[tuple[MetricFamily, Reading]] = []
@@ -154,11 +153,6 @@ class Metrics:
         """Add ``by`` to a counter. ``labels`` are the values of the family's labels, in the same order."""
         with self._lock:
             self._add(family, labels, by)
-
-    def observe(self, family: MetricFamily, seconds: float, *labels: str) -> None:
-        """Add a duration to a histogram."""
-        with self._lock:
-            self._histograms[family][labels].add(seconds)
 
     def register(self, family: MetricFamily, reading: Reading) -> None:
         """Call ``reading`` for the values of a family whenever the metrics are rendered."""
@@ -195,9 +189,8 @@ class Metrics:
             numbers_by_family[REQUESTS] = {
                 labels: float(sum(histogram.bucket_counts)) for labels, histogram in self._requests.items()
             }
-            histograms = {family: _merge(series, len(family.labels)) for family, series in self._histograms.items()}
             # The histogram by method and route adds up all statuses, which are the last label.
-            histograms[REQUEST_SECONDS] = _merge(self._requests, len(REQUEST_SECONDS.labels))
+            histograms = {REQUEST_SECONDS: _merge(self._requests, len(REQUEST_SECONDS.labels))}
         for family, reading in [*self._readings, *_PROCESS_READINGS]:
             numbers_by_family.setdefault(family, {}).update(reading())
         for family, family_values in figures.items():

@@ -13,7 +13,6 @@ from finapi.core.metrics import MetricFamily, Metrics
 
 THINGS = MetricFamily("finapi_things_total", "counter", "Things.", ("kind", "place"))
 DEPTH = MetricFamily("finapi_depth", "gauge", "Depth.", ("queue",))
-SECONDS = MetricFamily("finapi_thing_seconds", "histogram", "Time of things.", ("kind",))
 
 
 def families(text: str) -> dict[str, Any]:
@@ -71,17 +70,18 @@ def test_a_label_is_read_back_as_it_was(label: str) -> None:
 def test_a_histogram_counts_what_lies_within_each_bound() -> None:
     metrics = Metrics()
     for seconds in (0.0, 0.001, 0.0011, 0.25, 300.0, 301.0):
-        metrics.observe(SECONDS, seconds, "a")
+        metrics.count_request(("GET", "/a", "200"), seconds)
     text = metrics.render({})
+    labels = {"method": "GET", "route": "/a"}
     within = {
-        dict(labels)["le"]: number
-        for (name, labels), number in samples(text).items()
-        if name == "finapi_thing_seconds_bucket"
+        dict(sample_labels)["le"]: number
+        for (name, sample_labels), number in samples(text).items()
+        if name == "finapi_request_seconds_bucket"
     }
     assert (within["0.001"], within["0.0025"], within["0.1"], within["0.25"]) == (2, 3, 3, 4)
     assert (within["60"], within["300"], within["+Inf"]) == (4, 5, 6)
-    assert value(text, "finapi_thing_seconds_count", kind="a") == 6
-    assert value(text, "finapi_thing_seconds_sum", kind="a") == pytest.approx(601.2521)
+    assert value(text, "finapi_request_seconds_count", **labels) == 6
+    assert value(text, "finapi_request_seconds_sum", **labels) == pytest.approx(601.2521)
 
 
 def test_requests_count_by_route_and_status_and_time_by_route() -> None:
