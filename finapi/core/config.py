@@ -427,20 +427,19 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     return Config(**settings_by_name), origins
 
 
-def get_cache_directory(environ: Mapping[str, str] | None = None) -> Path:
+def get_cache_directory() -> Path:
     """Return the directory for files of the user that can be recreated (XDG base directory specification).
 
     Raise RuntimeError if the user has no home directory.
     """
-    directory = (os.environ if environ is None else environ).get("XDG_CACHE_HOME", "")
+    directory = os.environ.get("XDG_CACHE_HOME", "")
     # By the specification, a relative path is ignored.
     return Path(directory) if directory.startswith("/") else Path.home() / ".cache"
 
 
-def can_use_colours(environ: Mapping[str, str] | None = None) -> bool:
+def can_use_colours() -> bool:
     """Return True if output to a terminal may be coloured (https://no-color.org)."""
-    environ = os.environ if environ is None else environ
-    return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") != "dumb"
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str, float]:

@@ -31,7 +31,6 @@ from finapi.store.db import Database, Row, Transaction
 
 # At run time these are imported with the first mail, because most commands send none.
 if TYPE_CHECKING:
-    import ssl
     from email.message import EmailMessage
 
 log = logging.getLogger("finapi.mail")
@@ -79,7 +78,7 @@ class Transport(Protocol):
         ...
 
 
-def create_transport(text: str, clock: Clock, *, context: ssl.SSLContext | None = None) -> Transport:
+def create_transport(text: str, clock: Clock) -> Transport:
     """Return the transport of a setting: ``smtp://...``, ``smtps://...``, ``dir:PATH`` or ``memory:``.
 
     Raise UsageError for any other text, without repeating it, because it may contain a password.
@@ -88,7 +87,7 @@ def create_transport(text: str, clock: Clock, *, context: ssl.SSLContext | None 
     if kind in ("smtp", "smtps"):
         from finapi.net.smtp import SmtpTransport
 
-        return SmtpTransport(text, context=context)
+        return SmtpTransport(text)
     if kind == "dir" and path:
         return DirectoryTransport(Path(path), clock)
     if text == "memory:":

@@ -214,7 +214,7 @@ class Outbound:
                 limit = MAX_HEAD_BYTES + io.DEFAULT_BUFFER_SIZE + 2 * request.max_body_bytes
                 incoming = BoundedReader(sock, deadline, limit)
                 buffer: io.BufferedReader = stack.enter_context(io.BufferedReader(incoming))
-                return _read_head(buffer) if request.head_only else _read_reply(buffer, request, deadline, stack)
+                return _read_head(buffer) if request.head_only else _read_reply(buffer, request, stack)
         except OutboundError:
             raise
         except Exception as error:  # The classes of http.client are only imported to describe one of its errors.
@@ -267,7 +267,7 @@ def _read_head(buffer: io.BufferedReader) -> Reply:
     return Reply(int(line[9:12]), {name.lower(): value.strip() for name, _, value in fields}, b"", False)
 
 
-def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, deadline: Deadline, stack: ExitStack) -> Reply:
+def _read_reply(buffer: io.BufferedReader, request: OutboundRequest, stack: ExitStack) -> Reply:
     from http.client import HTTPResponse, IncompleteRead
 
     # HTTPResponse uses only makefile() of a socket. The responses after interim ones read from the same buffer.

@@ -13,7 +13,6 @@ from finapi.core.json import dumps
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, too_large
 
-PATH = "/api/mcp"
 # Hosts of pages on the caller's own machine, such as an inspector.
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 

@@ -356,7 +356,7 @@ def _name_years(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) 
     """
     offset_counts: dict[int, Counter[int]] = {}
     # The latest reports first.
-    for fiscal_year, end in sorted(_iter_reported_years(spans, book), key=lambda report: (-report[1], report[0])):
+    for fiscal_year, end in sorted(_iter_reported_years(book), key=lambda report: (-report[1], report[0])):
         end_date = _to_date(end - SLACK_DAYS)
         counts = offset_counts.setdefault(end_date.month, Counter())
         offset = fiscal_year - end_date.year
@@ -373,7 +373,7 @@ def _name_years(spans: Sequence[FiscalSpan], book: FactBook, is_retailer: bool) 
     return named_spans
 
 
-def _iter_reported_years(spans: Sequence[FiscalSpan], book: FactBook) -> Iterable[tuple[int, int]]:
+def _iter_reported_years(book: FactBook) -> Iterable[tuple[int, int]]:
     """Yield the fiscal year that each annual report states as its own, and the end of the year that it covers."""
     last_ends: dict[int, int] = {}  # The last year end with facts, by filing index.
     for by_period in book.vintages.values():

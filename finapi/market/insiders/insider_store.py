@@ -164,7 +164,7 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     if is_new:
         heartbeats.record_arrival(tx, "filing", now)
     if is_new and not is_unfiled(filed.accession):
-        _announce(tx, form, filed, now)
+        _announce(tx, filed, now)
     return True
 
 
@@ -500,7 +500,7 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
             tx.run("insert_insider_stake_form", stake_id=stake_id, as_of=as_of, filed_day=day, form_id=form_id)
 
 
-def _announce(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
+def _announce(tx: Transaction, filed: FilingMetadata, now: datetime) -> None:
     if _get_source(filed) == FROM_SET and not announcements.is_recent(now, filed.filed_at):
         return  # Old transactions of a data set would not be sent to anyone, so their events are not built.
     ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=derive_form_id(filed.accession))]

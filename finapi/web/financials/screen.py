@@ -218,9 +218,9 @@ class ComputedYears(NamedTuple):
     splits_changed: bool
 
 
-def compute_latest_years(app: App, seconds: float = STEP_SECONDS) -> ComputedYears:
-    """Compute the latest years that are due for about ``seconds``, and store them with books and splits."""
-    deadline = time.monotonic() + seconds
+def compute_latest_years(app: App) -> ComputedYears:
+    """Compute the latest years that are due for about :data:`STEP_SECONDS`, and store them with books and splits."""
+    deadline = time.monotonic() + STEP_SECONDS
     computed: list[tuple[StoredYear, ComputedYear]] = []
     with app.db.read() as tx:
         due = latest_years.list_due(tx, BATCH_COMPANIES)
