@@ -250,11 +250,6 @@ class Running:
         self.send(number)
         return self.wait(seconds)
 
-    def peak(self) -> int:
-        """The most memory that it has held, in bytes."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if "VmHWM" in line) * 1024
-
 
 @contextmanager
 def child(

@@ -26,6 +26,7 @@ from finapi.store.db import Transaction
 from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
+from tests.support.metered_calls import get_balance
 
 ROOT = Path(__file__).parents[2]
 REFILL = (500_000, "refill", None, None, None, 0)
@@ -36,16 +37,6 @@ def ledger(app: App) -> list[tuple[object, ...]]:
     with app.db.write() as tx:
         sql = "SELECT delta, reason, endpoint, request_id, status, open FROM ledger ORDER BY id"
         return [tuple(row) for row in tx._connection.execute(sql)]
-
-
-def balance(app: App, user_id: int = 1) -> int:
-    """Return a user's balance. Each test that calls this also checks that it is the sum of the ledger."""
-    with app.db.read() as tx:
-        plan = tx.find_row("userplan", user_id=user_id)
-        assert plan is not None
-        remaining = int(plan["total_limit_api"] - plan["reach_limit_api"])
-        assert ledger_sum(tx, user_id) == remaining
-    return remaining
 
 
 def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) -> None:
@@ -90,13 +81,13 @@ def test_every_plan_has_a_period_and_tokens() -> None:
 
 def test_a_call_is_paid_before_it_runs(app: App, user: users.NewUser) -> None:
     with charged(app, user.id, "GET /x", 25, "r1"):
-        assert balance(app) == 499_975
+        assert get_balance(app) == 499_975
         assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", None, 1)]
 
 
 def test_a_call_that_succeeds_keeps_its_debit(app: App, user: users.NewUser) -> None:
     spend(app)
-    assert balance(app) == 499_975
+    assert get_balance(app) == 499_975
     assert billing.run_settlement_step(app) == 0.5
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", 200, 0)]
 
@@ -129,7 +120,7 @@ def test_a_call_that_costs_nothing_leaves_no_row(app: App, user: users.NewUser) 
 def test_a_debit_without_its_ledger_row_takes_nothing(app: App, user: users.NewUser) -> None:
     with pytest.raises(sqlite3.Error):
         spend(app, request_id=object())  # type: ignore[arg-type]
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
     assert ledger(app) == [REFILL]
 
 
@@ -143,7 +134,7 @@ def test_the_whole_balance_can_be_spent(make_app: Callable[..., App]) -> None:
     users.create(app, "ann@example.com", "free", NOW)
     spend(app)
     spend(app)
-    assert balance(app) == 0
+    assert get_balance(app) == 0
 
 
 # ---- a call that fails
@@ -168,7 +159,7 @@ def test_a_call_that_fails_is_refunded_in_full(
     with pytest.raises(type(error)) as raised, charged(app, user.id, "GET /x", 25, "r1"):
         raise error
     assert raised.value is error
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
     assert ledger(app) == [REFILL, (-25, "debit", "GET /x", "r1", status, 0), (25, reason, "GET /x", "r1", status, 0)]
     assert list(app.debits_to_settle) == []
 
@@ -189,7 +180,7 @@ def test_a_failed_refund_is_retried_and_the_error_stays(
     assert "25 tokens for GET /x will be refunded later: the disk is full" in caplog.text
     with pytest.raises(StoreUnavailableError):
         billing.run_settlement_step(app)
-    assert balance(app) == 499_975
+    assert get_balance(app) == 499_975
     monkeypatch.undo()
     with monkeypatch.context() as also:
         also.setattr(Transaction, "insert_row", failing)
@@ -197,7 +188,7 @@ def test_a_failed_refund_is_retried_and_the_error_stays(
             billing.run_settlement_step(app)
     billing.run_settlement_step(app)
     billing.run_settlement_step(app)
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
     assert ledger(app)[1:] == [(-25, "debit", "GET /x", "r1", 500, 0), (25, "5xx_refund", "GET /x", "r1", 500, 0)]
     assert list(app.pending_refunds) == []
 
@@ -227,7 +218,7 @@ def test_a_debit_is_refunded_once_whoever_refunds_it_first(app: App, user: users
 
     with pytest.raises(KeyError):
         call()
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
     assert [row[1] for row in ledger(app)] == ["refill", "debit", "crash_refund"]
 
 
@@ -236,7 +227,7 @@ def test_a_debit_that_was_refunded_is_not_kept_afterwards(app: App, user: users.
         billing.refund_open_debits(app, clock.now())
     billing.run_settlement_step(app)
     assert ledger(app)[1] == (-25, "debit", "GET /x", "r1", 500, 0)
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
 
 
 # ---- a balance that is too low
@@ -263,7 +254,7 @@ def test_a_refused_call_changes_neither_balance_nor_ledger(make_app: Callable[..
     for _ in range(3):
         with pytest.raises(ApiError):
             spend(app)
-    assert balance(app) == 24
+    assert get_balance(app) == 24
     assert ledger(app) == [(24, "refill", None, None, None, 0)]
 
 
@@ -318,7 +309,7 @@ def test_eight_threads_never_spend_more_than_the_balance(fifty_tokens: App) -> N
     for thread in threads:
         thread.join()
     assert (outcomes.count("paid"), outcomes.count("insufficient_tokens")) == (2, 198)
-    assert balance(fifty_tokens) == 0
+    assert get_balance(fifty_tokens) == 0
     billing.run_settlement_step(fifty_tokens)
     assert [row[0] for row in ledger(fifty_tokens)] == [50, -25, -25]
 
@@ -337,7 +328,7 @@ def test_eight_threads_that_fail_give_everything_back(fifty_tokens: App) -> None
         thread.start()
     for thread in threads:
         thread.join()
-    assert balance(fifty_tokens) == 50
+    assert get_balance(fifty_tokens) == 50
     assert all(row[5] == 0 for row in ledger(fifty_tokens))
 
 
@@ -370,9 +361,9 @@ def killed_dir(tmp_path: Path) -> Path:
 def test_calls_cut_off_by_a_crash_are_refunded_once_at_start(killed_dir: Path) -> None:
     clock = FixedClock(datetime(2026, 2, 1, tzinfo=UTC))
     app = apps.open_on_disk(Config(data_dir=killed_dir), clock)
-    assert balance(app) == 499_945
+    assert get_balance(app) == 499_945
     assert billing.refund_open_debits(app, clock.now()) == 2
-    assert balance(app) == 499_975
+    assert get_balance(app) == 499_975
     after = ledger(app)
     assert after == [
         REFILL,
@@ -410,7 +401,7 @@ def test_a_crash_refunds_a_running_call_despite_later_calls(
     assert billing.list_errors(app) == []
     assert [call["request_id"] for call in billing.list_open_debits(app)] == ["runs"]
     assert billing.refund_open_debits(app, NOW, every=True) == 1
-    assert balance(app) == 500_000 - 10 * 25
+    assert get_balance(app) == 500_000 - 10 * 25
     assert billing.refund_open_debits(app, NOW, every=True) == 0
     for _ in range(3):
         spend(app)
@@ -431,7 +422,7 @@ def test_a_pending_refund_is_found_by_its_open_debit(
         full.setattr(app.accounts, "write_batched", refuse)
         charge.refund(KeyError())
     billing.run_settlement_step(app)
-    assert (closed_to(app), balance(app), billing.refund_open_debits(app, NOW, every=True)) == (3, 500_000, 0)
+    assert (closed_to(app), get_balance(app), billing.refund_open_debits(app, NOW, every=True)) == (3, 500_000, 0)
 
 
 def test_a_charge_is_settled_or_refunded_once(app: App, user: users.NewUser) -> None:
@@ -464,7 +455,7 @@ def test_shared_accounts_get_refunds_only_for_calls_that_ended(
     monkeypatch.undo()
     billing.charge(app, user.id, "GET /x", 25, "r1")
     assert billing.refund_open_debits(app, clock.now()) == 1
-    assert balance(app) == 500_000
+    assert get_balance(app) == 500_000
 
 
 @pytest.mark.parametrize(("window", "tokens"), [(1, 4), (2, 7), (3, 7), (4, 9), (400, 9)])
@@ -484,10 +475,10 @@ def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.WARNING, "finapi.server"), open_app(Config(data_dir=killed_dir)) as app:
-        assert balance(app) == 499_975
+        assert get_balance(app) == 499_975
     assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]
     with open_app(Config(data_dir=killed_dir)) as app:
-        assert balance(app) == 499_975
+        assert get_balance(app) == 499_975
 
 
 def test_closing_a_data_directory_closes_what_was_kept(tmp_path: Path) -> None:

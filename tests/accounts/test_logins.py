@@ -19,7 +19,7 @@ from finapi.core.lockout import FailureCount
 from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
 from tests.conftest import ACCOUNTS, NOW
-from tests.core.test_fair_queue import wait_until
+from tests.process import eventually
 
 EMAIL = "ann@example.com"
 HOME, CAFE = "192.0.2.1", "198.51.100.7"
@@ -64,7 +64,7 @@ class Door:
         before = self._settled()
         self._threads.append(thread)
         thread.start()
-        wait_until(lambda: self._settled() > before)
+        eventually(lambda: self._settled() > before)
 
     def all(self) -> dict[str, int]:
         """Return the statuses, once the door is open."""

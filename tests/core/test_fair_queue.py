@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,15 +10,9 @@ import pytest
 from finapi.app import App
 from finapi.core.errors import ApiError
 from finapi.core.fair_queue import FREQUENT_ARRIVALS, HALF_LIFE_ARRIVALS, MAX_REMEMBERED_KEYS, FairQueue
+from tests.process import eventually
 
 BUSY = ("UNAVAILABLE", 503, "Busy. Try again in a moment.")
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 class House:
@@ -39,13 +32,13 @@ class House:
         thread = threading.Thread(target=self._stay, args=(name, keys or (name,), first), daemon=True)
         self._threads.append(thread)
         thread.start()
-        wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
+        eventually(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def leave(self, name: str) -> None:
         """End a caller's work. When this returns, the next caller is inside."""
         self._leave[name].set()
-        wait_until(lambda: name not in self.inside and self.turns._find_next() is None)
-        wait_until(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
+        eventually(lambda: name not in self.inside and self.turns._find_next() is None)
+        eventually(lambda: len(self.inside) + self.turns.waiting_count + len(self.refused) == len(self._left()))
 
     def empty(self) -> None:
         """Let all callers leave."""

@@ -6,8 +6,6 @@ import platform
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from importlib import resources
 
 import argon2
@@ -17,6 +15,7 @@ from argon2.exceptions import InvalidHashError
 from finapi.core.errors import ApiError
 from finapi.core.fair_queue import FairQueue
 from finapi.core.passwords import BUSY_MESSAGE, PROFILES, Hasher, check_new
+from tests.process import eventually
 
 
 @pytest.fixture
@@ -221,13 +220,6 @@ def record_hashes(hasher: Hasher) -> Recorder:
     return recorder
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 @pytest.mark.parametrize("profile", list(PROFILES))
 def test_an_unknown_user_costs_what_a_known_one_costs(profile: str) -> None:
     hasher = Hasher(profile)
@@ -278,7 +270,7 @@ def test_200_passwords_are_hashed_two_at_a_time() -> None:
     threads = [threading.Thread(target=choose) for _ in range(200)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(answers) == 182)
+    eventually(lambda: len(answers) == 182)
     assert recorder.running == 2
     recorder.release.set()
     for thread in threads:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,19 +89,12 @@ class Cell(NamedTuple):
     row: int
     concept: str
     label: str
-    negated: bool
     unit: str | None
     start: str | None
     end: str
     dims: tuple[tuple[str, str], ...]
     value: str | None
     status: str | None
-
-    @property
-    def printed_value(self) -> Decimal:
-        """Return the number with the sign that the filing prints."""
-        assert self.value is not None
-        return -Decimal(self.value) if self.negated else Decimal(self.value)
 
 
 def iter_cells(statement: JSON) -> Iterator[Cell]:
@@ -122,7 +114,6 @@ def iter_cells(statement: JSON) -> Iterator[Cell]:
                 row_number,
                 row["concept"],
                 row["label"],
-                row["negated"],
                 row["unit"],
                 start,
                 end,

@@ -25,7 +25,7 @@ def list_ledger_rows(app: App) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in tx._connection.execute(sql)]
 
 
-def get_balance(app: App, user_id: int) -> int:
+def get_balance(app: App, user_id: int = 1) -> int:
     """Return the tokens that a user can still spend; assert that they are the sum of the ledger."""
     with app.db.read() as tx:
         plan = tx.find_row("userplan", user_id=user_id)

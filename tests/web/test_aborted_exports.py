@@ -31,7 +31,6 @@ from tests.support.metered_calls import list_ledger_rows
 
 ROWS = 20_000
 TEXT = "x" * 500  # The complete list has 10 MB.
-PAGE_BYTES = 500_000  # The approximate size of a page of 1,000 rows.
 FAILING_PAGES: list[int] = []
 
 
