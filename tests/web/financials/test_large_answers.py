@@ -17,9 +17,10 @@ from finapi.store.db import Transaction
 from finapi.web.application import WsgiApp
 from finapi.web.financials import timeseries as handlers
 from finapi.web.http import call as calls
-from tests.client import Client, ledger_sum
+from tests.client import Client
 from tests.conftest import NOW
 from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.support.metered_calls import get_balance
 from tests.web.financials.test_timeseries import URL, build_rows
 
 BATCH = URL + "/batch"
@@ -40,11 +41,6 @@ def build_caller(app: App) -> Client:
 @pytest.fixture
 def caller(make_app: Callable[..., App]) -> Client:
     return build_caller(make_app(large_waiting=0))
-
-
-def get_balance(app: App) -> int:
-    with app.db.read() as tx:
-        return ledger_sum(tx, 1)
 
 
 # ---- JSON in pieces
