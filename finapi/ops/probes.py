@@ -93,7 +93,9 @@ def build_polling_probes(app: App, thread: Diagnosis) -> dict[str, Probe]:
     return {name: HeartbeatProbe(app, name, max_age_seconds, thread) for name in POLLING_COMPONENTS}
 
 
-def probe_page(outbound: Outbound, url: str, media_type: str, timeout_seconds: float, probe_token: str = "") -> None:
+def probe_page(
+    outbound: Outbound, url: str, media_type: str, timeout_seconds: float, probe_token: str | None = None
+) -> None:
     """Raise ProbeError unless a GET of ``url`` is answered 200 with a body of the media type (empty: any).
 
     ``probe_token`` is given only for URLs of this server. Then only the head of the response is read.

@@ -14,9 +14,10 @@ from finapi.accounts import archive, billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.clock import iso as text
-from tests.accounts.test_billing import balance, spend
+from tests.accounts.test_billing import spend
 from tests.charging import charged
 from tests.conftest import NOW
+from tests.support.metered_calls import get_balance
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_old_rows_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, 
     clock.advance(3600)
     spend(app, 10, "r3", user_id=2)
     billing.run_settlement_step(app)
-    before = [balance(app, user_id) for user_id in (1, 2)]
+    before = [get_balance(app, user_id) for user_id in (1, 2)]
     pass_days(app, clock, 31)
     assert not (tmp_path / "ledger").exists()
     spend(app, 1, "r4")
@@ -82,7 +83,7 @@ def test_old_rows_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, 
         (7, -1, "debit", text(NOW + timedelta(days=31, hours=2))),
     ]
     billing.run_settlement_step(app)
-    assert [balance(app, user_id) for user_id in (1, 2)] == [before[0] - 1, before[1]]
+    assert [get_balance(app, user_id) for user_id in (1, 2)] == [before[0] - 1, before[1]]
     assert billing.list_errors(app) == archive.list_errors(app) == archive.list_missing_files(app) == []
 
 
@@ -118,7 +119,7 @@ def test_many_rows_go_a_few_at_once_and_add_up_at_every_step(
     waits = [0.0]
     while waits[-1] != archive.STEP_SECONDS:
         waits.append(archive.run_archive_step(app))
-        assert balance(app, 1) + balance(app, 2) == 502_000 - 63
+        assert get_balance(app, 1) + get_balance(app, 2) == 502_000 - 63
         assert archive.list_errors(app) == []
     assert waits[1:] == [0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 0.05, 0.0, 0.05, 60.0]
     assert [row[1:3] for row in rows(app)] == [(1969, "carried_over"), (499_968, "carried_over")]
