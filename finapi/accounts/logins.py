@@ -100,7 +100,10 @@ def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -
         for evicted_email in app.lockouts.pop_evicted():
             tx.run("delete_login_failures", email=evicted_email)
         if is_shared:
-            since = {f"since_{step}": iso(now - timedelta(seconds=lock)) for step, lock in lockout.LOCK_SECONDS.items()}
+            since = {
+                f"since_{step}": iso(now - timedelta(seconds=lock))
+                for step, lock in lockout.LOCK_SECONDS_BY_FAILURES.items()
+            }
             return tx.find_row("increment_login_failures", since, email=email, most=lockout.MAX_FAILURES, now=iso(now))
         count = app.lockouts.find_failures(email)
         if count is not None:

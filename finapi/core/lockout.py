@@ -22,14 +22,14 @@ from finapi.core.errors import server_busy
 
 # The seconds of the lock by the number of consecutive failures that causes it.
 # docs/API.md (Passwords), docs/SECURITY.md (6.1.1) and DECISIONS 3 state these times too.
-LOCK_SECONDS = {5: 60, 10: 5 * 60, 20: 60 * 60}
+LOCK_SECONDS_BY_FAILURES = {5: 60, 10: 5 * 60, 20: 60 * 60}
 
 # The count of failures ends here. Each later failure locks as long as this one.
-MAX_FAILURES = max(LOCK_SECONDS)
+MAX_FAILURES = max(LOCK_SECONDS_BY_FAILURES)
 
 # The maximum number of open attempts of one email. It equals the failures before the first lock, because a success
 # resets the count while other attempts are still open, and all of those may fail.
-MAX_OPEN_ATTEMPTS = min(LOCK_SECONDS)
+MAX_OPEN_ATTEMPTS = min(LOCK_SECONDS_BY_FAILURES)
 
 FORGET_AFTER_SECONDS = 24 * 60 * 60.0  # Counted from the last failure.
 
@@ -52,7 +52,7 @@ def count_failure(state: FailureCount | None, now: float) -> tuple[FailureCount,
     if lock_seconds:
         return state, lock_seconds
     failures = min(state.failures + 1, MAX_FAILURES)
-    return FailureCount(failures, max(now, state.last_at)), LOCK_SECONDS.get(failures)
+    return FailureCount(failures, max(now, state.last_at)), LOCK_SECONDS_BY_FAILURES.get(failures)
 
 
 def compute_lock_seconds(state: FailureCount | None, now: float) -> int:
@@ -60,7 +60,7 @@ def compute_lock_seconds(state: FailureCount | None, now: float) -> int:
     if state is None:
         return 0
     # ``now`` can be before ``last_at``, because another thread may have read its clock later but counted first.
-    seconds = LOCK_SECONDS.get(state.failures, 0) - max(0.0, now - state.last_at)
+    seconds = LOCK_SECONDS_BY_FAILURES.get(state.failures, 0) - max(0.0, now - state.last_at)
     # The tolerance is for floating point: 59 s after the failure 1 s is left, and not 2 s.
     return max(0, math.ceil(seconds - 1e-6))
 
@@ -183,7 +183,7 @@ class Lockouts:
         if compute_lock_seconds(state, now):
             return True
         failures = 0 if state is None or _is_outdated(state, now) else state.failures
-        failures_before_lock = next((step - failures for step in LOCK_SECONDS if step > failures), 1)
+        failures_before_lock = next((step - failures for step in LOCK_SECONDS_BY_FAILURES if step > failures), 1)
         return self._open_attempts.get(key, 0) < min(failures_before_lock, MAX_OPEN_ATTEMPTS)
 
     def _close_attempt(self, key: bytes, now: float, is_correct: bool | None) -> int | None:

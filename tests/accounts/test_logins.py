@@ -212,7 +212,7 @@ def test_a_lockout_survives_a_restart(start_app: Callable[..., App], clock: Fixe
     app = start_app()
     users.create(app, EMAIL, "free", NOW, password=PASSWORD)
     assert [login(Client(app), password="wrong").status for _ in range(5)] == [401] * 4 + [429]
-    first_lock = lockout.LOCK_SECONDS[5]
+    first_lock = lockout.LOCK_SECONDS_BY_FAILURES[5]
     clock.advance(20)
     app = start_app()
     answer = login(Client(app))
@@ -221,7 +221,7 @@ def test_a_lockout_survives_a_restart(start_app: Callable[..., App], clock: Fixe
     assert [login(Client(app), password="wrong").status for _ in range(4)] == [401] * 4
     app = start_app()
     answer = login(Client(app), password="wrong")
-    assert (answer.verdict, answer.headers["retry-after"]) == (LOCKED, str(lockout.LOCK_SECONDS[10]))
+    assert (answer.verdict, answer.headers["retry-after"]) == (LOCKED, str(lockout.LOCK_SECONDS_BY_FAILURES[10]))
 
 
 def test_failures_below_the_first_step_survive_a_restart(start_app: Callable[..., App]) -> None:
@@ -267,7 +267,7 @@ def test_a_clock_set_back_leaves_no_failure_in_the_future(start_app: Callable[..
     earlier = replace(app, clock=FixedClock(NOW.replace(year=2025)), lockouts=lockout.Lockouts(16))
     assert logins.restore_failures(earlier) == 1
     assert earlier.lockouts.find_failures(lockout.hash_email(EMAIL)) == FailureCount(5, 0.0)
-    assert earlier.lockouts.get_lock_seconds(lockout.hash_email(EMAIL), 0.0) == lockout.LOCK_SECONDS[5]
+    assert earlier.lockouts.get_lock_seconds(lockout.hash_email(EMAIL), 0.0) == lockout.LOCK_SECONDS_BY_FAILURES[5]
 
 
 def test_failed_logins_do_not_make_keys_be_looked_up_again(start_app: Callable[..., App]) -> None:

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from finapi.core.errors import ApiError
 from finapi.core.lockout import (
-    LOCK_SECONDS,
+    LOCK_SECONDS_BY_FAILURES,
     Attempt,
     FailureCount,
     Lockouts,
@@ -26,7 +26,7 @@ from finapi.core.lockout import (
 )
 
 HOUR, DAY = 3600.0, 24 * 3600.0
-FIRST, SECOND, LAST = LOCK_SECONDS[5], LOCK_SECONDS[10], LOCK_SECONDS[20]
+FIRST, SECOND, LAST = LOCK_SECONDS_BY_FAILURES[5], LOCK_SECONDS_BY_FAILURES[10], LOCK_SECONDS_BY_FAILURES[20]
 NO_LOCKS = [None] * 4  # The failures between two steps.
 ANN, BOB, CAY, DAN = (hash_email(f"{name}@example.com") for name in ("ann", "bob", "cay", "dan"))
 
@@ -58,7 +58,7 @@ def fail_times(lockouts: Lockouts, key: bytes, count: int, now: float) -> float:
 
 
 def test_the_5th_10th_and_20th_failure_lock() -> None:
-    assert LOCK_SECONDS == {5: 60, 10: 5 * 60, 20: 60 * 60}
+    assert LOCK_SECONDS_BY_FAILURES == {5: 60, 10: 5 * 60, 20: 60 * 60}
 
 
 @pytest.mark.parametrize(

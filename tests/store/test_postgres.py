@@ -447,7 +447,7 @@ def test_failures_on_several_nodes_lock_an_email_on_all(node: Callable[..., App]
     assert [try_login(nodes[number % 3], "a wrong one") for number in range(5)] == [401, 401, 401, 401, 429]
     # On each node, for any password, and only until the lock ends.
     assert [try_login(node_app, "the right one") for node_app in nodes] == [429, 429, 429]
-    clock.advance(seconds=lockout.LOCK_SECONDS[5])
+    clock.advance(seconds=lockout.LOCK_SECONDS_BY_FAILURES[5])
     assert [try_login(node_app, "a wrong one") for node_app in nodes] == [401, 401, 401]
     assert try_login(nodes[0], "the right one") == 200
     # A right login on any node clears the earlier failures.
@@ -460,10 +460,10 @@ def test_a_failure_in_hand_when_the_lock_comes_changes_nothing(node: Callable[..
     key = lockout.hash_email("ann@example.com")
     for app in (node_a, other, node_a, other):
         assert logins.record_failure(app, key, None, clock.now()) is None
-    assert logins.record_failure(node_a, key, None, clock.now()) == lockout.LOCK_SECONDS[5]
+    assert logins.record_failure(node_a, key, None, clock.now()) == lockout.LOCK_SECONDS_BY_FAILURES[5]
     clock.advance(seconds=10)
-    assert logins.record_failure(other, key, None, clock.now()) == lockout.LOCK_SECONDS[5] - 10
-    clock.advance(seconds=lockout.LOCK_SECONDS[5] - 9)
+    assert logins.record_failure(other, key, None, clock.now()) == lockout.LOCK_SECONDS_BY_FAILURES[5] - 10
+    clock.advance(seconds=lockout.LOCK_SECONDS_BY_FAILURES[5] - 9)
     assert logins.record_failure(other, key, None, clock.now()) is None
 
 

@@ -17,7 +17,7 @@ import requests
 from finapi.client import ApiFailure, Client
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core.errors import UsageError
-from finapi.core.lockout import LOCK_SECONDS
+from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
 from finapi.core.passwords import Hasher
 from finapi.testing import FinapiServer, base
 from finapi.testing.gate import Gate
@@ -156,7 +156,7 @@ def test_a_restore_brings_back_limits_and_lockouts(world: FixtureWorld) -> None:
         login(world, "wrong password")
     build_client(world).get_sec_filings(limit=1)
     snapshot = world.control.snapshot()
-    world.control.advance(LOCK_SECONDS[5] + 1)
+    world.control.advance(LOCK_SECONDS_BY_FAILURES[5] + 1)
     assert login(world, "fixture password").status == 200
     build_client(world).get_sec_filings(limit=1)
     later_snapshot = world.control.snapshot()
@@ -237,14 +237,14 @@ def test_a_lockout_ends_after_an_hour(world: FixtureWorld) -> None:
         statuses.append(answer.status)
         if answer.status == 429:
             wait = int(answer.headers["retry-after"])
-            if wait < LOCK_SECONDS[20]:
+            if wait < LOCK_SECONDS_BY_FAILURES[20]:
                 world.control.advance(wait)
     assert [index + 1 for index, status_code in enumerate(statuses) if status_code == 429] == [5, 10, 20]
-    assert login(world, "fixture password").headers["retry-after"] == str(LOCK_SECONDS[20])
-    rows = world.control.advance(LOCK_SECONDS[20] - 1)
+    assert login(world, "fixture password").headers["retry-after"] == str(LOCK_SECONDS_BY_FAILURES[20])
+    rows = world.control.advance(LOCK_SECONDS_BY_FAILURES[20] - 1)
     assert login(world, "fixture password").status == 429
     rows = world.control.advance(1)
-    end = datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(seconds=sum(LOCK_SECONDS.values()))
+    end = datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(seconds=sum(LOCK_SECONDS_BY_FAILURES.values()))
     assert list_events(rows, "lockout") == [(end.strftime("%H:%M:%S"), "lockout.ended")]
     assert login(world, "fixture password").status == 200
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from finapi.core.errors import UsageError
-from finapi.core.lockout import LOCK_SECONDS
+from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from tests.process import (
@@ -349,7 +349,7 @@ def test_user_show_reports_the_seconds_of_a_lockout(server: Running, tmp_path: P
     assert "login_locked_seconds" not in show_user(new_dir)
     answers = [login(server, password="wrong password").status for _ in range(5)]
     assert answers == [401, 401, 401, 401, 429]
-    assert 0 < show_user(new_dir)["login_locked_seconds"] <= LOCK_SECONDS[5]
+    assert 0 < show_user(new_dir)["login_locked_seconds"] <= LOCK_SECONDS_BY_FAILURES[5]
     did(verb(new_dir, "user", "unlock", ANN))
     assert login(server).status == 200
 

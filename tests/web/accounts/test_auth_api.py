@@ -16,7 +16,7 @@ import pytest
 from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
-from finapi.core.lockout import LOCK_SECONDS
+from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
 from finapi.net.letters import MailError
 from finapi.web.routes import ROUTES
 from tests.client import (
@@ -636,10 +636,10 @@ def test_lockouts_grow_with_each_wrong_password(client: Client, clock: FixedCloc
 def test_a_login_after_the_lock_succeeds_and_resets_the_counter(client: Client, clock: FixedClock) -> None:
     sign_up(client)
     assert fail(client, 5)[-1] == 429
-    clock.advance(LOCK_SECONDS[5])
+    clock.advance(LOCK_SECONDS_BY_FAILURES[5])
     assert login(client).status == 200
     assert fail(client, 5) == [401] * 4 + [429]
-    assert login(client).headers["retry-after"] == str(LOCK_SECONDS[5])
+    assert login(client).headers["retry-after"] == str(LOCK_SECONDS_BY_FAILURES[5])
 
 
 def test_a_success_after_four_failures_resets_the_counter(client: Client) -> None:

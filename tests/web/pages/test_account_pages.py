@@ -146,7 +146,7 @@ def test_wrong_passwords_end_in_a_lockout_with_a_wait(app: App) -> None:
     assert [answer.status for answer in answers] == [401] * 4 + [429]
     assert get_message(answers[0]) == "Invalid email or password"
     assert 'value="ann@example.com"' in answers[0].body.decode()
-    seconds = lockout.LOCK_SECONDS[5]
+    seconds = lockout.LOCK_SECONDS_BY_FAILURES[5]
     assert get_message(answers[4]) == f"Too many failed login attempts. Try again later. Wait {seconds} seconds."
     assert answers[4].headers["retry-after"] == str(seconds)
 
