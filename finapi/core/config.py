@@ -31,7 +31,11 @@ def _setting(default: Any, help: str, *, secret: bool = False, minimum: float | 
 
 
 class CustomPlan(NamedTuple):
-    """A plan of the operator, or changes to a built-in plan (None: unchanged). ``price`` is in dollars a period."""
+    """A plan that the operator defines, or changes to a built-in plan.
+
+    ``tokens`` is the number of tokens that each period grants, ``price`` is in dollars for a period. In a built-in
+    plan, a member that is None keeps its built-in value.
+    """
 
     name: str
     tokens: int | None = None
@@ -71,7 +75,7 @@ class Config:
     header_timeout: float = _setting(15.0, "seconds in which the headers of a request must arrive", minimum=0.05)
     channel_timeout: float = _setting(60.0, "seconds after which an idle connection is closed", minimum=0.05)
     body_limit: int = _setting(50 * MIB, "maximum bytes of a request body (API default: 50 MB)", minimum=0)
-    # A body that arrives with its headers, or within half a second, is not counted.
+    # A body that arrives with its headers, or within half a second, does not count as long or slow.
     bodies_at_once: int = _setting(64, "maximum long or slow request bodies that arrive at the same time", minimum=1)
     bodies_per_address: int = _setting(16, "maximum long or slow request bodies from one address", minimum=1)
     # If /tmp is in memory, so are the temporary files.
@@ -155,7 +159,7 @@ class Config:
         "refused", "whether the 3,000 most common passwords are refused as new ones; demo allows them"
     )
     hashes_at_once: int = _setting(2, "maximum password hashes computed at the same time (19 MiB each)", minimum=1)
-    # Together with those that are computed fewer than the threads, so that logins cannot occupy all threads.
+    # Waiting logins and running hashes together are fewer than the threads, so that logins cannot occupy all threads.
     hashes_waiting: int = _setting(
         6, "maximum logins that wait for their turn; of more, callers with many attempts get 503", minimum=0
     )
@@ -264,7 +268,7 @@ class Config:
     # The SEC requires that clients identify themselves.
     user_agent: str = _setting("", "name and contact address for requests to EDGAR, which the SEC requires")
     base_url: str = _setting("", "URL of a mirror of EDGAR, or an archive directory; empty: the SEC")
-    # One below the limit of the SEC: requests that are sent at even intervals do not arrive so.
+    # One below the limit of the SEC, because requests that are sent at even intervals arrive at uneven ones.
     edgar_per_second: float = _setting(
         9.0, "requests to EDGAR a second, at even intervals (SEC: at most 10)", minimum=0.01
     )
@@ -344,7 +348,7 @@ class Config:
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
         if self.accounts_url and not self.accounts_url.startswith(("postgresql://", "postgres://")):
-            raise UsageError("setting accounts_url: must begin with postgresql://")
+            raise UsageError("setting accounts_url: must begin with postgresql:// or postgres://")
         if "://" in self.base_url and not self.base_url.startswith("file:///"):
             _check_url("base_url", self.base_url)
 
@@ -556,7 +560,7 @@ def _parse_plans(raw: Any, spelling: str) -> tuple[CustomPlan, ...]:
             if term not in _PLAN_TERMS:
                 suggestion = _suggest(term, term, _PLAN_TERMS)
                 allowed = ", ".join(_PLAN_TERMS)
-                raise UsageError(f"{spelling}.{name}: {term} is no term of a plan{suggestion}; there are {allowed}")
+                raise UsageError(f"{spelling}.{name}: {term} is not a term of a plan{suggestion}; use one of {allowed}")
         numbers = [terms.get("tokens", 0), terms.get("price", 0)]
         are_numbers_valid = all(type(number) is int and 0 <= number <= MAX_PLAN_NUMBER for number in numbers)
         is_period_valid = terms.get("period", "month") in _PLAN_PERIODS

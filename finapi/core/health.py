@@ -68,13 +68,17 @@ class CheckResult(NamedTuple):
 
     @property
     def health(self) -> Health:
-        """Return the health that the outcome and the time stand for."""
+        """Return the health that follows from the outcome and from the time that the check took."""
         quick, slow = HEALTH_BY_OUTCOME[self.outcome]
         return slow if self.ms >= SLOW_MS else quick
 
 
 class CheckRecord(NamedTuple):
-    """A result as it is recorded: for its round (seconds since 1970), with the time of the check (ISO 8601)."""
+    """A result as it is recorded.
+
+    ``tick`` identifies the round by its time in seconds since 1970, rounded down to the interval of the watchdog.
+    ``at`` is the time of the check (ISO 8601).
+    """
 
     service: str
     tick: int
@@ -143,7 +147,7 @@ class HealthChecker:
 
         def run() -> None:
             try:
-                result = self._check(probe)
+                result = self._check(name, probe)
             finally:
                 # This precedes the report of the result, because the next round may begin before this thread has ended.
                 self._running.discard(name)
@@ -159,13 +163,13 @@ class HealthChecker:
         self._threads[name] = thread
         return True
 
-    def _check(self, probe: Probe) -> CheckResult:
+    def _check(self, name: str, probe: Probe) -> CheckResult:
         started_at = self._monotonic()
-        own_ms, error = _run_probe(probe)
+        own_ms, error = _run_probe(name, probe)
         outcome: Outcome = "answered" if error is None else error.outcome
         if outcome == "failing":
             self._stopping.wait(min(RETRY_SECONDS, self._deadline_seconds / 4))
-            own_ms, second_error = _run_probe(probe)
+            own_ms, second_error = _run_probe(name, probe)
             outcome = "recovered" if second_error is None else second_error.outcome
             error = second_error or error
         ms = round((self._monotonic() - started_at) * 1000) if own_ms is None else own_ms
@@ -174,8 +178,8 @@ class HealthChecker:
         return CheckResult(outcome, ms, f"answered after {ms} ms" if ms >= SLOW_MS else None)
 
 
-def _run_probe(probe: Probe) -> tuple[int | None, ProbeError | None]:
-    """Return the milliseconds that the probe returned, and its error or None."""
+def _run_probe(name: str, probe: Probe) -> tuple[int | None, ProbeError | None]:
+    """Return the milliseconds that the probe of a component returned, and its error or None."""
     try:
         return probe(), None
     except ProbeError as error:
@@ -183,7 +187,7 @@ def _run_probe(probe: Probe) -> tuple[int | None, ProbeError | None]:
     except StoreUnavailableError as error:  # The store has logged it.
         return None, ProbeError("failing", str(error))
     except Exception as error:
-        log.warning("a check failed", exc_info=error)
+        log.warning("the check of %s failed", name, exc_info=error)
         return None, ProbeError("failing", f"the check failed with {type(error).__name__}")
 
 

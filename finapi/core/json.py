@@ -35,12 +35,12 @@ def text(value: Any) -> str:
 
 
 def dumps(value: Any) -> bytes:
-    """Return :func:`text` in UTF-8."""
+    """Return a value as compact JSON, encoded in UTF-8. Raise TypeError as :func:`text` does."""
     return text(value).encode()
 
 
 def iter_chunks(value: Any) -> Iterator[bytes]:
-    """Yield :func:`dumps` in chunks.
+    """Yield the bytes that :func:`dumps` would return, in chunks.
 
     An iterator inside of ``value`` is written as an array. Its items are computed one by one while they are written, so
     that only one of them is in memory.

@@ -99,8 +99,9 @@ def decide(limit: RateLimit, state: BucketState | None, now: float) -> tuple[Dec
 class RateLimiter:
     """One or more limits for each caller, all of which a request has to pass.
 
-    The buckets of at most ``max_keys`` callers are stored. A new caller replaces the one who was idle longest, whose
-    buckets are almost always empty by then.
+    The buckets of at most ``max_keys`` callers are stored. A new caller replaces the caller whose last request was
+    longest ago. Nearly always, the removed buckets have leaked empty since then, so that removing them changes no
+    decision.
     """
 
     def __init__(self, *limits: RateLimit, max_keys: int) -> None:

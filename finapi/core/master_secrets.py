@@ -50,7 +50,7 @@ class Keyring(Sequence[bytes]):
 
 
 def get_path(config: Config) -> Path:
-    """Return the path of the file of secrets, which is used if they are not a setting."""
+    """Return the path of the file of secrets, which is read if the setting ``secrets`` is empty."""
     return config.data_dir / FILE_NAME
 
 
@@ -85,9 +85,11 @@ def read_or_create(config: Config) -> list[bytes]:
 
 
 def write_file(config: Config, secrets: Sequence[bytes]) -> None:
-    """Replace the file of secrets, completely or not at all. Raise UsageError if the secrets are a setting."""
+    """Replace the file of secrets, completely or not at all. Raise UsageError if the setting ``secrets`` has them."""
     if config.secrets:
-        raise UsageError("the master secrets are a setting: change FINAPI_SECRETS, newest first, and start again")
+        raise UsageError(
+            "the master secrets come from a setting, not the file: change FINAPI_SECRETS, newest first, and start again"
+        )
     lines = "".join(f"{secret.hex()}\n" for secret in secrets)
     replace_file(get_path(config), lines.encode(), "secrets")
 

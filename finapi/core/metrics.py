@@ -2,7 +2,7 @@
 
 Work is counted where it is done, by an addition (:meth:`Metrics.count`, :meth:`Metrics.observe`). Values that can be
 looked up, such as the length of a queue, are looked up when the metrics are requested (:meth:`Metrics.register`). A new
-metric needs an entry in the table of families below, and a call of one of these methods.
+metric needs an entry in the table of metric families below (:data:`FAMILIES`), and a call of one of these methods.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MetricFamily(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-# All families, in the order of the output.
+# All metric families, in the order of the output.
 FAMILIES: list[MetricFamily] = []
 
 
@@ -218,7 +218,7 @@ def _merge(series: Mapping[Labels, _Histogram], label_count: int) -> dict[Labels
 def _iter_lines(
     family: MetricFamily, numbers: Mapping[Labels, float], histograms: Mapping[Labels, _Histogram]
 ) -> Iterator[str]:
-    """Yield the lines of a family: its values, and its histograms with cumulative buckets."""
+    """Yield a line for each number of a metric family, and for each histogram its cumulative buckets, sum and count."""
     for labels, number in sorted(numbers.items()):
         yield f"{family.name}{_format_labels(family.labels, labels)} {_format_number(number)}"
     bucket_bounds = [*map(_format_number, BUCKET_SECONDS), "+Inf"]

@@ -61,7 +61,7 @@ class Hasher:
         """
         password_bytes = _encode(password)
         if password_bytes is None:
-            raise ValueError("not a password that can be stored")
+            raise ValueError(f"a password must be valid Unicode of at most {MAX_LENGTH} characters")
         with self.queue.enter(*keys):
             return self._argon2.hash(password_bytes)
 
@@ -102,7 +102,7 @@ class Hasher:
 
     @cached_property
     def _decoy_hash(self) -> str:
-        """Return a hash that matches no known password, because its salt and digest are random."""
+        """Return a hash that no password is known to match, because its salt and digest are random."""
         profile = self.profile
         cost = f"m={profile.memory_kib},t={profile.passes},p={profile.lanes}"
         return f"$argon2id$v=19${cost}${_random_base64(profile.salt_length)}${_random_base64(profile.digest_length)}"

@@ -1,6 +1,6 @@
 """A small query language like Lucene's, for all endpoints with a parameter ``query``.
 
-It has fields, ranges, AND, OR, NOT, brackets and quotes, for example
+It has fields, ranges, AND, OR, NOT, parentheses and quotes, for example
 ``form:4 AND filed:[2024-01-01 TO 2024-12-31] AND NOT (code:G OR code:F)``. Terms without an operator between them must
 both hold, and AND binds more tightly than OR. Anything else of Lucene's language is refused with a message that names
 it.
@@ -22,7 +22,7 @@ from finapi.core.errors import ApiError, invalid_param
 MAX_QUERY_LENGTH = 2_000
 MAX_TERMS = 32
 MAX_DEPTH = 8
-# The maximum number of terms in all alternatives, which bounds the tests of each row.
+# The maximum number of terms in all alternatives, which bounds the comparisons for each row.
 MAX_ALTERNATIVE_TERMS = 64
 
 GRAMMAR = 'field:value AND (field:"a text" OR NOT field:[2024-01-01 TO 2024-12-31])'
@@ -201,7 +201,7 @@ class _QueryParser:
         return token is not None and token.lastgroup not in ("or", "close")
 
     def _parse_part(self, field: str) -> _Node:
-        """Parse a term, or a part with brackets, a sign or a field in front of it."""
+        """Parse a term, or a part that begins with a parenthesis, NOT (also "!" or "-"), "+", or a field."""
         token = _TOKEN.match(self._text, self._position)
         kind = token.lastgroup if token else None
         if token is None or kind in ("and", "or", "close"):
@@ -210,7 +210,7 @@ class _QueryParser:
             return self._parse_term(field, token)
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _too_long(f"{MAX_DEPTH} nested brackets and signs")
+            raise _too_long(f"{MAX_DEPTH} levels of nested parentheses, NOT, -, + and fields")
         self._position = token.end()
         node: _Node
         if kind == "not":
@@ -218,22 +218,22 @@ class _QueryParser:
         elif kind == "plus":
             node = self._parse_part(field)
         elif kind == "open":
-            node = self._parse_brackets(field)
+            node = self._parse_parentheses(field)
         else:
             node = self._parse_field_value(token["field"])
         self._depth -= 1
         return node
 
-    def _parse_brackets(self, field: str) -> _Node:
-        """Parse the content of brackets. The opening bracket has already been read."""
+    def _parse_parentheses(self, field: str) -> _Node:
+        """Parse the content of parentheses. The opening one has already been read."""
         node = self._parse_or(field)
         if not self._take("close"):
-            raise self._syntax_error(": a bracket is not closed")
+            raise self._syntax_error(": a parenthesis is not closed")
         return node
 
     def _parse_field_value(self, field: str) -> _Node:
         if self._take("open"):
-            return self._parse_brackets(field)
+            return self._parse_parentheses(field)
         token = _FIELD_VALUE.match(self._text, self._position)
         if token is None:
             raise self._syntax_error()

@@ -28,7 +28,7 @@ class WorkStopped(BaseException):
 
 
 class _Work(threading.local):
-    """The stop flag of each thread, and whether its work has been stopped by it."""
+    """The stop flag of each thread. ``has_seen_stop`` is True once :func:`check` has stopped its work."""
 
     flag: StopFlag | None = None
     has_seen_stop = False

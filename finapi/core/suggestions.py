@@ -55,7 +55,7 @@ def list_similar(word: str, known_words: Iterable[str], max_count: int = 3) -> l
 
 
 def find_misnamed(param: str, names: Iterable[str]) -> str | None:
-    """Return the first of a request's names that probably means a missing parameter, or None."""
+    """Return the first name in a request that was probably meant as the parameter ``param``, or None."""
     for name in names:
         if _FOREIGN_NAMES.get(name.lower()) == param or list_similar(name, [param]):
             return name

@@ -53,7 +53,7 @@ def _run_backup(args: argparse.Namespace, config: Config, origins: settings.Orig
     if args.json:
         return print_document(say, {**backup, "removed": [str(path) for path in removed]})
     counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in backup["counts"].items())
-    say("out", escape_unprintable(f"{backup['file']}: {backup['bytes']:,} bytes, proven: {counts}"))
+    say("out", escape_unprintable(f"{backup['file']}: {backup['bytes']:,} bytes, verified: {counts}"))
     if backup["open_debits"]["count"]:
         say("out", f"{proof.describe_open_debits(backup['open_debits'])}; refunded by a restore")
     for path in removed:
@@ -208,5 +208,5 @@ CHECK = Verb(
     "verify that the database, the ledger, the wallets and the feeds add up",
     (arg("--file", metavar="FILE", help="a backup instead of the data directory"),),
     _run_check,
-    interrupt_note="nothing is proven, and nothing has changed",
+    interrupt_note="nothing is verified, and nothing has changed",
 )

@@ -32,7 +32,7 @@ def _run_move(args: argparse.Namespace, config: Config, origins: settings.Origin
     variable = f"{settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL"
     setting = f"unset {variable}" if result.database is None else f"set {variable} to its URL"
     counts = f"{result.accounts:,} accounts with {result.ledger_rows:,} rows of the ledger and {result.tokens:,} tokens"
-    line = f"{counts} are in {destination}, proven; {setting}"
+    line = f"{counts} are in {destination}, verified; {setting}"
     if result.outcome == "undone":
         line = f"the move is undone: {line}"
     return print_result(

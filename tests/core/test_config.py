@@ -380,6 +380,16 @@ def test_a_url_that_links_could_not_begin_with_is_refused(name: str, text: str) 
         load({name: text}, {})
 
 
+@pytest.mark.parametrize("url", ["postgresql://u@host/db", "postgres://u@host/db"])
+def test_both_schemes_of_postgresql_are_accepted(url: str) -> None:
+    assert load({"accounts_url": url}, {})[0].accounts_url == url
+
+
+def test_another_scheme_of_accounts_url_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^setting accounts_url: must begin with postgresql:// or postgres://$"):
+        load({"accounts_url": "mysql://u@host/db"}, {})
+
+
 def test_mails_become_files_unless_a_server_is_named() -> None:
     assert Config(data_dir=Path("d")).mail_directory == Path("d/mail")
     assert Config(smtp_url="smtp://localhost").mail_directory is None

@@ -179,7 +179,7 @@ def test_what_a_kill_left_half_written_is_swept(tmp_path: Path) -> None:
 
 
 def test_secrets_that_are_a_setting_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the master secrets are a setting"):
+    with pytest.raises(UsageError, match="the master secrets come from a setting, not the file"):
         master_secrets.write_file(Config(data_dir=tmp_path, secrets=A), [b"\xbb" * 32])
     assert list(tmp_path.iterdir()) == []
 

@@ -109,6 +109,11 @@ def test_what_would_be_too_much_work_is_refused(text: str) -> None:
     assert caught.value.code == "INVALID_PARAM"
 
 
+def test_nesting_that_is_too_deep_is_named() -> None:
+    with pytest.raises(ApiError, match=r"more than 8 levels of nested parentheses, NOT, -, \+ and fields"):
+        parse_alternatives("-" * 9 + "a")
+
+
 def test_alternatives_that_are_not_asked_for_cost_nothing() -> None:
     many = " OR ".join(f"(a:{number} b:{number})" for number in range(8))
     assert len(parse_alternatives(many)) == 8 <= MAX_ALTERNATIVE_TERMS

@@ -824,7 +824,7 @@ def test_the_verb_names_no_password(
     url = postgres_config.accounts_url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
     name = name_of(postgres_config.accounts_url)
     counts = "2 accounts with 3 rows of the ledger and 501,975 tokens"
-    line = f"{counts} are in {name}, proven; set FINAPI_ACCOUNTS_URL to its URL\n"
+    line = f"{counts} are in {name}, verified; set FINAPI_ACCOUNTS_URL to its URL\n"
     assert run(config, "move", "--to", url) == (0, line, "")
     status, out, _ = run(replace(config, accounts_url=url), "move", "--to", "file", "--json")
     assert status == 0
@@ -840,7 +840,7 @@ def test_the_verb_names_no_password(
         assert "hunter2" not in "".join(map(str, run(replace(config, accounts_url=url), *verb)))
     status, out, _ = run(config, "move", "--to", "file")
     assert out.startswith(f"the move is undone: {counts} are in /")
-    assert out.endswith("/data, proven; unset FINAPI_ACCOUNTS_URL\n")
+    assert out.endswith("/data, verified; unset FINAPI_ACCOUNTS_URL\n")
 
 
 NAMES = {

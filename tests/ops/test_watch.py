@@ -147,6 +147,11 @@ def test_a_part_that_raises_is_asked_again_like_a_5xx(checks: HealthChecker) -> 
     assert checks.check_all({"a": finds(KeyError("secret"), None)})["a"].outcome == "recovered"
 
 
+def test_the_log_names_the_check_that_failed(checks: HealthChecker, caplog: pytest.LogCaptureFixture) -> None:
+    checks.check_all({"store": finds(ValueError("broken"), None)})
+    assert "the check of store failed" in caplog.text
+
+
 def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: HealthChecker, hang: Callable[[], None]) -> None:
     assert checks.check_all({"a": hang, "b": works}) == {
         "a": CheckResult("timeout", 200, "no answer within 0.2 s"),

@@ -82,7 +82,7 @@ CUT_OFF = {
         "the same command goes on from there",
     ),
     "poll": (["poll", "--user-agent", "a b@c.example"], Poller, "run_poll_step", "the next poll goes on from there"),
-    "check": (["check"], proof, "check_database", "nothing is proven, and nothing has changed"),
+    "check": (["check"], proof, "check_database", "nothing is verified, and nothing has changed"),
     "copy": (["backup", "{shelf}"], backup, "temporary_copy", "no backup was made"),
     "proof": (["backup", "{shelf}"], proof, "check_database", "no backup was made"),
     "restore": (
