@@ -120,9 +120,9 @@ def list_missing_files(app: App) -> list[str]:
 def list_errors(app: App) -> list[str]:
     """Return one message for each usage total and each archive that does not agree with the ledger.
 
-    An archive must contain what was written to it. The ``carried_over`` amounts are checked only if no archive is
-    missing. Usage is checked from the first day for which the ledger is complete and no usage total was deleted.
-    That day is computed from the newest ledger mark, not from the current time.
+    The bytes of an archive must have the hash that was recorded when it was written. The ``carried_over`` amounts are
+    checked only if no archive is missing. Usage is checked from the first day for which the ledger is complete and no
+    usage total was deleted. That day is computed from the newest ledger mark, not from the current time.
     """
     with app.accounts.read() as tx:
         files = tx.list_rows("ledger_archives")

@@ -318,8 +318,8 @@ def _convert_dates(value: Any, member_name: str = "") -> Any:
 
 # ---- pages
 
-# After so many equal pages in a row, assume that the server ignores the position in the query. Two equal pages are
-# possible, as a filer may report a line twice.
+# After this number of equal pages in a row, assume that the server ignores the position in the query. A few equal pages
+# are possible, because a filer may report a line twice.
 MAX_EQUAL_PAGES = 10
 
 

@@ -179,7 +179,7 @@ def check_headers(server: GradedServer) -> str:
     return f"{limit} calls allowed, {remaining} left"
 
 
-def check_tags(server: GradedServer) -> str:
+def check_etags(server: GradedServer) -> str:
     """Check that a call with a known ETag is answered 304 and is free."""
     path = "/sec/filings?limit=1"
     first_answer, balance = server.request(path), server.request_balance()
@@ -450,7 +450,7 @@ def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
 CHECKS: Mapping[str, Callable[[GradedServer], str]] = {
     "errors": check_errors,
     "headers": check_headers,
-    "tags": check_tags,
+    "tags": check_etags,
     "metering": check_metering,
     "decimals": check_decimals,
     "paging": check_paging,

@@ -57,14 +57,17 @@ UNOWNED_HOST = re.compile(
 
 
 class AnswerSource(Protocol):
-    """A source of answers that is tried before the worlds: a real service or a recording of one."""
+    """A source of answers that is tried before the world of a call: a real service, or a recording of one."""
 
     def find_answer(self, world: World, environ: Environ, path: str) -> Answer | None:
         """Return the answer to a call, or None to let the world answer it."""
 
 
 class Gate:
-    """The WSGI application of a fixture, with its worlds by name."""
+    """The WSGI application of a fixture, which passes each call to one of its worlds.
+
+    A world is an independent finapi with its own data and clock, for example for one test.
+    """
 
     def __init__(self, manager: WorldManager, control_token: str) -> None:
         self._manager = manager

@@ -459,8 +459,8 @@ class World:
     def send_due_mails(self) -> None:
         """Send the mails that are due, for example after a call that may have queued some.
 
-        This does not wait for an :meth:`advance`: the advance may itself be waiting for a webhook's receiver, which may
-        be the caller.
+        This does not take the lock of :meth:`advance`. The caller may be the receiver of a webhook, for whose reply a
+        running advance waits while it has the lock.
         """
         with self._mail_lock:
             with self.app.accounts.read_one() as tx:

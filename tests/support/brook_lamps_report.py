@@ -14,7 +14,7 @@ from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.statements import report_store
 from finapi.market.statements.filed_report import Cover, Fact, Report
 from finapi.market.statements.layout import (
-    AS_DATED,
+    AT_OWN_DATE,
     CLOSING,
     HEADING,
     ITEM,
@@ -80,15 +80,15 @@ YEAR_2023 = Column(2, "2023-01-01", "2023-12-31", ())
 
 def item(concept: str, depth: int, label: str, balance: str | None = None, **changes: Any) -> Line:
     """Return a line that can have figures, with its standard label."""
-    return Line(concept, depth, ITEM, label, None, AS_DATED, False, balance)._replace(**changes)
+    return Line(concept, depth, ITEM, label, None, AT_OWN_DATE, False, balance)._replace(**changes)
 
 
 def heading(concept: str, depth: int, label: str) -> Line:
-    return Line(concept, depth, HEADING, label, None, AS_DATED, False, None)
+    return Line(concept, depth, HEADING, label, None, AT_OWN_DATE, False, None)
 
 
 def structure(concept: str, depth: int) -> Line:
-    return Line(concept, depth, STRUCTURE, None, None, AS_DATED, False, None)
+    return Line(concept, depth, STRUCTURE, None, None, AT_OWN_DATE, False, None)
 
 
 INCOME = Section(

@@ -6,7 +6,7 @@ rows. The functions take an accession number and read everything else from the r
 What counts as news depends on the source:
 
 - A document of its own (a filing's XBRL, an ownership form, a 13F report, a full submission) is always announced,
-  because somebody chose to ingest it.
+  because the operator chose to ingest it.
 - A list (a submissions file, a quarterly index) may bring thousands of filings from twenty years in one transaction.
   Of those, only filings of the last :data:`RECENT_DAYS` are announced. An older one is announced later, when one of its
   own documents is ingested.
@@ -63,11 +63,11 @@ def announce_filing(tx: Transaction, now: datetime, *, accession: str, is_only_l
     return True
 
 
-def announce_filing_date(tx: Transaction, now: datetime, *, accession: str) -> None:
-    """Send the sniper hits of a filing whose date was not known when it was announced and is known now.
+def announce_delayed_hits(tx: Transaction, now: datetime, *, accession: str) -> None:
+    """Send a filing to the sniper targets that wait for it, if it was announced without a date and has one now.
 
-    A hit contains the time at which the SEC accepted the filing, so none is sent before that time is known. Call this
-    whenever the metadata of a filing changed; the hits of each filing are sent once.
+    A hit of a target contains the time of the filing, so :func:`announce_filing` sends none without a date. Call this
+    whenever the metadata of a filing changed: a filing is sent to the targets only once.
     """
     if tx.run("update_announced_filing_dated", accession=accession):
         filing = filing_rows.list_filings(tx, [accession])[0]
@@ -112,9 +112,10 @@ def announce_restatement(
 def _enqueue_figure_event(
     tx: Transaction, type: str, now: datetime, accession: str, members: Mapping[str, Any], documents: bytes = b""
 ) -> None:
-    """Record an event about a filing's figures: the filing's members and ``members``.
+    """Enqueue an event about a filing's figures, with :data:`FILING_MEMBERS` and ``members`` as its data.
 
-    Nothing is recorded until the filing's accession number is known.
+    An event with equal data and an equal ``documents`` (a hash of the filing's XBRL documents) is only sent once.
+    Nothing is enqueued if the accession number is not known yet.
     """
     if is_unfiled(accession):
         return
@@ -145,12 +146,12 @@ class ContentNews(NamedTuple):
     subject: str
 
 
-def announce_contents(
+def announce_content_news(
     tx: Transaction, now: datetime, form: FormFamily, accession: str, news: Iterable[ContentNews]
 ) -> None:
-    """Announce the contents of a filing: for each piece of news the family's event and a webhook of its topic.
+    """Announce the news inside a filing: each piece as an event of the form family and as a webhook of its topic.
 
-    If no day of the filing is known, the webhook's ``filed_at`` is None and not the time of the ingest.
+    A family without a topic has no webhooks. The ``filed_at`` of a webhook is None if the filing day is not known.
     """
     filing = filing_rows.list_filings(tx, [accession])[0]
     tags = _build_tags(tx, accession, filing["form_type"])
@@ -165,7 +166,7 @@ def announce_contents(
 
 
 def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = None) -> bool:
-    """Return True if a filing that only a list or a data set names is news, not history."""
+    """Return True if a filing that is known from a list or data set only was filed in the last :data:`RECENT_DAYS`."""
     filed = accepted_at or filed_at
     return filed is not None and filed >= get_recent_start(now)[: len(filed)]
 

@@ -17,7 +17,7 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
-from finapi.market.documents.identification import Subject, find_listed_accession
+from finapi.market.documents.identification import FilingClaim, find_listed_accession
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import Document
@@ -29,14 +29,14 @@ from finapi.store.db import Transaction
 class Family:
     """The functions that parse and store the documents of one form family, in the order of their calls."""
 
-    # Type of the parsed content of one filing.
+    # The type of the parsed content of one filing. Packs are decoded by it.
     content: Any
     # Splits the documents of a folder into the documents of each filing.
     group_documents: Callable[[Sequence[Document]], Iterator[Sequence[Document]]]
     # Parses the documents of one filing into its content. Raises ParseError.
     read_content: Callable[[Sequence[Document]], Any]
-    # Returns the company, form and period that the content states.
-    get_subject: Callable[[Any], Subject]
+    # Returns the filers, form and period that the content states, from which the filing is identified.
+    build_claim: Callable[[Any], FilingClaim]
     # Stores the content of a filing. Returns True if anything was new.
     store: Callable[[Transaction, Any, FilingMetadata, datetime], bool]
     # Returns what the operator should know about the stored filing, or None.
@@ -52,15 +52,15 @@ class Family:
     move_filing: Callable[[Transaction, int, int, str, datetime], None] = lambda tx, old, new, accession, now: None
     # Updates stored content whose filing day has become known. Returns the number of changed documents.
     update_dates: Callable[[Transaction, datetime], int] = lambda tx, now: 0
-    # Completes an ingest. Returns the number of changed documents.
+    # Runs once at the end of an ingest, for work that needs all of its documents. Returns the number of changed ones.
     finish_ingest: Callable[[Transaction, datetime], int] = lambda tx, now: 0
     # Stores the SEC's bulk tables, of all companies (None) or of these CIKs.
     ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
-    # By form type, the reason why submissions of this type contain no documents of the family.
+    # By form type, the reason why submissions of this type contain no documents of the family, for the operator.
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
     # Stores a filing of which only the header can be parsed. Returns True if anything was new.
     store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
-    # Kinds of data whose time of arrival an ingested filing updates.
+    # The kinds of data that a filing counts as when the time of the latest arrival of each kind is recorded.
     arrival_kinds: tuple[heartbeats.Kind, ...] = ()
 
 
@@ -82,16 +82,16 @@ def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bo
 
 
 def apply_listed_metadata(tx: Transaction, now: datetime, cik: int | None = None) -> bool:
-    """Apply the metadata in lists to filings whose documents were stored before. Return True if anything changed.
+    """Complete documents that were stored before a list with their filing. Return True if anything changed.
 
-    ``cik`` is the company whose list was stored. Its reports without an accession number are moved to the filing
-    that the list names for them.
+    Documents of all companies get filing days that have become known. If the list of one company was stored, ``cik`` is
+    that company, and its documents without an accession number are moved to the filings that the list has for them.
     """
     changed_count = sum(load_family(form).update_dates(tx, now) for form in FAMILIES)
     unfiled_rows = tx.list_rows("unfiled", cik=cik) if cik is not None else []
     for row in unfiled_rows:
         stopping.check()
-        accession = find_listed_accession(tx, Subject((row["cik"],), row["form"], row["period_of_report"], b""))
+        accession = find_listed_accession(tx, FilingClaim((row["cik"],), row["form"], row["period_of_report"], b""))
         if accession is not None:
             filing_id = tx.find_value("filing_id", accession=accession)
             for form in FAMILIES:

@@ -66,7 +66,7 @@ def upsert(tx: Transaction, metadata: FilingMetadata, now: datetime, *, announce
     """
     stored_filing = _upsert_rows(tx, metadata, now)
     if stored_filing.changed and not stored_filing.is_new:
-        announcements.announce_filing_date(tx, now, accession=metadata.accession)
+        announcements.announce_delayed_hits(tx, now, accession=metadata.accession)
     is_only_listed = metadata.evidence in (INDEX_EVIDENCE, SUBMISSIONS_EVIDENCE)
     if announces and (stored_filing.is_new or not is_only_listed):
         announcements.announce_filing(tx, now, accession=metadata.accession, is_only_listed=is_only_listed)
@@ -80,7 +80,7 @@ def _upsert_rows(tx: Transaction, metadata: FilingMetadata, now: datetime) -> St
             companies.insert_unnamed(tx, party.cik)
         else:
             companies.upsert_name(tx, party.cik, party.name, companies.FROM_FILING_LIST, metadata.filed_at or "")
-        # If a company is listed twice, use the better of its two ranks.
+        # If a company is listed twice, use the better (lower) of its two ranks.
         ranks[party.cik] = min(party.rank, ranks.get(party.cik, party.rank))
     row = tx.find_row("filing_row", accession=metadata.accession)
     if row is None:
@@ -155,36 +155,43 @@ def _find_stored_accessions(tx: Transaction, accessions: Sequence[str]) -> set[s
     return {row["accession"] for row in tx.list_rows("stored_accessions", accessions=json.dumps(accessions))}
 
 
-def upsert_document(
-    tx: Transaction, outside: FilingMetadata, inside: FilingMetadata, now: datetime, *, announces: bool = True
+def upsert_filing_of_document(
+    tx: Transaction,
+    filing_metadata: FilingMetadata,
+    document_metadata: FilingMetadata,
+    now: datetime,
+    *,
+    announces: bool = True,
 ) -> StoredFiling:
-    """Store the filing of a document: the metadata from an index or header first, then the document's own.
+    """Insert or update the row of the filing that a document belongs to. The caller stores the document itself.
 
-    A document whose filing is unknown gets a row of its own (``unfiled-...``), which no list contains.
-    ``announces`` is False if the caller announces the filing.
+    ``filing_metadata`` is from the source that identified the filing, such as an index or header, ``document_metadata``
+    from the document. The accession number is that of ``filing_metadata``. A document whose filing is unknown gets a
+    row of its own (``unfiled-...``), which no list contains. ``announces`` is False if the caller announces the filing.
     """
-    if is_unfiled(outside.accession):
+    if is_unfiled(filing_metadata.accession):
         inserted = tx.run(
             "insert_unfiled_filing",
-            accession=outside.accession,
-            cik=inside.parties[0].cik,
-            form=outside.form or inside.form,
-            period=outside.period_of_report or inside.period_of_report,
+            accession=filing_metadata.accession,
+            cik=document_metadata.parties[0].cik,
+            form=filing_metadata.form or document_metadata.form,
+            period=filing_metadata.period_of_report or document_metadata.period_of_report,
         )
-        filing_id = tx.find_value("filing_id", accession=outside.accession)
+        filing_id = tx.find_value("filing_id", accession=filing_metadata.accession)
         return StoredFiling(filing_id, is_new=inserted > 0, changed=inserted > 0)
-    stored_filing = upsert(tx, replace(outside, parties=outside.parties or inside.parties), now, announces=False)
-    changed = upsert(tx, replace(inside, accession=outside.accession), now, announces=False).changed
+    parties = filing_metadata.parties or document_metadata.parties
+    stored_filing = upsert(tx, replace(filing_metadata, parties=parties), now, announces=False)
+    changed = upsert(tx, replace(document_metadata, accession=filing_metadata.accession), now, announces=False).changed
     if announces:
-        announcements.announce_filing(tx, now, accession=outside.accession)
+        announcements.announce_filing(tx, now, accession=filing_metadata.accession)
     return StoredFiling(stored_filing.id, stored_filing.is_new, stored_filing.changed | changed)
 
 
 def _merge_values(row: Row, metadata: FilingMetadata) -> tuple[dict[str, Any], str]:
-    """Return each field's value from its best source, and the ranks of those sources as digits."""
+    """Return each field's value from its best source, and the ranks of those sources as the digits of ``evidence``."""
     stored_ranks = row["evidence"].ljust(len(FIELDS), "0")
     merged: dict[str, Any] = {}
-    evidence = ""
+    rank_digits = ""
     for index, name in enumerate(FIELDS):
         stored_value = row[name]
         new_value = getattr(metadata, name)
@@ -193,8 +200,8 @@ def _merge_values(row: Row, metadata: FilingMetadata) -> tuple[dict[str, Any], s
         if new_value is not None and (stored_value is None or (metadata.evidence, new_value) > (rank, stored_value)):
             merged[name] = new_value
             rank = metadata.evidence
-        evidence += str(rank)
-    return merged, evidence
+        rank_digits += str(rank)
+    return merged, rank_digits
 
 
 def _insert_filing(tx: Transaction, metadata: FilingMetadata, ranks: dict[int, int], timestamp: str) -> int:
@@ -250,7 +257,7 @@ def _insert_new_filings(
 
 
 def _insert_terms(tx: Transaction, terms: Mapping[str, Sequence[Position]]) -> None:
-    """Insert the new filings of each term, and add them to the term's count."""
+    """Insert a row for each new filing of each search term, and add the number of filings to the count of the term."""
     ordered_terms = sorted(terms.items())
     term_rows = []
     count_rows = []
@@ -267,9 +274,9 @@ def _is_counted(term: str) -> bool:
     return term[:1] in ("", "d", "f")
 
 
-def _build_evidence(values: Iterable[Any], evidence: int) -> str:
-    """Return the digits of ``filings.evidence`` for values from one source."""
-    digit = str(evidence)
+def _build_evidence(values: Iterable[Any], source_rank: int) -> str:
+    """Return the digits of ``filings.evidence`` for values from one source. A field without a value has the digit 0."""
+    digit = str(source_rank)
     return "".join(["0" if value is None else digit for value in values])
 
 
@@ -306,7 +313,7 @@ def _update_filing(
 
 
 def _choose_main_cik(ranks: dict[int, int]) -> int:
-    """Return the party with the best rank, of equals the lowest CIK."""
+    """Return the party with the lowest rank, of equals the lowest CIK."""
     return min(ranks, key=lambda cik: (ranks[cik], cik))
 
 

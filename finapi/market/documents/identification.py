@@ -53,8 +53,12 @@ class IngestOptions:
         return self.only_ciks is None or match is None or int(match[1]) in self.only_ciks
 
 
-class Subject(NamedTuple):
-    """The filing that a document says it belongs to: possible filers, form, period, and a hash of the content."""
+class FilingClaim(NamedTuple):
+    """A document's own statement of the filing that it belongs to. It has no accession number.
+
+    ``ciks`` are the possible filers, in the order in which they are tried. ``digest`` is a hash of the document's
+    content.
+    """
 
     ciks: Sequence[int]
     form: str
@@ -75,7 +79,7 @@ class FilingClues:
     file_names: tuple[str, ...] = ()
     folder_name: str = ""
 
-    def select_applicable(self, subject: Subject, path: str) -> FilingClues:
+    def select_applicable(self, claim: FilingClaim, path: str) -> FilingClues:
         """Return the clues that apply to a document. Raise ParseError if ``--accession`` contradicts the index.
 
         An index describes one filing. It does not apply to a document of another company, nor to one whose file name
@@ -85,8 +89,8 @@ class FilingClues:
         if identity is None:
             return self
         named_accession = self._find_accession(self.file_names)
-        subject_ciks = {f"{cik:010}" for cik in subject.ciks}
-        is_other_company = bool(identity.ciks) and not subject_ciks & set(identity.ciks)
+        claimed_ciks = {f"{cik:010}" for cik in claim.ciks}
+        is_other_company = bool(identity.ciks) and not claimed_ciks & set(identity.ciks)
         is_other_filing = named_accession is not None and named_accession != identity.accession
         if is_other_company or is_other_filing:
             return replace(self, index_identity=None)
@@ -95,16 +99,16 @@ class FilingClues:
             raise ParseError(path, "", reason)
         return self
 
-    def identify_filing(self, tx: Transaction, subject: Subject) -> FilingMetadata:
+    def identify_filing(self, tx: Transaction, claim: FilingClaim) -> FilingMetadata:
         """Return the metadata of the document's filing from the best source (see the docstring of this module)."""
         identity = self.index_identity
         options = self.options
         accession = (
             (identity and identity.accession)
             or options.accession
-            or find_listed_accession(tx, subject)
+            or find_listed_accession(tx, claim)
             or self._find_accession((*self.file_names, self.folder_name))
-            or UNFILED_PREFIX + subject.digest.hex()[:16]
+            or UNFILED_PREFIX + claim.digest.hex()[:16]
         )
         filed_at = (
             (identity and identity.filed) or options.filed_at or tx.find_value("filing_times", accession=accession)
@@ -130,10 +134,10 @@ class FilingClues:
         return None
 
 
-def find_listed_accession(tx: Transaction, subject: Subject) -> str | None:
+def find_listed_accession(tx: Transaction, claim: FilingClaim) -> str | None:
     """Return the one filing that the SEC lists for a company, form and period, or None if there is none or several."""
-    for cik in subject.ciks:
-        rows = tx.list_rows("filings_of_form_and_period", cik=cik, form=subject.form, period=subject.period)
+    for cik in claim.ciks:
+        rows = tx.list_rows("filings_of_form_and_period", cik=cik, form=claim.form, period=claim.period)
         if len(rows) == 1:
             return str(rows[0]["accession"])
     return None

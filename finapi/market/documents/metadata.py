@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
 
 
-# Ranks of the sources, higher is better (DECISIONS 6): a data set with rounded dates, a filed document, an index of
-# EDGAR, a company's submissions list, the operator, the filing's own header.
+# Ranks of the sources of metadata. The source with the higher rank wins (DECISIONS 6). In this order: a data set with
+# rounded dates, a filed document, an index of EDGAR, a company's submissions list, the operator, the filing's own
+# header.
 ROUNDED_EVIDENCE = 0
 DOCUMENT_EVIDENCE = 1
 INDEX_EVIDENCE = 2
@@ -23,8 +24,8 @@ SUBMISSIONS_EVIDENCE = 3
 OPERATOR_EVIDENCE = 4
 HEADER_EVIDENCE = 5
 
-# Ranks of a filing's parties by their role in the header. The main party, under which the filing is shown, has the
-# lowest rank, of equals the lowest CIK.
+# Ranks of a filing's parties by their role in the header. Here a lower rank is better: the main party, under which the
+# filing is shown, has the lowest rank, of equals the lowest CIK.
 PARTY_RANKS = {
     "issuer": 0,
     "subject": 1,
@@ -58,7 +59,11 @@ UNFILED_PREFIX = "unfiled-"
 
 
 class Party(NamedTuple):
-    """A company or person of a filing; ``name`` is None if the source gives none."""
+    """A company or person of a filing.
+
+    ``rank`` is a value of :data:`PARTY_RANKS`, or one of the ranks below that table. ``name`` is None if the source
+    gives none.
+    """
 
     cik: int
     rank: int
@@ -69,8 +74,9 @@ class Party(NamedTuple):
 class FilingMetadata:
     """The metadata of a filing from one source; fields that the source does not state are None.
 
-    ``evidence`` is the rank of the source, ``accession`` has dashes, dates are ISO texts, ``accepted_at`` is in UTC,
-    ``items`` are separated by commas, ``size`` is in bytes of the full submission, the flags are 0 or 1.
+    ``evidence`` is the rank of the source (``HEADER_EVIDENCE`` and so on), ``accession`` has dashes, dates are ISO
+    texts, ``accepted_at`` is in UTC, ``items`` are separated by commas, ``size`` is in bytes of the full submission,
+    the flags are 0 or 1.
     """
 
     accession: str

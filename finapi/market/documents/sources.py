@@ -31,7 +31,8 @@ MAX_DOCUMENT_BYTES = 256 * MIB  # The largest instances on EDGAR have about 100 
 MAX_ARCHIVE_BYTES = 65_536 * MIB  # The unpacked entries of a zip together; companyfacts.zip has some 20 GB.
 MAX_ENTRIES = 200_000  # Entries of a zip.
 MAX_DIRECTORY_BYTES = 16 * MIB  # A zip's central directory; that of companyfacts.zip has 1.5 MiB.
-MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB  # A central directory that is scanned; submissions.zip has a million entries.
+# A central directory that is only scanned for accepted names; submissions.zip has a million entries.
+MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB
 TOO_LITTLE_MEMORY = "needs more memory than this process may use"
 MAX_LINE_BYTES = 512 * 1024  # One line of a table.
 # DEFLATE cannot compress better than 1032:1, and XBRL compresses to about 20:1: an entry with a higher ratio is a bomb.
@@ -152,10 +153,11 @@ class Unreadable:
 
 
 def iter_groups(paths: Iterable[Path], accepts_name: NameFilter | None = None) -> Iterator[Group | Unreadable]:
-    """Yield the documents of the paths folder by folder, in the order of their names.
+    """Yield a group for each folder that contains documents, and an Unreadable for each path that cannot be read.
 
-    Files given one by one form a group if they are in one folder. Zips inside zips are not opened. With
-    ``accepts_name``, only the entries of zips whose file name it accepts are yielded.
+    A path is a file, a folder with its subfolders, or a zip. Groups follow the order of the paths, and files in a
+    folder are sorted by name. Files that are given one by one form a group if they are in the same folder. Zips inside
+    zips are not opened. With ``accepts_name``, only those entries of zips are yielded whose file name it accepts.
     """
     # Groups follow the order of the paths: a list of filings that is given first describes the filings after it.
     files_by_folder: dict[Path, list[Path]] = {}
@@ -243,10 +245,12 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
     with ExitStack() as stack:
         try:
             stream = stack.enter_context(file.open("rb"))
-            start, size = _find_directory(stream)
+            start, size = _find_central_directory(stream)
             if size > max_directory_bytes:
                 limit = f"{max_directory_bytes // MIB} MiB"
-                yield Unreadable(decode_name(file), f"lists more entries than any archive of the SEC ({limit})")
+                yield Unreadable(
+                    decode_name(file), f"lists more entries than any archive of the SEC: its directory exceeds {limit}"
+                )
                 return
             if accepts_name is None:
                 archive = stack.enter_context(zipfile.ZipFile(stream))
@@ -254,7 +258,7 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
             else:
                 # zipfile would read the complete directory, so open an empty zip. Members are opened by their ZipInfo.
                 archive = stack.enter_context(zipfile.ZipFile(io.BytesIO(_EMPTY_ZIP)))
-                infos = _read_directory(stream, start, size, accepts_name)
+                infos = _read_central_directory(stream, start, size, accepts_name)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             yield Unreadable(decode_name(file), f"is not a readable zip: {error}")
             return
@@ -266,7 +270,7 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
         if members:
             reason = _find_bomb(members)
         else:
-            reason = "contains no documents" + (" that are wanted" if accepts_name else "")
+            reason = "contains no documents" + (" of the requested companies" if accepts_name else "")
         if reason:
             yield Unreadable(decode_name(file), reason)
             return
@@ -279,14 +283,15 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
                 path = f"{decode_name(file)}!{info.filename}"
                 name = info.filename.rpartition("/")[2]
                 entries.append(Entry(path, name, _build_member_opener(archive, path, info), info.file_size))
-            # A folder inside the zip is a better name for the filing than the zip, which names the top folder.
+            # A group is named after its folder inside the zip, and at the top level of the zip after the zip itself.
             yield Group(folder.rpartition("/")[2] or decode_name(file.stem), entries)
 
 
-def _find_directory(stream: IO[bytes]) -> tuple[int, int]:
-    """Return the offset and size in bytes of a zip's central directory, or zeros if there is none.
+def _find_central_directory(stream: IO[bytes]) -> tuple[int, int]:
+    """Return the offset and the size in bytes of a zip's central directory, its list of entries; zeros if it has none.
 
-    Like zipfile, look for its end record at the very end of the file, else before a comment of up to 64 KiB.
+    Both are in the end record. Like zipfile, look for this record at the very end of the file, else before a comment of
+    up to 64 KiB.
     """
     length = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, length - _END.size - _MAX_COMMENT_BYTES))
@@ -308,7 +313,9 @@ def _find_directory(stream: IO[bytes]) -> tuple[int, int]:
     return start, size
 
 
-def _read_directory(stream: IO[bytes], start: int, size: int, accepts_name: NameFilter) -> list[zipfile.ZipInfo]:
+def _read_central_directory(
+    stream: IO[bytes], start: int, size: int, accepts_name: NameFilter
+) -> list[zipfile.ZipInfo]:
     """Return the entries of a zip's central directory whose file name is accepted."""
     stream.seek(start)
     infos: list[zipfile.ZipInfo] = []

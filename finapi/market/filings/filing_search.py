@@ -4,9 +4,9 @@ Every list is read from the index ``filing_terms`` (see ``filing_store`` for its
 under each term that it can be searched by, ordered by day and accession number. A page therefore costs as much as its
 rows, however many filings are stored.
 
-A query is a conjunction of *families* of terms: any of these companies, and any of these forms, and any of these
-items. One family drives the search: the index is read once for each of its terms and the results are merged. The other
-families are checked for each filing that is read. Example: for companies A and B and form 10-K, the filings of
+A query is a conjunction of *groups* of terms: any of these companies, and any of these forms, and any of these
+items. The first group drives the search: the index is read once for each of its terms and the results are merged. The
+other groups are checked for each filing that is read. Example: for companies A and B and form 10-K, the filings of
 ``cA`` and ``cB`` are merged by day, and those without the term ``f10-K`` are skipped.
 """
 
@@ -64,23 +64,27 @@ class FilingQuery:
     last_day: str | None = None
     word_terms: tuple[str, ...] | None = None
 
-    def list_term_families(self) -> list[list[str]]:
-        """Return the families of terms, the one that drives the search first."""
-        families: list[list[str]] = []
+    def list_term_groups(self) -> list[list[str]]:
+        """Return groups of search terms. A filing matches if it has a term of each group.
+
+        The filings of the first group are read, and the other groups are checked for each of them.
+        """
+        term_groups: list[list[str]] = []
         if self.word_terms is not None:
-            # Words match many terms, which would be slow to check for each filing of a company: they always drive.
-            families.append(list(self.word_terms))
+            # Words match many terms, which would be slow to check for each filing of a company. Therefore they are
+            # always the first group.
+            term_groups.append(list(self.word_terms))
         if self.ciks is not None:
-            families.append([f"c{cik}" for cik in self.ciks])
+            term_groups.append([f"c{cik}" for cik in self.ciks])
         for letter, words in (("e", self.exhibits), ("i", self.items), ("f", self.forms)):
             if words:
-                families.append([f"{letter}{word}" for word in words])
-        return families
+                term_groups.append([f"{letter}{word}" for word in words])
+        return term_groups
 
     def list_driving_terms(self) -> list[str]:
-        """Return the terms whose filings are read: the first family, or the term of all filings."""
-        families = self.list_term_families()
-        return families[0] if families else [""]
+        """Return the terms whose filings are read: those of the first group, or the term of all filings."""
+        term_groups = self.list_term_groups()
+        return term_groups[0] if term_groups else [""]
 
     @property
     def has_days(self) -> bool:
@@ -129,9 +133,9 @@ def count_filings(tx: Transaction, query: FilingQuery) -> tuple[int, bool]:
 
     Beyond :data:`MAX_COUNTED` it may be a lower bound.
     """
-    families = query.list_term_families()
-    only_forms = len(families) == 1 and bool(query.forms)
-    if not query.has_days and (not families or only_forms):
+    term_groups = query.list_term_groups()
+    only_forms = len(term_groups) == 1 and bool(query.forms)
+    if not query.has_days and (not term_groups or only_forms):
         # A filing has one form, so the stored counts of forms add up.
         counts = [tx.find_value("term_count", term=term) or 0 for term in query.list_driving_terms()]
         return sum(counts), True
@@ -156,11 +160,11 @@ def _count_rows(tx: Transaction, query: FilingQuery, params: dict[str, str], max
 
 
 def _build_filter_params(query: FilingQuery) -> dict[str, str]:
-    """Return the SQL parameters for the families that do not drive the search, and for the days."""
+    """Return the SQL parameters for the term groups after the first, and for the days."""
     # A filing without a day has "", which is before every range of days.
     first = (query.first_day or "0") if query.has_days else ""
-    families = json.dumps(query.list_term_families()[1:])
-    return {"families": families, "first": first, "last": query.last_day or _LAST_DAY}
+    term_groups = json.dumps(query.list_term_groups()[1:])
+    return {"term_groups": term_groups, "first": first, "last": query.last_day or _LAST_DAY}
 
 
 # ---- the filings of a day

@@ -121,7 +121,10 @@ class LabelledLines(NamedTuple):
 
 
 class SeparateLine(NamedTuple):
-    """A line that belongs to a metric, but is separate from the line that means the metric."""
+    """A line that belongs to a metric, but is not part of the figure of the metric's own line.
+
+    For example, purchases of nuclear fuel are a separate line of capital expenditures.
+    """
 
     concept: str
     label: str

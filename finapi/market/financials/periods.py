@@ -54,7 +54,11 @@ class Period(NamedTuple):
 
 
 class FiscalSpan(NamedTuple):
-    """A fiscal year ("year"), a transition period ("transition"), or a year that is not reported ("open")."""
+    """A span of the fiscal calendar, which consists of quarters.
+
+    ``kind`` is "year" for a reported fiscal year, "transition" for the months between two years after a change of the
+    year end, and "open" for a year that no annual report covers. ``start`` and ``end`` are day numbers.
+    """
 
     start: int
     end: int
@@ -63,7 +67,7 @@ class FiscalSpan(NamedTuple):
     fiscal_year: int = 0
 
 
-# (index of a span, number of a quarter within it, from 1)
+# The index of a span in ``Calendar.spans``, and the number of a quarter within the span, from 1.
 QuarterKey = tuple[int, int]
 # The keys under which one period is reported, the best proved one first.
 PeriodKeys = tuple[PeriodKey, ...]
@@ -73,7 +77,7 @@ YearsToDate = dict[QuarterKey, list[PeriodKeys]]
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The fiscal calendar of a company. ``spans`` are in order, the oldest first."""
+    """The fiscal calendar of a company. ``spans`` are in order, the oldest first. ``to_date`` are the years to date."""
 
     spans: tuple[FiscalSpan, ...]
     quarters: dict[QuarterKey, Period]

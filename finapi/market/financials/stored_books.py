@@ -1,7 +1,8 @@
 """Serialises the books of companies for the table ``kept_books``.
 
 A stored book is zlib-compressed text. Its first line is JSON: the filings, the calendar, the findings of the pages, the
-periods of all facts, and the *kinds* of vintages. Each further line has the vintages of one concept::
+periods of all facts, and the *kinds* of vintages. A kind is what many vintages have in common: concept, unit and
+decimals. Each further line has the vintages of one concept::
 
     0 1<TAB>3,0,391035|5;2,0,383285
 
@@ -28,7 +29,7 @@ from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
 COMPRESSION_LEVEL = 3  # Higher levels take twice as long and save a tenth of the bytes.
 
-# The concept of a vintage ("" if it is the concept of its line), its unit and its decimals.
+# The kind of a vintage: its concept ("" if it is the concept of its line), unit and decimals.
 VintageKind = tuple[str, str, str | None]
 
 # Builds a vintage from a tuple, in half the time of the constructor. A book has thousands of vintages.
@@ -59,8 +60,8 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
         for vintage_text in text.split("|"):
             filing_index, _, kind_and_value = vintage_text.partition(",")
             if kind_and_value:
-                kind, _, number = kind_and_value.partition(",")
-                concept, unit, decimals = self._kinds[int(kind)]
+                kind_number, _, number = kind_and_value.partition(",")
+                concept, unit, decimals = self._kinds[int(kind_number)]
             # Without further fields, the vintage is equal to the previous one.
             vintages.append(_build_vintage((int(filing_index), concept or self._concept, unit, number, decimals)))
         return vintages
@@ -87,9 +88,9 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
         if text is None:
             return None
         # The text ends with the last vintage that is written in full and the filings that repeat it.
-        head, kind, number_and_repeats = text.rsplit(",", 2)
+        head, kind_number, number_and_repeats = text.rsplit(",", 2)
         number, *repeating_filings = number_and_repeats.split("|")
-        concept, unit, decimals = self._kinds[int(kind)]
+        concept, unit, decimals = self._kinds[int(kind_number)]
         filing_index = int(repeating_filings[-1] if repeating_filings else head.rpartition("|")[2])
         return _build_vintage((filing_index, concept or self._concept, unit, number, decimals))
 
@@ -111,7 +112,7 @@ class StoredBook(FactBook):
     vintages: Mapping[str, LazyVintages]
 
     def find_newest(self, concept: str, period_key: PeriodKey) -> Vintage | None:
-        """Return the best and latest vintage of a figure, or None."""
+        """Return the newest vintage of a figure without parsing the earlier ones, or None."""
         return self.vintages[concept].find_newest(period_key)
 
 
@@ -127,7 +128,10 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
     ]
     restatement_factors = None
     if book.restatement_factors is not None:
-        restatement_factors = [(str(factor), before, since) for factor, before, since in book.restatement_factors]
+        restatement_factors = [
+            (str(factor), filing_before, filing_after)
+            for factor, filing_before, filing_after in book.restatement_factors
+        ]
     head = {
         "filings": book.filings,
         "currency": book.currency,
@@ -180,15 +184,17 @@ def _format_line(
 def _iter_vintage_texts(
     concept: str, vintages: Iterable[Vintage], kind_numbers: dict[VintageKind, int]
 ) -> Iterator[str]:
+    """Yield the text of each vintage of a figure. An equal vintage in a later filing is only the filing's index."""
     text_before = None
     for vintage in vintages:
-        kind = (vintage.concept if vintage.concept != concept else "", vintage.unit, vintage.decimals)
+        kind: VintageKind = (vintage.concept if vintage.concept != concept else "", vintage.unit, vintage.decimals)
         text = f"{kind_numbers.setdefault(kind, len(kind_numbers))},{vintage.value}"
         yield str(vintage.filing_index) if text == text_before else f"{vintage.filing_index},{text}"
         text_before = text
 
 
 def _serialise_separate_line(line: SeparateLine) -> tuple[Any, ...]:
+    """Return the members of a line as values that JSON can contain. Sets become sorted lists."""
     return line.concept, line.label, sorted(line.totals), sorted(line.excluded_from), sorted(line.periods)
 
 
@@ -211,7 +217,8 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
     book.other_unit_facts = {(concept, _to_key(pair)) for concept, pair in head["other_unit_facts"]}
     if head["restatement_factors"] is not None:
         book.restatement_factors = [
-            (Decimal(factor), before, since) for factor, before, since in head["restatement_factors"]
+            (Decimal(factor), filing_before, filing_after)
+            for factor, filing_before, filing_after in head["restatement_factors"]
         ]
     book.split_ratios = [
         (Decimal(ratio), _to_key(pair), filing_index) for ratio, pair, filing_index in head["split_ratios"]

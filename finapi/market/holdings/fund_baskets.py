@@ -170,27 +170,33 @@ def build_basket(tx: Transaction, ciks: Sequence[int], period: str, previous_per
     """
     ciks_json = json.dumps(ciks)
     name_by_cik: dict[int, str] = {row["cik"]: row["name"] for row in tx.list_rows("names_of_funds", ciks=ciks_json)}
-    filed = {row["cik"]: row for row in tx.list_rows("quarters_of_funds", ciks=ciks_json, period=period)}
-    previous = {row["cik"]: row for row in tx.list_rows("quarters_of_funds", ciks=ciks_json, period=previous_period)}
-    counts = [max(row["positions"], previous.get(cik, row)["positions"]) for cik, row in filed.items()]
+    # The quarter of each fund that has filed for it, by CIK.
+    quarters = {row["cik"]: row for row in tx.list_rows("quarters_of_funds", ciks=ciks_json, period=period)}
+    previous_rows = tx.list_rows("quarters_of_funds", ciks=ciks_json, period=previous_period)
+    previous_quarters = {row["cik"]: row for row in previous_rows}
+    counts = [
+        max(quarter["positions"], previous_quarters.get(cik, quarter)["positions"]) for cik, quarter in quarters.items()
+    ]
     check_total_holdings(counts, MAX_BASKET_HOLDINGS)
     common_ciks = [
-        cik for cik, row in filed.items() if row["complete"] and cik in previous and previous[cik]["complete"]
+        cik
+        for cik, quarter in quarters.items()
+        if quarter["complete"] and cik in previous_quarters and previous_quarters[cik]["complete"]
     ]
     funds: dict[int, BasketFund] = {cik: {"cik": f"{cik:010}", "company_name": name_by_cik.get(cik)} for cik in ciks}
     query_values = {
         "period": period,
         "earlier": previous_period,
-        "funds": json.dumps([(cik, cik in common_ciks) for cik in filed]),
+        "funds": json.dumps([(cik, cik in common_ciks) for cik in quarters]),
     }
     first_period, last_period = sorted((previous_period, period))
     return Basket(
-        filed=[fund for cik, fund in funds.items() if cik in filed],
-        pending=[fund for cik, fund in funds.items() if cik not in filed],
+        filed=[fund for cik, fund in funds.items() if cik in quarters],
+        pending=[fund for cik, fund in funds.items() if cik not in quarters],
         has_common_funds=bool(common_ciks),
         sums=tx.list_rows("sums_of_basket", query_values),
         query_values=query_values,
-        doubts=_sum_doubts(tx, filed, period),
+        doubts=_sum_doubts(tx, quarters, period),
         previous_doubts=_sum_doubts(tx, common_ciks, previous_period),
         splits=share_splits.get_for_quarter(tx, first_period, last_period),
     )

@@ -14,7 +14,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import identifiers, thirteenf
 from finapi.edgar.thirteenf import CoverPage, Holding, Manager
 from finapi.market.documents.families import Family
-from finapi.market.documents.identification import Subject
+from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import HEADER_EVIDENCE, FilingMetadata
 from finapi.market.documents.sources import Document
 from finapi.market.holdings import cost_basis, holdings_report, holdings_store, industry_flows, value_doubts
@@ -116,8 +116,8 @@ def _build_note(report: HoldingsReport, metadata: FilingMetadata) -> str | None:
     return "; ".join(notes) or None
 
 
-def _get_subject(report: HoldingsReport) -> Subject:
-    return Subject((report.cik,), report.cover.form, report.cover.period, report.sha256)
+def _build_claim(report: HoldingsReport) -> FilingClaim:
+    return FilingClaim((report.cik,), report.cover.form, report.cover.period, report.sha256)
 
 
 def _iter_reports_to_pack(tx: Transaction) -> Iterator[tuple[HoldingsReport, FilingMetadata, None]]:
@@ -170,7 +170,7 @@ FAMILY = Family(
     content=HoldingsReport,
     group_documents=group_filings,
     read_content=read_report,
-    get_subject=_get_subject,
+    build_claim=_build_claim,
     store=holdings_store.store_report,
     describe_stored=_build_note,
     move_filing=holdings_store.move_reports,

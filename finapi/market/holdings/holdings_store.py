@@ -173,7 +173,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
         "holdings_count": record["holdings_count"],
         "total_value_usd": record["table_value_total"],
     }
-    announcements.announce_contents(
+    announcements.announce_content_news(
         tx, now, THIRTEEN_F, accession, [announcements.ContentNews(record, payload, accession)]
     )
 
@@ -288,7 +288,7 @@ def _upsert_filing(tx: Transaction, report: HoldingsReport, metadata: FilingMeta
         period_of_report=cover.period,
         file_number=cover.file_number,
     )
-    return filing_store.upsert_document(tx, metadata, from_document, now, announces=False).id
+    return filing_store.upsert_filing_of_document(tx, metadata, from_document, now, announces=False).id
 
 
 def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> int:

@@ -421,7 +421,11 @@ class IndustryTotals(TypedDict):
 def build_industry_totals(
     industry: GroupSum, sector: GroupSum, movers: Movers, earlier: QuarterSums | None
 ) -> IndustryTotals:
-    """Return an industry with its sector's sums, and the largest movers in the direction of its own flow."""
+    """Return the totals of an industry in a quarter, with those of its sector.
+
+    ``top_movers`` are the securities that were bought most if dollars flowed in on balance, or sold most if they flowed
+    out. The totals are compared with the quarter ``earlier``, if there is one.
+    """
     direction = 1 if industry.sums["flow"] >= 0 else -1
     return build_record(
         IndustryTotals,

@@ -6,7 +6,7 @@ A form is returned in one of two views, which both follow the structure of the S
   has a mark with the reason. Example: ``"securityTitle": {"value": "Common Stock", "footnotes": ["F1"]}``.
 - *Plain* (``POST /insiders/query``): each value by itself. Example: ``"securityTitle": "Common Stock"``.
 
-The elements are declared once in tables such as :data:`_FILED_ROWS`, in which a text is the name of a field of
+The elements are declared once in tables such as :data:`_ROWS_OF_FILED_VIEW`, in which a text is the name of a field of
 ``OwnershipRow``. :func:`_fill` replaces each field name by the field's value, or by its type to build the JSON Schema.
 So the schema and the answer cannot differ.
 """
@@ -152,7 +152,7 @@ def _build_links(row: Row) -> _Links:
 
 # ---- The elements of a form
 
-# Elements by name: a text is the name of the field with the value, a mapping contains nested elements.
+# The elements of a view by name. A text is the field of ``OwnershipRow`` with the value, a mapping has nested elements.
 Elements = Mapping[str, "str | Elements"]
 
 _OWNER: Elements = {
@@ -171,7 +171,7 @@ _OWNER: Elements = {
 
 
 class RowElements(NamedTuple):
-    """The elements of the rows of a form."""
+    """The elements of the rows (transactions and holdings) of a form in one of the two views."""
 
     common: Elements  # The elements of every row.
     transaction: Elements  # Additional elements of transactions.
@@ -200,7 +200,7 @@ _DERIVATIVE: Elements = {
     "exerciseDate": "exercise_date",
     "expirationDate": "expiration_date",
 }
-_FILED_ROWS = RowElements(
+_ROWS_OF_FILED_VIEW = RowElements(
     {**_COMMON, "isSuperseded": "is_superseded"},
     {
         "transactionDate": "date",
@@ -228,7 +228,7 @@ _FILED_ROWS = RowElements(
         },
     },
 )
-_PLAIN_ROWS = RowElements(
+_ROWS_OF_PLAIN_VIEW = RowElements(
     {**_COMMON, "footnotes": "notes"},
     {
         "transactionDate": "date",
@@ -371,8 +371,10 @@ class FormAsFiled(_FormHead):
     xmlUrl: Url | None
     issuer: _FormIssuerNow
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _get_table_type(_FILED_ROWS, _get_filed_type, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _get_table_type(_FILED_ROWS, _get_filed_type, derivative=True)]
+    nonDerivativeTable: Annotated[
+        dict[str, Any], _get_table_type(_ROWS_OF_FILED_VIEW, _get_filed_type, derivative=False)
+    ]
+    derivativeTable: Annotated[dict[str, Any], _get_table_type(_ROWS_OF_FILED_VIEW, _get_filed_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None
@@ -386,8 +388,10 @@ class PlainForm(_FormHead):
     issuer: _FormIssuer
     reportingOwner: FiledOwner
     reportingOwners: list[FiledOwner]
-    nonDerivativeTable: Annotated[dict[str, Any], _get_table_type(_PLAIN_ROWS, _get_plain_type, derivative=False)]
-    derivativeTable: Annotated[dict[str, Any], _get_table_type(_PLAIN_ROWS, _get_plain_type, derivative=True)]
+    nonDerivativeTable: Annotated[
+        dict[str, Any], _get_table_type(_ROWS_OF_PLAIN_VIEW, _get_plain_type, derivative=False)
+    ]
+    derivativeTable: Annotated[dict[str, Any], _get_table_type(_ROWS_OF_PLAIN_VIEW, _get_plain_type, derivative=True)]
     footnotes: list[_FormFootnote]
     remarks: str | None
     ownerSignatureName: str | None
@@ -406,7 +410,7 @@ def find_form(tx: Transaction, accession: str) -> FormAsFiled | None:
     return build_record(
         FormAsFiled,
         row,
-        **_build_form_members(form, _FILED_ROWS, partial(_build_cell, restated_seqs)),
+        **_build_form_members(form, _ROWS_OF_FILED_VIEW, partial(_build_cell, restated_seqs)),
         noSecuritiesOwned=form.no_securities_owned,
         dateOfOriginalSubmission=form.original_date,
         aff10b5One=form.rule_10b5_1,
@@ -430,7 +434,7 @@ def list_plain_forms(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
 
 
 def _build_plain_form(row: Row, form: OwnershipForm) -> PlainForm:
-    members = _build_form_members(form, _PLAIN_ROWS, _get_plain_member)
+    members = _build_form_members(form, _ROWS_OF_PLAIN_VIEW, _get_plain_member)
     return build_record(
         PlainForm,
         row,

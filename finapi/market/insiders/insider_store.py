@@ -30,7 +30,7 @@ from finapi.edgar import tickers
 from finapi.edgar.form_families import OWNERSHIP
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents import announcements, filing_store, identification, metadata
-from finapi.market.documents.identification import Subject
+from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import (
     DOCUMENT_EVIDENCE,
     INDEX_EVIDENCE,
@@ -180,7 +180,7 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
         form = decode_form(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, build_subject(form)) or accession
+            accession = identification.find_listed_accession(tx, build_claim(form)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             evidence = INDEX_EVIDENCE if row["source"] == FROM_SET else DOCUMENT_EVIDENCE
@@ -189,11 +189,11 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
     return completed
 
 
-def build_subject(form: OwnershipForm) -> Subject:
+def build_claim(form: OwnershipForm) -> FilingClaim:
     """Return the facts (issuer, owners, dates) by which a form's filing can be found in EDGAR's lists of filings."""
     ciks = [int(form.issuer_cik)]
     ciks += [int(owner.cik) for owner in form.owners]
-    return Subject(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
+    return FilingClaim(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
 
 
 def encode_form(form: OwnershipForm) -> bytes:
@@ -344,12 +344,12 @@ def normalise_symbol(text: str | None) -> str | None:
 
 
 def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:
-    """Store the filing's metadata: from the document itself (``inside``) and from its index (``outside``)."""
+    """Insert or update the filing's row with the metadata of its index and those of the form itself."""
     owner_rank = metadata.PARTY_RANKS["reporting_owner"]
     issuer = Party(int(form.issuer_cik), metadata.PARTY_RANKS["issuer"], form.issuer_name)
     owners = [Party(int(owner.cik), owner_rank, owner.name) for owner in titles.list_owners(form)]
     is_xml = (filed.primary_document or "").endswith(".xml")
-    inside = FilingMetadata(
+    document_metadata = FilingMetadata(
         filed.accession,
         INDEX_EVIDENCE if _get_source(filed) == FROM_SET else DOCUMENT_EVIDENCE,
         (issuer, *owners),
@@ -357,9 +357,10 @@ def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, 
         period_of_report=form.period,
         primary_document=filed.primary_document if is_xml else None,
     )
-    outside = replace(filed, primary_document=None)
+    filing_metadata = replace(filed, primary_document=None)
     # A filing from a data set is old, so no event is sent for it.
-    filing_store.upsert_document(tx, outside, inside, now, announces=_get_source(filed) == FROM_DOCUMENT)
+    announces = _get_source(filed) == FROM_DOCUMENT
+    filing_store.upsert_filing_of_document(tx, filing_metadata, document_metadata, now, announces=announces)
 
 
 def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[_TransactionColumns]:
@@ -513,7 +514,7 @@ def _announce(tx: Transaction, filed: FilingMetadata, now: datetime) -> None:
                 f"{filed.accession}/{number}",
             )
         )
-    announcements.announce_contents(tx, now, OWNERSHIP, filed.accession, news)
+    announcements.announce_content_news(tx, now, OWNERSHIP, filed.accession, news)
 
 
 # ---- Amendments

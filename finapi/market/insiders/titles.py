@@ -136,7 +136,8 @@ def list_owners(form: OwnershipForm) -> list[Owner]:
 
     If the title of a single owner is "See Remarks", it is replaced by the first title in the remarks.
     """
-    # Reversed twice, so that the first of several entries with the same CIK is kept.
+    # Of several entries with the same CIK, use the first entry, at the position of the last one. Stored forms have
+    # their owners in this order.
     first_by_cik = {owner.cik: owner for owner in reversed(form.owners)}
     owners = list(first_by_cik.values())[::-1]
     if len(owners) > 1 or not _SEE_REMARKS.fullmatch(owners[0].officer_title or ""):

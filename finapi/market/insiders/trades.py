@@ -141,14 +141,14 @@ def list_by_parties(tx: Transaction, insiders: Sequence[int], issuers: Sequence[
 
 def _find_sorting_query(tx: Transaction, filters: TradeFilters, *indexes: str) -> str | None:
     """Return the query that reads one of these indexes and sorts the matches, or None if each has too many."""
-    is_filtered = {
+    has_filter_by_index = {
         "date": (filters.date_from or filters.date_to) is not None,
         "filing_day": filters.since > 0 or filters.until < LAST_DAY,
         "value": filters.min_value is not None,
     }
     counts = {}
     for index in indexes:
-        if is_filtered[index]:
+        if has_filter_by_index[index]:
             counts[index] = tx.find_value(
                 f"few_trades_count_by_{index}", filters._asdict(), max_count=MAX_SORTED_TRADES
             )
@@ -184,7 +184,8 @@ def _find_count_query(filters: TradeFilters, query: str, index: str) -> str | No
 def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, directed: bool = False) -> int:
     """Return the number of transactions left out of the windows because a date is missing.
 
-    Without an issuer, all companies are counted. With ``directed``, only purchases and sales in the market are.
+    Without an issuer, all companies are counted. With ``directed``, only purchases and sales in the market are
+    counted, which have a direction.
     """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
 

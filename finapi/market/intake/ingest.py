@@ -337,12 +337,12 @@ def _store_lists(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
 def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingClues) -> StoreCallback:
     """Parse a filing of a form family. Return the function that identifies and stores it."""
     content = family.read_content(documents)
-    subject = family.get_subject(content)
+    claim = family.build_claim(content)
     file_names = tuple(document.name for document in documents)
-    document_clues = replace(clues, file_names=file_names).select_applicable(subject, documents[0].path)
+    document_clues = replace(clues, file_names=file_names).select_applicable(claim, documents[0].path)
 
     def store(tx: Transaction, now: datetime) -> list[Outcome]:
-        filing = document_clues.identify_filing(tx, subject)
+        filing = document_clues.identify_filing(tx, claim)
         if family.has_primary_document:
             filing = replace(filing, primary_document=documents[0].name)
         changed = family.store(tx, content, filing, now)

@@ -81,6 +81,7 @@ def _find_trade_action(row: Row) -> str:
 
 
 def _find_report_action(row: Row) -> str:
+    """Return the action of a 13F: an amendment, a notice (other managers report the holdings), or a report."""
     if row["is_amendment"]:
         return "amendment"
     return "notice" if "NOTICE" in (row["report_type"] or "").upper() else "report"

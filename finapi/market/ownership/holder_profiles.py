@@ -52,8 +52,8 @@ class FilingCounts(TypedDict):
     """The number of stored filings of each family."""
 
     form_4: Annotated[int, "Forms 3, 4 and 5."]
-    form_13f: int
-    form_13dg: int
+    form_13f: Annotated[int, "Reports and notices on Form 13F, with amendments."]
+    form_13dg: Annotated[int, "Schedules 13D and 13G that name the holder, with amendments."]
     form_144: Annotated[int, "Notices filed under the holder's CIK; for other sellers, only the name is known."]
 
 

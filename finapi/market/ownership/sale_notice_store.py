@@ -18,7 +18,7 @@ from finapi.edgar.form_families import SALE_NOTICES
 from finapi.edgar.sale_notices import FORM_TYPES, SaleNotice
 from finapi.market.documents import announcements, filing_store, identification
 from finapi.market.documents.families import Family
-from finapi.market.documents.identification import Subject
+from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, PARTY_RANKS, FilingMetadata, Party, is_unfiled
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.insiders.form_positions import compute_filing_day_number
@@ -70,7 +70,7 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
         notice = stored_documents.decode_sale_notice(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, _build_subject(notice)) or accession
+            accession = identification.find_listed_accession(tx, _build_claim(notice)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
@@ -78,11 +78,11 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
     return changed
 
 
-def _build_subject(notice: SaleNotice) -> Subject:
+def _build_claim(notice: SaleNotice) -> FilingClaim:
     """Return the facts by which the filing of a notice can be identified."""
     ciks = [int(cik) for cik in (notice.issuer_cik, notice.filer_cik) if cik]
     content_hash = hashlib.sha256(stored_documents.encode(notice)).digest()
-    return Subject(ciks, notice.form, _find_first_sale_date(notice) or "", content_hash)
+    return FilingClaim(ciks, notice.form, _find_first_sale_date(notice) or "", content_hash)
 
 
 def _find_first_sale_date(notice: SaleNotice) -> str | None:
@@ -153,7 +153,7 @@ def _upsert_filing(
         form=notice.form,
         primary_document=metadata.primary_document if is_xml else None,
     )
-    filing_store.upsert_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
+    filing_store.upsert_filing_of_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
@@ -169,7 +169,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
         "aggregate_market_value": notice["aggregate_market_value"],
     }
     news = announcements.ContentNews(notice, payload, accession)
-    announcements.announce_contents(tx, now, SALE_NOTICES, accession, [news])
+    announcements.announce_content_news(tx, now, SALE_NOTICES, accession, [news])
 
 
 def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[SaleNotice, FilingMetadata, None]]:
@@ -189,7 +189,7 @@ FAMILY = Family(
     content=SaleNotice,
     group_documents=lambda documents: ([document] for document in documents),
     read_content=lambda documents: sale_notices.parse(documents[0].read(), documents[0].path),
-    get_subject=_build_subject,
+    build_claim=_build_claim,
     store=upsert,
     describe_stored=lambda notice, metadata: None if metadata.filed_at else UNDATED_NOTE,
     has_primary_document=True,

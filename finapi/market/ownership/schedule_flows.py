@@ -65,7 +65,7 @@ class ScheduleGroup(TypedDict):
     issuer_cik: str | None
     filings: int
     companies: int
-    holders: Annotated[int, "Leads: of each filing the person who reports the most shares."]
+    holders: Annotated[int, "Different leads. The lead of a filing is the person in it who reports the most shares."]
     form_13d: ActivistFlows
     form_13g: ScheduleChanges
     conversions: ScheduleConversions
@@ -76,7 +76,9 @@ class ScheduleCoverage(TypedDict):
 
     filings_in_window: int
     filings_grouped: int
-    filings_ungrouped: Annotated[int, "Filings about companies without a ticker, or without a SIC code."]
+    filings_ungrouped: Annotated[
+        int, "Filings about companies without a ticker (groups by ticker) or SIC code (other groups)."
+    ]
     filings_13d: int
     filings_13g: int
     conversions_excluded_from_flow: int

@@ -26,7 +26,7 @@ from finapi.edgar.form_families import SCHEDULES
 from finapi.edgar.schedules import ReportingPerson, Schedule
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents import announcements, filing_store, identification
-from finapi.market.documents.identification import Subject
+from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import (
     DOCUMENT_EVIDENCE,
     HEADER_EVIDENCE,
@@ -152,7 +152,7 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
         schedule = stored_documents.decode_schedule(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, build_subject(schedule)) or accession
+            accession = identification.find_listed_accession(tx, build_claim(schedule)) or accession
         filed_at = tx.find_value("filing_times", accession=accession)
         if filed_at is not None:
             metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
@@ -160,13 +160,13 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
     return changed
 
 
-def build_subject(schedule: Schedule) -> Subject:
+def build_claim(schedule: Schedule) -> FilingClaim:
     """Return the facts by which the filing of a schedule can be identified.
 
     The event date is used as the period, which EDGAR's lists of filings do not state for schedules.
     """
     ciks = [schedule.issuer_cik, schedule.filer_cik, *(person.cik for person in schedule.persons)]
-    return Subject(
+    return FilingClaim(
         [int(cik) for cik in ciks if cik],
         schedule.form,
         schedule.event_date or "",
@@ -293,7 +293,7 @@ def _upsert_filing(tx: Transaction, schedule: Schedule, metadata: FilingMetadata
             form=schedule.form,
             primary_document=metadata.primary_document if is_xml else None,
         )
-        filing_store.upsert_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
+        filing_store.upsert_filing_of_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
 
 
 def _list_parties(schedule: Schedule) -> list[Party]:
@@ -373,4 +373,4 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
         "event_date": filing["dateOfEvent"],
     }
     news = announcements.ContentNews(filing, payload, accession)
-    announcements.announce_contents(tx, now, SCHEDULES, accession, [news])
+    announcements.announce_content_news(tx, now, SCHEDULES, accession, [news])

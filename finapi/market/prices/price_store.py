@@ -97,13 +97,14 @@ def _prepare_series(tx: Transaction, ticker: str, is_synthetic: bool) -> int | N
 
 
 Key = TypeVar("Key")
-Columns = tuple[object, ...]
+# The values of a day's prices, or of a split or dividend, without its key, in the order of the columns of its table.
+RowValues = tuple[object, ...]
 
 
 class _StoredRow(NamedTuple):
-    """The columns of a stored row except its key."""
+    """The values of a stored row, except its key."""
 
-    columns: Columns
+    row_values: RowValues
     vintage: str  # "last day:hash" of the file that the row is from. The greater vintage wins.
 
 
@@ -114,46 +115,52 @@ def _upsert_days(
 
     A file's adjusted close is dropped if the file states the splits and dividends itself.
     """
-    columns_by_day: dict[str, Columns] = {}
+    values_by_day: dict[str, RowValues] = {}
     for row in rows:
         if row.close is not None:
             adj_close = row.adj_close if keep_adj_close else None
-            columns_by_day[row.date] = (row.open, row.high, row.low, row.close, row.volume, adj_close)
-    first = min(columns_by_day, default="")
-    last = max(columns_by_day, default="")
+            values_by_day[row.date] = (row.open, row.high, row.low, row.close, row.volume, adj_close)
+    first = min(values_by_day, default="")
+    last = max(values_by_day, default="")
     stored: dict[str, _StoredRow] = {}
     for stored_row in tx.list_rows("stored_prices", series_id=series_id, first=first, last=last):
-        day, *columns, stored_vintage = stored_row
-        stored[day] = _StoredRow(tuple(columns), stored_vintage)
-    newer_columns = _select_newer(columns_by_day, stored, vintage)
-    tx.insert_rows("upsert_prices", [(series_id, day, *columns, vintage) for day, columns in newer_columns.items()])
-    return _count_changed(newer_columns, stored)
+        day, *row_values, stored_vintage = stored_row
+        stored[day] = _StoredRow(tuple(row_values), stored_vintage)
+    newer_values = _select_newer(values_by_day, stored, vintage)
+    tx.insert_rows(
+        "upsert_prices", [(series_id, day, *row_values, vintage) for day, row_values in newer_values.items()]
+    )
+    return _count_changed(newer_values, stored)
 
 
 def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> int:
     """Store the splits and dividends. Return the number of new or changed ones."""
-    columns_by_key: dict[tuple[str, str], Columns] = {}
+    values_by_key: dict[tuple[str, str], RowValues] = {}
     for row in rows:
         if row.split is not None:
-            columns_by_key[row.date, "split"] = (row.split,)
+            values_by_key[row.date, "split"] = (row.split,)
         if row.dividend is not None:
-            columns_by_key[row.date, "dividend"] = (row.dividend,)
+            values_by_key[row.date, "dividend"] = (row.dividend,)
     stored: dict[tuple[str, str], _StoredRow] = {}
     for stored_row in tx.list_rows("stored_actions", series_id=series_id):
         stored[stored_row["date"], stored_row["kind"]] = _StoredRow((stored_row["value"],), stored_row["vintage"])
-    newer_columns = _select_newer(columns_by_key, stored, vintage)
+    newer_values = _select_newer(values_by_key, stored, vintage)
     tx.insert_rows(
-        "upsert_price_actions", [(series_id, *key, *columns, vintage) for key, columns in newer_columns.items()]
+        "upsert_price_actions", [(series_id, *key, *row_values, vintage) for key, row_values in newer_values.items()]
     )
-    return _count_changed(newer_columns, stored)
+    return _count_changed(newer_values, stored)
 
 
 def _select_newer(
-    columns_by_key: Mapping[Key, Columns], stored: Mapping[Key, _StoredRow], vintage: str
-) -> dict[Key, Columns]:
+    values_by_key: Mapping[Key, RowValues], stored: Mapping[Key, _StoredRow], vintage: str
+) -> dict[Key, RowValues]:
     """Return the rows that are not stored yet, or stored from a file of an earlier vintage."""
-    return {key: row for key, row in columns_by_key.items() if key not in stored or stored[key].vintage < vintage}
+    return {
+        key: row_values
+        for key, row_values in values_by_key.items()
+        if key not in stored or stored[key].vintage < vintage
+    }
 
 
-def _count_changed(newer: Mapping[Key, Columns], stored: Mapping[Key, _StoredRow]) -> int:
-    return sum(key not in stored or stored[key].columns != columns for key, columns in newer.items())
+def _count_changed(newer: Mapping[Key, RowValues], stored: Mapping[Key, _StoredRow]) -> int:
+    return sum(key not in stored or stored[key].row_values != row_values for key, row_values in newer.items())

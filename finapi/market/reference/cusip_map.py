@@ -64,19 +64,19 @@ class CusipMapping(NamedTuple):
 
 @dataclass(slots=True)
 class SkippedRows:
-    """The rows that could not be read: their number, and line and reason of the first ten."""
+    """The rows that could not be read: their number, and a message with line and reason for each of the first ten."""
 
     count: int = 0
-    first: list[str] = field(default_factory=list)
+    first_messages: list[str] = field(default_factory=list)
 
     def add(self, line_number: int, error: ValueError) -> None:
         """Count a row and record the reason if it is among the first ten."""
         self.count += 1
-        if len(self.first) < MAX_LISTED_ERRORS:
-            self.first.append(f"line {line_number}: {error}")
+        if len(self.first_messages) < MAX_LISTED_ERRORS:
+            self.first_messages.append(f"line {line_number}: {error}")
 
     def __str__(self) -> str:
-        return f"{self.count} rows are left out: " + "; ".join(self.first) if self.count else ""
+        return f"{self.count} rows are left out: " + "; ".join(self.first_messages) if self.count else ""
 
 
 def parse_mappings(data: bytes, file: str) -> tuple[list[CusipMapping], SkippedRows]:

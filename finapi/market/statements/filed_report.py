@@ -20,17 +20,17 @@ from finapi.core.files import get_package_folder
 from finapi.edgar import tickers, xbrl
 from finapi.market.statements import layout, statement_kinds
 from finapi.market.statements.layout import (
-    AS_DATED,
+    AT_OWN_DATE,
     CLOSING,
     HEADING,
     ITEM,
     OPENING,
     STRUCTURE,
+    CalculationTerm,
     Context,
     Dimensions,
     Line,
     Section,
-    Sum,
 )
 
 # A presentation tree that repeats a subtree can unfold without end; real sections have up to 700 lines.
@@ -262,7 +262,7 @@ def _build_sections(documents: Documents, elements: _FilingElements) -> list[Sec
         if line_count > MAX_FILING_LINES:
             raise ParseError(documents.file, f"role {role}", "the presentation is longer than that of any real filing")
         sums = [
-            Sum(elements.get_concept(arc.source), elements.get_concept(arc.target), str(arc.weight))
+            CalculationTerm(elements.get_concept(arc.source), elements.get_concept(arc.target), str(arc.weight))
             for arc in sorted(documents.calculation.get(role, ()), key=lambda arc: arc.order)
         ]
         kind = None
@@ -332,7 +332,7 @@ def _build_line(documents: Documents, elements: _FilingElements, node: _Node) ->
         nature=elements.get_nature(node.element_id),
         label=xbrl.find_label(documents.labels.get(node.element_id, {}), node.preferred_label),
         label_role=node.preferred_label,
-        placement=_PLACEMENTS_BY_LABEL.get(label_kind, AS_DATED),
+        placement=_PLACEMENTS_BY_LABEL.get(label_kind, AT_OWN_DATE),
         negated=xbrl.is_negated(node.preferred_label),
         balance=elements.find_balance(node.element_id),
     )

@@ -27,8 +27,9 @@ from finapi.core.days import count_days, number, shift
 # The nature of a line: it can have figures, it is a heading (abstract), or it belongs to the structure of axes and
 # members.
 ITEM, HEADING, STRUCTURE = 0, 1, 2
-# The placement of a line's instants: at their own date, or as the opening or closing balance of durations.
-AS_DATED, OPENING, CLOSING = 0, 1, 2
+# The placement of a line's instants: in a column of their own date, or as the opening or closing balance in the columns
+# of durations.
+AT_OWN_DATE, OPENING, CLOSING = 0, 1, 2
 
 DAYS_PER_MONTH = 365.25 / 12
 
@@ -59,7 +60,7 @@ class Context(NamedTuple):
 class Line(NamedTuple):
     """A line of the presentation tree.
 
-    ``nature`` is :data:`ITEM`, :data:`HEADING` or :data:`STRUCTURE`; ``placement`` is :data:`AS_DATED`,
+    ``nature`` is :data:`ITEM`, :data:`HEADING` or :data:`STRUCTURE`; ``placement`` is :data:`AT_OWN_DATE`,
     :data:`OPENING` or :data:`CLOSING`. ``negated`` means that the filing prints the opposite sign.
     """
 
@@ -73,8 +74,11 @@ class Line(NamedTuple):
     balance: str | None
 
 
-class Sum(NamedTuple):
-    """A term of a calculation: ``total`` is the sum of ``weight`` times ``item`` over all its terms."""
+class CalculationTerm(NamedTuple):
+    """A term of a calculation of the filing: ``item`` is added to ``total``, multiplied by ``weight``.
+
+    The first two are concepts. ``weight`` is a decimal as text, usually "1" or "-1".
+    """
 
     total: str
     item: str
@@ -98,7 +102,7 @@ class Section(NamedTuple):
     kind: str | None
     lines: Sequence[Line]
     columns: Sequence[Column]
-    sums: Sequence[Sum]
+    sums: Sequence[CalculationTerm]
 
 
 # A fact without its value: a concept and the index of its context.
@@ -241,7 +245,7 @@ class _SectionLayout:
             for fact in facts:
                 _, day = self._report_facts.periods[fact[1]]
                 fact_periods = durations_by_day.get(day, [])
-                can_have_own_column = placement == AS_DATED or not durations
+                can_have_own_column = placement == AT_OWN_DATE or not durations
                 if not fact_periods and can_have_own_column:
                     fact_periods = [(None, day)]
                 for period in fact_periods:

@@ -133,7 +133,7 @@ def _upsert_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: 
             period_of_report=cover.period_of_report,
             is_xbrl=1,
         )
-    return filing_store.upsert_document(tx, filed, document_metadata, now, announces=False)
+    return filing_store.upsert_filing_of_document(tx, filed, document_metadata, now, announces=False)
 
 
 def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:

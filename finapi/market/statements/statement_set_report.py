@@ -196,7 +196,7 @@ def _build_axis_lines(selected_dimensions: Sequence[Dimensions]) -> list[Line]:
             nature=layout.STRUCTURE,
             label=None,
             label_role=None,
-            placement=layout.AS_DATED,
+            placement=layout.AT_OWN_DATE,
             negated=False,
             balance=None,
         )
@@ -248,7 +248,7 @@ def _build_item_lines(page_lines: Sequence[PreRow], instant_concepts: set[str]) 
         rows_by_concept.setdefault(row.concept, []).append(row)
     lines = []
     for row in page_lines:
-        placement = layout.AS_DATED
+        placement = layout.AT_OWN_DATE
         if row.concept in instant_concepts:
             placement = _find_placement(row, rows_by_concept[row.concept])
         lines.append(
@@ -267,12 +267,12 @@ def _build_item_lines(page_lines: Sequence[PreRow], instant_concepts: set[str]) 
 
 
 def _find_placement(row: PreRow, rows_of_concept: Sequence[PreRow]) -> int:
-    """Return OPENING or CLOSING for a balance that opens or closes a period, else AS_DATED.
+    """Return OPENING or CLOSING for a balance that opens or closes a period, else AT_OWN_DATE.
 
     The label decides. Without a clear label, the first of several lines of a concept is the opening balance.
     """
     placement = _find_label_placement(row.label)
-    if placement != layout.AS_DATED or len(rows_of_concept) == 1:
+    if placement != layout.AT_OWN_DATE or len(rows_of_concept) == 1:
         return placement
     return layout.OPENING if row is rows_of_concept[0] else layout.CLOSING
 
@@ -281,7 +281,7 @@ def _find_placement(row: PreRow, rows_of_concept: Sequence[PreRow]) -> int:
 def _find_label_placement(label: str) -> int:
     if _OPENING_LABEL.search(label):
         return layout.OPENING
-    return layout.CLOSING if _CLOSING_LABEL.search(label) else layout.AS_DATED
+    return layout.CLOSING if _CLOSING_LABEL.search(label) else layout.AT_OWN_DATE
 
 
 def _add_dimensioned_columns(

@@ -15,13 +15,13 @@ from typing import Any
 from finapi.core.errors import ParseError
 from finapi.edgar import xbrl
 from finapi.market.documents.families import Family
-from finapi.market.documents.identification import Subject
+from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import SUBMISSIONS_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.documents.sources import Document
 from finapi.market.statements import filed_report, layout, report_store, statement_set_intake
 from finapi.market.statements.filed_report import Cover, Fact, Report
-from finapi.market.statements.layout import Context, Line, Section, Sum
+from finapi.market.statements.layout import CalculationTerm, Context, Line, Section
 from finapi.store.db import Row, Transaction
 
 INSTANCE_KIND = "xbrl-instance"
@@ -177,7 +177,7 @@ def _read_section(tx: Transaction, row: Row) -> Section:
         )
         for column in tx.list_rows("statement_columns", section_id=row["id"], dimensioned=True, whole=0)
     ]
-    sums = [Sum(**dict(sum_row)) for sum_row in tx.list_rows("section_sums", section_id=row["id"])]
+    sums = [CalculationTerm(**dict(sum_row)) for sum_row in tx.list_rows("section_sums", section_id=row["id"])]
     return Section(row["role_uri"], row["definition"], row["kind"], lines, columns, sums)
 
 
@@ -201,9 +201,9 @@ def _parse_dimensions(members: str) -> layout.Dimensions:
 # ---- The form family
 
 
-def _get_subject(report: Report) -> Subject:
+def _build_claim(report: Report) -> FilingClaim:
     cover = report.cover
-    return Subject((cover.cik,), cover.form, cover.period_of_report, report.sha256)
+    return FilingClaim((cover.cik,), cover.form, cover.period_of_report, report.sha256)
 
 
 def _describe_stored(report: Report, filed: FilingMetadata) -> str | None:
@@ -214,7 +214,7 @@ FAMILY = Family(
     content=Report,
     group_documents=group_by_filing,
     read_content=parse_report,
-    get_subject=_get_subject,
+    build_claim=_build_claim,
     store=report_store.upsert_report,
     describe_stored=_describe_stored,
     move_filing=report_store.move_reports,

@@ -274,7 +274,7 @@ def test_each_content_news_is_an_event_of_its_feed(app: App) -> None:
     upsert_filing(app, number, "4", Party(1234567, 0), Party(7, 7, "Lamp, Ada"))
     news = [announcements.ContentNews({"transaction_id": f"t{at}"}, {}, f"{number}/{at}") for at in range(2)]
     with app.db.write() as tx:
-        announcements.announce_contents(tx, NOW, OWNERSHIP, number, news)
+        announcements.announce_content_news(tx, NOW, OWNERSHIP, number, news)
     assert list_events(app, events.INSIDER_FEED) == [
         ("insider_transaction", {"transaction_id": "t0"}),
         ("insider_transaction", {"transaction_id": "t1"}),

@@ -645,7 +645,7 @@ def test_invalid_mappings_are_refused(data: bytes, location: str, reason: str) -
 
 def test_ten_unreadable_rows_are_listed_and_all_are_counted() -> None:
     rows, left_out = cusip_map.parse_mappings(b"cusip,ticker\n" + b"1\n" * 5_000, "map.csv")
-    assert (rows, left_out.count, len(left_out.first)) == ([], 5_000, 10)
+    assert (rows, left_out.count, len(left_out.first_messages)) == ([], 5_000, 10)
     assert str(left_out).startswith("5000 rows are left out: line 2: ")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -276,6 +277,14 @@ def test_ceo_and_cfo_are_named_executive_officers() -> None:
     parsed = [titles.parse_title(text) for text in ("CEO", "CFO", "COO")]
     assert [title.is_named_executive for title in parsed if title] == [True, True, None]
     assert titles.parse_title(None) is None
+
+
+def test_an_owner_who_is_repeated_is_at_the_last_position() -> None:
+    form = parse_form()
+    first = replace(form.owners[0], cik="0000000001", name="First entry")
+    other = replace(first, cik="0000000002")
+    repeated = replace(first, name="Second entry")
+    assert titles.list_owners(replace(form, owners=(first, other, repeated))) == [other, first]
 
 
 @pytest.mark.parametrize(

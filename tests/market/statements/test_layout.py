@@ -8,7 +8,7 @@ import pytest
 
 from finapi.market.statements import layout
 from finapi.market.statements.layout import (
-    AS_DATED,
+    AT_OWN_DATE,
     CLOSING,
     HEADING,
     ITEM,
@@ -28,7 +28,7 @@ Q3_BEFORE: Period = ("2009-07-01", "2009-09-30")
 NINE_MONTHS: Period = ("2010-01-01", "2010-09-30")
 
 
-def build_line(concept: str, nature: int = ITEM, placement: int = AS_DATED) -> Line:
+def build_line(concept: str, nature: int = ITEM, placement: int = AT_OWN_DATE) -> Line:
     return Line(concept, 0, nature, None, None, placement, False, None)
 
 

@@ -1,8 +1,8 @@
 -- part: with_terms
 filing_term.filed_at >= :first AND filing_term.filed_at <= :last
-    AND (:families = '[]' OR NOT EXISTS (
-        SELECT 1 FROM json_each(:families) AS family WHERE NOT EXISTS (
-            SELECT 1 FROM json_each(family.value) AS term JOIN filing_terms AS other
+    AND (:term_groups = '[]' OR NOT EXISTS (
+        SELECT 1 FROM json_each(:term_groups) AS term_group WHERE NOT EXISTS (
+            SELECT 1 FROM json_each(term_group.value) AS term JOIN filing_terms AS other
             ON other.term = term.value AND other.filed_at = filing_term.filed_at AND other.number = filing_term.number)))
 
 -- name: filings_newest_first
