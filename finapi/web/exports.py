@@ -52,7 +52,7 @@ class SnapshotDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Return the transaction of the export."""
+        """Yield the transaction of the export, at each call the same one."""
         yield self._tx
 
     read_one = read
@@ -73,10 +73,11 @@ class StreamedExport:
         self._is_closed = False
         # Returns the reason why the server ended the connection, or "" if it did not.
         self._get_abort_reason: Callable[[], str] = str
+        # Registers a function that the server calls when everything is sent. None if the server does not support that.
         self._call_when_sent: Callable[[Callable[[], None]], None] | None = None
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """Return the body for the server of ``environ``."""
+        """Read the server's functions from ``environ``. Return the body to send."""
         self._get_abort_reason = environ.get("finapi.abort_reason", str)
         self._call_when_sent = environ.get("finapi.when_sent")
         return self
@@ -116,11 +117,12 @@ class StreamedExport:
 
     def _end_charge(self, abort_reason: str) -> None:
         """Settle the charge, or refund it if the server ended the connection for a reason of its own."""
-        if abort_reason:
-            log.warning("Export aborted and refunded: %s", abort_reason)
         if self.charge is None:
+            if abort_reason:
+                log.warning("Export without a charge aborted: %s", abort_reason)
             return
         if abort_reason:
+            log.warning("Export aborted and refunded: %s", abort_reason)
             self.charge.refund(ApiError("TIMEOUT", abort_reason))
         else:
             self.charge.settle()
@@ -135,7 +137,7 @@ def find_page_params(route: Route) -> PageParams | None:
 
 
 def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
-    """Return the maximum number of rows of a table. A free call returns no more rows than its JSON."""
+    """Return the maximum number of rows of a table. A free route has the maximum of its JSON answers."""
     if route.cost or page_params is None:
         return MAX_ROWS
     params = (*route.params, *(route.body or ()))
@@ -144,7 +146,7 @@ def _get_max_rows(route: Route, page_params: PageParams | None) -> int:
 
 
 def export_list(call: Call) -> Response:
-    """Return the rows of a list as the table that the caller requested: in one piece if they are few, else streamed."""
+    """Return the rows of a list as the table type that the caller requested. A table of several pages is streamed."""
     page_params = find_page_params(call.route)
     kind = call.requested_table_type or CSV
     with ExitStack() as resources:
@@ -266,8 +268,8 @@ class ListReader:
         if self.page_params is None:
             headers = self.call.build_table_headers(page.meta)
         else:
-            following = {"has_more": has_more, "next_cursor": self.next_cursor if has_more else None}
-            headers = self.call.build_table_headers({**page.meta, "pagination": {**paging, **following}})
+            end_of_table = {"has_more": has_more, "next_cursor": self.next_cursor if has_more else None}
+            headers = self.call.build_table_headers({**page.meta, "pagination": {**paging, **end_of_table}})
         request = self.call.request
         has_link = has_more and request.method in ("GET", "HEAD") and self.requested_rows is not None
         if has_link and self.page_params is not None and self.requested_rows is not None:

@@ -10,7 +10,7 @@ import re
 import threading
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection, IncompleteRead
 from typing import Any, TypedDict
 from wsgiref.validate import validator
@@ -281,6 +281,14 @@ def test_a_table_that_the_server_cuts_off_is_refunded_and_logged(
     assert caplog.messages == ["Export aborted and refunded: The server is stopping."]
     assert len(list(open_stream(wsgi, api, **{"finapi.abort_reason": lambda: "It is whole by then."}))) > 1
     assert len(list_ledger_rows(app)) == 3
+
+
+def test_an_uncharged_export_is_not_logged_as_refunded(caplog: pytest.LogCaptureFixture) -> None:
+    stream = exports.StreamedExport(iter([b"n\r\n", b"0\r\n"]), ExitStack())
+    body = iter(stream.start({"finapi.abort_reason": lambda: "The server is stopping."}))
+    assert next(body) == b"n\r\n"
+    stream.close()
+    assert caplog.messages == ["Export without a charge aborted: The server is stopping."]
 
 
 def test_a_table_that_a_server_stop_cuts_off_is_refunded(app: App, api: Client, wsgi: WsgiApp) -> None:
