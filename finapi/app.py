@@ -46,14 +46,14 @@ SCREENING_CACHE_BYTES = 8 * 1024 * 1024
 MAX_CALLERS = 10_000
 MAX_UNKNOWN_KEYS = 1_000
 
-# The memory that one fact takes in a fact book, in bytes, at its largest: when every cell has been requested. The
-# series of a large company use 11,000 facts.
+# The maximum memory of one fact in a fact book, in bytes, which it takes after all cells of the company's series have
+# been requested. The series of a large company use 11,000 facts.
 FACT_BYTES = 900
 ANSWER_BYTES = 500  # Memory of a cached answer in addition to its body.
 
 REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothing have used their seconds of CPU."
 
-BULK_DIRECTORY = "bulk"  # Folder of the data directory with the files of complete periods.
+BULK_DIRECTORY = "bulk"  # The folder of the data directory that contains the built bulk files.
 
 MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
 
@@ -99,14 +99,15 @@ class App:
     # Limits the number of answers above a megabyte that are in memory: from when they are built until they are sent or
     # written to a file.
     large_answer_queue: FairQueue
-    # Bulk downloads of complete periods, stored as files.
+    # Bulk downloads of a day, a month or a quarter, stored as files.
     bulk_files: FileCache
     metrics: Metrics = field(default_factory=Metrics)
     # Delays the requests to EDGAR, so that the poller and ``finapi poll`` commands in the server share one rate limit.
     edgar_pacer: Pacer = field(default_factory=Pacer)
     # Response bodies that do not change while the process runs, by name.
     static_bodies: dict[str, bytes] = field(default_factory=dict)
-    # Ids of debits of answered calls. A worker settles the debits (``billing``).
+    # Ids of the debits of calls that have been answered. A worker settles them, so that they are not refunded
+    # after a crash (``billing``).
     debits_to_settle: deque[int] = field(default_factory=deque)
     # Refunds that could not be written to the database: the debit's row, the reason, and the status of the response.
     pending_refunds: deque[tuple[Mapping[str, Any], str, int]] = field(default_factory=deque)
@@ -131,10 +132,11 @@ class App:
         return self.db.accounts
 
     @property
-    def write_count(self) -> int:
-        """Return a number that rises when cached data of either database may have become invalid.
+    def invalidation_count(self) -> int:
+        """Return a number that increases whenever data cached from either database may have become out of date.
 
-        Debits and refunds do not raise it, so data that depend on them must not be cached.
+        Charging a call (debits, settlements and refunds) does not change it. So data that depend on token balances or
+        the ledger must not be cached by it.
         """
         return self.db.write_count + self.accounts.write_count
 
@@ -149,7 +151,11 @@ def create_in_memory(
     db: Database | None = None,
     secret: bytes = b"\x00" * 32,
 ) -> App:
-    """Return an App with a database in memory and a fixed master secret, for tests and the fixture."""
+    """Return an App for tests and for building the demo data, without a data directory.
+
+    It uses ``db``, or an empty database in memory. Its mails stay in memory, unless ``transport`` is given. The master
+    secret is ``secret``, so that credentials are the same in each run.
+    """
     return _build_app(
         config, clock, db or Database(None), [secret], transport or mail.MemoryTransport(), new_uuid, resolve
     )
@@ -232,9 +238,10 @@ def require_psycopg() -> None:
 
 
 def open_postgres(url: str, *, alone: bool = False) -> Postgres:
-    """Return the database of accounts at a URL. With ``alone``, for a move, no other process may use it meanwhile.
+    """Open the database of accounts at a URL.
 
-    Raise UsageError if it cannot be opened.
+    ``alone`` keeps all other processes out of it until it is closed, which a move of the accounts needs. Raise
+    UsageError if it cannot be opened.
     """
     require_psycopg()
     from finapi.store import postgres
@@ -339,9 +346,10 @@ def _build_app(
 
 
 def build_limiters(config: Config) -> dict[str, RateLimiter]:
-    """Return a limiter for each zone of DECISIONS 5.
+    """Return the limiter of each zone (DECISIONS 5), by the zone's name.
 
-    With the default burst, one less than the requests per period, all of them may arrive at the same time.
+    The default burst is one less than the number of requests per period. Then all requests of a period may arrive at
+    the same time.
     """
 
     def per_minute(requests: int, burst: int | None = None) -> RateLimit:
@@ -358,7 +366,7 @@ def build_limiters(config: Config) -> dict[str, RateLimiter]:
         "sql": [per_minute(config.sql_per_minute)],
         "pages": [per_minute(config.pages_per_minute)],
         "app": [per_minute(config.app_per_minute), per_hour(config.app_per_hour)],
-        # For calls that report the other limits. Those limits are not used up by them.
+        # For calls that report the state of the other limits, so that they do not use up those limits.
         "limits": [per_minute(config.app_per_minute)],
         "login_network": [per_minute(config.login_per_minute_per_network)],
         "register": [per_hour(config.register_per_hour_per_ip)],

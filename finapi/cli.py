@@ -55,11 +55,11 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         options = _list_options(self.arguments)
         if message.startswith("the following arguments are required"):
-            # argparse reports the arguments that it missed after an unknown option, instead of the option.
+            # After an unknown option, argparse reports the missing arguments instead of the unknown option.
             unknown_option = _find_unknown_option(self.arguments, options)
             if unknown_option:
                 message = f"unrecognized arguments: {unknown_option}"
-        suggestion = _suggest(message, options)
+        suggestion = _build_suggestion(message, options)
         # A list of all verbs would hide the suggestion.
         message = re.sub(
             r"^argument (VERB|ACTION): invalid choice: ('[^']*') \(.*\)$", _describe_unknown_choice, message
@@ -98,15 +98,15 @@ def _run(arguments: list[str]) -> int:
         arguments = arguments or ["demo"]
         args = _build_parser(arguments).parse_args(arguments)
         verb: Verb = args.verb
-        # Default handlers of signals. demo and serve install their own.
+        # The signal handlers of most verbs. demo and serve install their own.
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(number) == signal.SIG_DFL:
                     signal.signal(number, _interrupt)
-        config, origins = settings.load(_list_flags(args))
+        config, origins = settings.load(_get_given_settings_and_config_path(args))
         if verb.run is None:
             return _run_on_data_directory(verb, args, arguments, config)
-        with _reporting_interruption(verb):
+        with _report_interruption(verb):
             return verb.run(args, config, origins, _say, perform)
     except UsageError as error:
         return _report_error(str(error), 2)
@@ -118,13 +118,13 @@ def _run(arguments: list[str]) -> int:
         return _report_error(TOO_LITTLE_MEMORY, 1)
     except KeyboardInterrupt as interrupt:
         return 128 + int(interrupt.args[0] if interrupt.args else signal.SIGINT)
-    except SystemExit as exit:
+    except SystemExit as system_exit:
         # Raised by argparse after --help and --version.
-        return int(exit.code or 0)
+        return int(system_exit.code or 0)
 
 
 @contextmanager
-def _reporting_interruption(verb: Verb) -> Iterator[None]:
+def _report_interruption(verb: Verb) -> Iterator[None]:
     """If the block is interrupted, print which part of the verb's work is preserved."""
     try:
         yield
@@ -186,13 +186,13 @@ def perform(app: App, arguments: list[str], directory: str, stdin: str, say: Say
     ``say``.
     """
     try:
-        # argparse would print the help on the server's stdout and exit.
+        # argparse would print the help or the version on the server's stdout and exit.
         if {"--help", "-h", "--version"} & set(arguments):
-            raise UsageError("help cannot be run through a server")
+            raise UsageError("--help and --version cannot be run through a server")
         args = _build_parser(arguments).parse_args(arguments)
         changed_options = [
             _option_name(name)
-            for name, value in sorted(_list_settings(args).items())
+            for name, value in sorted(_get_given_settings(args).items())
             if name != "data_dir" and str(value) != str(getattr(app.config, name))
         ]
         if changed_options:
@@ -224,7 +224,7 @@ def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list
 
     assert verb.work is not None
     logs.configure(config.log_format, config.log_level)
-    # The caller prints a database error in one line, so its log line is suppressed.
+    # ``_run`` prints a database error as one line, so the log line of the same error is suppressed.
     logging.getLogger("finapi.store").addFilter(_is_below_error)
     if not verb.creates_directory and not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
@@ -232,7 +232,7 @@ def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.handed_over = False
     try:
-        with _reporting_interruption(verb), open_app(config) as app:
+        with _report_interruption(verb), open_app(config) as app:
             return verb.work(app, args, os.getcwd(), _say)
     except datadir.DirectoryBusyError:
         try:
@@ -301,7 +301,7 @@ def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str])
 
 @cache
 def _build_settings_parser(help_names: tuple[str, ...], given_names: tuple[str, ...]) -> _Parser:
-    """Return a parser of settings. ``help_names`` are listed in its help, ``given_names`` are accepted without that."""
+    """Return a parser of settings. Its help lists ``help_names``; ``given_names`` are also accepted."""
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
@@ -333,7 +333,7 @@ def _option_name(setting_name: str) -> str:
     return "--" + setting_name.replace("_", "-")
 
 
-def _list_settings(args: argparse.Namespace) -> dict[str, Any]:
+def _get_given_settings(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that were given on the command line, by name."""
     return {
         name.removeprefix(SETTING_PREFIX): value
@@ -342,15 +342,15 @@ def _list_settings(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _list_flags(args: argparse.Namespace) -> dict[str, Any]:
+def _get_given_settings_and_config_path(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that were given on the command line, and ``config``, the path of the configuration file."""
-    return {**_list_settings(args), "config": getattr(args, "config", None)}
+    return {**_get_given_settings(args), "config": getattr(args, "config", None)}
 
 
 # ---- errors of the command line
 
 
-def _suggest(message: str, options: Sequence[str]) -> str:
+def _build_suggestion(message: str, options: Sequence[str]) -> str:
     """Return the text to append to a message of argparse: the word that was probably meant, or ""."""
     choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
     option = re.search(r"unrecognized arguments: (?:.* )?(--[a-z][a-z-]*)", message)

@@ -21,7 +21,7 @@ from finapi.httpd.settings import ListenSettings
 
 log = logging.getLogger("finapi.server")
 
-# Descriptors for the connections of workers, the event loops, the lock, the listening socket and open files.
+# File descriptors for the connections of workers, the event loops, the lock, the listening socket and open files.
 RESERVED_FILES = 45
 FILES_PER_THREAD = 2  # The database and its write-ahead log.
 FILES_PER_CONNECTION = 3  # The socket and two temporary files.
@@ -105,7 +105,7 @@ def _count_needed_files(config: Config) -> int:
 
 
 def _count_paused_threads(threads: int) -> int:
-    """Return how many threads may be paused until their client reads. Each is replaced by another thread meanwhile."""
+    """Return the maximum number of threads that may wait for a slow client. Another thread works in place of each."""
     return max(1, threads // 4)
 
 

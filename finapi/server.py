@@ -47,22 +47,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("finapi.server")
 
-# The time that webhook attempts in progress have at a stop. Together with the drain_timeout of calls it must be less
-# than the 10 s of DECISIONS 12.
+# The time that webhook attempts in progress have at a stop. Together with the time that calls have (the setting
+# drain_timeout) it must be less than the 10 s of DECISIONS 12.
 WEBHOOK_DRAIN_SECONDS = 2.0
 
-# The time to wait at the start for the lock of a process that has just died.
+# The time to wait at the start for the worker's lock in PostgreSQL, if the process that had it has just died.
 ELECTION_SECONDS = 5.0
 ELECTION_RETRY_SECONDS = 0.2  # The interval in which a standby worker tries to be elected.
 
-STOP_SECONDS = 10.0  # The time that a deposed worker has to release the data directory.
+DEPOSED_STOP_SECONDS = 10.0  # The time that a deposed worker has to stop and release the data directory.
 
-LOCK_SECONDS = 1.0  # At a stop, the longest wait of the last writes for a lock of a thread that did not stop.
-CHECK_SECONDS = 1.0  # The time that running checks have at a stop. A check that hangs ends with the process.
-SETTLE_SECONDS = 0.5  # The delay of the workers' first steps after the start, so that first calls are not slowed.
-MAIL_SECONDS = 1.0  # The interval between two steps of the mail queue.
-YEARS_SECONDS = 10.0  # The interval between two steps that compute latest years.
-HOLDINGS_SECONDS = 10.0  # The interval between two steps that recompute 13F positions.
+# At a stop, the time that the last writes wait for a lock of the database that a thread which did not stop still has.
+STOP_LOCK_WAIT_SECONDS = 1.0
+# At a stop, the time that running health checks have to end. A check that hangs ends with the process.
+STOP_CHECK_SECONDS = 1.0
+# The time between the start and the workers' first steps, so that these do not slow down the first calls.
+FIRST_STEP_DELAY_SECONDS = 0.5
+MAIL_INTERVAL_SECONDS = 1.0  # The interval between two steps of the mail queue.
+# The interval between two steps that store the latest years of companies, which screens read.
+LATEST_YEARS_INTERVAL_SECONDS = 10.0
+HOLDINGS_INTERVAL_SECONDS = 10.0  # The interval between two steps that recompute 13F positions.
 
 # Size of a thread's stack. Endlessly nested JSON uses 1.3 MiB of it before Python 3.12 and later refuse it, and 200 KiB
 # in older versions. The C library's default of 8 MiB for each of 62 threads is more than some hosts allow.
@@ -70,7 +74,7 @@ STACK_BYTES = (2 if sys.version_info >= (3, 12) else 1) * memory.MIB
 
 
 class Server(NamedTuple):
-    """A server that answers at ``url``; ``app`` is its state."""
+    """A running server: its state, and the URL and port at which it answers."""
 
     app: App
     url: str
@@ -100,14 +104,16 @@ def run_server(
     memory.limit_heaps()
     threading.stack_size(STACK_BYTES)
     config = fit_to_file_limit(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    patience = STOP_SECONDS if accounts else 0.0
-    opening = open_app(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
-    with opening as opened_app, ExitStack() as on_failed_start:
-        # Needed in every role and before the first call, because callers are cached until a change of the accounts is
-        # notified.
+    # A newly elected worker waits for the deposed one to release the data directory.
+    patience = DEPOSED_STOP_SECONDS if accounts else 0.0
+    app_context = open_app(config, clock, new_secrets=new_secrets, accounts=accounts, patience=patience)
+    with app_context as opened_app, ExitStack() as on_failed_start:
+        # Needed in every role and before the first call, because cached callers are only dropped when a change of the
+        # accounts is notified.
         opened_app.accounts.follow_changes()
-        is_worker = config.role != "api"
-        if is_worker and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
+        # True for the roles "all" and "worker". A node with the role "api" only serves a copy of the market data.
+        runs_background_work = config.role != "api"
+        if runs_background_work and not opened_app.accounts.elect(ELECTION_SECONDS, _depose):
             raise UsageError("another finapi is the worker of these accounts; stop it first, or serve with --role api")
         application = WsgiApp(opened_app)
         # Listen before ``prepare``: a first start that cannot listen must leave no trace.
@@ -123,19 +129,23 @@ def run_server(
         application.app = app
         app.metrics.register(metrics.QUEUE_DEPTH, lambda: {("http",): float(listener.waiting)})
         app.metrics.register(metrics.FEED_CONNECTIONS, feeds.count_readers)
-        workers, pollers = (_build_workers(app), _build_pollers(app)) if is_worker else (_build_copy_workers(app), [])
-        # Close the connection for the reads of the start.
+        workers, pollers = (
+            (_build_workers(app), _build_pollers(app)) if runs_background_work else (_build_copy_workers(app), [])
+        )
+        # Close this thread's connection for reads, which only the start has used.
         app.db.release_reader()
         command_socket = datadir.CommandSocket(
             config.data_dir,
             lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say),
             app.db.interrupt_thread,
         )
-        # These end in reverse order.
+        # At the end of the block, these stop in reverse order.
         with (
             ExitStack() as on_exit,
-            run_workers([*workers, *pollers], SETTLE_SECONDS if is_worker else 0.0, app.db.release_reader) as group,
-            _run_webhook_worker(app) if is_worker else nullcontext() as webhook_worker,
+            run_workers(
+                [*workers, *pollers], FIRST_STEP_DELAY_SECONDS if runs_background_work else 0.0, app.db.release_reader
+            ) as group,
+            _run_webhook_worker(app) if runs_background_work else nullcontext() as webhook_worker,
             command_socket,
             run_loop("loop", listener.run, lambda: listener.stop(config.drain_timeout)),
             closing(feeds),
@@ -143,7 +153,7 @@ def run_server(
                 app, build_url(config.host, listener.port), [*workers, *filter(None, [webhook_worker])], pollers, feeds
             ),
         ):
-            on_exit.callback(app.db.limit_lock_waits, LOCK_SECONDS)
+            on_exit.callback(app.db.limit_lock_waits, STOP_LOCK_WAIT_SECONDS)
             try:
                 yield Server(app, build_url(config.host, listener.port), listener.port)
             finally:
@@ -153,7 +163,7 @@ def run_server(
 
 
 def _depose() -> None:
-    """Stop this process, as another worker has taken over."""
+    """Stop this process, because another process has become the worker."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
@@ -201,8 +211,8 @@ def _build_copy_workers(app: App) -> list[Worker]:
 
 
 def _build_workers(app: App) -> list[Worker]:
-    """Return the workers of a server that works in the background, except for webhooks, polling and the watchdog."""
-    # Long enough for a mail that a step begins just before its time is up.
+    """Return the workers of the roles "all" and "worker", except for webhooks, polling and the watchdog."""
+    # Long enough for a mail that is begun just before the end of a step's time.
     mail_patience = mail.PASS_SECONDS + app.config.mail_timeout + MAX_STEP_SECONDS
     return [
         *_build_backup_workers(app),
@@ -219,7 +229,7 @@ def _build_workers(app: App) -> list[Worker]:
         _build_worker(app, "latest-years", lambda: _latest_years_step(app)),
         _build_worker(app, "holdings", lambda: _holdings_step(app)),
         _build_worker(app, "sniper", lambda: _sniper_step(app)),
-        _build_worker(app, "refill-plans", lambda: _refill_step(app)),
+        _build_worker(app, "refill-plans", lambda: _refill_plans_step(app)),
         _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
         # Its database query is not interrupted: a sent mail that is not recorded would be sent again.
         Worker(
@@ -246,13 +256,14 @@ def _sniper_step(app: App) -> float | None:
     return sniper.run_window_step(app, app.clock.now())
 
 
-def _refill_step(app: App) -> float | None:
+def _refill_plans_step(app: App) -> float | None:
     from finapi.accounts import plans
 
     return plans.run_refill_step(app, app.clock.now())
 
 
 def _full_text_step(app: App) -> float | None:
+    """Index the text of some documents for full text search. Return the seconds until the next step, or None."""
     from finapi.market.documents import submission_documents
 
     with app.db.read() as tx:
@@ -261,20 +272,20 @@ def _full_text_step(app: App) -> float | None:
 
 
 def _latest_years_step(app: App) -> float:
-    """Store the latest years of some companies that lack them. Return the seconds until it should run again."""
+    """Store the latest years of some companies that lack them, for screens. Return the seconds until the next step."""
     from finapi.web.financials import screen
 
     with app.db.read() as tx:
         if tx.find_row("latest_years_due", rules=financials.get_fingerprint(), limit=1) is None:
-            return YEARS_SECONDS
-    return PAUSE_SECONDS if screen.compute_latest_years(app).may_be_more else YEARS_SECONDS
+            return LATEST_YEARS_INTERVAL_SECONDS
+    return PAUSE_SECONDS if screen.compute_latest_years(app).may_be_more else LATEST_YEARS_INTERVAL_SECONDS
 
 
 def _holdings_step(app: App) -> float:
     """Recompute some 13F positions. Return the seconds until it should run again."""
     from finapi.market.holdings import recomputation
 
-    return PAUSE_SECONDS if recomputation.recompute_portion(app.db, app.clock.now()) else HOLDINGS_SECONDS
+    return PAUSE_SECONDS if recomputation.recompute_portion(app.db, app.clock.now()) else HOLDINGS_INTERVAL_SECONDS
 
 
 def _build_pollers(app: App) -> list[Worker]:
@@ -293,8 +304,8 @@ def _build_pollers(app: App) -> list[Worker]:
 
         return Poller(app, gateway, interval_seconds=interval_seconds)
 
-    # A step runs every interval, as a sign of life, even if EDGAR must not be called for an hour. The duration of a
-    # step has no limit, because its heartbeats are checked instead.
+    # A step runs at each interval, even if EDGAR must not be called for an hour, because it also shows that the poller
+    # is alive. A step may take any time: the watchdog checks the poller's heartbeats instead.
     return [
         _build_worker(
             app,
@@ -308,7 +319,7 @@ def _build_pollers(app: App) -> list[Worker]:
 
 @contextmanager
 def _run_webhook_worker(app: App) -> Iterator[Worker]:
-    """Yield the worker that sends webhooks. The end of the block waits a little for deliveries in progress."""
+    """Run the worker that sends webhooks, and yield it. At the end of the block, wait briefly for running attempts."""
 
     @cache
     def get_dispatcher() -> Dispatcher:
@@ -322,7 +333,7 @@ def _run_webhook_worker(app: App) -> Iterator[Worker]:
     worker = _build_worker(app, "webhooks", lambda: get_dispatcher().run_step())
     app.accounts.listen(WEBHOOKS_TOPIC, worker.wake)
     try:
-        with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
+        with run_workers([worker], FIRST_STEP_DELAY_SECONDS, app.db.release_reader):
             yield worker
     finally:
         if get_dispatcher.cache_info().currsize:
@@ -335,12 +346,13 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
 
     A node with a copy of the market data only registers the probes. Its status shows the results of the worker node.
     """
-    diagnoses = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
-    diagnoses |= {worker.name: worker.find_problem for worker in workers}
-    all_diagnoses = {**diagnoses, **{worker.name: worker.find_problem for worker in pollers}}
+    # Functions that return the problem of a component, or None if it works, by the component's name.
+    problem_finders = {"feeds": feeds.find_problem, "feed-keys": feeds.find_key_problem}
+    problem_finders |= {worker.name: worker.find_problem for worker in workers}
+    all_problem_finders = {**problem_finders, **{worker.name: worker.find_problem for worker in pollers}}
 
     def get_thread_states() -> dict[tuple[str, ...], float]:
-        return {(name,): float(find_problem() is None) for name, find_problem in all_diagnoses.items()}
+        return {(name,): float(find_problem() is None) for name, find_problem in all_problem_finders.items()}
 
     app.metrics.register(metrics.WORKER_UP, get_thread_states)
     app.health.probe_token = app.new_uuid()
@@ -351,7 +363,7 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
         from finapi.ops import probes
 
         outbound = Outbound(probes.OPERATOR_TARGET_POLICY)
-        app.health.probes.update(probes.build_server_probes(app, url, outbound, diagnoses))
+        app.health.probes.update(probes.build_server_probes(app, url, outbound, problem_finders))
         for worker in pollers:
             app.health.probes.update(probes.build_polling_probes(app, worker.find_problem))
         return outbound
@@ -376,11 +388,11 @@ def _run_watchdog(app: App, url: str, workers: list[Worker], pollers: list[Worke
             return
         worker = _build_worker(app, "watchdog", step, interrupt=interrupt)
         app.health.wake_watchdog = worker.wake
-        with run_workers([worker], SETTLE_SECONDS, app.db.release_reader):
+        with run_workers([worker], FIRST_STEP_DELAY_SECONDS, app.db.release_reader):
             yield
     finally:
         interrupt()
-        app.health.checker.join(CHECK_SECONDS)
+        app.health.checker.join(STOP_CHECK_SECONDS)
 
 
 def _prune_step(app: App) -> float:
@@ -399,7 +411,7 @@ def _mail_step(app: App) -> float:
 
     # A request that queues a mail does not wake this worker, so the queue is read every second.
     wait = recovery.run_mail_step(app)
-    return MAIL_SECONDS if wait is None else min(wait, MAIL_SECONDS)
+    return MAIL_INTERVAL_SECONDS if wait is None else min(wait, MAIL_INTERVAL_SECONDS)
 
 
 def _listen(config: Config, application: WsgiApp, feeds: LazyFeeds) -> Listener:

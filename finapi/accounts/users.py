@@ -132,9 +132,9 @@ def find_cached_caller(app: App, key: str) -> Caller | None:
             return replace(caller, data_stamp=tx.find_value("data_stamp"))
 
     fingerprint = credentials.fingerprint(key)
-    if app.unknown_key_cache.find(app.write_count, fingerprint, False):
+    if app.unknown_key_cache.find(app.invalidation_count, fingerprint, False):
         return None
-    version = app.write_count
+    version = app.invalidation_count
     caller = app.caller_cache.get(version, fingerprint, look_up)
     if caller is None:
         app.unknown_key_cache.get(version, fingerprint, lambda: True)

@@ -1,4 +1,4 @@
-"""The last step of a call: its line in the access log, and its figures for Prometheus."""
+"""The last step of a call: write its line in the access log and count it in the metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from finapi.web.exchange import Exchange
 
 log = logging.getLogger("finapi.access")
 
-_MARK_HEADER = PROBE_HEADER.lower()
+_PROBE_HEADER_KEY = PROBE_HEADER.lower()
 
 
 def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None:
-    """Count a call that was answered, and log it unless it is one of finapi's own probes."""
+    """Count an answered call in the metrics, and log it unless it is one of finapi's own probes."""
     request, route, caller = exchange.request, exchange.route, exchange.caller
     seconds = app.clock.monotonic() - exchange.started_at
     # The path of the route, not of the request, because each path that a caller invents would become a new metric
@@ -26,7 +26,7 @@ def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None
     app.metrics.count_request((method, path, str(status)), seconds, exchange.tokens_charged, refusal, plan)
     if not log.isEnabledFor(logging.INFO):
         return
-    if request is not None and request.headers.get(_MARK_HEADER) == app.health.probe_token != "":
+    if request is not None and request.headers.get(_PROBE_HEADER_KEY) == app.health.probe_token != "":
         return
     fields = {
         "method": request.method if request else "",

@@ -63,9 +63,12 @@ class WsgiApp:
         return answer_call(self.app, self._table, exchange, parse)
 
     def _find_route(self, request: Request) -> Route | None:
-        """Return the route of a request, or another one of the same path, or None."""
+        """Return the route of a request, or None for an unknown path.
+
+        If no route of the path has the method, return any route of the path.
+        """
         match = self._table.match(request.segments)
-        return None if match is None else match.one_of(request.method)
+        return None if match is None else match.get_route_or_any(request.method)
 
     def _warn_of_proxy(self, peer: str) -> None:
         """Log once that there may be a proxy that is not trusted."""
@@ -83,14 +86,14 @@ class WsgiApp:
     def answer_from_memory(self, target: str, headers: Mapping[str, str], peer: str) -> Answer | None:
         """Answer ``GET target`` if the response is in memory, or return None. Called in the server's loop.
 
-        Only routes with ``is_cached`` are answered here, so that they answer while a commit hangs. ``headers`` have the
-        names of waitress, ``USER_AGENT``. Nothing is compressed and no credential is looked up, because both take too
-        long for the loop.
+        Only routes with a ``cache_check`` are answered here, so that probes are answered even while a commit hangs. The
+        names of ``headers`` are those of waitress, such as ``USER_AGENT``. Nothing is compressed and no credential is
+        looked up, because both would take too long in the loop.
         """
         if "gzip" in headers.get("ACCEPT_ENCODING", ""):
             return None
         has_credential = "X_API_KEY" in headers or "AUTHORIZATION" in headers
-        if self._table.find_cached(self.app, target, has_credential=has_credential) is None:
+        if self._table.find_cached_route(self.app, target, has_credential=has_credential) is None:
             return None
         trusted_proxies = self.app.config.trusted_proxies
         return self._answer(self._new_exchange(), lambda: build_get_request(target, headers, peer, trusted_proxies))
@@ -112,7 +115,8 @@ class WsgiApp:
             except StoreUnavailableError as error:
                 request = request._replace(target_error=store_unavailable(error))
             limit = min(route.body_limit if is_known else PUBLIC_BODY, self.app.config.body_limit)
-            if is_known or route.key_in_body:  # The key may still come in the body.
+            # An unknown caller of a route with ``key_in_body`` may send the key in the body that has not arrived yet.
+            if is_known or route.key_in_body:
                 if request.body_bytes <= limit:
                     environ["finapi.owners"] = exchange.owners
                     return limit
@@ -149,9 +153,10 @@ class WsgiApp:
         return self._answer_error(exchange, ApiError(code, reason), status)
 
     def _give_up(self, exchange: Exchange, status: int) -> tuple[Headers, bytes] | None:
-        """Return headers and body of the 504 of a call that took too long, or the 503 of one that a stop interrupts.
+        """Return headers and body of the response with which the server answers in place of a call that still runs.
 
-        Return None if the call has already begun to send its own response.
+        It is the 504 of a call that took too long, or the 503 of a call that a stop interrupts. Return None if the call
+        has already begun to send its own response.
         """
         if not exchange.claim("server"):
             return None
@@ -174,7 +179,7 @@ class WsgiApp:
         return self._answer(exchange, lambda: request._replace(target_error=error))
 
     def has_param(self, environ: Mapping[str, Any], param: str) -> bool:
-        """Return True if the route of a call has a parameter of this name."""
+        """Return True if the route of a call has a parameter with the name ``param``."""
         match = self._table.match(parse_environ(environ).segments)
         route = match.by_method.get(environ["REQUEST_METHOD"]) if match else None
         return route is not None and any(route_param.name == param for route_param in route.params)

@@ -28,16 +28,19 @@ from finapi.web.http.schema import Envelope
 from finapi.web.http.tables import CSV, NDJSON, iter_table_chunks
 
 FORMAT = "csv.gz, ndjson.gz"
-KINDS = {"csv": CSV, "ndjson": NDJSON}
+MEDIA_TYPE_BY_KIND = {"csv": CSV, "ndjson": NDJSON}
 BATCH_ROWS = 1_000  # The number of rows in memory at the same time.
 CHUNK_BYTES = 1 << 18  # The size of a read from a file.
 
-NAME = rf"(?:{'|'.join(DATASETS)})-{bulk_datasets.PERIOD_PATTERN}\.(?:csv|ndjson)\.gz"
-EXPECTED = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
+FILE_NAME_PATTERN = rf"(?:{'|'.join(DATASETS)})-{bulk_datasets.PERIOD_PATTERN}\.(?:csv|ndjson)\.gz"
+FILE_NAME_HELP = "DATASET-PERIOD.csv.gz or .ndjson.gz, PERIOD a day (2026-01-30), month (2026-01) or quarter (2026q1)"
 
 
 class PeriodFile(TypedDict):
-    """A built file. ``complete`` is true if its period had ended when it was built. Otherwise ``reason`` says so."""
+    """A built file.
+
+    ``complete`` is true if its period had ended when the file was built. Otherwise ``reason`` states that it had not.
+    """
 
     dataset: str
     filename: str
@@ -54,7 +57,7 @@ class PeriodFile(TypedDict):
 
 
 class _BulkFileTotals(TypedDict):
-    """The totals of both indexes. ``snapshot`` is the time at which the newest file was built."""
+    """The totals that both indexes contain. ``snapshot`` is the time at which the newest file was built."""
 
     snapshot: Time | None
     generated_at: Time
@@ -65,16 +68,17 @@ class _BulkFileTotals(TypedDict):
 
 
 class BulkIndex(_BulkFileTotals):
-    """The built files. A file of any other period is built when it is requested."""
+    """The files that are already built. The file of any other period is built when it is requested."""
 
     datasets: list[str]
     files: list[PeriodFile]
 
 
 class FactsShard(PeriodFile):
-    """A built file of facts, and its position among them.
+    """A built file of facts, and its position in the list of them.
 
-    A file is a span of filing days and not a range of filing ids, so both ends of that range are null.
+    ``filing_id_lo`` and ``filing_id_hi`` are always null, because a file contains a span of filing days and not a range
+    of filing ids.
     """
 
     shard_index: int
@@ -83,7 +87,7 @@ class FactsShard(PeriodFile):
 
 
 class FactsIndex(_BulkFileTotals):
-    """The built files of facts. A file of any other period is built when it is requested."""
+    """The files of facts that are already built. The file of any other period is built when it is requested."""
 
     dataset: str
     shards_total: int
@@ -91,7 +95,7 @@ class FactsIndex(_BulkFileTotals):
 
 
 class BulkMeta(TypedDict):
-    """The time of the newest file, the maximum of bytes of all files, and the form of file names."""
+    """The time of the newest file, the maximum total size of the stored files in bytes, and the form of file names."""
 
     snapshot: Time | None
     bytes_kept: int
@@ -99,17 +103,20 @@ class BulkMeta(TypedDict):
 
 
 class _FileChunks:
-    """The chunks of an open file. It can be closed before its first chunk, which a generator would not notice."""
+    """An iterator over the chunks of an open file.
 
-    def __init__(self, opened: IO[bytes]) -> None:
-        self._opened = opened
-        self.close = opened.close
+    Its ``close`` closes the file even before the first chunk was read. A generator that has not begun would not.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.close = file.close
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        if chunk := self._opened.read(CHUNK_BYTES):
+        if chunk := self._file.read(CHUNK_BYTES):
             return chunk
         raise StopIteration
 
@@ -117,43 +124,43 @@ class _FileChunks:
 class FileExport(StreamedExport):
     """The body of a response that is a file. The server sends it from the disk, without a copy, if it can."""
 
-    def __init__(self, opened: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         resources = ExitStack()
-        resources.callback(opened.close)
-        super().__init__(_FileChunks(opened), resources)
-        self._opened = opened
+        resources.callback(file.close)
+        super().__init__(_FileChunks(file), resources)
+        self._file = file
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
-        """Return the body for the server of ``environ``, in its ``wsgi.file_wrapper`` (PEP 3333) if it has one."""
+        """Return the body to send. If the server has a ``wsgi.file_wrapper`` (PEP 3333), it is wrapped in that."""
         chunks = super().start(environ)
         wrap_file = environ.get("wsgi.file_wrapper")
         if wrap_file is None or not self.end_when_sent():
             return chunks
-        wrapped: Iterable[bytes] = wrap_file(self._opened, CHUNK_BYTES)
+        wrapped: Iterable[bytes] = wrap_file(self._file, CHUNK_BYTES)
         return wrapped
 
 
-INDEX = Envelope[BulkIndex, BulkMeta]
+INDEX_SHAPE = Envelope[BulkIndex, BulkMeta]
 INDEX_PARAMS = (Param("dataset", allowed=tuple(DATASETS), help="Only files of this dataset.", example="form-4"),)
 FILE_PARAMS = (
     Param(
         "filename",
         location="path",
         required=True,
-        pattern=NAME,
-        help=f"{EXPECTED}.",
+        pattern=FILE_NAME_PATTERN,
+        help=f"{FILE_NAME_HELP}.",
         example="form-4-2025-01-10.csv.gz",
     ),
 )
 
 
-FACTS = Envelope[FactsIndex, BulkMeta]
+FACTS_SHAPE = Envelope[FactsIndex, BulkMeta]
 FACTS_PARAMS = (
     Param(
         "filename",
         location="path",
         required=True,
-        pattern=NAME.replace("|".join(DATASETS), "facts"),
+        pattern=FILE_NAME_PATTERN.replace("|".join(DATASETS), "facts"),
         help="facts-PERIOD.csv.gz or .ndjson.gz, PERIOD as in 2026-01-30, 2026-01 or 2026q1.",
         example="facts-2025-01.csv.gz",
     ),
@@ -172,7 +179,7 @@ def list_fact_files(call: Call) -> Response:
 
 
 def _build_index_response(call: Call, files: Sequence[PeriodFile], **extra_members: Any) -> Response:
-    """Return an index of files with its extra members."""
+    """Return the response with an index of files: the common members, ``extra_members`` and the files."""
     snapshot = max((file["generated_at"] for file in files), default=None)
     members: _BulkFileTotals = {
         "snapshot": snapshot,
@@ -182,7 +189,7 @@ def _build_index_response(call: Call, files: Sequence[PeriodFile], **extra_membe
         "file_count": len(files),
         "total_rows": sum(file["row_count"] for file in files),
     }
-    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": EXPECTED}
+    meta: BulkMeta = {"snapshot": snapshot, "bytes_kept": call.app.config.bulk_bytes, "filename": FILE_NAME_HELP}
     return call.success({**members, **extra_members, "files": files}, meta)
 
 
@@ -210,16 +217,18 @@ def get_bulk_file(call: Call) -> Response:
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
     """Open a file. Build it first if necessary. Return its description and the stream.
 
-    Raise ApiError: 400 for an impossible or too long period, 404 for a file without rows, 503 while it is being built,
-    429 for a caller that had too many files built without paying for them.
+    Raise ApiError: 400 for an impossible period or one with too many rows, 404 for a file without rows, 503 while
+    another call builds it, 429 for a caller that let too many files be built without paying for them.
     """
     dataset, period_text, kind = _split_name(name)
     period = _parse_period(period_text, call, param)
 
-    def make() -> Iterator[tuple[bytes, int]]:
-        return _iter_pieces(call.app, DATASETS[dataset], period, KINDS[kind])
+    def build_pieces() -> Iterator[tuple[bytes, int]]:
+        return _iter_pieces(call.app, DATASETS[dataset], period, MEDIA_TYPE_BY_KIND[kind])
 
-    built_file, stream = call.app.bulk_files.open_file(name, _get_data_stamp(call), make, _build_account_key(call))
+    built_file, stream = call.app.bulk_files.open_file(
+        name, _get_data_stamp(call), build_pieces, _build_account_key(call)
+    )
     if built_file.too_long:
         raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
     if stream is None:
@@ -229,7 +238,7 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
 
 
 def settle_file(call: Call, name: str) -> None:
-    """Record that the caller pays for a file, so that the CPU time of its build is not counted."""
+    """Record that the caller pays for a file, so that its build does not count in the CPU allowance of unpaid calls."""
     call.app.bulk_files.settle(name, _build_account_key(call))
 
 
@@ -246,7 +255,7 @@ def _parse_period(text: str, call: Call, param: str) -> FiledPeriod:
     try:
         period = bulk_datasets.parse_period(text)
     except ValueError:
-        raise invalid_param(param, f"There is no such period: {text}.", expected=EXPECTED) from None
+        raise invalid_param(param, f"There is no such period: {text}.", expected=FILE_NAME_HELP) from None
     if not bulk_datasets.has_begun(period, call.now):
         raise ApiError("NOT_FOUND", f"The period {text} has not begun.")
     return period
@@ -255,7 +264,7 @@ def _parse_period(text: str, call: Call, param: str) -> FiledPeriod:
 def _split_name(name: str) -> tuple[str, str, str]:
     """Return dataset, period and format of a file name."""
     stem, kind, _ = name.rsplit(".", 2)
-    dataset = next(name_of_dataset for name_of_dataset in DATASETS if stem.startswith(f"{name_of_dataset}-"))
+    dataset = next(dataset_name for dataset_name in DATASETS if stem.startswith(f"{dataset_name}-"))
     return dataset, stem.removeprefix(f"{dataset}-"), kind
 
 
@@ -293,7 +302,7 @@ def _build_period_file(name: str, built_file: BuiltFile) -> PeriodFile:
 
 
 def _iter_pieces(app: App, dataset: Dataset, period: FiledPeriod, kind: str) -> Iterator[tuple[bytes, int]]:
-    """Yield the table in pieces with their numbers of rows, all from one moment of the data."""
+    """Yield the table in pieces, each with its number of rows. All are read in one transaction."""
     with app.db.read() as tx:
         rows, is_first = bulk_datasets.iter_rows(tx, dataset, period), True
         while batch := [dict(row) for row in islice(rows, BATCH_ROWS)]:

@@ -1,6 +1,6 @@
 """Monthly bulk files of insider forms under the paths that existing clients call.
 
-Three routes list the built files of months, return the URL of one, and build one. ``web/bulk.py`` writes the files.
+Three routes list the built monthly files, return the URL of a file, and build a file. ``web/bulk.py`` writes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from finapi.web.http.params import Param
 from finapi.web.http.route import API
 
 FORMS = ("3", "4", "5", "144")
-_NAME = re.compile(r"form-([0-9]+)-([0-9]{4})-([0-9]{2})[.](?:csv|ndjson)[.]gz", re.ASCII)
+_MONTH_FILE_NAME = re.compile(r"form-([0-9]+)-([0-9]{4})-([0-9]{2})[.](?:csv|ndjson)[.]gz", re.ASCII)
 
 
 class MonthFile(TypedDict):
@@ -54,7 +54,7 @@ class MonthLink(TypedDict):
 
 
 class MonthJob(TypedDict):
-    """The building of a file. ``estimated_seconds`` is 0 for a built file, and null while it is being built."""
+    """The job that builds a file. ``estimated_seconds`` is 0 for a built file, and null while it is being built."""
 
     job_id: str
     queued_at: Time
@@ -86,7 +86,7 @@ GENERATE_PARAMS = (_FORM, _YEAR, _MONTH)
 def list_month_files(call: Call) -> Response:
     """Return the built monthly files of a form, by name."""
     form = call.params["form_type"]
-    matches = ((_NAME.fullmatch(name), built_file) for name, built_file in call.app.bulk_files.list_files())
+    matches = ((_MONTH_FILE_NAME.fullmatch(name), built_file) for name, built_file in call.app.bulk_files.list_files())
     files = [
         _build_month_file(parts, built_file) for parts, built_file in matches if parts is not None and parts[1] == form
     ]
@@ -121,11 +121,11 @@ def generate_month_file(call: Call) -> Response:
     name = f"{job_id}.csv.gz"
     try:
         built_file, stream = open_file(call, name, "month")
-    except FileNotReadyError as building:
-        if building.name != name:
+    except FileNotReadyError as not_ready_error:
+        if not_ready_error.name != name:
             raise
         settle_file(call, name)
-        return call.bare_object(_build_job(job_id, building.began, is_done=False))
+        return call.bare_object(_build_job(job_id, not_ready_error.began, is_done=False))
     stream.close()
     settle_file(call, name)
     return call.bare_object(_build_job(job_id, built_file.built_at, is_done=True))

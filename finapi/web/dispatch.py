@@ -75,7 +75,7 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
                 response = not_modified
             else:
                 call = build_call(app, table, exchange, route, caller, call_input, request, now)
-                charge = take_charge(call, exchange)
+                charge = charge_call(call, exchange)
                 response = run_handler(call, exchange, charge, call_input.error)
     except Exception as error:
         response = responses.build_failure(app, exchange, error)
@@ -102,7 +102,7 @@ def find_path(app: App, table: RouteTable, exchange: Exchange, request: Request)
     if match is None:
         docs = f"{app.config.public_url}{OPENAPI_PATH}"
         raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
-    exchange.route = match.one_of(_route_method(request))
+    exchange.route = match.get_route_or_any(_route_method(request))
     return match
 
 
@@ -161,11 +161,11 @@ def find_caller(app: App, route: Route, request: Request, now: datetime) -> Call
             return users.find_caller_by_session(app, tx, token.strip(), now)
     key = read_api_key(request, bearer=route.key_as_bearer)
     if not key and route.key_in_body:
-        key = _key_in_body(request)
+        key = _read_key_in_body(request)
     return users.find_cached_caller(app, key) if key else None
 
 
-def _key_in_body(request: Request) -> str:
+def _read_key_in_body(request: Request) -> str:
     """Return the member ``api_key`` of a JSON body, or an empty text."""
     try:
         key = request.read_json(PUBLIC_BODY).get("api_key")
@@ -233,7 +233,10 @@ def has_idempotency_key(route: Route, request: Request) -> bool:
 
 
 def validate(app: App, table: RouteTable, route: Route, path_params: Mapping[str, str], request: Request) -> CallInput:
-    """Return the parameters and the body, and the first mistake, which is reported after the charge (DECISIONS 4)."""
+    """Return the parameters, the body, and the first mistake in them.
+
+    The mistake is returned and not raised, because a call is charged before a mistake is reported (DECISIONS 4).
+    """
     parameters, body, error = NO_PARAMETERS, {}, None
     try:
         parameters = table.parameters.read(route, path_params, request)
@@ -257,7 +260,7 @@ def compare_etag(
 ) -> Response | None:
     """Return a free 304 if the caller has the response already, else None.
 
-    This comes before any work and the charge.
+    The comparison comes before the charge and the handler's work.
     """
     if not route.cacheable or call_input.error is not None:
         return None
@@ -282,7 +285,7 @@ def build_call(
     request: Request,
     now: datetime,
 ) -> Call:
-    """Return the Call for the handler."""
+    """Return the Call, which is the handler's argument."""
     return Call(
         app=app,
         route=route,
@@ -298,7 +301,7 @@ def build_call(
     )
 
 
-def take_charge(call: Call, exchange: Exchange) -> Charge:
+def charge_call(call: Call, exchange: Exchange) -> Charge:
     """Charge the cost of the call. Raise insufficient_tokens (402) if the balance is too low."""
     user_id = call.caller.id if call.caller else 0
     charge = billing.charge(call.app, user_id, call.route.name, call.route.cost, call.request_id)
@@ -319,9 +322,8 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
         if error is not None:
             raise error
         response = find_response(call, exchange)
-        if (
-            response.charge is not None
-        ):  # Of a page: its route is free, and its handler charges for the calls that it makes.
+        # The route of a page is free, but its handler may have charged for the API calls that it makes.
+        if response.charge is not None:
             charge = response.charge
             charge.cpu_meter = exchange.cpu_meter
         check_time(call, exchange)
@@ -331,11 +333,11 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
         if exchange.claim("call"):
             charge.refund(failure)
             raise
-        # The server has answered in the meantime, and the ledger records that answer.
+        # The server has answered 504 in place of the call, so the ledger records that as the reason of the refund.
         charge.refund(timeout_error())
         raise timeout_error() from None
     if response.status == 304 or response.status >= 400:
-        # This 404 is known only after the work, but it is free like any other.
+        # A 304, or an error that a handler returns instead of raising it, is free.
         charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
         return replace(response, charge=None)
     exchange.tokens_charged = call.route.cost
@@ -350,19 +352,19 @@ def find_response(call: Call, exchange: Exchange) -> Response:
         return check_existence(call, exchange.tag)
     if call.route.tables and call.requested_table_type is not None:
         return exports.export_list(call)
-    return response_cache.find_or_handle(call, exchange.tag)
+    return response_cache.get_cached_or_call_handler(call, exchange.tag)
 
 
 def check_existence(call: Call, tag: str) -> Response:
-    """Return the 304 of ``If-None-Match: *`` if the answer exists. Otherwise raise the error of the answer.
+    """Return the 304 of ``If-None-Match: *`` if the call succeeds. Otherwise raise the error of the call.
 
-    For a list, one row is enough to find out. Other answers are computed and cached.
+    A list is requested with only one row, which is enough to find out. Other answers are computed and cached.
     """
-    one_row = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
-    if one_row or call.requested_table_type is not None:
-        call.route.handler(call._replace(params={**call.params, **one_row}))
+    one_row_params = {param.name: 1 for param in call.route.params if param.name in ("limit", "size")}
+    if one_row_params or call.requested_table_type is not None:
+        call.route.handler(call._replace(params={**call.params, **one_row_params}))
     else:
-        response_cache.find_or_handle(call, tag)
+        response_cache.get_cached_or_call_handler(call, tag)
     # The compression is a guess: nearly every answer is long enough, and both tags are accepted later.
     return responses.build_not_modified(call.route, build_etag(tag, gzipped=call.request.wants_gzip))
 
@@ -379,14 +381,14 @@ def check_time(call: Call, exchange: Exchange) -> None:
 def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
     """Perform a call with an ``Idempotency-Key``, or return the response that is stored under its key.
 
-    A parallel call with the same key may do the work between the first look-up and the handler. The handler is
-    then refused because of that work, or rolled back, and the stored response is the answer.
+    A parallel call with the same key may do the work between the first look-up and the handler. The handler then fails
+    because of that work, or is rolled back, and the response that the parallel call stored is the answer.
     """
     assert call.caller is not None
     key = call.request.headers[idempotency.HEADER.lower()]
-    # The same key with another path parameter is another request.
-    body = dumps([sorted(call.params.items()), sorted(call.body.items())])
-    idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, body)
+    # Calls with the same key are compared by their parameters and their body. If these differ, the call is refused.
+    request_content = dumps([sorted(call.params.items()), sorted(call.body.items())])
+    idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, request_content)
     stored_response = _find_stored_response(call, idempotent_call)
     if stored_response is None:
         try:
@@ -410,7 +412,10 @@ def _find_stored_response(call: Call, idempotent_call: IdempotentCall) -> bytes 
 
 
 def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiRequest) -> ApiAnswer:
-    """Answer a call that the handler of the call ``outer`` makes on behalf of its caller."""
+    """Answer a call of the API that a handler makes for its caller, such as a tool of the Model Context Protocol.
+
+    ``outer`` is the request that the handler answers. Its credential, address and deadline apply to the inner call.
+    """
     from finapi.client.exchange import ApiAnswer
 
     url = urlsplit(inner.url)

@@ -23,7 +23,7 @@ class Exchange:
     request: Request | None = None
     route: Route | None = None
     caller: Caller | None = None
-    limit_decision: Decision | None = None
+    limit_decision: Decision | None = None  # The state of the route's rate limit after this call
     tag: str | None = None  # The ETag without its content coding
     tokens_charged: int = 0
     error_code: str | None = None
@@ -32,7 +32,7 @@ class Exchange:
     is_resident: bool = False  # True if the body stays in memory as long as the process
     # Called when the body has been handed to its connection, or when it is certain that it never will be.
     release_callbacks: list[Callable[[], None]] = field(default_factory=list)
-    # The first answerer, in a dict that copies of the exchange share.
+    # The first answerer that claimed the exchange, in a dict that copies of the exchange share.
     _claims: dict[str, str] = field(default_factory=dict)
 
     @property

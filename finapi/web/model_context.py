@@ -17,7 +17,7 @@ from finapi.web.http.messages import Response, too_large
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
-def answer(call: Call) -> Response:
+def answer_message(call: Call) -> Response:
     """Return the response to a Model Context Protocol message."""
     from finapi.mcp.protocol import ContextServer
 

@@ -48,7 +48,7 @@ from finapi.web.http.tables import CSV, MAX_ROWS, MEDIA_TYPE_BY_FORMAT, NDJSON, 
 
 _ACCESSION = "[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6}"
 # The schemas of parameter kinds. A pattern cannot check the check digit of a CUSIP.
-_TYPES: dict[str, Schema] = {
+_SCHEMA_BY_KIND: dict[str, Schema] = {
     "integer": {"type": "integer"},
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
@@ -76,49 +76,52 @@ a schema Error. Unknown query names and body members are ignored. HEAD works whe
 allows. A list comes as CSV or NDJSON when `Accept` asks for it, as `x-tables` of its answer shows. Tickers are taken in
 any spelling, CIKs with or without leading zeros, accession numbers with or without dashes. Examples are real answers on
 demo data, lists cut short."""
-_CHANGED = "What changed in which version."
+_CHANGELOG_DESCRIPTION = "What changed in which version."
 
 # The description of each operation by its id. The sentence about its cost is added from the route.
-ABOUT: dict[str, str] = tomllib.loads((get_package_folder("finapi.web") / "about.toml").read_text(encoding="utf-8"))
+OPERATION_DESCRIPTIONS: dict[str, str] = tomllib.loads(
+    (get_package_folder("finapi.web") / "about.toml").read_text(encoding="utf-8")
+)
 
-# By the first segment after /api/v1, or the path itself.
+# Descriptions of tags. The tag of an operation is the first segment of its path after /api/v1, or "service".
 TAGS = {
     "auth": "Invites, registration, sessions, passwords.",
     "user": "The caller's account.",
     "account": "Tokens, usage, limits.",
-    "billing": "The wallet and what is bought.",
-    "plans": "The plans that there are.",
-    "sniper": "Targets that wait for a filing.",
-    "webhooks": "What is sent to receivers, and the secret that signs it.",
+    "billing": "The wallet and purchases.",
+    "plans": "All plans.",
+    "sniper": "Sniper targets, which wait for a filing.",
+    "webhooks": "Deliveries to receivers, and the secret that signs them.",
     "xbrl": "Statements, series and figures of companies.",
-    "facts": "Figures looked up.",
+    "facts": "Look-ups of single figures.",
     "sec": "Filings, forms, companies and people.",
     "filings": "Filings by cursor.",
     "index": "The filings of a day.",
-    "form-13f": "What funds hold.",
-    "form-13d": "Schedules 13D and 13G by a query.",
+    "form-13f": "Holdings of funds (Form 13F).",
+    "form-13d": "Search for Schedules 13D and 13G.",
     "ownership": "Owners of more than five per cent.",
     "tickers": "Tickers, and who holds them.",
     "cusip": "CUSIPs.",
     "insiders": "Insiders: transactions, holdings, forms.",
     "prices": "Prices by day.",
-    "financials": "How far ingestion has come.",
+    "financials": "Progress of the ingestion.",
     "sql-proxy": "Queries over views.",
-    "events": "The feeds, for clients that ask.",
-    "status": "How every part of the service stands.",
-    "stats": "How much is held.",
-    "policy": "What is promised.",
-    "service": "The process and this document.",
+    "events": "Events of the feeds, for clients that poll.",
+    "status": "Status of every component of the service.",
+    "stats": "Amount of stored data.",
+    "policy": "Limits, metering, versions and freshness.",
+    "service": "Probes of the process, and this document.",
 }
 
 
 def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
     """Return the document of these routes as JSON values. ``public_url`` is its server, or "/" if it is empty."""
-    answers, has_deprecated = ResponseCollector(), any(route.deprecated for route in routes)
+    collector = ResponseCollector()
+    has_deprecated = any(route.deprecated for route in routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in (route for route in routes if not route.page):
         for path in route.paths[:2]:
-            paths.setdefault(path, {})[route.method.lower()] = _build_operation(route, path, answers)
+            paths.setdefault(path, {})[route.method.lower()] = _build_operation(route, path, collector)
     used_tags = {tag for item in paths.values() for operation in item.values() for tag in operation["tags"]}
     return {
         "openapi": "3.1.0",
@@ -130,7 +133,11 @@ def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
             "contact": {"name": "Whoever runs this server", **({"url": public_url} if public_url else {})},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        **({"externalDocs": {"url": f"{public_url}/changelog", "description": _CHANGED}} if public_url else {}),
+        **(
+            {"externalDocs": {"url": f"{public_url}/changelog", "description": _CHANGELOG_DESCRIPTION}}
+            if public_url
+            else {}
+        ),
         "servers": [{"url": public_url or "/"}],
         "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used_tags],
         "paths": paths,
@@ -141,18 +148,18 @@ def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
                 "keyInQuery": {"type": "apiKey", "in": "query", "name": "apiKey"},
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
-            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY, "Format": _FORMAT},
+            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY_PARAMETER, "Format": _FORMAT_PARAMETER},
             "headers": {
                 name: header for name, header in HEADERS.items() if has_deprecated or name not in _DEPRECATION_HEADERS
             },
-            "schemas": answers.schemas,
-            "responses": answers.responses,
-            "examples": answers.examples,
+            "schemas": collector.schemas,
+            "responses": collector.responses,
+            "examples": collector.examples,
         },
     }
 
 
-def _build_operation(route: Route, path: str, answers: ResponseCollector) -> dict[str, Any]:
+def _build_operation(route: Route, path: str, collector: ResponseCollector) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": operation_id(route, path),
         "tags": [_get_tag(path)],
@@ -160,7 +167,7 @@ def _build_operation(route: Route, path: str, answers: ResponseCollector) -> dic
         "description": _describe_operation(route),
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
-        "responses": answers.build_responses(route),
+        "responses": collector.build_responses(route),
     }
     if route.deprecated is not None:
         operation["deprecated"] = True
@@ -177,7 +184,7 @@ def _build_operation(route: Route, path: str, answers: ResponseCollector) -> dic
 
 
 def _describe_operation(route: Route) -> str:
-    sentences = [ABOUT.get(operation_id(route), "")]
+    sentences = [OPERATION_DESCRIPTIONS.get(operation_id(route), "")]
     sentences += [f"Not served, and refused: {', '.join(route.unserved)}."] if route.unserved else []
     plural = "" if route.cost == 1 else "s"
     sentences += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
@@ -217,7 +224,7 @@ _SIGNATURE_HEADERS = {
     "webhook-signature": "v1 and the signature, one for each secret in force (Standard Webhooks 1.0).",
 }
 
-_IDEMPOTENCY_KEY = {
+_IDEMPOTENCY_KEY_PARAMETER = {
     "name": idempotency.HEADER,
     "in": "header",
     "required": False,
@@ -227,7 +234,7 @@ _IDEMPOTENCY_KEY = {
     "example": "order-2025-0117",
 }
 
-_FORMAT = {
+_FORMAT_PARAMETER = {
     "name": "format",
     "in": "query",
     "required": False,
@@ -253,12 +260,12 @@ def _build_body(route: Route) -> dict[str, Any]:
     for field in (field for field in fields if field.alternative):
         # The body is invalid if both fields are missing or empty. Some generators cannot read a boolean schema, so an
         # empty field is written as ``{"not": {}}``.
-        none: Schema = {"maxItems": 0} if field.kind == "words" else {"not": {}}
-        schema["not"] = {"properties": {field.name: none, field.alternative: none}}
+        empty_schema: Schema = {"maxItems": 0} if field.kind == "words" else {"not": {}}
+        schema["not"] = {"properties": {field.name: empty_schema, field.alternative: empty_schema}}
     example = {field.name: _parse_example(field) for field in fields if field.required or field.example != ""}
-    described = f"A JSON object of at most {route.body_limit:,} bytes."
+    description = f"A JSON object of at most {route.body_limit:,} bytes."
     content = {"application/json": {"schema": schema, "example": example}}
-    return {"required": True, "description": described, "content": content}
+    return {"required": True, "description": description, "content": content}
 
 
 def _build_member(field: Field) -> Schema:
@@ -278,7 +285,7 @@ def _build_parameter(param: Param) -> dict[str, Any]:
     schema = _build_schema(param)
     if param.default not in (None, ()):
         schema["default"] = param.default
-    described: dict[str, Any] = {
+    parameter: dict[str, Any] = {
         "name": param.name,
         "in": param.location,
         "required": param.required,
@@ -286,28 +293,31 @@ def _build_parameter(param: Param) -> dict[str, Any]:
         "schema": schema,
     }
     if param.empty_is_default:
-        described["allowEmptyValue"] = True
+        parameter["allowEmptyValue"] = True
     if param.example:
-        described["example"] = _parse_example(param)
+        parameter["example"] = _parse_example(param)
     if param.kind == "words":
-        described |= {"style": "form", "explode": False}
-    return described
+        parameter |= {"style": "form", "explode": False}
+    return parameter
 
 
 def _build_schema(param: Param) -> Schema:
-    """Return the JSON Schema of a parameter. A bound that clamps is left out, as values beyond it are valid."""
-    body = param.location == "body"
+    """Return the JSON Schema of a parameter or of a member of a body.
+
+    A bound to which larger values are clamped is left out, because those values are valid.
+    """
+    is_in_body = param.location == "body"
     allowed = _deduplicate_names(param.accepted_names)
-    text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH if body else MAX_LENGTH}
+    text: Schema = {"type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH if is_in_body else MAX_LENGTH}
     if param.kind == "words":
         word_schema: Schema = {"pattern": f"^({param.pattern})$"} if param.pattern else {"minLength": 1}
-        plain = text if body else {"type": "string", **word_schema}
-        words = array_schema(enum_schema(*allowed) if allowed else _TYPES.get(param.word_kind, plain))
-        min_items = param.minimum or (0 if body else 1)
+        plain = text if is_in_body else {"type": "string", **word_schema}
+        words = array_schema(enum_schema(*allowed) if allowed else _SCHEMA_BY_KIND.get(param.word_kind, plain))
+        min_items = param.minimum or (0 if is_in_body else 1)
         bounds = {"maxItems": param.maximum or MAX_WORDS, **({"minItems": min_items} if min_items else {})}
         if min_items > 1:  # Repeated words count once.
             bounds["uniqueItems"] = True
-        return words if body and allowed else words | bounds
+        return words if is_in_body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
     if isinstance(param, Field) and param.kind == "object":
@@ -328,19 +338,22 @@ def _build_schema(param: Param) -> Schema:
     if param.kind == "word":
         text["type"] = ["string", "integer"]
         text |= {"minimum": param.minimum, "maximum": param.maximum} if param.minimum is not None else {}
-    schema = dict(_TYPES.get(param.kind, text))
+    schema = dict(_SCHEMA_BY_KIND.get(param.kind, text))
     if isinstance(param.default, str) and "pattern" in schema:
         schema = {"type": "string", "pattern": f"^({param.default}|{schema['pattern'].strip('^$')})$"}
     if param.kind in ("integer", "number") and param.clamp is not True:
-        greatest = MAX_INTEGER if param.kind == "integer" and not body else MAX_NUMBER
-        schema["minimum"] = -greatest if param.minimum is None else param.minimum
+        bound = MAX_INTEGER if param.kind == "integer" and not is_in_body else MAX_NUMBER
+        schema["minimum"] = -bound if param.minimum is None else param.minimum
         if not param.clamp:
-            schema["maximum"] = greatest if param.maximum is None else param.maximum
+            schema["maximum"] = bound if param.maximum is None else param.maximum
     return schema
 
 
 def _deduplicate_names(names: Iterable[str]) -> list[str]:
-    """Return the names without those that differ from an earlier one only in punctuation, as generators would clash."""
+    """Return the names without those that differ from an earlier one only in case or punctuation.
+
+    Generated clients would give both the same identifier.
+    """
     names_by_key: dict[str, str] = {}
     for name in names:
         names_by_key.setdefault(re.sub(r"\W", "_", name.lower()), name)
@@ -356,7 +369,7 @@ def _parse_example(param: Param) -> Any:
     return {"integer": int, "number": float}.get(param.kind, lambda example: example)(param.example)
 
 
-# ---- answers
+# ---- responses
 
 _ERROR_DESCRIPTIONS = {
     400: "A parameter or the body is invalid; details names which.",
@@ -375,7 +388,7 @@ _ERROR_DESCRIPTIONS = {
     504: "The call took longer than the server allows; a metered call was refunded.",
 }
 
-# Error codes of single operations.
+# Error codes that only these operations return, by operation id.
 _CODES_OF_OPERATION = {
     "post_auth_redeem_invite": ("INVALID_INVITE", "INVITE_USED"),
     "post_auth_register": ("EMAIL_EXISTS", "INVALID_INVITE", "INVITE_USED", "MAIL_FAILED"),
@@ -397,7 +410,7 @@ def _build_header(description: str, schema: Schema, *, always: bool = True) -> d
     return {"description": description, "schema": schema, **({"required": True} if always else {})}
 
 
-_SECONDS: Schema = {"type": "integer", "minimum": 0}
+_NON_NEGATIVE_INTEGER: Schema = {"type": "integer", "minimum": 0}
 HEADERS: dict[str, dict[str, Any]] = {
     "X-API-Version": _build_header("The version of this document.", TEXT),
     "X-Request-ID": _build_header(
@@ -407,11 +420,15 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-RateLimit-Limit": _build_header("Requests allowed in the window with the least left.", INTEGER),
     "X-RateLimit-Remaining": _build_header("Requests left in that window.", INTEGER),
     "X-RateLimit-Reset": _build_header("When the window is full again, in seconds since 1970.", INTEGER),
-    "X-Tokens-Charged": _build_header("Tokens charged: 0 if the call is free, failed or was answered 304.", _SECONDS),
+    "X-Tokens-Charged": _build_header(
+        "Tokens charged: 0 if the call is free, failed or was answered 304.", _NON_NEGATIVE_INTEGER
+    ),
     "ETag": _build_header("Version of this answer. Sent as If-None-Match, the call is free while it is current.", TEXT),
-    "Retry-After": _build_header("Seconds to wait.", _SECONDS),
+    "Retry-After": _build_header("Seconds to wait.", _NON_NEGATIVE_INTEGER),
     "CpuRetryAfter": _build_header(
-        "Seconds to wait, if calls that were refunded or refused took too much CPU time.", _SECONDS, always=False
+        "Seconds to wait, if calls that were refunded or refused took too much CPU time.",
+        _NON_NEGATIVE_INTEGER,
+        always=False,
     ),
     "WWW-Authenticate": _build_header("Accepted credentials (RFC 9110).", TEXT),
     "Allow": _build_header("Methods allowed here.", TEXT),
@@ -478,7 +495,7 @@ LINKS: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 
-ERROR: Schema = {
+ERROR_SCHEMA: Schema = {
     "type": "object",
     "required": ["status", "error", "code", "message", "request_id", "timestamp"],
     "properties": {
@@ -498,11 +515,11 @@ _BALANCE_MEMBERS = {
     "plan": nullable_schema(TEXT),
     "upgrade_url": TEXT,
 }
-INSUFFICIENT: Schema = {
+INSUFFICIENT_TOKENS_SCHEMA: Schema = {
     "type": "object",
-    "required": [*ERROR["required"], *_BALANCE_MEMBERS],
+    "required": [*ERROR_SCHEMA["required"], *_BALANCE_MEMBERS],
     "properties": {
-        **ERROR["properties"],
+        **ERROR_SCHEMA["properties"],
         "error": const_schema("insufficient_tokens"),
         "code": const_schema("insufficient_tokens"),
         **_BALANCE_MEMBERS,
@@ -526,7 +543,7 @@ class ResponseCollector:
     """Builds the responses of operations and collects the components that they share."""
 
     def __init__(self) -> None:
-        self.schemas: dict[str, Schema] = {"Error": ERROR, "InsufficientTokens": INSUFFICIENT}
+        self.schemas: dict[str, Schema] = {"Error": ERROR_SCHEMA, "InsufficientTokens": INSUFFICIENT_TOKENS_SCHEMA}
         self.examples: dict[str, Any] = {}
         self.responses: dict[str, Any] = {}
         self._component_by_schema_id: dict[int, str] = {}
@@ -602,7 +619,7 @@ class ResponseCollector:
 
     def _build_error(self, route: Route, status: int) -> dict[str, Any]:
         codes = [code for code, code_status in STATUS_BY_CODE.items() if code_status == status]
-        own_codes = [code for code in _CODES_OF_OPERATION.get(operation_id(route), ()) if code in codes]
+        operation_codes = [code for code in _CODES_OF_OPERATION.get(operation_id(route), ()) if code in codes]
         is_data_route = route.auth == "key"
         common_codes = [
             code for code in codes if code not in _SPECIAL_CODES and (is_data_route or code not in _DATA_CODES)
@@ -610,31 +627,32 @@ class ResponseCollector:
         if route.auth == "none" and status == 401:
             common_codes = []
         is_gateway_error = status == 429 and route.zone in GATEWAY_ZONES
-        marks = {
+        # The parts of the component's name that set responses with different codes or headers apart.
+        name_suffixes = {
             "Data": is_data_route and any(code in _DATA_CODES for code in codes),
             "Metered": route.tells_cost,
             "AtGateway": is_gateway_error,
             "Deprecated": route.deprecated is not None,
-            _to_pascal_case(operation_id(route)): bool(own_codes),
+            _to_pascal_case(operation_id(route)): bool(operation_codes),
         }
-        name = f"Error{status}" + "".join(mark for mark, holds in marks.items() if holds)
+        name = f"Error{status}" + "".join(suffix for suffix, applies in name_suffixes.items() if applies)
         headers = [*_list_common_headers(route)]
         headers += ["WWW-Authenticate"] if status == 401 else []
         headers += ["Allow"] if status == 405 else []
         headers += ["Retry-After"] if status == 503 or (status == 429 and not is_gateway_error) else []
         # A locked login has Retry-After, but no headers of a limit.
-        headers += _LIMIT_HEADERS if status == 429 and not is_gateway_error and not own_codes else ()
-        described = _refer_to_headers(*headers)
+        headers += _LIMIT_HEADERS if status == 429 and not is_gateway_error and not operation_codes else ()
+        header_references = _refer_to_headers(*headers)
         if is_gateway_error:
-            described["Retry-After"] = _refer_to_headers("CpuRetryAfter")["CpuRetryAfter"]
-        schema = "InsufficientTokens" if status == 402 else "Error"
+            header_references["Retry-After"] = _refer_to_headers("CpuRetryAfter")["CpuRetryAfter"]
+        schema_name = "InsufficientTokens" if status == 402 else "Error"
         media = {
-            "schema": {"$ref": f"#/components/schemas/{schema}"},
-            "examples": {code: {"value": _build_error_example(code)} for code in (*common_codes, *own_codes)},
+            "schema": {"$ref": f"#/components/schemas/{schema_name}"},
+            "examples": {code: {"value": _build_error_example(code)} for code in (*common_codes, *operation_codes)},
         }
         self.responses[name] = {
             "description": _ERROR_DESCRIPTIONS[status] + _EXTRA_DESCRIPTIONS.get((operation_id(route), status), ""),
-            "headers": described,
+            "headers": header_references,
             "content": {"application/json": media},
         }
         return {"$ref": f"#/components/responses/{name}"}

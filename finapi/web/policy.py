@@ -14,28 +14,28 @@ from finapi.web.http.messages import Response
 from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
 from finapi.web.http.schema import Envelope, Schema, array_schema, build_schema, const_schema, object_schema
 
-READY = "policy"
+STATIC_BODY_NAME = "policy"  # The key of the built document in ``App.static_bodies``.
 LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
-GATEWAY = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
+GATEWAY_LIMIT_LAYER = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
 
 def get_policy(call: Call) -> Response:
     """Return the policy document: limits, prices and versions. It is built once."""
-    body = call.app.static_bodies.get(READY)
+    body = call.app.static_bodies.get(STATIC_BODY_NAME)
     if body is None:
         deprecated = any(route.deprecated is not None for route in call.routes)
         body = call.success(build_policy(call.app.config, no_deprecations=not deprecated), {}).body
-        call.app.static_bodies[READY] = body
+        call.app.static_bodies[STATIC_BODY_NAME] = body
     return Response(200, body, suffix=call.envelope_suffix)
 
 
-def is_ready(app: App) -> bool:
+def is_policy_ready(app: App) -> bool:
     """Return True if the document is built."""
-    return READY in app.static_bodies
+    return STATIC_BODY_NAME in app.static_bodies
 
 
 def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
-    """Return the data of the policy. Its numbers are the settings in force."""
+    """Return the member ``data`` of the policy document. Its numbers are the current settings."""
     return {
         "api_version": __version__,
         "rate_limits": _build_rate_limits(config),
@@ -95,10 +95,10 @@ def _build_rate_limits(config: Config) -> dict[str, Any]:
         "global_limit_headers_on_429": LIMIT_HEADERS,
         "financials_endpoints_per_minute": config.financials_per_minute,
         "financials_endpoints_burst": config.financials_burst,
-        "financials_limit_layer": GATEWAY,
+        "financials_limit_layer": GATEWAY_LIMIT_LAYER,
         "xbrl_endpoints_per_minute": config.xbrl_per_minute,
         "xbrl_endpoints_burst": config.xbrl_burst,
-        "xbrl_limit_layer": GATEWAY,
+        "xbrl_limit_layer": GATEWAY_LIMIT_LAYER,
         "gateway_429_carries_rate_limit_headers": False,
         "register_per_hour_per_ip": config.register_per_hour_per_ip,
         "register_per_hour_per_email": config.register_per_hour_per_email,
@@ -140,7 +140,7 @@ _TOOLING = {
 }
 
 # Members with the same value in every configuration.
-_FIXED = frozenset(
+_FIXED_MEMBERS = frozenset(
     {
         "gateway_429_carries_rate_limit_headers",
         "over_limit_status",
@@ -166,7 +166,7 @@ def _build_schema_of(value: Any) -> Schema:
     if isinstance(value, dict):
         return object_schema(
             {
-                name: const_schema(member) if name in _FIXED else _build_schema_of(member)
+                name: const_schema(member) if name in _FIXED_MEMBERS else _build_schema_of(member)
                 for name, member in value.items()
             }
         )
@@ -174,6 +174,6 @@ def _build_schema_of(value: Any) -> Schema:
     return array_schema(build_schema(str)) if kind is list else build_schema(kind)
 
 
-POLICY = Envelope[
+POLICY_SHAPE = Envelope[
     Annotated[dict[str, Any], JsonSchema(_build_schema_of(build_policy(Config(), no_deprecations=True)))], Object
 ]

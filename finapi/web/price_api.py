@@ -36,7 +36,7 @@ PriceDays = TypedDict("PriceDays", {"from": Date | None, "to": Date | None})
 
 
 class PriceMeta(PriceDays, WindowMeta):
-    """The source of the prices, the page, and the range of days."""
+    """The source of the prices, the position of the page, and the range of days."""
 
     ticker: str
     source: PriceSource

@@ -23,21 +23,22 @@ from finapi.web.validation import Parameters
 def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: Request) -> str:
     """Return the ETag of a response before any work, from the version of the data and the parameters."""
     kind = requested_table_type(request) if route.tables else None
-    # A table may have more rows than the limit of JSON, to which the parameter was clamped.
+    # The limit is taken from the query, because the parsed one is clamped to the maximum of JSON, and a table may have
+    # more rows than that.
     table = None if kind is None else f"{kind} {request.query.get('limit')}"
     return hashlib.sha256(f"{data_stamp} {table} {parameters.text}".encode()).hexdigest()[:32]
 
 
-def find_or_handle(call: Call, tag: str | None) -> Response:
-    """Return the cached response with this tag, or the handler's response, which is then cached."""
+def get_cached_or_call_handler(call: Call, tag: str | None) -> Response:
+    """Return the cached response with this tag. If there is none, call the handler and cache its response."""
     if tag is None or call.caller is None:
         return call.route.handler(call)
     cached: Response = call.app.answer_cache.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
     if len(cached.body) > MIN_LARGE_ANSWER_BYTES:
         call.acquire_large_slot()
     # Each call has its own request id and time at the end of the body.
-    end = call.envelope_suffix if cached.suffix else b""
-    return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), end, cached=cached)
+    suffix = call.envelope_suffix if cached.suffix else b""
+    return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), suffix, cached=cached)
 
 
 def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | None:
@@ -50,7 +51,7 @@ def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | No
 
 
 def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
-    """Return the body as gzip. Of a cached response, only the end, which differs by call, is compressed anew."""
+    """Return the body as gzip. For a cached response, only the suffix, which differs by call, is compressed again."""
     route, caller = exchange.route, exchange.caller
     if response.is_resident and route is not None:
         name = f"gzip {route.path}"
@@ -60,7 +61,8 @@ def compress_body(app: App, exchange: Exchange, response: Response) -> bytes:
     if response.cached is not None and caller is not None:
         compress = partial(compress_prefix, response.body)
         return app.answer_cache.get(caller.data_stamp, ("gzip", exchange.tag), compress).finish(response.suffix)
-    # On a route without a rate limit, callers without a key could request megabytes at any rate.
+    # On a route without a rate limit, callers without a key could request megabytes at any rate, so the compressed body
+    # is cached.
     compress_and_cache = route is not None and route.zone is None
     compressed = compress_prefix_cached(response.body) if compress_and_cache else compress_prefix(response.body)
     return compressed.finish(response.suffix)

@@ -36,10 +36,10 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
-# Callers that prefer this media type are browsers: they get a page for any error.
-HTML = ("text/html",)
+# Callers that prefer this media type to JSON are browsers. They get every error as a page.
+HTML_MEDIA_TYPES = ("text/html",)
 
-MAX_GUESSED_NAMES = 20  # How many of a request's names may be suggested as misspellings.
+MAX_GUESSED_NAMES = 20  # Maximum number of names in a request that are compared with a missing parameter.
 
 Headers = list[tuple[str, str]]
 # Status line, headers, body.
@@ -85,7 +85,7 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
         return build_error(app, exchange, error)
     if isinstance(error, StoreUnavailableError):
         return build_error(app, exchange, store_unavailable(error))
-    # After a stop, an abandoned call fails because its database is closed. The server has answered it already.
+    # After a stop, a call that still runs fails because its database is closed. The server has answered it already.
     if not app.db.closed:
         log.error("request %s failed", exchange.request_id, exc_info=error)
     return build_error(app, exchange, internal_error())
@@ -95,7 +95,7 @@ def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     """Return the response for an error, as JSON or, for a browser, as a page."""
     exchange.error_code = error.code
     request = exchange.request
-    if request is not None and request.find_preferred_type(HTML) is not None:
+    if request is not None and request.find_preferred_type(HTML_MEDIA_TYPES) is not None:
         from finapi.web.html import page_layout
 
         page = page_layout.render_error_page(app.config, error, request.path, exchange.request_id)
@@ -105,23 +105,23 @@ def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     if error.details is not None:
         body["details"] = error.details
         if error.code == "INVALID_PARAM" and request is not None:
-            body["message"] += _suggest_name(error.details["param"], request)
+            body["message"] += _build_misspelling_hint(error.details["param"], request)
     body.update(error.extra_fields)
     body["request_id"] = exchange.request_id
     body["timestamp"] = iso(app.clock.now())
-    return Response(error.status, dumps(body), headers={**_limit_headers(app, exchange, error), **error.headers})
+    return Response(error.status, dumps(body), headers={**_build_limit_headers(app, exchange, error), **error.headers})
 
 
-def _limit_headers(app: App, exchange: Exchange, error: ApiError) -> dict[str, str]:
-    """Return the state of the rate limit for a 429 that another limit has caused (DECISIONS 5)."""
+def _build_limit_headers(app: App, exchange: Exchange, error: ApiError) -> dict[str, str]:
+    """Return the headers of the route's rate limit for a 429 that another limit causes (DECISIONS 5)."""
     decision, route = exchange.limit_decision, exchange.route
     if error.code != "RATE_LIMIT_EXCEEDED" or decision is None or route is None or route.zone in GATEWAY_ZONES:
         return {}
     return decision.build_headers(app.clock.now())
 
 
-def _suggest_name(param: str, request: Request) -> str:
-    """Return a sentence about the name in the request that probably means a missing parameter, or an empty text."""
+def _build_misspelling_hint(param: str, request: Request) -> str:
+    """Return a sentence that names a probable misspelling of ``param`` in the request, or an empty text."""
     from finapi.core import suggestions
 
     json_body = request.parsed_bodies[0] if request.parsed_bodies else {}
@@ -147,7 +147,7 @@ def build_options(match: Match) -> Response:
 
 def build_not_modified(route: Route, etag: str) -> Response:
     """Return the 304 for a caller that has the response with this ``ETag``."""
-    return Response(304, b"", headers={"ETag": etag, "Vary": _vary(route)})
+    return Response(304, b"", headers={"ETag": etag, "Vary": _build_vary(route)})
 
 
 # ---- the last step before sending
@@ -168,7 +168,7 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
     )
     headers = _build_headers(app, exchange, response)
     if len(body) > MIN_GZIP_BYTES or exchange.tag or (is_stream and not response.is_compressed):
-        headers["Vary"] = _vary(route)
+        headers["Vary"] = _build_vary(route)
     if is_gzipped:
         headers["Content-Encoding"] = "gzip"
         if not is_stream:
@@ -182,7 +182,7 @@ def finish(app: App, exchange: Exchange, response: Response) -> Answer:
         headers["Content-Length"] = str(len(body))
     if request is not None and request.method == "HEAD":
         body = b""
-    return _status_line(response.status), list(headers.items()), body
+    return _build_status_line(response.status), list(headers.items()), body
 
 
 def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str, str]:
@@ -211,16 +211,16 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     return headers
 
 
-def _vary(route: Route | None) -> str:
+def _build_vary(route: Route | None) -> str:
     """Return the request headers that a response depends on."""
     return "Accept, Accept-Encoding" if route is not None and route.tables else "Accept-Encoding"
 
 
 @cache
-def _status_line(status: int) -> str:
+def _build_status_line(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 
 
 def without_content_length(headers: Headers) -> Headers:
-    """Return the headers for a server that adds the length."""
+    """Return the headers without ``Content-Length``, for a server that adds it."""
     return [(name, value) for name, value in headers if name != "Content-Length"]

@@ -1,4 +1,4 @@
-"""The route table at an operator's settings: its router, and the parameters of recent requests."""
+"""The route table with an operator's settings applied, its router, and a cache of parsed parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from finapi.web.validation import ParameterCache
 
 
 class RouteTable:
-    """Routes at the costs and default windows that an operator has set."""
+    """The routes, with the costs and default windows that an operator has configured."""
 
     def __init__(self, routes: Sequence[Route], costs: tuple[tuple[str, int], ...], default_windows: str) -> None:
         routes = apply_costs(routes, costs)
@@ -24,10 +24,10 @@ class RouteTable:
         self._apply_windows = apply_windows
         self._windowed_routes: list[Route] | None = None
         self._router = Router(routes, apply_windows)
-        self._cached_routes = {route.path: route for route in routes if route.can_be_cached}
+        self._cached_routes = {route.path: route for route in routes if route.has_cache_check}
 
     def list_routes(self) -> list[Route]:
-        """Return the routes at the operator's settings. The first call loads the parameters of all of them."""
+        """Return the routes with the operator's settings. The first call loads the parameters of all of them."""
         if self._windowed_routes is None:
             self._windowed_routes = [self._apply_windows(route) for route in self._routes]
         return self._windowed_routes
@@ -36,10 +36,10 @@ class RouteTable:
         """Return the routes of a path given as decoded segments, or None if no route has it."""
         return self._router.match(segments)
 
-    def find_cached(self, app: App, target: str, *, has_credential: bool) -> Route | None:
+    def find_cached_route(self, app: App, target: str, *, has_credential: bool) -> Route | None:
         """Return the route of ``GET target`` if its response is in memory and needs no look-up of a credential."""
         route = self._cached_routes.get(target)
-        if route is None or route.is_cached is None or not route.is_cached(app):
+        if route is None or route.cache_check is None or not route.cache_check(app):
             return None
         return None if has_credential and route.zone in CALLER_ZONES else route
 
@@ -49,12 +49,14 @@ def _keep_route(route: Route) -> Route:
 
 
 @lru_cache(maxsize=8)
-def _standard_table(costs: tuple[tuple[str, int], ...], default_windows: str) -> RouteTable:
+def _get_standard_table(costs: tuple[tuple[str, int], ...], default_windows: str) -> RouteTable:
     """Return the table of finapi's own routes, shared by all apps of a process, because it takes long to build."""
     return RouteTable(ROUTES, costs, default_windows)
 
 
 def get_table(app: App, routes: Sequence[Route]) -> RouteTable:
-    """Return the table of these routes at the app's settings."""
+    """Return the table of these routes with the app's settings."""
     costs, default_windows = app.config.costs, app.config.default_windows
-    return _standard_table(costs, default_windows) if routes is ROUTES else RouteTable(routes, costs, default_windows)
+    return (
+        _get_standard_table(costs, default_windows) if routes is ROUTES else RouteTable(routes, costs, default_windows)
+    )

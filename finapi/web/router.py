@@ -16,7 +16,7 @@ class Match(NamedTuple):
     by_method: dict[str, Route]
     path_params: dict[str, str]
 
-    def one_of(self, method: str) -> Route:
+    def get_route_or_any(self, method: str) -> Route:
         """Return the route for a method, or any other route of the path if there is none."""
         return self.by_method.get(method) or next(iter(self.by_method.values()))
 
@@ -30,11 +30,11 @@ class Match(NamedTuple):
 
 
 class Router:
-    """A table that finds the routes of a path in a time bounded by the length of the path.
+    """A table that finds the routes of a path. The time of a look-up depends on the path's length only.
 
     Literal segments take precedence over parameters. A parameter is a segment, or the end of a segment that begins with
-    a literal (``form-{form_type}``). The beginning of a longer literal path never matches a parameter:
-    ``/filings/by-ticker/`` lacks its ticker and does not name a filing.
+    a literal (``form-{form_type}``). A text that begins a longer literal path never matches a parameter:
+    in ``/filings/by-ticker/`` the ticker is missing, so ``by-ticker`` is not taken as the number of a filing.
     """
 
     def __init__(self, routes: Iterable[Route], prepare_route: Callable[[Route], Route] = lambda route: route) -> None:
@@ -61,14 +61,14 @@ class Router:
                 self._literal[segments] = by_method
                 continue
             self._patterns.setdefault((len(segments), literal_segments), []).append((segments, by_method))
-        self._matched = lru_cache(maxsize=1024)(self._match)
-        for patterns in (several for several in self._patterns.values() if len(several) > 1):
+        self._match_cached = lru_cache(maxsize=1024)(self._match)
+        for patterns in self._patterns.values():
             # Try literals before parameters in the same position, and longer literal beginnings before shorter ones.
             patterns.sort(key=lambda pattern: [-len(segment.partition("{")[0]) for segment in pattern[0]])
 
     def match(self, segments: tuple[str, ...]) -> Match | None:
         """Return the routes of a path by its decoded segments, or None for an unknown path."""
-        return self._matched(segments)
+        return self._match_cached(segments)
 
     def _match(self, segments: tuple[str, ...]) -> Match | None:
         by_method = self._literal.get(segments)

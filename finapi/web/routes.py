@@ -13,7 +13,8 @@ from finapi.web.http.params import Param
 from finapi.web.http.route import API, INSIDERS, Route
 from finapi.web.http.schema import Message
 
-# A start imports none of these (finapi/core/lazy.py).
+# None of these modules is imported at the start. A reference such as ``plans("Balance")`` imports its module when it is
+# first used (finapi/core/lazy.py).
 plans = LazyModule("finapi.accounts.plans")
 targets = LazyModule("finapi.delivery.sniper")
 outbox = LazyModule("finapi.delivery.webhooks")
@@ -109,8 +110,8 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone=None,
         summary="Liveness probe",
-        is_cached=service("is_liveness_ready"),
-        shape=service("Alive"),
+        cache_check=service("is_liveness_ready"),
+        shape=service("LivenessBody"),
     ),
     Route(
         "GET",
@@ -119,7 +120,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone=None,
         summary="Readiness probe",
-        shape=service("Ready"),
+        shape=service("ReadinessBody"),
     ),
     Route(
         "GET",
@@ -128,8 +129,8 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone=None,
         summary="This document",
-        is_cached=service("is_openapi_ready"),
-        shape=service("DOCUMENT"),
+        cache_check=service("is_openapi_ready"),
+        shape=service("OPENAPI_SHAPE"),
     ),
     Route(
         "GET", "/metrics", service("get_metrics"), auth="none", zone=None, summary="Figures for Prometheus", page=True
@@ -293,7 +294,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         "/api/mcp",
-        model_context("answer"),
+        model_context("answer_message"),
         auth="key",
         zone="limits",
         summary="Model Context Protocol",
@@ -338,7 +339,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone=None,
         summary="Status of every component",
-        is_cached=status_api("is_ready"),
+        cache_check=status_api("is_status_ready"),
         shape=ops("StatusDocument"),
     ),
     Route(
@@ -358,7 +359,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone="financials",
         summary="Row counts and data freshness",
-        shape=coverage("STORED_DATA"),
+        shape=coverage("STORED_DATA_SHAPE"),
     ),
     Route(
         "POST",
@@ -367,7 +368,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone="app",
         summary="Exchange an invite code for an invite token",
-        body=auth("REDEEM_BODY"),
+        body=auth("REDEEM_INVITE_BODY"),
         errors=(410,),
         shape=auth("InviteToken"),
     ),
@@ -500,7 +501,7 @@ ROUTES: tuple[Route, ...] = (
         auth="either",
         zone="app",
         summary="Watch a company for a filing",
-        body=notifications("TARGET_BODY"),
+        body=notifications("CREATE_TARGET_BODY"),
         shape=targets("SniperTarget"),
         idempotent=True,
         errors=(409,),
@@ -512,7 +513,7 @@ ROUTES: tuple[Route, ...] = (
         auth="either",
         zone="app",
         summary="The caller's sniper targets",
-        params=notifications("TARGETS_PARAMS"),
+        params=notifications("LIST_TARGETS_PARAMS"),
         shape=targets("TargetPage"),
         errors=(404,),
     ),
@@ -523,7 +524,7 @@ ROUTES: tuple[Route, ...] = (
         auth="either",
         zone="app",
         summary="Stop a sniper target",
-        params=notifications("TARGET_PARAMS"),
+        params=notifications("TARGET_ID_PARAMS"),
         shape=targets("StoppedTarget"),
         idempotent=True,
         errors=(404,),
@@ -535,7 +536,7 @@ ROUTES: tuple[Route, ...] = (
         auth="either",
         zone="app",
         summary="Webhook deliveries and their attempts",
-        params=notifications("DELIVERIES_PARAMS"),
+        params=notifications("LIST_DELIVERIES_PARAMS"),
         shape=outbox("DeliveryPage"),
     ),
     Route(
@@ -545,7 +546,7 @@ ROUTES: tuple[Route, ...] = (
         auth="either",
         zone="app",
         summary="Redeliver a webhook",
-        params=notifications("DELIVERY_PARAMS"),
+        params=notifications("DELIVERY_ID_PARAMS"),
         shape=outbox("Delivery"),
         idempotent=True,
         errors=(404, 409),
@@ -643,7 +644,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Buy tokens from the wallet",
         body=account("QUOTA_BODY"),
-        shape=account("QUOTA"),
+        shape=account("QUOTA_SHAPE"),
         idempotent=True,
     ),
     Route(
@@ -653,7 +654,7 @@ ROUTES: tuple[Route, ...] = (
         auth="session",
         zone="app",
         summary="The caller's plan and its use",
-        shape=account("SUBSCRIPTION"),
+        shape=account("SUBSCRIPTION_SHAPE"),
     ),
     Route(
         "GET",
@@ -672,7 +673,7 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone="app",
         summary="Available plans",
-        shape=account("PLANS"),
+        shape=account("PLANS_SHAPE"),
     ),
     Route(
         "GET",
@@ -681,8 +682,8 @@ ROUTES: tuple[Route, ...] = (
         auth="none",
         zone="app",
         summary="Policy: limits, metering, versioning and freshness",
-        is_cached=policy("is_ready"),
-        shape=policy("POLICY"),
+        cache_check=policy("is_policy_ready"),
+        shape=policy("POLICY_SHAPE"),
     ),
     Route(
         "GET",
@@ -692,7 +693,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Events of a feed, by polling or text/event-stream",
         params=event_log("PARAMS"),
-        shape=event_log("FEED"),
+        shape=event_log("FEED_SHAPE"),
     ),
     Route(
         "GET",
@@ -731,7 +732,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="holdings",
-        shape=fund_holdings("FUND"),
+        shape=fund_holdings("FUND_SHAPE"),
     ),
     Route(
         "GET",
@@ -742,7 +743,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Quarters for which a fund's holdings are available",
         params=fund_holdings("PERIODS_PARAMS"),
         cacheable=True,
-        shape=fund_holdings("PERIODS"),
+        shape=fund_holdings("PERIODS_SHAPE"),
     ),
     Route(
         "GET",
@@ -755,7 +756,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="history",
-        shape=fund_holdings("HISTORY"),
+        shape=fund_holdings("HISTORY_SHAPE"),
     ),
     Route(
         "GET",
@@ -768,7 +769,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="holdings",
-        shape=fund_analytics("COSTS"),
+        shape=fund_analytics("COSTS_SHAPE"),
     ),
     Route(
         "POST",
@@ -779,7 +780,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Holdings of several funds",
         params=fund_holdings("BULK_PARAMS"),
         body=fund_holdings("BULK_BODY"),
-        shape=fund_holdings("BULK"),
+        shape=fund_holdings("BULK_SHAPE"),
     ),
     Route(
         "GET",
@@ -792,7 +793,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="funds",
-        shape=fund_holdings("FUNDS"),
+        shape=fund_holdings("FUNDS_SHAPE"),
     ),
     Route(
         "GET",
@@ -805,7 +806,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="results",
-        shape=fund_holdings("FUND_SEARCH"),
+        shape=fund_holdings("FUND_SEARCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -819,7 +820,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="filers",
-        shape=fund_holdings("FILERS"),
+        shape=fund_holdings("FILERS_SHAPE"),
     ),
     Route(
         "GET",
@@ -831,7 +832,7 @@ ROUTES: tuple[Route, ...] = (
         params=fund_holdings("LATEST_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=fund_holdings("LATEST"),
+        shape=fund_holdings("LATEST_SHAPE"),
     ),
     Route(
         "GET",
@@ -841,7 +842,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Number of 13F reports for a quarter",
         params=fund_holdings("STATS_PARAMS"),
-        shape=fund_holdings("STATS"),
+        shape=fund_holdings("STATS_SHAPE"),
     ),
     Route(
         "GET",
@@ -851,7 +852,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Filing progress of a quarter",
         params=fund_holdings("PROGRESS_PARAMS"),
-        shape=fund_holdings("PROGRESS"),
+        shape=fund_holdings("PROGRESS_SHAPE"),
     ),
     Route(
         "POST",
@@ -864,20 +865,20 @@ ROUTES: tuple[Route, ...] = (
         body=fund_holdings("HOLDINGS_BODY"),
         lists=True,
         rows_in="holdings",
-        shape=fund_holdings("QUERIED_HOLDINGS"),
+        shape=fund_holdings("QUERIED_HOLDINGS_SHAPE"),
     ),
     Route(
         "POST",
         API + "/form-13f/cover-pages",
-        fund_holdings("query_covers"),
+        fund_holdings("query_cover_pages"),
         auth="key",
         cost=10,
         zone="app",
         summary="Query 13F cover pages",
-        body=fund_holdings("COVERS_BODY"),
+        body=fund_holdings("COVER_PAGES_BODY"),
         lists=True,
         rows_in="filings",
-        shape=fund_holdings("QUERIED_COVERS"),
+        shape=fund_holdings("QUERIED_COVER_PAGES_SHAPE"),
     ),
     Route(
         "GET",
@@ -890,7 +891,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="holders",
-        shape=market_flows("HOLDER_SEARCH"),
+        shape=market_flows("HOLDER_SEARCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -904,7 +905,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="moves",
-        shape=fund_comparisons("MOVES"),
+        shape=fund_comparisons("MOVES_SHAPE"),
     ),
     Route(
         "GET",
@@ -918,7 +919,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="positions",
-        shape=fund_comparisons("OVERLAP"),
+        shape=fund_comparisons("OVERLAP_SHAPE"),
     ),
     Route(
         "GET",
@@ -930,7 +931,7 @@ ROUTES: tuple[Route, ...] = (
         params=fund_comparisons("BASKET_PARAMS"),
         lists=True,
         rows_in="positions",
-        shape=fund_comparisons("BASKET"),
+        shape=fund_comparisons("BASKET_SHAPE"),
     ),
     Route(
         "GET",
@@ -943,7 +944,7 @@ ROUTES: tuple[Route, ...] = (
         unserved=market_flows("UNSUPPORTED_BOUNDS"),
         lists=True,
         rows_in="data.tickers",
-        shape=market_flows("BY_TICKER"),
+        shape=market_flows("BY_TICKER_SHAPE"),
     ),
     Route(
         "GET",
@@ -955,7 +956,7 @@ ROUTES: tuple[Route, ...] = (
         params=market_flows("BY_SECTOR_PARAMS"),
         lists=True,
         rows_in="data.sectors",
-        shape=market_flows("BY_SECTOR"),
+        shape=market_flows("BY_SECTOR_SHAPE"),
     ),
     Route(
         "GET",
@@ -967,7 +968,7 @@ ROUTES: tuple[Route, ...] = (
         params=market_flows("BY_INDUSTRY_PARAMS"),
         lists=True,
         rows_in="data.industries",
-        shape=market_flows("BY_INDUSTRY"),
+        shape=market_flows("BY_INDUSTRY_SHAPE"),
     ),
     Route(
         "GET",
@@ -980,7 +981,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="data.leaderboard",
-        shape=fund_analytics("PERFORMANCE"),
+        shape=fund_analytics("PERFORMANCE_SHAPE"),
     ),
     Route(
         "GET",
@@ -990,7 +991,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="Rotation between value and growth, cyclical and defensive industries",
         params=fund_analytics("ROTATION_PARAMS"),
-        shape=fund_analytics("ROTATION"),
+        shape=fund_analytics("ROTATION_SHAPE"),
     ),
     Route(
         "GET",
@@ -1002,7 +1003,7 @@ ROUTES: tuple[Route, ...] = (
         params=fund_analytics("SIGNALS_PARAMS"),
         lists=True,
         rows_in="data.signals",
-        shape=fund_analytics("SIGNALS"),
+        shape=fund_analytics("SIGNALS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1293,7 +1294,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="tickers",
-        shape=cusips("AUTOCOMPLETE"),
+        shape=cusips("AUTOCOMPLETE_SHAPE"),
     ),
     Route(
         "GET",
@@ -1307,7 +1308,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="data.holders",
-        shape=market_flows("HOLDERS"),
+        shape=market_flows("HOLDERS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1321,7 +1322,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="data.quarters",
-        shape=market_flows("TRENDS"),
+        shape=market_flows("TRENDS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1345,7 +1346,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Look up a CUSIP",
         params=cusips("CUSIP_PARAMS"),
         cacheable=True,
-        shape=cusips("SECURITY"),
+        shape=cusips("SECURITY_SHAPE"),
     ),
     Route(
         "GET",
@@ -1357,7 +1358,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The CUSIP of a ticker",
         params=cusips("TICKER_PARAMS"),
         cacheable=True,
-        shape=cusips("SECURITY"),
+        shape=cusips("SECURITY_SHAPE"),
     ),
     Route(
         "POST",
@@ -1370,7 +1371,7 @@ ROUTES: tuple[Route, ...] = (
         body=cusips("BATCH_BODY"),
         lists=True,
         rows_in="results",
-        shape=cusips("BATCH"),
+        shape=cusips("BATCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -1384,7 +1385,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="chain",
-        shape=cusips("CHAIN"),
+        shape=cusips("CHAIN_SHAPE"),
     ),
     Route(
         "GET",
@@ -1398,7 +1399,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="securities",
-        shape=cusips("OF_COMPANY"),
+        shape=cusips("COMPANY_SECURITIES_SHAPE"),
     ),
     Route(
         "GET",
@@ -1412,7 +1413,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="securities",
-        shape=cusips("OF_ISSUER"),
+        shape=cusips("ISSUER_SECURITIES_SHAPE"),
     ),
     Route(
         "GET",
@@ -1426,7 +1427,7 @@ ROUTES: tuple[Route, ...] = (
         cacheable=True,
         lists=True,
         rows_in="results",
-        shape=cusips("SEARCH"),
+        shape=cusips("SEARCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -1437,7 +1438,7 @@ ROUTES: tuple[Route, ...] = (
         zone="app",
         summary="CUSIP coverage",
         cacheable=True,
-        shape=cusips("STATS"),
+        shape=cusips("STATS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1450,7 +1451,7 @@ ROUTES: tuple[Route, ...] = (
         params=filings("LIST_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=filings("LIST"),
+        shape=filings("LIST_SHAPE"),
     ),
     Route(
         "GET",
@@ -1463,7 +1464,7 @@ ROUTES: tuple[Route, ...] = (
         params=texts("SEARCH_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=texts("SEARCH"),
+        shape=texts("SEARCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -1473,7 +1474,7 @@ ROUTES: tuple[Route, ...] = (
         cost=5,
         zone="app",
         summary="Number of filings by form",
-        shape=forms("STATISTICS"),
+        shape=forms("STATISTICS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1485,7 +1486,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One filing",
         params=filings("DETAIL_PARAMS"),
         cacheable=True,
-        shape=filings("DETAIL"),
+        shape=filings("DETAIL_SHAPE"),
     ),
     Route(
         "GET",
@@ -1508,7 +1509,7 @@ ROUTES: tuple[Route, ...] = (
         zone="xbrl",
         summary="Available bulk files",
         params=bulk("INDEX_PARAMS"),
-        shape=bulk("INDEX"),
+        shape=bulk("INDEX_SHAPE"),
     ),
     Route(
         "GET",
@@ -1531,7 +1532,7 @@ ROUTES: tuple[Route, ...] = (
         cost=5,
         zone="xbrl",
         summary="Available bulk files of facts",
-        shape=bulk("FACTS"),
+        shape=bulk("FACTS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1557,7 +1558,7 @@ ROUTES: tuple[Route, ...] = (
         params=forms("FORMS_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=forms("FORMS"),
+        shape=forms("FORMS_SHAPE"),
     ),
     Route(
         "GET",
@@ -1569,7 +1570,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One form type",
         params=forms("FORM_PARAMS"),
         cacheable=True,
-        shape=forms("FORM"),
+        shape=forms("FORM_SHAPE"),
     ),
     Route(
         "GET",
@@ -1582,7 +1583,7 @@ ROUTES: tuple[Route, ...] = (
         params=forms("ENTITIES_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=forms("ENTITIES"),
+        shape=forms("ENTITIES_SHAPE"),
     ),
     Route(
         "GET",
@@ -1592,7 +1593,7 @@ ROUTES: tuple[Route, ...] = (
         cost=10,
         zone="app",
         summary="Filing links for crawlers",
-        params=filings("BARE_PARAMS"),
+        params=filings("LINKS_PARAMS"),
         cacheable=True,
         lists=True,
         rows_in="filings",
@@ -1630,9 +1631,9 @@ ROUTES: tuple[Route, ...] = (
         cost=5,
         zone="xbrl",
         summary="The sections of a filing's XBRL",
-        params=coverage("INDEX_PARAMS"),
+        params=coverage("REPORT_INDEX_PARAMS"),
         cacheable=True,
-        shape=coverage("INDEX"),
+        shape=coverage("REPORT_INDEX_SHAPE"),
     ),
     Route(
         "GET",
@@ -1657,7 +1658,7 @@ ROUTES: tuple[Route, ...] = (
         summary="XBRL coverage of a company",
         params=coverage("COVERAGE_PARAMS"),
         cacheable=True,
-        shape=coverage("COVERAGE"),
+        shape=coverage("COVERAGE_SHAPE"),
     ),
     Route(
         "GET",
@@ -1670,7 +1671,7 @@ ROUTES: tuple[Route, ...] = (
         params=coverage("SEARCH_PARAMS"),
         cacheable=True,
         lists=True,
-        shape=coverage("SEARCH"),
+        shape=coverage("SEARCH_SHAPE"),
     ),
     Route(
         "GET",
@@ -2144,14 +2145,14 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         API + "/sql-proxy",
-        sql_proxy("query"),
+        sql_proxy("run_query"),
         auth="key",
         cost=25,
         zone="sql",
         summary="Run one SELECT over views of the market data",
         body=sql_proxy("BODY"),
         key_in_body=True,
-        tabled=sql_proxy("flat"),
+        tabled=sql_proxy("build_result_table"),
         shape=sql_proxy("SqlResult"),
     ),
 )

@@ -17,13 +17,13 @@ from finapi.web.http.messages import Request, Response
 from finapi.web.http.schema import TEXT, Schema, const_schema
 
 
-class Alive(TypedDict):
+class LivenessBody(TypedDict):
     """The response of the liveness probe."""
 
     status: Literal["ok"]
 
 
-class Ready(Alive):
+class ReadinessBody(LivenessBody):
     """The response of the readiness probe. Only a node with a copy of the data has ``data_age_seconds``."""
 
     data_version: int
@@ -43,12 +43,12 @@ _DOCUMENT_SCHEMA: Schema = {
     "required": ["openapi", "info", "servers", "paths", "webhooks", "components"],
     "additionalProperties": True,
 }
-DOCUMENT = Annotated[dict[str, Any], JsonSchema(_DOCUMENT_SCHEMA)]
+OPENAPI_SHAPE = Annotated[dict[str, Any], JsonSchema(_DOCUMENT_SCHEMA)]
 
-OPENAPI = "openapi"
+OPENAPI_BODY_NAME = "openapi"  # The key of the built document in ``App.static_bodies``.
 
-# Headers that a proxy adds. Behind a proxy on this host every caller has a loopback address.
-FORWARDING = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
+# Headers that a proxy adds. Through a proxy on this host every caller would appear to be local.
+FORWARDING_HEADERS = ("forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto")
 
 
 def check_liveness(call: Call) -> Response:
@@ -71,7 +71,7 @@ def check_readiness(call: Call) -> Response:
         raise store_unavailable()
     with app.db.read() as tx:
         version = tx.find_value("data_version")
-    ready: Ready = {"status": "ok", "data_version": version}
+    ready: ReadinessBody = {"status": "ok", "data_version": version}
     if app.db.is_copy:
         # Imported only by nodes with a copy.
         from finapi.ops import copy_node
@@ -86,20 +86,20 @@ def check_readiness(call: Call) -> Response:
 
 def get_openapi(call: Call) -> Response:
     """Return the OpenAPI document of the route table. It is built once."""
-    body = call.app.static_bodies.get(OPENAPI)
+    body = call.app.static_bodies.get(OPENAPI_BODY_NAME)
     if body is None:
         # Imported here, as most processes never serve it.
         from finapi.web.openapi import build_document
 
         document_bytes = dumps(build_document(call.app.config.public_url, call.routes))
         # If several threads build it at the same time, all of them send the first one.
-        body = call.app.static_bodies.setdefault(OPENAPI, document_bytes)
+        body = call.app.static_bodies.setdefault(OPENAPI_BODY_NAME, document_bytes)
     return Response(200, body, is_resident=True)
 
 
 def is_openapi_ready(app: App) -> bool:
     """Return True if the document is built."""
-    return OPENAPI in app.static_bodies
+    return OPENAPI_BODY_NAME in app.static_bodies
 
 
 def get_metrics(call: Call) -> Response:
@@ -113,7 +113,7 @@ def get_metrics(call: Call) -> Response:
 
 
 def _is_local(request: Request) -> bool:
-    if any(name in request.headers for name in FORWARDING):
+    if any(name in request.headers for name in FORWARDING_HEADERS):
         return False
     # The Host header reveals a web page whose own name resolves to this address (DNS rebinding).
     host = re.sub(r":[0-9]*$", "", request.headers.get("host", "")).strip("[]").lower()

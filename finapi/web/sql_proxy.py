@@ -47,13 +47,13 @@ class SqlResult(TypedDict):
     timestamp: Time
 
 
-def flat(answer: Mapping[str, Any]) -> FlatTable:
-    """Return the rows of an answer as a table with the columns of the query."""
+def build_result_table(answer: Mapping[str, Any]) -> FlatTable:
+    """Return an answer of :func:`run_query` as a table with the columns of the query."""
     return FlatTable(tuple(answer["columns"]), answer["data"])
 
 
-def query(call: Call) -> Response:
-    """Return the rows of the query, each as an object with its columns."""
+def run_query(call: Call) -> Response:
+    """Run the query of the body. Return its rows, each as an object with the query's columns."""
     table = call.app.sandbox.query(call.body["query"], VIEWS, call.user_id, call.body.get("params") or ())
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     if (kind := call.requested_table_type) is not None:

@@ -39,9 +39,10 @@ BADGE_PARAMS = (path_param("badge", help="A service's name, or overall, and .svg
 
 FEED_CHANGES = 50  # The number of changes in the RSS feed.
 
-# Background colours of the badge. White text on them has a contrast of 4.5 or more.
-_COLOURS = {"operational": "#1f7a3d", "degraded": "#8a5a00", "down": "#b3261e", "not running": "#555555"}
-_OVERALL = {"partial_outage": "down", "major_outage": "down"}
+# Background colours of the badge. White text on them has a contrast ratio of 4.5 or more.
+_COLOUR_BY_STATUS = {"operational": "#1f7a3d", "degraded": "#8a5a00", "down": "#b3261e", "not running": "#555555"}
+# The overall statuses that have no colour of their own, each with the status of a service that has its colour.
+_SERVICE_STATUS_BY_OVERALL = {"partial_outage": "down", "major_outage": "down"}
 
 
 def get_status(call: Call) -> Response:
@@ -49,8 +50,8 @@ def get_status(call: Call) -> Response:
     return Response(200, get_status_body(call.app))
 
 
-def is_ready(app: App) -> bool:
-    """Return True if a valid status document is in memory."""
+def is_status_ready(app: App) -> bool:
+    """Return True if a status document that is still current is in memory."""
     return app.health.answer_caches["status"].holds(app.clock.monotonic(), watchdog.is_stuck(app))
 
 
@@ -81,16 +82,16 @@ def get_badge(call: Call) -> Response:
     else:
         component = components.get(status.ALIASES.get(name, name))
         status_name = "not running" if component is None else component.status
-    colour = _COLOURS[_OVERALL.get(status_name, status_name)]
-    data = _render_badge(name if name != "overall" else "finapi", status_name.replace("_", " "), colour)
-    return Response(200, data.encode(), "image/svg+xml", {"Cache-Control": "no-cache"})
+    colour = _COLOUR_BY_STATUS[_SERVICE_STATUS_BY_OVERALL.get(status_name, status_name)]
+    badge = _render_badge(name if name != "overall" else "finapi", status_name.replace("_", " "), colour)
+    return Response(200, badge.encode(), "image/svg+xml", {"Cache-Control": "no-cache"})
 
 
 def get_change_feed(call: Call) -> Response:
     """Return the changes of status as RSS 2.0, newest first."""
     app = call.app
-    data = app.health.answer_caches["changes"].get(app.clock.monotonic(), lambda: _render_change_feed(app))
-    return Response(200, data, "application/rss+xml; charset=utf-8")
+    feed = app.health.answer_caches["changes"].get(app.clock.monotonic(), lambda: _render_change_feed(app))
+    return Response(200, feed, "application/rss+xml; charset=utf-8")
 
 
 def _render_badge(label: str, text: str, colour: str) -> str:

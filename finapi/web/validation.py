@@ -16,10 +16,10 @@ from finapi.web.http.params import parse_body, parse_params
 from finapi.web.http.route import Route
 from finapi.web.http.tables import MAX_ROWS, MEDIA_TYPE_BY_FORMAT
 
-# The room of a ParameterCache, in characters of the texts and a surcharge for each entry. The target of a request,
-# which is not counted, has at most 8 KB.
-CACHED_CHARACTERS = 1_000_000
-ENTRY_CHARACTERS = 1_000
+# The capacity of a ParameterCache, in characters of the texts that identify parameters. Each entry also counts as
+# CHARACTERS_PER_ENTRY. The target of the request, which is the key, has at most 8 KB and is not counted.
+MAX_CACHED_CHARACTERS = 1_000_000
+CHARACTERS_PER_ENTRY = 1_000
 
 
 class Parameters(NamedTuple):
@@ -44,7 +44,7 @@ class ParameterCache:
     """A cache of the parameters of recent requests, because clients repeat their requests."""
 
     def __init__(self) -> None:
-        self._cache = Cache(CACHED_CHARACTERS, lambda parameters: len(parameters.text) + ENTRY_CHARACTERS)
+        self._cache = Cache(MAX_CACHED_CHARACTERS, lambda parameters: len(parameters.text) + CHARACTERS_PER_ENTRY)
 
     def read(self, route: Route, path_params: Mapping[str, str], request: Request) -> Parameters:
         """Return the parameters of a request. Raise INVALID_PARAM if one is not valid; errors are not cached."""

@@ -241,6 +241,13 @@ def test_a_verb_that_serves_is_not_handed_over(running: tuple[Path, Running]) ->
     assert heard(data_dir, "serve") == (2, [("err", "finapi: serve cannot be run through a server")])
 
 
+@pytest.mark.parametrize("words", [("serve", "--help"), ("user", "-h"), ("--version",)])
+def test_help_and_version_are_not_handed_over(running: tuple[Path, Running], words: tuple[str, ...]) -> None:
+    data_dir, _ = running
+    refused = "finapi: --help and --version cannot be run through a server"
+    assert heard(data_dir, *words) == (2, [("err", refused)])
+
+
 def test_a_setting_is_accepted_if_it_equals_the_servers(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
     assert heard(data_dir, "follow", "list", "--follow-days", "400")[0] == 0

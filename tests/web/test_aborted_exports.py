@@ -24,7 +24,7 @@ from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from finapi.web.http.schema import Answer
 from finapi.web.routes import ROUTES
-from finapi.web.service import OPENAPI
+from finapi.web.service import OPENAPI_BODY_NAME
 from tests.conftest import ACCOUNTS, NOW
 from tests.httpd.running_listener import ManualClock, RawClient, RunningListener, Start, eventually
 from tests.support.metered_calls import list_ledger_rows
@@ -189,7 +189,9 @@ REFUNDED = [(-5, "debit"), (5, "5xx_refund")]
 
 
 def test_unread_documents_of_one_address_use_no_export_space(start: Start, app: App, key: str) -> None:
-    app.static_bodies[OPENAPI] = Random(7).randbytes(2_000_000)  # Random text stays large when it is compressed.
+    app.static_bodies[OPENAPI_BODY_NAME] = Random(7).randbytes(
+        2_000_000
+    )  # Random text stays large when it is compressed.
     running = start(spool_limit=1_000_000, held_limit=500_000)
     kinds: list[dict[str, str]] = [{"Accept_Encoding": "gzip;q=0"}, {"Accept_Encoding": "gzip"}, {}]
     hoard = [request(running, "/openapi.json", source="127.0.0.2", **kinds[number % 3]) for number in range(60)]
@@ -205,7 +207,7 @@ def test_unread_documents_of_one_address_use_no_export_space(start: Start, app: 
     )
     assert len(app.static_bodies) == 2
     document = request(running, "/openapi.json?b=1", source="127.0.0.3")
-    assert document.read_answer().body == app.static_bodies[OPENAPI]
+    assert document.read_answer().body == app.static_bodies[OPENAPI_BODY_NAME]
     assert len(read_table(request(running, PATH, key, "127.0.0.3"))) == ROWS + 1
     del hoard
 

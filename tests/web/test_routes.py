@@ -15,7 +15,7 @@ from finapi.core.lazy import LazyModule
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, parse_environ
 from finapi.web.http.route import ZONES, Route
-from finapi.web.openapi import ABOUT, build_document
+from finapi.web.openapi import OPERATION_DESCRIPTIONS, build_document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
 from tests.each import each
@@ -226,7 +226,7 @@ def test_each_operation_describes_its_purpose_and_its_cost() -> None:
     paths = build_document("", ROUTES)["paths"]
     operations = {operation["operationId"]: operation for item in paths.values() for operation in item.values()}
     documented = {name for name in operations if not name.endswith("_") and "insider_module" not in name}
-    assert documented == set(ABOUT), "a route has its line in finapi/web/about.toml"
+    assert documented == set(OPERATION_DESCRIPTIONS), "a route has its line in finapi/web/about.toml"
     for operation in operations.values():
         cost = operation["x-token-cost"]
         cost_text = f"Costs {cost} token{'' if cost == 1 else 's'}, refunded" if cost else "Costs nothing."
@@ -317,7 +317,7 @@ def test_a_server_starts_without_modules_that_no_call_needs(tmp_path: Path) -> N
         "import sys; from pathlib import Path; from socket import create_connection\n"
         "from finapi import cli, server; from finapi.core.config import Config\n"
         "cli._build_parser(['serve']).parse_args(['serve', '--port', '0'])\n"
-        "server.SETTLE_SECONDS = 1e6\n"
+        "server.FIRST_STEP_DELAY_SECONDS = 1e6\n"
         f"config = Config(port=0, data_dir=Path({str(tmp_path / 'data')!r}))\n"
         "with server.run_server(config, lambda *told: 0) as one, create_connection((b'127.0.0.1', one.port)) as to:\n"
         "    to.sendall(b'GET /api/v1/policy HTTP/1.0\\r\\n\\r\\n')\n"

@@ -57,13 +57,13 @@ class OwnUser(users.User):
 
 
 class UserAnswer(TypedDict):
-    """The caller's account."""
+    """The answer with the caller's profile."""
 
     user: OwnUser
 
 
 class UserUpdate(TypedDict):
-    """The account after a change."""
+    """The answer to a change of settings: a confirmation, and the profile after it."""
 
     message: str
     user: users.User
@@ -76,7 +76,7 @@ class NewKey(TypedDict):
 
 
 class Usage(billing.Spending):
-    """Tokens spent, and the events that could not be delivered."""
+    """The tokens that the caller spent, and the events that could not be delivered to its webhooks."""
 
     webhook_failures: list[webhooks.FailedDelivery]
     as_of: Time
@@ -117,7 +117,10 @@ class PlanPortal(TypedDict):
 
 
 class QuotaPurchase(TypedDict):
-    """Tokens bought, with the balance and the wallet after the purchase."""
+    """A purchase of tokens, and the state after it.
+
+    ``new_token_balance`` is in tokens. ``new_balance`` is the money left in the wallet, in dollars.
+    """
 
     message: str
     tokens_credited: int
@@ -132,9 +135,9 @@ class WalletPage(TypedDict):
     has_more: bool
 
 
-QUOTA = Envelope[QuotaPurchase, Object]
-SUBSCRIPTION = Envelope[plans.PlanSubscription, Object]
-PLANS = Envelope[list[plans.Plan], Object]
+QUOTA_SHAPE = Envelope[QuotaPurchase, Object]
+SUBSCRIPTION_SHAPE = Envelope[plans.PlanSubscription, Object]
+PLANS_SHAPE = Envelope[list[plans.Plan], Object]
 
 
 def show_user(call: Call) -> Response:
@@ -147,7 +150,7 @@ def show_user(call: Call) -> Response:
 
 
 def update_user(call: Call) -> Response:
-    """Change the caller's settings and return the profile. Raise INVALID_PARAM for a URL that gets no webhooks."""
+    """Change the caller's settings and return the profile. Raise INVALID_PARAM for a URL that cannot get webhooks."""
     if call.body.get("webhook_url") is not None:
         webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = users.update(call.app, call.user_id, call.body, call.now)

@@ -20,9 +20,9 @@ CREDENTIALS_REPLACED = "The API key and the webhook secret have been replaced."
 RECEIVERS_REMOVED = "The webhook receivers have been removed and the sniper targets stopped."
 
 EMAIL = Field("email", "email", required=True, example="ann@example.com")
-# For calls in which a malformed email fails like an unknown one.
+# For calls that answer a malformed email like an unknown one.
 ANY_EMAIL = Field("email", "text", required=True, example="ann@example.com")
-REDEEM_BODY = (
+REDEEM_INVITE_BODY = (
     Field("invite_code", "text", example="K7QF-2M5D-XW4T-6HNB"),
     Field("code", "text", alternative="invite_code", help="Alias of invite_code."),
 )
@@ -79,7 +79,7 @@ def redeem_invite(call: Call) -> Response:
     """Exchange an invite code for an invite token. Raise INVALID_PARAM without a code."""
     code = call.body.get("invite_code") or call.body.get("code")
     if code is None:
-        raise REDEEM_BODY[0].error("is required", expected="text")
+        raise REDEEM_INVITE_BODY[0].error("is required", expected="text")
     with call.app.accounts.read() as tx:
         invite_token = invites.redeem(call.app, tx, code, call.now)
     lifetime = call.app.config.invite_token_lifetime
@@ -139,7 +139,7 @@ def request_reset(call: Call) -> Response:
 
 
 def redirect_reset_link(call: Call) -> Response:
-    """Return a redirect to the page that asks for the new password, whatever the token is."""
+    """Return a redirect to the page with the form for the new password. The token is not checked here."""
     return call.redirect("/reset-password", token=call.request.query.get("token", [""])[0])
 
 

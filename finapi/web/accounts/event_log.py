@@ -2,9 +2,10 @@
 
 The same path with ``Accept: text/event-stream`` is a stream, which ``finapi/feeds`` serves.
 
-Events are numbered within an epoch. A restore from a backup begins a new epoch, in which numbers are used again. A
-client that has events of the old epoch continues at the number where the two epochs diverge. Events that the client can
-no longer get are reported as a gap.
+The events of a feed are numbered one after the other. A restore of the database from a backup loses the newest events,
+and their numbers are then used again for other events. So each restore begins a new epoch, and an event is identified
+by its epoch and its number. A client whose last event belongs to an older epoch continues after the last event that
+both epochs have in common. Events that it can no longer get are reported as a gap.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from finapi.web.http.params import MAX_NUMBER, Param, limit_param, offset_param
 from finapi.web.http.schema import Envelope
 
 FEEDS = tuple(events.TYPES_BY_FEED)
-_EPOCH_HELP = "The epoch of since_seq; of another one, events are given from where they part."
-EPOCH = Param(
-    "epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_EPOCH_HELP, example="1"
-)  # An epoch is named by the Unix time at which it began.
+_EPOCH_HELP = (
+    "The epoch that since_seq belongs to. If it is not the current one, events start where the two epochs diverge."
+)
+# An epoch is identified by the Unix time at which it began.
+EPOCH = Param("epoch", "integer", minimum=1, maximum=MAX_NUMBER, help=_EPOCH_HELP, example="1")
 PARAMS = (
     Param("feed", required=True, allowed=FEEDS, help="Which feed.", example="main-api"),
     Param(
@@ -38,7 +40,7 @@ EventGap = TypedDict("EventGap", {"from": int, "to": int})
 
 
 class FeedEvent(TypedDict):
-    """An event of a feed."""
+    """An event of a feed, with its number ``seq`` in its epoch."""
 
     type: Annotated[str, OneOf(tuple(type for types in events.TYPES_BY_FEED.values() for type in types))]
     seq: int
@@ -48,7 +50,10 @@ class FeedEvent(TypedDict):
 
 
 class FeedMeta(TypedDict):
-    """The range of events that a feed still has, and the ``since_seq`` of the next request."""
+    """The current epoch, the range of events that the feed still has, and the ``since_seq`` of the next request.
+
+    ``gap`` is the range of events that the client has missed, or None.
+    """
 
     feed: Annotated[str, OneOf(FEEDS)]
     epoch: int
@@ -59,35 +64,35 @@ class FeedMeta(TypedDict):
     gap: EventGap | None
 
 
-FEED = Envelope[list[FeedEvent], FeedMeta]
+FEED_SHAPE = Envelope[list[FeedEvent], FeedMeta]
 
 
 def list_events(call: Call) -> Response:
     """Return the events of a feed after a number, or its newest events, oldest first."""
     feed, since_seq = call.params["feed"], call.params["since_seq"]
     with call.app.accounts.read() as tx:
-        stored = events.get_range(tx, feed)
+        sequence_range = events.get_range(tx, feed)
         if since_seq is None:
-            requested_seq = max(stored.last - call.app.config.feed_catchup, stored.first - 1)
+            requested_seq = max(sequence_range.last - call.app.config.feed_catchup, sequence_range.first - 1)
         else:
             requested_seq = since_seq
         start_seq = requested_seq
-        if call.params["epoch"] not in (None, stored.epoch):
-            start_seq = stored.resume_after(start_seq)
+        if call.params["epoch"] not in (None, sequence_range.epoch):
+            start_seq = sequence_range.resume_after(start_seq)
         rows = events.list_events_after(tx, feed, start_seq, call.params["limit"], call.params["offset"])
     if rows:
         next_since_seq = rows[-1].seq
     else:
         # After a restore a client may be ahead of the feed. It must not skip the events that come next.
-        next_since_seq = min(max(start_seq, stored.first - 1), stored.last)
+        next_since_seq = min(max(start_seq, sequence_range.first - 1), sequence_range.last)
     meta: FeedMeta = {
         "feed": feed,
-        "epoch": stored.epoch,
-        "first_seq": stored.first,
-        "last_seq": stored.last,
+        "epoch": sequence_range.epoch,
+        "first_seq": sequence_range.first,
+        "last_seq": sequence_range.last,
         "next_since_seq": next_since_seq,
-        "has_more": bool(rows) and next_since_seq < stored.last,
-        "gap": _find_gap(stored, requested_seq, start_seq),
+        "has_more": bool(rows) and next_since_seq < sequence_range.last,
+        "gap": _find_gap(sequence_range, requested_seq, start_seq),
     }
     feed_events: list[FeedEvent] = [
         {"type": row.type, "seq": row.seq, "epoch": row.epoch, "occurred_at": row.occurred_at, "data": loads(row.data)}
@@ -96,15 +101,16 @@ def list_events(call: Call) -> Response:
     return call.success(feed_events, meta)
 
 
-def _find_gap(stored: events.SequenceRange, requested_seq: int, start_seq: int) -> EventGap | None:
-    """Return the range of event numbers that the client may have missed or that do not exist, or None.
+def _find_gap(sequence_range: events.SequenceRange, requested_seq: int, start_seq: int) -> EventGap | None:
+    """Return the range of numbers that the client requests but cannot get, or None.
 
-    They are the events of an old epoch that were lost, events that were deleted, or numbers beyond the end of the feed.
+    They are numbers of an older epoch after the point where the epochs diverge, numbers of deleted events, or numbers
+    beyond the end of the feed.
     """
     if start_seq < requested_seq:
         return {"from": start_seq + 1, "to": requested_seq}
-    if start_seq + 1 <= stored.first - 1:
-        return {"from": start_seq + 1, "to": stored.first - 1}
-    if stored.last + 1 <= start_seq:
-        return {"from": stored.last + 1, "to": start_seq}
+    if start_seq + 1 <= sequence_range.first - 1:
+        return {"from": start_seq + 1, "to": sequence_range.first - 1}
+    if sequence_range.last + 1 <= start_seq:
+        return {"from": sequence_range.last + 1, "to": start_seq}
     return None

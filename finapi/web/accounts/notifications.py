@@ -10,7 +10,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import MAX_FREE_OFFSET, Field, Param, cursor_param, limit_param, offset_param, path_param
 
-TARGET_BODY = (
+CREATE_TARGET_BODY = (
     Field("ticker", "text", required=True, help="A ticker or a CIK.", example="AAPL"),
     Field(
         "duration_minutes",
@@ -32,21 +32,21 @@ TARGET_BODY = (
         example="https://example.com/hook",
     ),
 )
-TARGETS_PARAMS = (
+LIST_TARGETS_PARAMS = (
     Param("status", allowed=sniper.STATES, help="Targets in this state.", example="ACTIVE"),
     Param("ticker", "ticker", help="Targets of this company.", example="AAPL"),
     limit_param(50, 200, "Targets"),
     offset_param(MAX_FREE_OFFSET, "Targets"),
 )
-TARGET_PARAMS = (path_param("target_id", help="The target's id.", example="tgt_4fK2mQ8xZp1c"),)
-DELIVERIES_PARAMS = (
+TARGET_ID_PARAMS = (path_param("target_id", help="The target's id.", example="tgt_4fK2mQ8xZp1c"),)
+LIST_DELIVERIES_PARAMS = (
     Param("status", allowed=webhooks.STATES, help="Deliveries in this state.", example="dropped"),
     Param("event_type", allowed=webhooks.EVENT_TYPES, help="Deliveries of this type.", example="finapi.test"),
     limit_param(50, 200, "Deliveries"),
     offset_param(MAX_FREE_OFFSET, "Deliveries"),
     cursor_param("120", "[0-9]{1,18}"),
 )
-DELIVERY_PARAMS = (
+DELIVERY_ID_PARAMS = (
     path_param("delivery_id", help="The delivery's id.", example="dlv_0123456789abcdef0123456789abcdef"),
 )
 TEST_BODY = (
@@ -68,8 +68,9 @@ def create_target(call: Call) -> Response:
 
 def list_targets(call: Call) -> Response:
     """Return a page of the caller's targets, newest first."""
-    ticker = call.params["ticker"] and _find_watched_company(call, call.params["ticker"]).ticker
-    filters = {**call.params, "ticker": ticker}
+    # A target stores the padded CIK in place of the ticker if its company has no ticker.
+    ticker_or_cik = call.params["ticker"] and _find_watched_company(call, call.params["ticker"]).ticker
+    filters = {**call.params, "ticker": ticker_or_cik}
     with call.app.accounts.read() as tx:
         return call.bare_object(sniper.list_targets(call.app, tx, call.user_id, call.now, **filters))
 
@@ -119,11 +120,12 @@ def rotate_secret(call: Call) -> Response:
 
 
 def show_vectors(call: Call) -> Response:
-    """Return messages with their signatures, for tests of receivers."""
+    """Return example messages with their signatures, with which the authors of receivers can test their code."""
     return Response(200, dumps(webhooks.build_vectors()))
 
 
 def _find_watched_company(call: Call, text: str) -> sniper.WatchedCompany:
+    """Return the company of a ticker or CIK. Raise UNKNOWN_TICKER, or INVALID_PARAM if the ticker is in the body."""
     with call.app.db.read() as tx:
         try:
             company = companies.resolve(tx, text)

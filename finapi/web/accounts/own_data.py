@@ -19,7 +19,7 @@ DELETE_BODY = (Field("password", "text", required=True, example="what the accoun
 
 
 class AccountExport(TypedDict):
-    """An account and the newest rows of its lists. ``cut`` contains the paths of the lists that are longer."""
+    """An account and the newest rows of its lists. ``cut`` contains the paths of the lists that have more rows."""
 
     user: users.User
     wallet: list[plans.WalletChange]
@@ -32,7 +32,7 @@ class AccountExport(TypedDict):
 
 
 class AccountDeletion(TypedDict):
-    """A confirmation of the deletion, and the records that are kept."""
+    """A confirmation of the deletion, and a sentence about the records that are kept."""
 
     message: str
     kept: str

@@ -1,7 +1,7 @@
 """The bodies of webhook messages: schema and example for every type of event (DECISIONS 9).
 
-``/openapi.json`` publishes ``EVENTS`` under ``webhooks``. The schemas describe the full body: the envelope and its
-payload.
+A body is an envelope, which is the same for all types, with a payload, which depends on the type. The records describe
+payloads, the schemas in ``EVENTS`` complete bodies. ``/openapi.json`` publishes ``EVENTS`` under ``webhooks``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KnownFiledAt = Annotated[
 Figure = Annotated[float | None, "null: the form gives no figure."]
 
 
-class FilingHitBody(TypedDict):
-    """The payload for a filing that a target waited for."""
+class FilingHitPayload(TypedDict):
+    """The payload for a filing that a sniper target waited for."""
 
     ticker: str
     issuer_cik: Cik
@@ -36,8 +36,8 @@ class FilingHitBody(TypedDict):
     filing_url: Url
 
 
-class WindowExpired(TypedDict):
-    """The payload for a target whose window ended."""
+class WindowExpiredPayload(TypedDict):
+    """The payload for a sniper target whose window ended without a filing."""
 
     ticker: str
     issuer_cik: Cik
@@ -46,7 +46,7 @@ class WindowExpired(TypedDict):
     form_types: Annotated[list[str], "None: the target waited for every form."]
 
 
-class InsiderTransactionBody(TypedDict):
+class InsiderTransactionPayload(TypedDict):
     """The payload for a transaction of an insider."""
 
     ticker: str | None
@@ -62,7 +62,7 @@ class InsiderTransactionBody(TypedDict):
     filed_at: KnownFiledAt
 
 
-class HoldingsUpdate(TypedDict):
+class HoldingsUpdatePayload(TypedDict):
     """The payload for a fund's 13F report."""
 
     filer_cik: Cik
@@ -74,8 +74,8 @@ class HoldingsUpdate(TypedDict):
     filed_at: KnownFiledAt
 
 
-class OwnershipFilingBody(TypedDict):
-    """The payload for a Schedule 13D or 13G, with the figures of the person who reports most shares."""
+class OwnershipFilingPayload(TypedDict):
+    """The payload for a Schedule 13D or 13G, with the figures of the reporting person with the most shares."""
 
     ticker: str | None
     issuer_cik: Cik
@@ -91,7 +91,7 @@ class OwnershipFilingBody(TypedDict):
     filed_at: KnownFiledAt
 
 
-class ProposedSaleBody(TypedDict):
+class ProposedSalePayload(TypedDict):
     """The payload for a notice of a proposed sale (Form 144)."""
 
     ticker: str | None
@@ -104,7 +104,7 @@ class ProposedSaleBody(TypedDict):
     filed_at: KnownFiledAt
 
 
-class WebhookTest(TypedDict):
+class TestPayload(TypedDict):
     """The payload of a test event."""
 
     message: str
@@ -128,23 +128,23 @@ class EventDescription(NamedTuple):
 
 # Parts of the examples.
 _COMPANY = {"ticker": "BRK-B", "issuer_cik": "0001067983"}
-_FILED = {"filed_at": "2026-01-31T11:59:30.000Z"}
+_FILED_AT = {"filed_at": "2026-01-31T11:59:30.000Z"}
 _ARCHIVE = "https://www.sec.gov/Archives/edgar/data/1067983/000106798326000007/"
 _PAYLOADS: dict[str, PayloadDescription] = {
     "sniper.filing_hit": PayloadDescription(
         "A filing that a sniper target waited for.",
-        FilingHitBody,
+        FilingHitPayload,
         {
             **_COMPANY,
             "accession_number": "0001067983-26-000007",
             "form_type": "8-K",
-            **_FILED,
+            **_FILED_AT,
             "filing_url": f"{_ARCHIVE}0001067983-26-000007-index.htm",
         },
     ),
     "sniper.window_expired": PayloadDescription(
         "A sniper target's window ended without a filing; for accounts with this topic.",
-        WindowExpired,
+        WindowExpiredPayload,
         {
             **_COMPANY,
             "start_time": "2026-01-31T11:00:00.000Z",
@@ -154,7 +154,7 @@ _PAYLOADS: dict[str, PayloadDescription] = {
     ),
     "insider.transaction.created": PayloadDescription(
         "A transaction of an insider, for accounts with this topic.",
-        InsiderTransactionBody,
+        InsiderTransactionPayload,
         {
             **_COMPANY,
             "accession_number": "0001127602-26-001234",
@@ -165,12 +165,12 @@ _PAYLOADS: dict[str, PayloadDescription] = {
             "shares": 250,
             "price_per_share": 481.25,
             "transaction_date": "2026-01-29",
-            **_FILED,
+            **_FILED_AT,
         },
     ),
     "13f.holdings.updated": PayloadDescription(
         "A fund's report of its holdings, for accounts with this topic.",
-        HoldingsUpdate,
+        HoldingsUpdatePayload,
         {
             "filer_cik": "0001067983",
             "filer_name": "Berkshire Hathaway Inc",
@@ -178,12 +178,12 @@ _PAYLOADS: dict[str, PayloadDescription] = {
             "period": "2025-12-31",
             "holdings_count": 112,
             "total_value_usd": 267334506000,
-            **_FILED,
+            **_FILED_AT,
         },
     ),
     "ownership.filing.created": PayloadDescription(
         "A Schedule 13D or 13G, for accounts with this topic.",
-        OwnershipFilingBody,
+        OwnershipFilingPayload,
         {
             **_COMPANY,
             "issuer_name": "Berkshire Hathaway Inc",
@@ -195,12 +195,12 @@ _PAYLOADS: dict[str, PayloadDescription] = {
             "shares": 70500,
             "previous_percent_of_class": 6.1,
             "event_date": "2025-12-31",
-            **_FILED,
+            **_FILED_AT,
         },
     ),
     "insider.proposed_sale.created": PayloadDescription(
         "A notice of a proposed sale (Form 144), for accounts with this topic.",
-        ProposedSaleBody,
+        ProposedSalePayload,
         {
             **_COMPANY,
             "accession_number": "0001127602-26-001235",
@@ -208,21 +208,21 @@ _PAYLOADS: dict[str, PayloadDescription] = {
             "approximate_sale_date": "2026-02-02",
             "shares": 250,
             "aggregate_market_value": 120312.5,
-            **_FILED,
+            **_FILED_AT,
         },
     ),
     "finapi.test": PayloadDescription(
-        "A test that the account asked for.", WebhookTest, {"message": "This is a test."}
+        "A test that the account asked for.", TestPayload, {"message": "This is a test."}
     ),
 }
 
 
 def _describe_event(event_type: str, description: PayloadDescription) -> EventDescription:
-    is_of_target = event_type.startswith("sniper.")
+    has_target = event_type.startswith("sniper.")  # Other events do not belong to a sniper target.
     members: dict[str, Any] = {
         "occurred_at": Annotated[Time, "When it happened at the SEC, and not when it is sent."],
         "delivery_id": Annotated[str, _pattern("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."],
-        "target_id": Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")] if is_of_target else type(None),
+        "target_id": Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")] if has_target else type(None),
         "payload": description.payload_type,
     }
     schemas = {"event_type": const_schema(event_type)}
@@ -233,7 +233,7 @@ def _describe_event(event_type: str, description: PayloadDescription) -> EventDe
         "event_type": event_type,
         "occurred_at": payload.get("filed_at") or payload.get("end_time") or "2026-01-31T12:00:00.000Z",
         "delivery_id": "dlv_0123456789abcdef0123456789abcdef",
-        "target_id": "tgt_4fK2mQ8xZp1c" if is_of_target else None,
+        "target_id": "tgt_4fK2mQ8xZp1c" if has_target else None,
         "payload": payload,
     }
     return EventDescription(description.summary, object_schema(schemas), example)

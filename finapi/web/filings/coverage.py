@@ -1,4 +1,4 @@
-"""Handlers for coverage: the amount of stored data, sections of a filing, a company's coverage, company search."""
+"""Handlers for the amount of stored data, the sections of a filing, the coverage of companies, and company search."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from finapi.web.http.params import ACCESSION, OFFSET, Param, limit_param
 from finapi.web.http.schema import Envelope
 
 
-class IndexMeta(TypedDict):
+class ReportIndexMeta(TypedDict):
     """The number of sections of a report, and of those that are statements."""
 
     report_count: int
     assembled_count: int
 
 
-class CompanyCovered(TypedDict):
+class RequestedCompany(TypedDict):
     """The requested company. All fields are None if all companies were requested."""
 
     ticker: str | None
@@ -32,7 +32,7 @@ class CompanyCovered(TypedDict):
     cik: str | None
 
 
-class CompanyCoverage(CompanyCovered, Coverage):
+class CompanyCoverage(RequestedCompany, Coverage):
     """The amount of stored data of one company or of all, and a page of the companies."""
 
     companies: list[CompanyWithFacts]
@@ -47,8 +47,8 @@ class CoverageMeta(TypedDict):
     has_more: bool
 
 
-class SearchMeta(TypedDict):
-    """The searched text, and the number of companies on the page."""
+class CompanySearchMeta(TypedDict):
+    """The search text, and the number of companies on the page."""
 
     count: int
     query: str
@@ -66,7 +66,7 @@ class RowCounts(TypedDict):
 
 
 class StoredData(TypedDict):
-    """The amount of stored data and its freshness."""
+    """The number of stored rows, and the times of the newest data."""
 
     counts: RowCounts
     last_filing_at: Time | None
@@ -78,12 +78,12 @@ class NoMeta(TypedDict):
     """Empty metadata."""
 
 
-INDEX = Envelope[ReportIndex, IndexMeta]
-COVERAGE = Envelope[CompanyCoverage, CoverageMeta]
-SEARCH = Envelope[list[CompanyMatch], SearchMeta]
-STORED_DATA = Envelope[StoredData, NoMeta]
+REPORT_INDEX_SHAPE = Envelope[ReportIndex, ReportIndexMeta]
+COVERAGE_SHAPE = Envelope[CompanyCoverage, CoverageMeta]
+SEARCH_SHAPE = Envelope[list[CompanyMatch], CompanySearchMeta]
+STORED_DATA_SHAPE = Envelope[StoredData, NoMeta]
 
-INDEX_PARAMS = (ACCESSION,)
+REPORT_INDEX_PARAMS = (ACCESSION,)
 COVERAGE_PARAMS = (
     Param("ticker", "ticker", help="Ticker (any spelling) or CIK; without it, of all companies.", example="AAPL"),
     limit_param(1_000, 10_000, "Companies"),
@@ -123,7 +123,10 @@ def get_filing_sections(call: Call) -> Response:
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
         index = report_index.build_report_index(tx, report)
-    meta: IndexMeta = {"report_count": len(index["reports"]), "assembled_count": len(index["assembled_statements"])}
+    meta: ReportIndexMeta = {
+        "report_count": len(index["reports"]),
+        "assembled_count": len(index["assembled_statements"]),
+    }
     return call.success(index, meta)
 
 
@@ -131,7 +134,7 @@ def get_coverage(call: Call) -> Response:
     """Return how many filings with figures are stored, their first and last days, and a page of their companies."""
     limit = call.params["limit"]
     offset = call.params["offset"]
-    company_meta: CompanyCovered = {"ticker": None, "company_name": None, "cik": None}
+    company_meta: RequestedCompany = {"ticker": None, "company_name": None, "cik": None}
     with call.app.db.read() as tx:
         if call.params["ticker"] is None:
             cik = None

@@ -20,7 +20,7 @@ from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor_param
 from finapi.web.http.schema import Envelope, WindowMeta
 
 
-class FilingsPage(TypedDict):
+class FilingsPagination(TypedDict):
     """The position of a page in the list of filings."""
 
     total: int | None
@@ -31,8 +31,12 @@ class FilingsPage(TypedDict):
     next_cursor: str | None
 
 
-class CompanyOfFilings(TypedDict):
-    """The company whose filings were requested. If several were requested, only ``not_ingested`` is set."""
+class RequestedCompanyMeta(TypedDict):
+    """The company whose filings were requested.
+
+    If several companies were requested, only ``requested_ticker`` and ``not_ingested`` are set. ``not_ingested`` lists
+    the parts of the SEC's lists of filings that finapi has not read yet.
+    """
 
     requested_ticker: str | None
     primary_ticker: str | None
@@ -43,10 +47,10 @@ class CompanyOfFilings(TypedDict):
     not_ingested: list[MissingPage]
 
 
-class FilingsPaging(TypedDict):
-    """The position of a page, given twice: as all lists give it, and in the names that older clients read."""
+class RepeatedPagination(TypedDict):
+    """The position of a page, as in all lists, and two of its members repeated one level higher for older clients."""
 
-    pagination: FilingsPage
+    pagination: FilingsPagination
     has_more: bool
     next_cursor: str | None
 
@@ -58,12 +62,12 @@ class FilingDays(WindowMeta):
     to_date: Date | None
 
 
-class FilingsMeta(FilingsPaging, CompanyOfFilings, FilingDays):
+class FilingsMeta(RepeatedPagination, RequestedCompanyMeta, FilingDays):
     """The metadata of a page of filings."""
 
 
 class FilingLink(TypedDict):
-    """A filing as ``/sec/filings`` lists it, whose answer has no envelope."""
+    """A filing in the list ``/sec/filings``, whose answer has no envelope."""
 
     accession_number: str
     cik: str
@@ -73,8 +77,8 @@ class FilingLink(TypedDict):
     filing_url: Url
 
 
-class LinksPage(TypedDict):
-    """The position of a page in ``/sec/filings``, whose answer has no envelope."""
+class FilingLinksPagination(TypedDict):
+    """The position of a page in the list ``/sec/filings``, whose answer has no envelope."""
 
     next_cursor: str | None
     total: int
@@ -82,10 +86,10 @@ class LinksPage(TypedDict):
 
 
 class FilingLinks(TypedDict):
-    """A page of the list without an envelope."""
+    """A page of ``/sec/filings``, the list of filings whose answer has no envelope."""
 
     filings: list[FilingLink]
-    pagination: LinksPage
+    pagination: FilingLinksPagination
     meta: FilingDays
 
 
@@ -99,8 +103,8 @@ class FilingsOfDay(TypedDict):
     next_cursor: str | None
 
 
-LIST = Envelope[list[FilingRow], FilingsMeta]
-DETAIL = Envelope[FilingDetail, Object]
+LIST_SHAPE = Envelope[list[FilingRow], FilingsMeta]
+DETAIL_SHAPE = Envelope[FilingDetail, Object]
 
 COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
@@ -169,7 +173,7 @@ TEXT_PARAMS = (
         example="true",
     ),
 )
-BARE_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
+LINKS_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
     limit_param(1_000, 5_000),
@@ -177,9 +181,9 @@ DAY_PARAMS = (
     cursor_param("32019325000057", "[0-9]{1,18}"),
 )
 
-# A filed document must not run, load or send anything from finapi's address (CSP 3; sandbox without a token also gives
-# it an origin of its own). Embedded pictures and its own styles are allowed.
-INERT_POLICY = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
+# The Content-Security-Policy of a filed document. From finapi's address it must not run, load or send anything. The
+# directive ``sandbox`` also gives it an origin of its own. Embedded pictures and its own styles are allowed.
+INERT_DOCUMENT_CSP = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 def list_filings(call: Call) -> Response:
@@ -190,12 +194,12 @@ def list_filings(call: Call) -> Response:
         query = _build_query(tx, call, requested)
         filings, next_cursor = _list_page(tx, call, query)
         total: int | None = None
-        is_exact: bool | None = None
+        is_total_exact: bool | None = None
         if params["include_total"]:
-            total, is_exact = filing_search.count_filings(tx, query)
-        pagination: FilingsPage = {
+            total, is_total_exact = filing_search.count_filings(tx, query)
+        pagination: FilingsPagination = {
             "total": total,
-            "total_exact": is_exact,
+            "total_exact": is_total_exact,
             "limit": params["limit"],
             "offset": params["offset"],
             "has_more": next_cursor is not None,
@@ -240,7 +244,7 @@ def get_filing_text(call: Call) -> Response:
         part = part[: params["max_bytes"]].decode(errors="ignore").encode()
     media = "html" if primary_text.media == "html" and not is_plain else "plain"
     headers = {
-        "Content-Security-Policy": INERT_POLICY,
+        "Content-Security-Policy": INERT_DOCUMENT_CSP,
         "X-Total-Characters": str(len(text)),
         "Referrer-Policy": "no-referrer",
     }
@@ -252,7 +256,7 @@ def list_filing_links(call: Call) -> Response:
     with call.app.db.read() as tx:
         query = build_query(tx, call)
         filings, next_cursor = _list_page(tx, call, query)
-        total, is_exact = filing_search.count_filings(tx, query)
+        total, is_total_exact = filing_search.count_filings(tx, query)
         window_meta = call.build_window_meta(filing_search.count_undated(tx, query))
     links: list[FilingLink] = [
         {
@@ -265,9 +269,9 @@ def list_filing_links(call: Call) -> Response:
         }
         for filing in filings
     ]
-    pagination: LinksPage = {"next_cursor": next_cursor, "total": total, "total_exact": is_exact}
-    table = call.render_requested_table(links, {"pagination": pagination, **window_meta})
-    return table or call.bare_object({"filings": links, "pagination": pagination, "meta": window_meta})
+    pagination: FilingLinksPagination = {"next_cursor": next_cursor, "total": total, "total_exact": is_total_exact}
+    table_response = call.render_requested_table(links, {"pagination": pagination, **window_meta})
+    return table_response or call.bare_object({"filings": links, "pagination": pagination, "meta": window_meta})
 
 
 def list_filings_of_day(call: Call) -> Response:
@@ -283,8 +287,8 @@ def list_filings_of_day(call: Call) -> Response:
     has_more = len(filings) > limit
     next_cursor = page[-1]["accession_number"].replace("-", "").lstrip("0") if has_more else None
     paging = {"has_more": has_more, "next_cursor": next_cursor}
-    table = call.render_requested_table(page, paging)
-    return table or call.bare_object({"date": day, "accessions": page, "count": count, **paging})
+    table_response = call.render_requested_table(page, paging)
+    return table_response or call.bare_object({"date": day, "accessions": page, "count": count, **paging})
 
 
 def build_query(tx: Transaction, call: Call) -> FilingQuery:
@@ -293,16 +297,16 @@ def build_query(tx: Transaction, call: Call) -> FilingQuery:
 
 
 def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
-    """Return the companies that both ``ticker`` and ``cik`` select, or None if neither is given."""
-    requested: list[dict[int, companies.Company]] = []
+    """Return the companies that ``ticker`` and ``cik`` select, each if it is given. Return None if neither is given."""
+    selections: list[dict[int, companies.Company]] = []  # The companies of each given parameter, by CIK.
     for words in (call.params["ticker"], call.params["cik"]):
         if words is not None:
             resolved = [companies.resolve(tx, str(word)) for word in words]
-            requested.append({company.cik: company for company in resolved})
-    if not requested:
+            selections.append({company.cik: company for company in resolved})
+    if not selections:
         return None
-    first, *second = requested
-    return [company for cik, company in first.items() if all(cik in ciks for ciks in second)]
+    first_selection, last_selection = selections[0], selections[-1]
+    return [company for cik, company in first_selection.items() if cik in last_selection]
 
 
 def _build_query(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> FilingQuery:
@@ -311,7 +315,7 @@ def _build_query(tx: Transaction, call: Call, requested: list[companies.Company]
         forms = filing_search.match_forms(tx, params["form_type"] or ())
     except ValueError as error:
         raise invalid_param(
-            "form_type", f"form_type: {error}", expected="known forms, with * for any letters"
+            "form_type", f"form_type: {error}", expected="known forms, with * for any characters"
         ) from None
     items = tuple(params.get("items") or ())
     unknown_items = filing_search.list_unknown_items(tx, items)
@@ -362,13 +366,13 @@ def _list_page(tx: Transaction, call: Call, query: FilingQuery) -> tuple[list[Fi
     return filings, f"{last.filed_at}_{last.number}"
 
 
-def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> CompanyOfFilings:
-    """Return the metadata of the requested company, and the pages of filings that finapi lacks of any."""
+def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> RequestedCompanyMeta:
+    """Return the metadata of the requested companies."""
     words = call.params["ticker"]
     missing_pages = []
     for requested_company in requested or ():
         missing_pages += lists.list_missing_pages(tx, requested_company.cik)
-    meta: CompanyOfFilings = {
+    meta: RequestedCompanyMeta = {
         "requested_ticker": ",".join(words) if words else None,
         "primary_ticker": None,
         "cik": None,

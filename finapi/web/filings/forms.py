@@ -41,7 +41,7 @@ class FilingStatistics(TypedDict):
 
 
 class Totals(TypedDict):
-    """The total numbers of stored filings, companies and other data."""
+    """The total numbers of stored filings, insiders, 13F holdings and tickers, and the newest data."""
 
     total_filings: int
     total_insiders: int
@@ -54,10 +54,10 @@ class Totals(TypedDict):
     timestamp: Time
 
 
-FORMS = Envelope[list[Form], FormsMeta]
-FORM = Envelope[Form, Object]
-ENTITIES = Envelope[list[Entity], EntitiesMeta]
-STATISTICS = Envelope[FilingStatistics, Object]
+FORMS_SHAPE = Envelope[list[Form], FormsMeta]
+FORM_SHAPE = Envelope[Form, Object]
+ENTITIES_SHAPE = Envelope[list[Entity], EntitiesMeta]
+STATISTICS_SHAPE = Envelope[FilingStatistics, Object]
 
 FORMS_PARAMS = (
     Param("q", help="Only forms with this text in their name or description.", example="annual"),

@@ -12,15 +12,19 @@ from finapi.web.http.params import Param, cursor_param, limit_param, offset_para
 from finapi.web.http.schema import Envelope, WindowMeta
 
 
-class TextDays(WindowMeta):
+class TextSearchDays(WindowMeta):
     """The window of filing days of a search."""
 
     from_date: Date | None
     to_date: Date | None
 
 
-class TextsMeta(TextDays):
-    """The query, the number of matching documents, and the position of the page."""
+class TextSearchMeta(TextSearchDays):
+    """The query, the number of documents, and the position of the page.
+
+    ``documents_kept`` counts the stored documents, ``documents_searched`` those whose text is indexed already, and
+    ``total`` those that match.
+    """
 
     query: str
     documents_kept: int
@@ -33,7 +37,7 @@ class TextsMeta(TextDays):
     next_cursor: str | None
 
 
-SEARCH = Envelope[list[TextMatch], TextsMeta]
+SEARCH_SHAPE = Envelope[list[TextMatch], TextSearchMeta]
 SEARCH_PARAMS = (
     Param(
         "q",
@@ -60,7 +64,7 @@ def search_texts(call: Call) -> Response:
         page = text_search.search_texts(tx, text_query, scope, params["limit"], before, params["offset"])
         counts = text_search.get_text_counts(tx)
         undated_count = text_search.count_undated_texts(tx, text_query, scope)
-    meta: TextsMeta = {
+    meta: TextSearchMeta = {
         "query": params["q"],
         "documents_kept": counts.documents,
         "documents_searched": counts.indexed_documents,

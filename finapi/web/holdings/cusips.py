@@ -1,4 +1,4 @@
-"""Handlers for CUSIPs and tickers: look-up, search, statistics, and the CUSIPs that succeeded others."""
+"""Handlers for CUSIPs and tickers: look-up, search, statistics, and the chains of CUSIPs that replaced each other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from finapi.edgar import cusip
 from finapi.market.holdings import funds, security_flows
 from finapi.market.reference import companies, securities
 from finapi.market.reference.securities import ChainLink, Security, SecurityMatch, TickerMatch
+from finapi.store.db import Transaction
 from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -51,18 +52,19 @@ BATCH_BODY = (
 )
 
 
-SECURITY = Answer[Security]
+SECURITY_SHAPE = Answer[Security]
 
 
 def get_security(call: Call) -> Response:
     """Return the security of a CUSIP."""
     with call.app.db.read() as tx:
-        security = _get_security(securities.find_by_cusip(tx, call.params["cusip"]))
+        security = _get_security(tx, call.params["cusip"])
     return call.success_members(security, {})
 
 
-def _get_security(security: Security | None) -> Security:
-    """Return ``security``. Raise NOT_FOUND if it is None."""
+def _get_security(tx: Transaction, number: str) -> Security:
+    """Return the security of a CUSIP. Raise NOT_FOUND if it is unknown."""
+    security = securities.find_by_cusip(tx, number)
     if security is None:
         raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists this CUSIP.")
     return security
@@ -102,8 +104,8 @@ class IssuerSecurities(TypedDict):
     meta: SecuritiesMeta
 
 
-OF_COMPANY = Answer[CompanySecurities]
-OF_ISSUER = Answer[IssuerSecurities]
+COMPANY_SECURITIES_SHAPE = Answer[CompanySecurities]
+ISSUER_SECURITIES_SHAPE = Answer[IssuerSecurities]
 
 
 def list_securities_of_company(call: Call) -> Response:
@@ -133,11 +135,12 @@ def list_securities_of_issuer(call: Call) -> Response:
     with call.app.db.read() as tx:
         first_rows = securities.list_by_issuer(tx, cusip6, 1, 0)
         rows = securities.list_by_issuer(tx, cusip6, limit + 1, call.params["offset"])
-    first = _get_security(first_rows[0] if first_rows else None)
+    if not first_rows:
+        raise ApiError("NOT_FOUND", "No 13F report and no mapping in finapi lists a CUSIP of this issuer.")
     meta: SecuritiesMeta = {"has_more": len(rows) > limit}
     members: IssuerSecurities = {
         "cusip6": cusip6,
-        "issuer_name": first["issuer_name"],
+        "issuer_name": first_rows[0]["issuer_name"],
         "securities": rows[:limit],
         "meta": meta,
     }
@@ -172,11 +175,11 @@ class CusipBatch(TypedDict):
     meta: CusipBatchMeta
 
 
-BATCH = Answer[CusipBatch]
+BATCH_SHAPE = Answer[CusipBatch]
 
 
 def get_securities_in_batch(call: Call) -> Response:
-    """Return the securities of several CUSIPs. A security without a ticker has the reason."""
+    """Return the securities of several CUSIPs. A result without a ticker contains the reason."""
     texts = call.body["cusips"]
     numbers = [_parse_cusip(text) for text in texts]
     with call.app.db.read() as tx:
@@ -224,14 +227,14 @@ class CusipChain(TypedDict):
     current_ticker: str | None
 
 
-CHAIN = Answer[CusipChain]
+CHAIN_SHAPE = Answer[CusipChain]
 
 
 def get_chain(call: Call) -> Response:
     """Return the chain of CUSIPs that replaced each other, according to a loaded mapping."""
     number = call.params["cusip"]
     with call.app.db.read() as tx:
-        _get_security(securities.find_by_cusip(tx, number))
+        _get_security(tx, number)
         links = securities.list_successor_chain(tx, number)
         current = securities.find_by_cusip(tx, links[-1]["cusip"])
     members: CusipChain = {
@@ -255,7 +258,7 @@ class SecuritySearch(TypedDict):
     meta: SecuritySearchMeta
 
 
-SEARCH = Answer[SecuritySearch]
+SEARCH_SHAPE = Answer[SecuritySearch]
 
 
 def search_securities(call: Call) -> Response:
@@ -283,7 +286,7 @@ class CusipStatistics(TypedDict):
     last_refresh_at: Date | None
 
 
-STATS = Answer[CusipStatistics]
+STATS_SHAPE = Answer[CusipStatistics]
 
 
 def get_statistics(call: Call) -> Response:
@@ -318,7 +321,7 @@ class TickerCompletion(TypedDict):
     meta: TickerCompletionMeta
 
 
-AUTOCOMPLETE = Answer[TickerCompletion]
+AUTOCOMPLETE_SHAPE = Answer[TickerCompletion]
 
 
 def complete_ticker(call: Call) -> Response:

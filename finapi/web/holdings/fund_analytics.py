@@ -1,4 +1,8 @@
-"""Handlers for analytics of 13F reports: costs and gains, funds by return, rotation, and signals with insiders."""
+"""Handlers for analytics of 13F reports.
+
+They are the costs and gains of a fund's positions, a ranking of funds by return, the rotation of all funds between
+kinds of industries, and the securities that both funds and insiders bought.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ class HoldingsAnalytics(TypedDict):
     meta: HoldingsAnalyticsMeta
 
 
-COSTS = Answer[HoldingsAnalytics]
+COSTS_SHAPE = Answer[HoldingsAnalytics]
 
 
 def get_holdings_analytics(call: Call) -> Response:
@@ -171,7 +175,7 @@ class PerformanceAnswer(TypedDict):
     meta: PerformanceMeta
 
 
-PERFORMANCE = Answer[PerformanceAnswer]
+PERFORMANCE_SHAPE = Answer[PerformanceAnswer]
 
 
 def list_fund_performance(call: Call) -> Response:
@@ -203,13 +207,14 @@ def list_fund_performance(call: Call) -> Response:
 
 
 def _get_period_with_returns(tx: Transaction, period: str | None) -> str:
-    """Return the requested quarter, by default the last with a return.
+    """Return the requested quarter, by default the last one with a known return.
 
-    Raise NOT_COVERED if no fund has holdings at its beginning.
+    Raise NOT_COVERED if the holdings at the beginning of the quarter, from which returns are computed, are not stored
+    for any fund.
     """
     quarter = period or fund_returns.find_latest_quarter(tx)
     if quarter is None or not fund_returns.has_returns_of_quarter(tx, quarter):
-        message = "finapi has no whole 13F report for the beginning of this quarter."
+        message = "finapi has no complete 13F report for the end of the quarter before this one, where returns begin."
         raise ApiError("NOT_COVERED", message, details={"covered_periods": funds.list_quarters(tx)})
     return quarter
 
@@ -220,7 +225,10 @@ ROTATION_PARAMS = (QUARTER, COMPARE)
 
 
 class MarketRotation(TypedDict):
-    """The rotation of a quarter, with its buckets and the ratios of another quarter."""
+    """The rotation of a quarter: two ratios, and the four kinds of industries (buckets) that they compare.
+
+    ``compare`` has the ratios of the quarter to compare with, if one was requested.
+    """
 
     quarter: Date
     value_growth_ratio: Decimal | None
@@ -240,18 +248,22 @@ class RotationAnswer(TypedDict):
     data: MarketRotation
 
 
-ROTATION = Answer[RotationAnswer]
+ROTATION_SHAPE = Answer[RotationAnswer]
 
 
 def get_market_rotation(call: Call) -> Response:
-    """Return what funds bought and sold of value against growth, and of cyclical against defensive industries."""
+    """Return whether funds moved to value or growth industries, and to cyclical or defensive ones, in a quarter.
+
+    Each of the two figures is a ratio of ratios: dollars bought to dollars sold in the first kind of industries,
+    divided by the same ratio of the second kind. Above 1, funds moved to the first kind.
+    """
     with call.app.db.read() as tx:
         period = get_covered_quarter(tx, call.params["quarter"])
         rotation, buckets, coverage_pct = signals.compute_rotation(tx, period)
         compared_period = get_compared_quarter(tx, call.params["compare"], period)
-        earlier: Rotation | None = None
+        compared_rotation: Rotation | None = None
         if compared_period is not None:
-            earlier, _, _ = signals.compute_rotation(tx, compared_period)
+            compared_rotation, _, _ = signals.compute_rotation(tx, compared_period)
         metadata = funds.build_quarter_metadata(tx, period, call.now.date())
     market_rotation: MarketRotation = {
         "quarter": rotation["quarter"],
@@ -262,7 +274,7 @@ def get_market_rotation(call: Call) -> Response:
         "reason": rotation["reason"],
         "coverage_pct": coverage_pct,
         "sector_buckets": buckets,
-        "compare": earlier,
+        "compare": compared_rotation,
         "quarter_metadata": metadata,
     }
     members: RotationAnswer = {"data": market_rotation}
@@ -321,7 +333,7 @@ class TimeWindow(TypedDict):
 
 
 class CrossSignals(TypedDict):
-    """The cross signals of a quarter."""
+    """The cross signals of a quarter: the securities that both funds and insiders bought."""
 
     quarter: Date
     time_window: TimeWindow
@@ -338,13 +350,13 @@ class CrossSignalsMeta(TypedDict):
 
 
 class CrossSignalsAnswer(TypedDict):
-    """The answer with the securities that both funds and insiders bought or sold in a quarter."""
+    """The answer with the securities that both funds and insiders bought in a quarter."""
 
     data: CrossSignals
     meta: CrossSignalsMeta
 
 
-SIGNALS = Answer[CrossSignalsAnswer]
+SIGNALS_SHAPE = Answer[CrossSignalsAnswer]
 
 
 def list_cross_signals(call: Call) -> Response:
@@ -380,7 +392,7 @@ def list_cross_signals(call: Call) -> Response:
 
 
 def _describe_coverage(found_signals: signals.Signals) -> str:
-    """Return a sentence that describes the data in which signals were searched for."""
+    """Return a note about the data in which signals were searched for."""
     last_day = found_signals.last_purchase_day
     days = f"up to {last_day}" if last_day else "of no day"
     return (

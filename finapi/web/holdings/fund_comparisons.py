@@ -1,4 +1,4 @@
-"""Handlers that compare funds: the largest moves of a quarter, the overlap of two funds, and baskets of several."""
+"""Handlers that compare funds: the largest moves of a quarter, the overlap of two funds, and baskets of funds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOVES_PARAMS = (
 )
 
 
-class MovesPage(TypedDict):
+class MovesPagination(TypedDict):
     """The position of a page of moves in its list."""
 
     limit: int
@@ -47,7 +47,7 @@ class MovesPage(TypedDict):
     has_more: bool
 
 
-class MovesMeta(MovesPage):
+class MovesMeta(MovesPagination):
     """The meta of the largest moves."""
 
     compared_funds: Annotated[int, "Funds whose changes in the quarter are known; only their moves are listed."]
@@ -62,7 +62,7 @@ class LargestMoves(TypedDict):
     meta: MovesMeta
 
 
-MOVES = Answer[LargestMoves]
+MOVES_SHAPE = Answer[LargestMoves]
 
 
 def list_largest_moves(call: Call) -> Response:
@@ -84,7 +84,7 @@ def list_largest_moves(call: Call) -> Response:
             compared_count = int(fund.has_known_changes)
         else:
             compared_count = fund_moves.count_compared_funds(tx, period)
-    page: MovesPage = {"limit": limit, "offset": offset, "has_more": len(rows) > limit}
+    page: MovesPagination = {"limit": limit, "offset": offset, "has_more": len(rows) > limit}
     members: LargestMoves = {
         "period": period,
         "moves": rows[:limit],
@@ -147,7 +147,7 @@ class FundOverlap(TypedDict):
     meta: OverlapMeta
 
 
-OVERLAP = Answer[FundOverlap]
+OVERLAP_SHAPE = Answer[FundOverlap]
 
 
 def get_overlap(call: Call) -> Response:
@@ -183,7 +183,8 @@ def _build_fund(quarter: FundQuarter, shared_value: int) -> OverlappingFund:
 
 # ---- baskets
 
-_BASKET_COLUMNS = (
+# Names of sort columns that clients also use, each with the sort that it means.
+_BASKET_SORT_ALIASES = (
     ("value_usd", "value"),
     ("funds_holding", "funds"),
     ("fund_count", "funds"),
@@ -206,7 +207,7 @@ BASKET_PARAMS = (
         "sort_by",
         default="value",
         allowed=tuple(fund_baskets.BASKET_SORTS),
-        aliases=_BASKET_COLUMNS,
+        aliases=_BASKET_SORT_ALIASES,
         help="Sort column.",
         example="funds",
     ),
@@ -223,7 +224,7 @@ BASKET_PARAMS = (
 
 
 class BasketFunds(TypedDict):
-    """The funds of a basket: those that have reported the quarter, and those that have not."""
+    """The funds of a basket: those that have filed their report of the quarter, and those that have not."""
 
     total_funds: int
     funds_filed: int
@@ -242,13 +243,13 @@ class BasketTotals(TypedDict):
 
 
 class BasketMeta(TypedDict):
-    """The metadata of the holdings of several funds together."""
+    """The metadata of a basket."""
 
     has_more: bool
 
 
 class BasketAnswer(TypedDict):
-    """The holdings of several funds together."""
+    """The holdings of several funds (a basket), added up by security."""
 
     period: Date
     compare_period: Date
@@ -259,11 +260,11 @@ class BasketAnswer(TypedDict):
     meta: BasketMeta
 
 
-BASKET = Answer[BasketAnswer]
+BASKET_SHAPE = Answer[BasketAnswer]
 
 
 def get_basket(call: Call) -> Response:
-    """Return the holdings of several funds together."""
+    """Return the holdings of several funds (a basket), added up by security."""
     params = call.params
     ciks = list(dict.fromkeys(params["ciks"]))
     period = params["period"]
@@ -279,7 +280,7 @@ def get_basket(call: Call) -> Response:
         )
     total = len(basket.sums)
     has_more = total > offset + limit
-    members: BasketAnswer = {
+    answer: BasketAnswer = {
         "period": period,
         "compare_period": compare_period,
         "generated_at": iso(call.now),
@@ -298,4 +299,4 @@ def get_basket(call: Call) -> Response:
         "positions": positions,
         "meta": {"has_more": has_more},
     }
-    return call.success_members(members, {"has_more": has_more, "total": total})
+    return call.success_members(answer, {"has_more": has_more, "total": total})

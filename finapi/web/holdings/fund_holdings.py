@@ -19,14 +19,14 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import CUSIP, MANAGER, OFFSET, Field, Param, limit_param
 from finapi.web.http.schema import Answer, WindowMeta
 
-MAX_HOLDINGS = 1_000
-MAX_FREE_HOLDINGS = 500
+MAX_HOLDINGS = 1_000  # Of a page of a query.
+MAX_FREE_HOLDINGS = 500  # Of a page of one fund.
 MAX_BULK_CIKS = 50
 MAX_BULK_HOLDINGS = 200
 # Maximum number of holdings in a bulk response, over all funds. They take about 50 ms.
-MAX_HOLDINGS_OF_ALL = 500
+MAX_BULK_HOLDINGS_OF_ALL_FUNDS = 500
 # Maximum total number of holdings of several funds in a bulk call, all of which are sorted for a page.
-MAX_SORTED_HOLDINGS = 20_000
+MAX_BULK_SORTED_HOLDINGS = 20_000
 MAX_FUNDS = 5_000
 
 
@@ -50,8 +50,8 @@ PERIOD = Param("period", "quarter", help="End of a quarter; the latest by defaul
 STATUS = Param(
     "status", default="all", allowed=funds.STATUSES, help="Only positions with this kind of change.", example="new"
 )
-# Column names that clients use to sort positions, each with the corresponding sort.
-POSITION_COLUMNS = (
+# Names of sort columns that clients also use for positions, each with the sort that it means.
+POSITION_SORT_ALIASES = (
     ("value_usd", "value"),
     ("market_value", "value"),
     ("pct_of_portfolio", "value"),
@@ -71,7 +71,12 @@ FUND_PARAMS = (
     Param("include_analytics", "boolean", default=False, help="Include the value held by sector.", example="true"),
     Param("include_activity", "boolean", default=False, help="Include the quarter's changes.", example="true"),
     Param(
-        "sort_by", default="value", allowed=funds.SORTS, aliases=POSITION_COLUMNS, help="Sort column.", example="value"
+        "sort_by",
+        default="value",
+        allowed=funds.SORTS,
+        aliases=POSITION_SORT_ALIASES,
+        help="Sort column.",
+        example="value",
     ),
     SORT_ORDER,
     STATUS,
@@ -80,7 +85,10 @@ FUND_PARAMS = (
 
 
 class KnownChanges(TypedDict):
-    """A flag that a fund's changes in a quarter are known, the previous quarter, and the reason if they are not."""
+    """The availability of a fund's changes in a quarter, which are the differences from the quarter before.
+
+    ``reason`` states why they are not known; it is None if they are.
+    """
 
     available: bool
     previous_period: Date
@@ -88,7 +96,7 @@ class KnownChanges(TypedDict):
 
 
 def build_known_changes(quarter: FundQuarter) -> KnownChanges:
-    """Return the fields that state if the changes of a quarter are known."""
+    """Return the members that state whether the changes of a quarter are known."""
     return {
         "available": quarter.has_known_changes,
         "previous_period": quarter.previous_period,
@@ -103,7 +111,7 @@ class FundMeta(TypedDict):
     total_value_usd: int
     doubted_count: DoubtedCount
     doubted_value_usd: Annotated[int, "The part of total_value_usd that is in positions with a value_doubt."]
-    doubted_flow: Annotated[int, "The flow of those positions, in dollars as filed."]
+    doubted_flow: Annotated[int, "Dollars bought less dollars sold in the quarter of those positions, as filed."]
     changes: KnownChanges
     counts: ChangeCounts
 
@@ -120,7 +128,7 @@ class FundAnswer(TypedDict):
     meta: FundMeta
 
 
-FUND = Answer[FundAnswer]
+FUND_SHAPE = Answer[FundAnswer]
 
 
 def get_fund(call: Call) -> Response:
@@ -196,7 +204,7 @@ class FundPeriods(TypedDict):
     count: int
 
 
-PERIODS = Answer[FundPeriods]
+PERIODS_SHAPE = Answer[FundPeriods]
 
 
 def get_periods(call: Call) -> Response:
@@ -230,7 +238,7 @@ class PositionHistory(TypedDict):
     history: list[funds.HistoryQuarter]
 
 
-HISTORY = Answer[PositionHistory]
+HISTORY_SHAPE = Answer[PositionHistory]
 
 
 def get_history(call: Call) -> Response:
@@ -255,7 +263,7 @@ def get_history(call: Call) -> Response:
 
 # ---- several funds in one call
 
-SIZE = Param(
+BULK_SIZE = Param(
     "size",
     "integer",
     default=50,
@@ -263,13 +271,14 @@ SIZE = Param(
     maximum=MAX_BULK_HOLDINGS,
     clamp=True,
     example="50",
-    help=f"Holdings of each fund, at most {MAX_BULK_HOLDINGS}, and {MAX_HOLDINGS_OF_ALL:,} of all funds together; "
-    f"meta.size says how many, and from goes on behind them. Several funds may have {MAX_SORTED_HOLDINGS:,} together.",
+    help=f"Maximum number of holdings of each fund, at most {MAX_BULK_HOLDINGS}. It is reduced so that all funds "
+    f"together have at most {MAX_BULK_HOLDINGS_OF_ALL_FUNDS:,}; meta.size is the number that applied. from skips "
+    f"holdings of each fund. Refused if several funds have more than {MAX_BULK_SORTED_HOLDINGS:,} together.",
 )
 BULK_PARAMS = (
     PERIOD,
     Param("detail", default="summary", allowed=("summary", "full"), help="full: include holdings.", example="full"),
-    SIZE,
+    BULK_SIZE,
     Param("from", "integer", default=0, minimum=0, help="Holdings to skip.", example="0"),
 )
 BULK_BODY = (
@@ -322,36 +331,36 @@ class BulkFunds(TypedDict):
     meta: BulkFundsMeta
 
 
-BULK = Answer[BulkFunds]
+BULK_SHAPE = Answer[BulkFunds]
 
 
 def get_funds_in_bulk(call: Call) -> Response:
     """Return several funds, each with its own status. An unknown CIK does not fail the others.
 
     The body is written in chunks and limited, because it may become large. The meta follows the funds, because their
-    statuses are only known then.
+    statuses are only known after all funds are written.
     """
     ciks = dict.fromkeys(call.body["ciks"])
     detail = call.params["detail"]
-    size = min(call.params["size"], MAX_HOLDINGS_OF_ALL // len(ciks))
+    size = min(call.params["size"], MAX_BULK_HOLDINGS_OF_ALL_FUNDS // len(ciks))
     count_by_status: dict[BulkStatus, int] = {"ok": 0, "no_filing": 0, "unknown_cik": 0}
 
     def iter_funds(tx: Transaction) -> Iterator[dict[str, Any]]:
         for cik in ciks:
             fund = _build_bulk_fund(call, tx, cik, size)
             count_by_status[fund["status"]] += 1
-            # An iterator is written element by element, so the limit also applies within a fund: the names of other
-            # managers can make a position long.
+            # The holdings are an iterator, which is written element by element, so that the limit of the body also
+            # applies within a fund: the names of other managers can make a position long.
             yield {**fund, "holdings": fund["holdings"] and iter(fund["holdings"])}
 
     with call.app.db.read() as tx:
         if detail == "full":
             fund_quarters = [funds.find_quarter(tx, cik, call.params["period"]) for cik in ciks]
             counts = [quarter.positions for quarter in fund_quarters if quarter]
-            funds.check_total_holdings(counts, MAX_SORTED_HOLDINGS)
+            funds.check_total_holdings(counts, MAX_BULK_SORTED_HOLDINGS)
         members = {"status": "success", "period": call.params["period"], "detail": detail, "funds": iter_funds(tx)}
         body = call.join_bounded(
-            iter_chunks(members), lambda bound: SIZE.error(f"makes an answer of more than {bound}")
+            iter_chunks(members), lambda bound: BULK_SIZE.error(f"makes an answer of more than {bound}")
         )
     meta: BulkFundsMeta = {
         "requested_count": len(ciks),
@@ -417,13 +426,13 @@ HOLDINGS_BODY = (
         "sort",
         "sort",
         allowed=funds.SORTS,
-        aliases=POSITION_COLUMNS,
+        aliases=POSITION_SORT_ALIASES,
         example="value",
         help="Sort column, descending unless followed by asc.",
     ),
     Field("includeChanges", "boolean", help="Include the changes since the quarter before.", example="true"),
 )
-COVERS_BODY = (
+COVER_PAGES_BODY = (
     QUERY,
     *PAGE_FIELDS,
     Field(
@@ -472,7 +481,7 @@ class QueriedHoldings(TypedDict):
     meta: QueriedHoldingsMeta
 
 
-QUERIED_HOLDINGS = Answer[QueriedHoldings]
+QUERIED_HOLDINGS_SHAPE = Answer[QueriedHoldings]
 
 
 def query_holdings(call: Call) -> Response:
@@ -515,7 +524,7 @@ def _build_queried_holding(row: FundHolding, with_changes: bool) -> QueriedHoldi
     )
 
 
-class QueriedCoversPage(TypedDict):
+class CoverPagesPagination(TypedDict):
     """The position of a page of cover pages in its list."""
 
     limit: int
@@ -523,24 +532,24 @@ class QueriedCoversPage(TypedDict):
     has_more: bool
 
 
-class QueriedCoversMeta(QueriedCoversPage):
-    """The meta of queried cover pages."""
+class QueriedCoverPagesMeta(CoverPagesPagination):
+    """The meta of queried cover pages. ``older_not_looked_at`` is true if the search ended before the oldest ones."""
 
     older_not_looked_at: bool
 
 
-class QueriedCovers(TypedDict):
-    """The cover pages that match a query."""
+class QueriedCoverPages(TypedDict):
+    """The cover pages of 13F filings that match a query."""
 
     filings: list[FundCoverPage]
-    meta: QueriedCoversMeta
+    meta: QueriedCoverPagesMeta
 
 
-QUERIED_COVERS = Answer[QueriedCovers]
+QUERIED_COVER_PAGES_SHAPE = Answer[QueriedCoverPages]
 
 
-def query_covers(call: Call) -> Response:
-    """Return the cover pages that match a query, including notices."""
+def query_cover_pages(call: Call) -> Response:
+    """Return the cover pages of 13F filings that match a query, including those of notices without holdings."""
     limit = call.body.get("size", 50)
     offset = call.body.get("from", 0)
     _, descending = call.body.get("sort", ("filed_date", True))
@@ -548,8 +557,8 @@ def query_covers(call: Call) -> Response:
         raise invalid_param("sort", "Ascending order is not supported; results come newest first.", allowed=["desc"])
     with call.app.db.read() as tx:
         cover_pages = holdings_query.find_cover_pages(tx, call.body["query"], limit, offset)
-    page: QueriedCoversPage = {"limit": limit, "offset": offset, "has_more": cover_pages.has_more}
-    members: QueriedCovers = {
+    page: CoverPagesPagination = {"limit": limit, "offset": offset, "has_more": cover_pages.has_more}
+    members: QueriedCoverPages = {
         "filings": cover_pages.pages,
         "meta": {**page, "older_not_looked_at": cover_pages.is_truncated},
     }
@@ -613,14 +622,14 @@ class FilersMeta(TypedDict):
 
 
 class FilerSearch(TypedDict):
-    """Managers that match a search by name, with a page."""
+    """A page of the managers that match a search by name."""
 
     filers: list[FundSummary]
     meta: FilersMeta
 
 
 class LatestFilingsPage(OffsetPage):
-    """The page and the window of the newest filings."""
+    """The position of a page of the newest filings, and the first day of their window."""
 
     since: Date | None
 
@@ -636,10 +645,10 @@ class LatestFilings(TypedDict):
     meta: LatestFilingsMeta
 
 
-FUNDS = Answer[FundList]
-FUND_SEARCH = Answer[FundSearch]
-FILERS = Answer[FilerSearch]
-LATEST = Answer[LatestFilings]
+FUNDS_SHAPE = Answer[FundList]
+FUND_SEARCH_SHAPE = Answer[FundSearch]
+FILERS_SHAPE = Answer[FilerSearch]
+LATEST_SHAPE = Answer[LatestFilings]
 
 
 def list_all_funds(call: Call) -> Response:
@@ -732,7 +741,7 @@ class QuarterStatisticsAnswer(TypedDict):
 
 
 class ProgressData(funds.FilingProgress):
-    """The progress of a quarter, and the same metadata as in other responses."""
+    """The progress of a quarter: how many managers have filed. ``quarter_metadata`` is the same as in other answers."""
 
     quarter_metadata: funds.QuarterMetadata
 
@@ -743,8 +752,8 @@ class ProgressAnswer(TypedDict):
     data: ProgressData
 
 
-STATS = Answer[QuarterStatisticsAnswer]
-PROGRESS = Answer[ProgressAnswer]
+STATS_SHAPE = Answer[QuarterStatisticsAnswer]
+PROGRESS_SHAPE = Answer[ProgressAnswer]
 
 
 def get_quarter_statistics(call: Call) -> Response:

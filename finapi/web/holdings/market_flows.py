@@ -44,22 +44,24 @@ def get_covered_quarter(tx: Transaction, period: str) -> str:
 
 # ---- securities
 
-# Column names that clients use to sort, each with the corresponding sort.
-_COLUMNS = (
+# Names of sort columns that clients also use, each with the sort that it means.
+_SORT_ALIASES = (
     ("flow", "fund_flow"),
     ("value", "total_value"),
     ("total_institutional_value", "total_value"),
     ("holders", "fund_count"),
     ("unique_fund_count", "fund_count"),
 )
-_BOUNDS = {
+# The figures that can be bounded by a minimum and a maximum, with their descriptions.
+_DESCRIPTION_BY_BOUND = {
     "total_value": "Dollars held by funds",
     "fund_flow": "Dollars that flowed",
     "fund_count": "Funds that hold it",
     "fund_change": "Funds that bought in less those that sold out",
     "share_change": "Change in shares",
 }
-# Filters of an older API that are refused. Most of them need shares outstanding, a float and prices of every issuer.
+# Filters of an older API that are refused, because finapi lacks the data that most of them need: shares outstanding,
+# the float and prices of every issuer.
 UNSUPPORTED_BOUNDS = tuple(
     f"{bound}_{name}"
     for name in (
@@ -79,7 +81,7 @@ BY_TICKER_PARAMS = (
         "sort_by",
         default="fund_flow",
         allowed=security_flows.SORTS,
-        aliases=_COLUMNS,
+        aliases=_SORT_ALIASES,
         help="Sort column.",
         example="total_value",
     ),
@@ -93,16 +95,16 @@ BY_TICKER_PARAMS = (
     Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
     *(
         Param(f"{end}_{name}", "number", help=f"{word} {text}.", example="1")
-        for name, text in _BOUNDS.items()
+        for name, text in _DESCRIPTION_BY_BOUND.items()
         for end, word in (("min", "Minimum"), ("max", "Maximum"))
     ),
     Param("include_ranges", "boolean", default=False, help="Include each filter's range of values.", example="true"),
 )
-_FILTERS = ("search", "security_group", "is_etf", "sector", "industry")
+_FILTER_NAMES = ("search", "security_group", "is_etf", "sector", "industry")
 
 
 class NotIn13F(TypedDict):
-    """A marker for a field that 13F reports do not contain."""
+    """A marker for a field of the answer that is missing, because 13F reports do not contain it."""
 
     status: Annotated[str, OneOf(("hole",))]
     reason_code: str
@@ -145,14 +147,14 @@ class SecurityFlowsAnswer(TypedDict):
     meta: SecurityFlowsMeta
 
 
-BY_TICKER = Answer[SecurityFlowsAnswer]
+BY_TICKER_SHAPE = Answer[SecurityFlowsAnswer]
 
 
 def list_security_flows(call: Call) -> Response:
     """Return for each security what all funds together bought and sold of it in a quarter."""
     params = call.params
     bounds = {}
-    for name in _BOUNDS:
+    for name in _DESCRIPTION_BY_BOUND:
         bounds[f"min_{name}"] = round_bound(params[f"min_{name}"], round_up=True)
         bounds[f"max_{name}"] = round_bound(params[f"max_{name}"], round_up=False)
     with call.app.db.read() as tx:
@@ -177,7 +179,7 @@ def list_security_flows(call: Call) -> Response:
     meta: SecurityFlowsMeta = {
         "pagination": page,
         "sort": {"column": params["sort_by"], "order": params["sort_order"]},
-        "filters_applied": {name: params[name] for name in (*_FILTERS, *bounds) if params[name] is not None},
+        "filters_applied": {name: params[name] for name in (*_FILTER_NAMES, *bounds) if params[name] is not None},
         "holes": dict.fromkeys((*security_flows.NOT_IN_13F, "filter_ranges.market_cap"), hole),
     }
     members: SecurityFlowsAnswer = {"data": flows, "meta": meta}
@@ -207,7 +209,12 @@ BY_SECTOR_PARAMS = (
         example="5",
     ),
     Param(
-        "sort", default="fund_flow", allowed=_SECTOR_SORTS, aliases=_COLUMNS, help="Sort column.", example="total_value"
+        "sort",
+        default="fund_flow",
+        allowed=_SECTOR_SORTS,
+        aliases=_SORT_ALIASES,
+        help="Sort column.",
+        example="total_value",
     ),
 )
 BY_INDUSTRY_PARAMS = (
@@ -219,7 +226,7 @@ BY_INDUSTRY_PARAMS = (
         "sort_by",
         default="fund_flow",
         allowed=_SECTOR_SORTS,
-        aliases=_COLUMNS,
+        aliases=_SORT_ALIASES,
         help="Sort column.",
         example="total_value",
     ),
@@ -228,7 +235,7 @@ BY_INDUSTRY_PARAMS = (
 
 
 class SectorFlows(TypedDict):
-    """The sectors of a quarter over all funds."""
+    """The sums of each sector over all funds in a quarter."""
 
     quarter: Date
     sector_count: int
@@ -248,7 +255,7 @@ class SectorFlowsAnswer(TypedDict):
 
 
 class IndustryList(TypedDict):
-    """The industries of a quarter over all funds."""
+    """The sums of each industry over all funds in a quarter."""
 
     quarter: Date
     total_institutional_value: int
@@ -267,8 +274,8 @@ class IndustryListAnswer(TypedDict):
     data: IndustryList
 
 
-BY_SECTOR = Answer[SectorFlowsAnswer]
-BY_INDUSTRY = Answer[IndustryListAnswer]
+BY_SECTOR_SHAPE = Answer[SectorFlowsAnswer]
+BY_INDUSTRY_SHAPE = Answer[IndustryListAnswer]
 
 
 class _ComparedSums(NamedTuple):
@@ -276,7 +283,7 @@ class _ComparedSums(NamedTuple):
 
     sums: QuarterSums
     movers: Movers
-    earlier: QuarterSums | None
+    compared_sums: QuarterSums | None
     metadata: QuarterMetadata
 
 
@@ -297,22 +304,22 @@ def _load_sums(call: Call) -> _ComparedSums:
         period = get_covered_quarter(tx, call.params["quarter"])
         sums = industry_flows.load_quarter_sums(tx, period)
         compared_period = get_compared_quarter(tx, call.params["compare"], period)
-        earlier = None if compared_period is None else industry_flows.load_quarter_sums(tx, compared_period)
+        compared_sums = None if compared_period is None else industry_flows.load_quarter_sums(tx, compared_period)
         return _ComparedSums(
             sums=sums,
             movers=industry_flows.list_movers(tx, sums),
-            earlier=earlier,
+            compared_sums=compared_sums,
             metadata=funds.build_quarter_metadata(tx, period, call.now.date()),
         )
 
 
 def list_sector_flows(call: Call) -> Response:
-    """Return the sectors of a quarter, each with its industries, separated by inflows and outflows."""
-    sums, movers, earlier, metadata = _load_sums(call)
+    """Return the sums of each sector in a quarter, with its industries with the largest inflows and outflows."""
+    sums, movers, compared_sums, metadata = _load_sums(call)
     limit = call.params["industry_limit"]
     industries = sums.industries
     rows = [
-        industry_flows.build_sector_flow(sector, industries, movers, earlier, limit)
+        industry_flows.build_sector_flow(sector, industries, movers, compared_sums, limit)
         for sector in industry_flows.sort_groups(sums.sectors, call.params["sort"])
     ]
     doubt_sum = value_doubts.sum_doubts(sums.doubted)
@@ -332,10 +339,10 @@ def list_sector_flows(call: Call) -> Response:
 
 
 def list_industry_flows(call: Call) -> Response:
-    """Return the industries of a quarter, each with its sector's sums."""
+    """Return the sums of each industry in a quarter, with those of its sector."""
     params = call.params
     offset = params["offset"]
-    sums, movers, earlier, metadata = _load_sums(call)
+    sums, movers, compared_sums, metadata = _load_sums(call)
     industries = sums.industries
     if params["sector"] is not None:
         sector_name = sectors.parse_sector(params["sector"])
@@ -351,7 +358,7 @@ def list_industry_flows(call: Call) -> Response:
         "doubted_flow": doubt_sum.flow,
         "total_industries": len(industries),
         "industries": [
-            industry_flows.build_industry_totals(industry, sums.groups[industry.sector, ""], movers, earlier)
+            industry_flows.build_industry_totals(industry, sums.groups[industry.sector, ""], movers, compared_sums)
             for industry in page
         ],
         "quarter_metadata": metadata,
@@ -414,7 +421,7 @@ class TickerHoldersAnswer(TypedDict):
     data: TickerHolders
 
 
-HOLDERS = Answer[TickerHoldersAnswer]
+HOLDERS_SHAPE = Answer[TickerHoldersAnswer]
 
 
 def list_holders(call: Call) -> Response:
@@ -452,7 +459,7 @@ def list_holders(call: Call) -> Response:
 
 
 class TickerTrend(TypedDict):
-    """The quarters of a ticker over all funds, the newest first."""
+    """The totals of a ticker over all funds, quarter by quarter, the newest first."""
 
     ticker: str
     security_name: str
@@ -461,16 +468,16 @@ class TickerTrend(TypedDict):
 
 
 class TickerTrendAnswer(TypedDict):
-    """The answer with the quarters of a ticker."""
+    """The answer with the totals of a ticker by quarter."""
 
     data: TickerTrend
 
 
-TRENDS = Answer[TickerTrendAnswer]
+TRENDS_SHAPE = Answer[TickerTrendAnswer]
 
 
 def list_trend(call: Call) -> Response:
-    """Return the quarters of a ticker over all funds."""
+    """Return the totals of a ticker over all funds, quarter by quarter."""
     ticker = call.params["ticker"]
     with call.app.db.read() as tx:
         selection = security_flows.get_securities_of_ticker(tx, ticker)
@@ -511,14 +518,14 @@ class ResolvedSecurity(TypedDict):
     evidence: str | None
 
 
-class HolderSearchPage(TypedDict):
+class HolderSearchPagination(TypedDict):
     """The position of a page of holders in its list."""
 
     total: int
     has_more: bool
 
 
-class HolderSearchMeta(HolderSearchPage):
+class HolderSearchMeta(HolderSearchPagination):
     """The meta of a search for holders."""
 
     doubted_count: DoubtedCount
@@ -536,7 +543,7 @@ class HolderSearch(TypedDict):
     meta: HolderSearchMeta
 
 
-HOLDER_SEARCH = Answer[HolderSearch]
+HOLDER_SEARCH_SHAPE = Answer[HolderSearch]
 
 
 def search_holders(call: Call) -> Response:
@@ -557,7 +564,7 @@ def search_holders(call: Call) -> Response:
         "cusip_chain": [link["cusip"] for link in chain],
         "evidence": selection.evidence,
     }
-    page: HolderSearchPage = {"total": total, "has_more": offset + limit < total}
+    page: HolderSearchPagination = {"total": total, "has_more": offset + limit < total}
     members: HolderSearch = {
         "query": query,
         "resolved": resolved,

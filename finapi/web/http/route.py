@@ -100,7 +100,7 @@ class Route:
         rows_in: str = "data",
         tabled: Callable[[Mapping[str, Any]], FlatTable] | LazyReference | None = None,
         cacheable: bool = False,
-        is_cached: Callable[[App], bool] | LazyReference | None = None,
+        cache_check: Callable[[App], bool] | LazyReference | None = None,
         idempotent: bool = False,
         unserved: tuple[str, ...] | LazyReference = (),
         email_limit: str | None = None,
@@ -119,7 +119,7 @@ class Route:
         member ``rows_in`` (``data.holders`` for a nested one). ``tabled``: makes a table of an answer without a list of
         flat rows.
         ``cacheable``: the answer depends on its parameters and the market data only, so that its ETag is known before
-        the work (DECISIONS 2). ``is_cached``: returns True while the answer is in memory; the server then sends it
+        the work (DECISIONS 2). ``cache_check``: returns True while the answer is in memory; the server then sends it
         without a thread. ``idempotent``: an ``Idempotency-Key`` is accepted (:meth:`Call.store_response`).
         ``unserved``: documented parameters that are refused, because a list without that filter would be wrong.
         ``email_limit`` and ``network_limit``: limits that also count the email in the body, or the caller's IPv6 /48.
@@ -153,7 +153,7 @@ class Route:
         self._body = body
         self._shape = shape
         self._tabled = tabled
-        self._is_cached = is_cached
+        self._cache_check = cache_check
         self._unserved = unserved
 
     def __repr__(self) -> str:
@@ -190,10 +190,10 @@ class Route:
         return tabled  # type: ignore[no-any-return]
 
     @property
-    def is_cached(self) -> Callable[[App], bool] | None:
+    def cache_check(self) -> Callable[[App], bool] | None:
         """Return the function that reports whether the answer is in memory, or None if it never is."""
-        self._is_cached = is_cached = load(self._is_cached)
-        return is_cached  # type: ignore[no-any-return]
+        self._cache_check = cache_check = load(self._cache_check)
+        return cache_check  # type: ignore[no-any-return]
 
     @property
     def unserved(self) -> tuple[str, ...]:
@@ -204,7 +204,15 @@ class Route:
     @property
     def references(self) -> tuple[LazyReference, ...]:
         """Return the references that are not loaded yet."""
-        columns = (self._handler, self._params, self._body, self._shape, self._tabled, self._is_cached, self._unserved)
+        columns = (
+            self._handler,
+            self._params,
+            self._body,
+            self._shape,
+            self._tabled,
+            self._cache_check,
+            self._unserved,
+        )
         return tuple(column for column in columns if isinstance(column, LazyReference))
 
     def with_cost(self, cost: int) -> Route:
@@ -226,9 +234,9 @@ class Route:
         return changed
 
     @property
-    def can_be_cached(self) -> bool:
-        """Return True if the answer can be in memory (:attr:`is_cached`), without loading anything."""
-        return self._is_cached is not None
+    def has_cache_check(self) -> bool:
+        """Return True if the answer can be in memory (:attr:`cache_check`), without loading anything."""
+        return self._cache_check is not None
 
     @property
     def name(self) -> str:

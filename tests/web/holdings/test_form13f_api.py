@@ -310,7 +310,9 @@ def test_bulk_refuses_funds_with_too_many_holdings(api: Client, monkeypatch: pyt
     path, both = API + "/form-13f/fund/bulk?period=2025-09-30", {"ciks": ["1234567", "7654321"]}
     answer = api.post(path + "&detail=full", both).json["funds"]
     assert [record["status"] for record in answer] == ["ok", "ok"]
-    monkeypatch.setattr(fund_holdings, "MAX_SORTED_HOLDINGS", sum(record["holdings_count"] for record in answer) - 1)
+    monkeypatch.setattr(
+        fund_holdings, "MAX_BULK_SORTED_HOLDINGS", sum(record["holdings_count"] for record in answer) - 1
+    )
     refused = api.post(path + "&detail=full", both)
     assert (refused.status, refused.json["code"], refused.json["details"]["param"]) == (400, "INVALID_PARAM", "ciks")
     assert api.post(path, both).status == 200
@@ -1010,6 +1012,18 @@ def test_statistics_count_known_cusips(api: Client) -> None:
 def test_missing_data_and_wrong_parameters_differ(api: Client, path: str, status: int, code: str) -> None:
     answer = api.get(API + path)
     assert (answer.status, answer.json["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [
+        ("/cusip/lookup/88579Y101", "this CUSIP"),
+        ("/cusip/chain/88579Y101", "this CUSIP"),
+        ("/cusip/cusip6/999999", "a CUSIP of this issuer"),
+    ],
+)
+def test_an_unknown_cusip_differs_from_an_unknown_issuer(api: Client, path: str, missing: str) -> None:
+    assert api.get(API + path).json["message"] == f"No 13F report and no mapping in finapi lists {missing}."
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_a_server_completes_comparisons_of_an_ingest(app: App, tmp_path: Path) -
         tx.run("bump_data_version")
     api = client(app)
     assert list_doubts(api)[0][2:] == (None, None)
-    while server._holdings_step(app) < server.HOLDINGS_SECONDS:
+    while server._holdings_step(app) < server.HOLDINGS_INTERVAL_SECONDS:
         pass
     assert list_doubts(api)[0][2:] == (HIGH, 250)
 
