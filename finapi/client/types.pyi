@@ -593,6 +593,9 @@ class XbrlCompaniesTickerStatementsDataStatementsValueRows(TypedDict):
     marks: list[XbrlCompaniesTickerStatementsDataStatementsValueRowsMarks | None]
 
 class XbrlCompaniesTickerStatementsDataStatementsValue(TypedDict, Generic[Day, Moment]):
+    accession: str
+    form_type: str
+    filed_at: Day | None
     slot: str
     role_uri: str | None
     definition: str | None

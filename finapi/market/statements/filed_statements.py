@@ -1,8 +1,9 @@
 """Statements as filed: the stored sections of a report, read and arranged as the filing presents them (DECISIONS 6).
 
-Reading has two steps. :func:`find_report` chooses a report: among the filings for a period, the latest or the original.
-:func:`read_statements` then builds its statements from stored lines, columns and facts: it puts the value of each line
-into the columns (which ``layout.py`` chose when the report was stored), and marks the cells that have none. Nothing is
+Reading has two steps. :func:`find_reports` chooses the reports for a period, the latest or the original first.
+:func:`read_statements` then builds the statements of one report, and :func:`read_period_statements` those of a period,
+of which an amendment may have replaced a few. Both use stored lines, columns and facts: they put the value of each line
+into the columns (which ``layout.py`` chose when the report was stored), and mark the cells that have none. Nothing is
 parsed here.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.days import shift
@@ -83,8 +86,11 @@ class StatementRow(TypedDict):
 
 
 class FiledStatement(TypedDict):
-    """A statement as it was filed."""
+    """A statement as it was filed, with its filing. ``filed_at`` is null if the filing day is not known."""
 
+    accession: str
+    form_type: str
+    filed_at: Date | None
     slot: str
     role_uri: str | None
     definition: str | None
@@ -103,7 +109,7 @@ class AbsentStatement(TypedDict):
 # ---- Choosing a report
 
 
-def find_report(
+def find_reports(
     tx: Transaction,
     cik: int,
     *,
@@ -112,13 +118,13 @@ def find_report(
     year: int | None = None,
     as_of: str | None = None,
     basis: str = "latest",
-) -> FiledReport | None:
-    """Return the report for the latest period that matches, or None (see :func:`list_reports`)."""
-    reports = list_reports(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
-    return reports[0] if reports else None
+) -> list[FiledReport]:
+    """Return the reports for the latest period that matches (see :func:`list_reports_by_period`)."""
+    periods = list_reports_by_period(tx, cik, 1, period=period, form=form, year=year, as_of=as_of, basis=basis)
+    return periods[0] if periods else []
 
 
-def list_reports(
+def list_reports_by_period(
     tx: Transaction,
     cik: int,
     limit: int,
@@ -128,24 +134,40 @@ def list_reports(
     year: int | None = None,
     as_of: str | None = None,
     basis: str = "latest",
-) -> list[FiledReport]:
-    """Return the reports with statements for the latest periods, one for each period, newest first.
+) -> list[list[FiledReport]]:
+    """Return the reports with statements for the latest periods, a list for each period, newest period first.
 
     ``period`` is a key of :data:`FORMS_BY_PERIOD`; ``form`` selects one of its forms. ``year`` is the fiscal year as a
-    company names it. ``as_of`` (ISO date) ignores later filings. ``basis`` chooses among the filings for one
-    period: ``latest`` or ``original``.
+    company names it. ``as_of`` (ISO date) ignores later filings. Of the reports for one period, the one that counts
+    comes first: the last one for the ``basis`` ``latest``, the first one for ``original``.
     """
     forms = [name for name in FORMS_BY_PERIOD[period] if form is None or name == form.upper()]
     rows = tx.list_rows(
-        "latest_reports", cik=cik, forms=json.dumps(forms), year=year, as_of=as_of, basis=basis, limit=limit
+        "reports_of_latest_periods", cik=cik, forms=json.dumps(forms), year=year, as_of=as_of, basis=basis, limit=limit
     )
-    return [FiledReport(**dict(row)) for row in rows]
+    return [
+        [_build_report(row) for row in period_rows] for _, period_rows in groupby(rows, key=itemgetter("month_end"))
+    ]
 
 
 def find_report_by_accession(tx: Transaction, accession: str) -> FiledReport | None:
     """Return the report of an accession number (with dashes, or ``unfiled-...``), or None."""
     row = tx.find_row("report_of_filing", accession=accession)
-    return None if row is None else FiledReport(**dict(row))
+    return None if row is None else _build_report(row)
+
+
+def _build_report(row: Row) -> FiledReport:
+    return FiledReport(
+        id=row["id"],
+        cik=row["cik"],
+        accession=row["accession"],
+        filed_at=row["filed_at"],
+        form_type=row["form_type"],
+        period_of_report=row["period_of_report"],
+        fiscal_year=row["fiscal_year"],
+        fiscal_period=row["fiscal_period"],
+        source=row["source"],
+    )
 
 
 def list_stored_periods(tx: Transaction, cik: int) -> list[dict[str, str]]:
@@ -177,6 +199,33 @@ class _ReadOptions(NamedTuple):
         }
 
 
+class _StatementSection(NamedTuple):
+    """A section that is a statement. It has no columns if the filing has no figures for it."""
+
+    report: FiledReport
+    id: int
+    role_uri: str
+    definition: str
+    kind: str
+    has_columns: bool
+
+    @property
+    def role_name(self) -> str:
+        """The last part of the role's URI, which a filer keeps when it amends a statement."""
+        return self.role_uri.rstrip("/").rpartition("/")[2].lower()
+
+
+class PeriodStatements(NamedTuple):
+    """The statements for a period by kind, and the missing ones with the reason.
+
+    ``report`` is the report that counts most among those with a statement in the answer.
+    """
+
+    report: FiledReport
+    statements: dict[str, FiledStatement]
+    absent: list[AbsentStatement]
+
+
 def read_statements(
     tx: Transaction, report: FiledReport, requested_kinds: Sequence[str] = (), *, consolidated_only: bool = True
 ) -> tuple[dict[str, FiledStatement], list[AbsentStatement]]:
@@ -185,27 +234,42 @@ def read_statements(
     If ``requested_kinds`` is empty, all statements are returned. The second statement of a kind has the key
     ``income-2``.
     """
-    options = _ReadOptions(
-        report_id=report.id,
-        dimensioned=not consolidated_only,
-        consolidated_dimension_id=tx.find_value("consolidated_dimension", report_id=report.id) or 0,
-        # The data sets do not state which periods and members a statement presents, so a column may be missing.
-        keep_all_lines=report.source == SOURCE_NAMES[FSDS] and not consolidated_only,
-    )
+    answer = read_period_statements(tx, [report], requested_kinds, consolidated_only=consolidated_only)
+    return answer.statements, answer.absent
+
+
+def read_period_statements(
+    tx: Transaction,
+    reports: Sequence[FiledReport],
+    requested_kinds: Sequence[str] = (),
+    *,
+    consolidated_only: bool = True,
+) -> PeriodStatements:
+    """Return the statements for a period from all of its reports, the one that counts most first.
+
+    A report replaces the statements that it has; all others stay those of the reports after it. So an amendment with
+    only a balance sheet replaces the balance sheet. ``requested_kinds`` and the keys are as in :func:`read_statements`.
+    """
+    sections_by_report = [_list_sections(tx, report, requested_kinds) for report in reports]
     statements: dict[str, FiledStatement] = {}
-    reasons: dict[str, str] = {}
+    # The reason why a kind is missing, for each kind of which the filings have a section.
+    reasons = {section.kind: "no_figures_in_filing" for sections in sections_by_report for section in sections}
+    used_reports: set[FiledReport] = set()
+    options_by_report: dict[int, _ReadOptions] = {}
     counts_by_kind: Counter[str] = Counter()
-    for section in tx.list_rows("statement_sections", report_id=report.id):
-        kind = section["kind"]
-        if requested_kinds and kind not in requested_kinds:
-            continue
-        statement = _build_statement(tx, section, options)
+    for section in _combine_sections(sections_by_report):
+        report = section.report
+        if report.id not in options_by_report:
+            options_by_report[report.id] = _build_read_options(tx, report, consolidated_only=consolidated_only)
+        kind = section.kind
+        statement = _build_statement(tx, section, options_by_report[report.id])
         if statement["rows"]:
+            used_reports.add(report)
             counts_by_kind[kind] += 1
             number = counts_by_kind[kind]
             statements[kind if number == 1 else f"{kind}-{number}"] = statement
         else:
-            reasons[kind] = "only_with_dimensions" if section["columns"] else "no_figures_in_filing"
+            reasons[kind] = "only_with_dimensions"
     for kind in requested_kinds:
         reasons.setdefault(kind, "not_in_filing")
     absent_statements: list[AbsentStatement] = [
@@ -213,7 +277,61 @@ def read_statements(
         for kind, reason in reasons.items()
         if kind not in statements
     ]
-    return statements, absent_statements
+    main_report = next((report for report in reports if report in used_reports), reports[0])
+    return PeriodStatements(main_report, statements, absent_statements)
+
+
+def _list_sections(tx: Transaction, report: FiledReport, requested_kinds: Sequence[str]) -> list[_StatementSection]:
+    """Return the sections of a report that are statements of these kinds (of any kind if empty), in their order."""
+    return [
+        _StatementSection(report, row["id"], row["role_uri"], row["definition"], row["kind"], bool(row["has_columns"]))
+        for row in tx.list_rows("statement_sections", report_id=report.id)
+        if not requested_kinds or row["kind"] in requested_kinds
+    ]
+
+
+def _combine_sections(sections_by_report: Sequence[Sequence[_StatementSection]]) -> list[_StatementSection]:
+    """Return the sections with figures that count for a period. The first report counts most.
+
+    They are in the order of the report that has most of them. Sections that this report does not have follow.
+    """
+    filled_sections = [[section for section in sections if section.has_columns] for sections in sections_by_report]
+    fullest_index = max(range(len(filled_sections)), key=lambda index: len(filled_sections[index]))
+    combined = list(filled_sections[fullest_index])
+    for sections in reversed(filled_sections):
+        for kind in dict.fromkeys(section.kind for section in sections):
+            _replace_sections(combined, [section for section in sections if section.kind == kind])
+    return combined
+
+
+def _replace_sections(combined: list[_StatementSection], sections: Sequence[_StatementSection]) -> None:
+    """Replace the sections that a report states again, and append those that are new. All of them have one kind.
+
+    Sections of a kind correspond if their roles have the same name. If none does, they correspond in their order,
+    because another agent may have named all roles anew.
+    """
+    positions = [position for position, section in enumerate(combined) if section.kind == sections[0].kind]
+    names = {section.role_name for section in sections}
+    has_common_name = any(combined[position].role_name in names for position in positions)
+    for section in sections:
+        position = next(
+            (free for free in positions if not has_common_name or combined[free].role_name == section.role_name), None
+        )
+        if position is None:
+            combined.append(section)
+        else:
+            positions.remove(position)
+            combined[position] = section
+
+
+def _build_read_options(tx: Transaction, report: FiledReport, *, consolidated_only: bool) -> _ReadOptions:
+    return _ReadOptions(
+        report_id=report.id,
+        dimensioned=not consolidated_only,
+        consolidated_dimension_id=tx.find_value("consolidated_dimension", report_id=report.id) or 0,
+        # The data sets do not state which periods and members a statement presents, so a column may be missing.
+        keep_all_lines=report.source == SOURCE_NAMES[FSDS] and not consolidated_only,
+    )
 
 
 def find_consolidated_dimension(tx: Transaction, report: FiledReport) -> dict[str, str] | None:
@@ -222,12 +340,12 @@ def find_consolidated_dimension(tx: Transaction, report: FiledReport) -> dict[st
     return None if row is None else json.loads(row["members"])
 
 
-def _build_statement(tx: Transaction, section: Row, options: _ReadOptions) -> FiledStatement:
-    params = options.build_params(section["id"])
+def _build_statement(tx: Transaction, section: _StatementSection, options: _ReadOptions) -> FiledStatement:
+    params = options.build_params(section.id)
     column_rows = tx.list_rows("statement_columns", params)
     facts = _SectionFacts(tx.list_rows("statement_facts", params))
     rows: list[StatementRow] = []
-    for line in tx.list_rows("statement_lines", section_id=section["id"]):
+    for line in tx.list_rows("statement_lines", section_id=section.id):
         if line["nature"] == layout.HEADING:
             rows.append(_build_heading(line))
         else:
@@ -236,9 +354,12 @@ def _build_statement(tx: Transaction, section: Row, options: _ReadOptions) -> Fi
         build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in column_rows
     ]
     return {
-        "slot": statement_kinds.get_slot(section["kind"]),
-        "role_uri": section["role_uri"] or None,
-        "definition": section["definition"] or None,
+        "accession": section.report.accession,
+        "form_type": section.report.form_type,
+        "filed_at": section.report.filed_at,
+        "slot": statement_kinds.get_slot(section.kind),
+        "role_uri": section.role_uri or None,
+        "definition": section.definition or None,
         "columns": columns,
         "rows": _remove_empty_headings(rows),
     }

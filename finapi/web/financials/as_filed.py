@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
@@ -50,7 +50,9 @@ COMPANY_PARAMS = (
     Param("form_type", help="Only this form.", example="10-Q"),
     Param("year", "integer", minimum=1900, maximum=2200, help="Fiscal year as the company names it.", example="2025"),
     AS_OF,
-    replace(BASIS, help="If several filings report a period: latest is the last filing, original the first."),
+    replace(
+        BASIS, help="If several filings have a statement for a period: latest is the last filing, original the first."
+    ),
     *_SELECTION_PARAMS,
 )
 FILING_PARAMS = (ACCESSION, *_SELECTION_PARAMS)
@@ -69,6 +71,8 @@ class StatementsData(TypedDict):
 class StatementsMeta(TypedDict):
     """The report, and the statements that it does not have.
 
+    If an amendment replaced some of the statements, this is the report that counts most (the last one, or the first one
+    with ``basis=original``) among those with a statement in the answer; each statement names its own filing.
     ``covered`` is always true. ``entity`` is the axis and the member of the consolidated company, if a filing has no
     facts without dimensions, else null.
     """
@@ -97,11 +101,11 @@ SHAPE = Envelope[StatementsData, StatementsMeta]
 
 
 def get_company_statements(call: Call) -> Response:
-    """Return the statements of the report that the parameters select."""
+    """Return the statements of the period that the parameters select."""
     params = call.params
     with call.app.db.read() as tx:
         company = companies.resolve(tx, params["ticker"])
-        report = filed_statements.find_report(
+        reports = filed_statements.find_reports(
             tx,
             company.cik,
             form=params["form_type"],
@@ -110,14 +114,14 @@ def get_company_statements(call: Call) -> Response:
             as_of=params["as_of"],
             basis=params["basis"],
         )
-        if report is None:
+        if not reports:
             details = {
                 "cik": company.padded_cik,
                 "covered_periods": filed_statements.list_stored_periods(tx, company.cik),
             }
             message = f"No {_describe_report(params)} of {company.name} is available."
             raise ApiError("NOT_COVERED", message, details=details)
-        return _build_response(call, company, report, tx)
+        return _build_response(call, company, reports, tx)
 
 
 def get_filing_statements(call: Call) -> Response:
@@ -127,13 +131,13 @@ def get_filing_statements(call: Call) -> Response:
         report = filed_statements.find_report_by_accession(tx, accession)
         if report is None:
             raise ApiError("NOT_FOUND", f"finapi has no XBRL documents of filing {accession}.")
-        return _build_response(call, companies.get_by_cik(tx, report.cik), report, tx)
+        return _build_response(call, companies.get_by_cik(tx, report.cik), [report], tx)
 
 
-def _build_response(call: Call, company: Company, report: FiledReport, tx: Transaction) -> Response:
+def _build_response(call: Call, company: Company, reports: Sequence[FiledReport], tx: Transaction) -> Response:
     consolidated_only = call.params["consolidated_only"]
-    statements, absent = filed_statements.read_statements(
-        tx, report, call.params["statement"], consolidated_only=consolidated_only
+    report, statements, absent = filed_statements.read_period_statements(
+        tx, reports, call.params["statement"], consolidated_only=consolidated_only
     )
     if not statements:
         details = {"cik": company.padded_cik, "accession": report.accession, "absent": absent}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +16,11 @@ from finapi.market.statements.layout import Section
 from tests.client import Answer, Client
 from tests.support.brook_lamps_report import (
     ACCESSION,
+    BALANCE,
+    CASH_FLOW,
     COMMON,
     COMPANY,
+    COVER_PAGE,
     EQUITY_AXIS,
     FILING,
     INCOME,
@@ -29,6 +34,8 @@ from tests.support.brook_lamps_report import (
 from tests.support.metered_calls import list_ledger_rows
 
 STAMP = "2026-01-31T12:00:00.000Z"
+# The filing of each statement.
+FILED = {"accession": ACCESSION, "form_type": "10-K", "filed_at": "2025-02-01"}
 
 ABSENT = {"status": "absent", "reason": "not_reported"}
 NIL = {"status": "nil", "reason": "reported_nil"}
@@ -38,10 +45,16 @@ YEAR_2023 = {"context_seq": 2, "period_type": "D", "start_date": "2023-01-01", "
 
 
 @pytest.fixture
-def client(app: App, user: users.NewUser) -> Client:
+def empty_client(app: App, user: users.NewUser) -> Client:
+    """Return a client with a key; the database has no report."""
+    return Client(app, user.api_key)
+
+
+@pytest.fixture
+def client(app: App, empty_client: Client) -> Client:
     """Return a client with a key; the database has one annual report."""
     store_report(app, build_report())
-    return Client(app, user.api_key)
+    return empty_client
 
 
 def get_body(answer: Answer) -> Any:
@@ -130,6 +143,7 @@ def test_statements_come_in_the_order_of_the_filing(client: Client) -> None:
 def test_an_income_statement_is_as_filed(client: Client) -> None:
     statement = get_body(client.get(COMPANY))["data"]["statements"]["income"]
     assert statement == {
+        **FILED,
         "slot": "StatementsOfIncome",
         "role_uri": ROLE + "Income",
         "definition": "0000002 - Statement - CONSOLIDATED STATEMENTS OF OPERATIONS",
@@ -165,6 +179,7 @@ def test_an_income_statement_is_as_filed(client: Client) -> None:
 def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
     statement = get_body(client.get(COMPANY))["data"]["statements"]["balance"]
     assert statement == {
+        **FILED,
         "slot": "StatementsOfFinancialPosition",
         "role_uri": ROLE + "Balance",
         "definition": "0000003 - Statement - CONSOLIDATED BALANCE SHEETS",
@@ -183,6 +198,7 @@ def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
 def test_cash_is_in_its_opening_and_its_closing_column(client: Client) -> None:
     statement = get_body(client.get(COMPANY))["data"]["statements"]["cash-flow"]
     assert statement == {
+        **FILED,
         "slot": "StatementsOfCashFlows",
         "role_uri": ROLE + "CashFlow",
         "definition": "0000004 - Statement - CONSOLIDATED STATEMENTS OF CASH FLOWS",
@@ -219,6 +235,7 @@ def test_a_dimensioned_statement_is_served_on_request(client: Client) -> None:
     body = get_body(client.get(COMPANY, query={"consolidated_only": "false", "statement": "equity"}))
     assert body["data"]["statements"] == {
         "equity": {
+            **FILED,
             "slot": "StatementsOfStockholdersEquity",
             "role_uri": ROLE + "Equity",
             "definition": "0000005 - Statement - CONSOLIDATED STATEMENTS OF EQUITY",
@@ -440,6 +457,179 @@ def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) 
     store_amendment(app)
     for form, accession in (("10-K", ACCESSION), ("10-k", ACCESSION), ("10-K/A", AMENDMENT)):
         assert get_accession(client.get(COMPANY, query={"form_type": form}))[0] == accession
+
+
+# ---- amendments with some of the statements
+
+BALANCE_ONLY = (COVER_PAGE, BALANCE)
+SECOND_AMENDMENT = "0001234567-25-000012"
+
+
+def store_partial_amendment(
+    app: App,
+    sections: Sequence[Section] = BALANCE_ONLY,
+    accession: str = AMENDMENT,
+    filed_at: str | None = "2025-06-01",
+    *,
+    revenue: str = "1100000",
+    cash: str = "124000",
+) -> None:
+    """Store an amendment of the annual report that has only these sections."""
+    report = build_report(form="10-K/A", revenue=revenue)
+    facts = [
+        fact._replace(value=cash) if (fact.concept, fact.context) == ("us-gaap:Cash", 4) else fact
+        for fact in report.facts
+    ]
+    digest = hashlib.sha256(repr((accession, cash, revenue)).encode()).digest()
+    store_report(app, replace(report, sections=sections, facts=facts, sha256=digest), accession, filed_at)
+
+
+def list_sources(answer: Answer) -> dict[str, tuple[str, str, str | None]]:
+    """Return accession, form and the first value of each statement."""
+    return {
+        kind: (
+            statement["accession"],
+            statement["form_type"],
+            next(line["values"][0] for line in statement["rows"] if not line["abstract"]),
+        )
+        for kind, statement in get_body(answer)["data"]["statements"].items()
+    }
+
+
+def test_a_partial_amendment_replaces_only_its_statements(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    answer = client.get(COMPANY)
+    assert list_sources(answer) == {
+        "income": (ACCESSION, "10-K", "1000000"),
+        "balance": (AMENDMENT, "10-K/A", "124000"),
+        "cash-flow": (ACCESSION, "10-K", "100000"),
+    }
+    assert list(answer.json["data"]["statements"]) == ["income", "balance", "cash-flow"]
+    assert answer.json["data"]["statements"]["balance"]["filed_at"] == "2025-06-01"
+    meta = answer.json["meta"]
+    assert (meta["resolved_accession"], meta["form_type"]) == (AMENDMENT, "10-K/A")
+    assert meta["absent"] == [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}]
+
+
+def test_the_meta_names_the_filing_that_is_served(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    assert get_accession(client.get(COMPANY, query={"statement": "income"})) == (ACCESSION, "10-K", "1000000")
+    meta = get_body(client.get(COMPANY, query={"statement": "balance"}))["meta"]
+    assert (meta["accession"], meta["filed_at"], meta["absent"]) == (AMENDMENT, "2025-06-01", [])
+
+
+def test_the_original_basis_ignores_a_partial_amendment(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    answer = client.get(COMPANY, query={"basis": "original"})
+    assert {source[0] for source in list_sources(answer).values()} == {ACCESSION}
+    assert list(answer.json["data"]["statements"]) == ["income", "balance", "cash-flow"]
+
+
+def test_a_statement_only_in_an_amendment_is_added(app: App, empty_client: Client) -> None:
+    original = replace(build_report(), sections=(COVER_PAGE, INCOME, BALANCE))
+    store_report(app, original)
+    store_partial_amendment(app, (COVER_PAGE, CASH_FLOW))
+    for basis in ("latest", "original"):
+        sources = list_sources(empty_client.get(COMPANY, query={"basis": basis}))
+        assert {kind: source[0] for kind, source in sources.items()} == {
+            "income": ACCESSION,
+            "balance": ACCESSION,
+            "cash-flow": AMENDMENT,
+        }
+
+
+def test_as_of_before_an_amendment_serves_the_original(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    assert list_sources(client.get(COMPANY, query={"as_of": "2025-05-31"}))["balance"] == (ACCESSION, "10-K", "125000")
+    sources = list_sources(client.get(COMPANY, query={"as_of": "2025-06-01"}))
+    assert (sources["income"][0], sources["balance"][0]) == (ACCESSION, AMENDMENT)
+
+
+def test_the_last_amendment_of_each_statement_is_served(app: App, client: Client) -> None:
+    store_partial_amendment(app, (COVER_PAGE, INCOME, BALANCE), cash="123000")
+    store_partial_amendment(app, BALANCE_ONLY, SECOND_AMENDMENT, "2025-07-01", cash="122000")
+    assert list_sources(client.get(COMPANY)) == {
+        "income": (AMENDMENT, "10-K/A", "1100000"),
+        "balance": (SECOND_AMENDMENT, "10-K/A", "122000"),
+        "cash-flow": (ACCESSION, "10-K", "100000"),
+    }
+    as_of = client.get(COMPANY, query={"as_of": "2025-06-30"})
+    assert list_sources(as_of)["balance"] == (AMENDMENT, "10-K/A", "123000")
+
+
+def test_an_amendment_may_be_stored_before_its_original(app: App, empty_client: Client) -> None:
+    store_partial_amendment(app)
+    assert list(list_sources(empty_client.get(COMPANY))) == ["balance"]
+    store_report(app, build_report())
+    sources = list_sources(empty_client.get(COMPANY))
+    assert {kind: source[0] for kind, source in sources.items()} == {
+        "income": ACCESSION,
+        "balance": AMENDMENT,
+        "cash-flow": ACCESSION,
+    }
+
+
+@pytest.mark.parametrize("original", ["0001234567-25-000001", "0009999999-25-000001"])
+def test_an_undated_amendment_follows_its_original(app: App, empty_client: Client, original: str) -> None:
+    store_partial_amendment(app, accession="0005555555-25-000001", filed_at=None)
+    store_report(app, build_report(), original, None)
+    assert list_sources(empty_client.get(COMPANY))["balance"] == ("0005555555-25-000001", "10-K/A", "124000")
+    assert list_sources(empty_client.get(COMPANY))["income"] == (original, "10-K", "1000000")
+    sources = list_sources(empty_client.get(COMPANY, query={"basis": "original"}))
+    assert sources["balance"] == (original, "10-K", "125000")
+
+
+def test_an_amendment_of_one_of_two_income_statements(app: App, empty_client: Client) -> None:
+    parent = INCOME._replace(role_uri=ROLE + "ParentIncome", lines=[item("us-gaap:NetIncomeLoss", 0, "Net")])
+    store_report(app, replace(build_report(), sections=(COVER_PAGE, INCOME, BALANCE, parent)))
+    amended = parent._replace(role_uri="http://brooklamps.example/2025/role/ParentIncome")
+    store_partial_amendment(app, (COVER_PAGE, amended))
+    assert list_sources(empty_client.get(COMPANY)) == {
+        "income": (ACCESSION, "10-K", "1000000"),
+        "balance": (ACCESSION, "10-K", "125000"),
+        "income-2": (AMENDMENT, "10-K/A", "400000"),
+    }
+
+
+def test_an_amendment_with_other_role_names_replaces_in_order(app: App, client: Client) -> None:
+    renamed = BALANCE._replace(role_uri="http://other-agent.example/role/R2")
+    store_partial_amendment(app, (COVER_PAGE, renamed))
+    sources = list_sources(client.get(COMPANY))
+    assert list(sources) == ["income", "balance", "cash-flow"]
+    assert sources["balance"][0] == AMENDMENT
+
+
+def test_an_amended_statement_without_figures_replaces_nothing(app: App, client: Client) -> None:
+    store_partial_amendment(app, (COVER_PAGE, BALANCE, CASH_FLOW._replace(columns=())))
+    assert list_sources(client.get(COMPANY))["cash-flow"][0] == ACCESSION
+
+
+def test_a_quarterly_amendment_has_only_a_cash_flow(app: App, empty_client: Client) -> None:
+    quarter = {"period_of_report": "2025-03-31", "fiscal_period": "Q1"}
+    store_report(app, build_report(form="10-Q", **quarter))
+    amendment = build_report(form="10-Q/A", **quarter)
+    store_report(app, replace(amendment, sections=(COVER_PAGE, CASH_FLOW)), AMENDMENT, "2025-06-01")
+    sources = list_sources(empty_client.get(COMPANY, query={"period": "Q"}))
+    assert [(kind, source[1]) for kind, source in sources.items()] == [
+        ("income", "10-Q"),
+        ("balance", "10-Q"),
+        ("cash-flow", "10-Q/A"),
+    ]
+
+
+def test_a_statement_in_no_filing_of_the_period_is_absent(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    answer = client.get(COMPANY, query={"statement": "comprehensive-income"})
+    assert get_error_details(answer, 404, "NOT_COVERED") == {
+        "cik": "0001234567",
+        "accession": AMENDMENT,
+        "absent": [{"statement": "comprehensive-income", "status": "absent", "reason": "not_in_filing"}],
+    }
+
+
+def test_the_form_of_an_amendment_selects_its_statements(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    assert list(list_sources(client.get(COMPANY, query={"form_type": "10-K/A"}))) == ["balance"]
 
 
 def test_an_unfiled_report_comes_after_a_filed_one_of_its_period(app: App, client: Client) -> None:

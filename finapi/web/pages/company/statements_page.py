@@ -101,14 +101,14 @@ def show_statements(call: Call) -> Response:
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
-    """Return one call for each stored report that has the statement, the newest first.
+    """Return one call for each period that has the statement, the newest first: of the report that counts for it.
 
     If there is none, the call for the company says why.
     """
     params = call.params
     statement = params["statement"]
     with call.app.db.read() as tx:
-        reports = filed_statements.list_reports(
+        periods = filed_statements.list_reports_by_period(
             tx,
             view.company.cik,
             int(params["reports"]),
@@ -116,8 +116,11 @@ def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
             as_of=view.as_of,
             basis=view.basis,
         )
-        reports = [report for report in reports if filed_statements.read_statements(tx, report, (statement,))[0]]
-    if not reports:
+        answers = [filed_statements.read_period_statements(tx, reports, (statement,)) for reports in periods]
+    accessions = [
+        filed_statement["accession"] for answer in answers for filed_statement in list(answer.statements.values())[:1]
+    ]
+    if not accessions:
         company_call = build_api_call(
             "/xbrl/companies/{ticker}/statements",
             ticker=view.url_name,
@@ -126,8 +129,8 @@ def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
         )
         return (company_call,)
     return [
-        build_api_call("/xbrl/filing/{accession}/statements", accession=report.accession, statement=statement)
-        for report in reports
+        build_api_call("/xbrl/filing/{accession}/statements", accession=accession, statement=statement)
+        for accession in accessions
     ]
 
 

@@ -9,17 +9,18 @@ NOT (reports.source = 'fsds' AND EXISTS (
         AND own_documents.statements > 0
 ))
 
--- name: latest_reports
--- The reports for the latest periods, one for each period.
+-- name: reports_of_latest_periods
+-- The reports for the latest periods, newest period first.
 --
--- Among the filings for a period the last or the first one is chosen (basis). A filing of unknown day comes last and is
--- invisible to as_of. If a filing was ingested twice, the larger set of documents is chosen. Periods are compared by
--- the nearest month end, because the data sets round them to it.
+-- The reports for one period come in the order in which they count: the last filing first, or the first one (basis). An
+-- amendment was filed after an original of the same day, or if neither day is known. A filing of unknown day comes last
+-- and is invisible to as_of. If a filing was ingested twice, only the larger set of documents is returned. Periods are
+-- compared by the nearest month end, because the data sets round them to it.
 WITH matching AS (
     SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type,
         reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source,
         date(reports.period_of_report, '+15 days', 'start of month', '-1 day') AS month_end,
-        reports.documents, reports.sha256
+        reports.form LIKE '%/A' AS is_amendment, reports.documents, reports.sha256
     FROM reports
     JOIN filings ON filings.id = reports.filing_id
     WHERE reports.cik = :cik
@@ -34,23 +35,20 @@ WITH matching AS (
 ),
 ranked AS (
     SELECT *,
-        row_number() OVER (
-            PARTITION BY month_end
-            ORDER BY filed_at IS NULL,
-                CASE :basis WHEN 'original' THEN filed_at END,
-                CASE :basis WHEN 'latest' THEN filed_at END DESC,
-                CASE :basis WHEN 'original' THEN accession END,
-                CASE :basis WHEN 'latest' THEN accession END DESC,
-                documents DESC,
-                sha256 DESC
-        ) AS rank_in_period
+        dense_rank() OVER (ORDER BY month_end DESC) AS period_rank,
+        row_number() OVER (PARTITION BY month_end, accession ORDER BY documents DESC, sha256 DESC) AS rank_in_filing
     FROM matching
 )
-SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source
+SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source, month_end
 FROM ranked
-WHERE rank_in_period = 1
-ORDER BY month_end DESC
-LIMIT :limit
+WHERE period_rank <= :limit AND rank_in_filing = 1
+ORDER BY month_end DESC,
+    filed_at IS NULL,
+    CASE :basis WHEN 'original' THEN filed_at END,
+    CASE :basis WHEN 'latest' THEN filed_at END DESC,
+    CASE :basis WHEN 'original' THEN is_amendment ELSE NOT is_amendment END,
+    CASE :basis WHEN 'original' THEN accession END,
+    CASE :basis WHEN 'latest' THEN accession END DESC
 
 -- name: report_of_filing
 SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type, reports.period_of_report,
@@ -79,7 +77,7 @@ WHERE fact_sets.report_id = :report_id AND fact_sets.whole <> 0
 
 -- name: statement_sections
 SELECT id, role_uri, definition, kind,
-    (SELECT count(*) FROM section_columns WHERE section_columns.section_id = sections.id) AS columns
+    EXISTS (SELECT 1 FROM section_columns WHERE section_columns.section_id = sections.id) AS has_columns
 FROM sections
 WHERE report_id = :report_id AND kind IS NOT NULL
 ORDER BY seq
