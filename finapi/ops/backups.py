@@ -230,6 +230,10 @@ def restore(
     if not version:
         raise UsageError(f"{file} is not a backup")
     with backup.temporary_copy(file, config.data_dir, "restore", report_progress) as copy:
+        # Before the copy is opened for writing, because a trigger of somebody else would run then.
+        differences = backup.list_schema_differences(copy)
+        if differences:
+            return RestoreResult(None, proof.build_failed_proof(differences), proof.sum_open_debits([]))
         backup_secrets = backup.pop_secrets(copy)
         db = Database(copy)
         try:

@@ -63,7 +63,7 @@ def check_database(db: Database, config: Config) -> Proof:
         problems = db.list_integrity_errors()
         if problems:
             # The rows of a database with damaged pages are not checked.
-            return _unreadable(problems)
+            return build_failed_proof(problems)
         with db.read() as tx:
             rows = tx.list_rows("counts_of_market")
             count_errors = _list_count_errors(tx)
@@ -79,7 +79,7 @@ def check_database(db: Database, config: Config) -> Proof:
         problems += [*value_doubts.list_errors(db), *industry_flows.list_errors(db)]
         counts["documents"], document_errors = _check_documents(db)
     except DatabaseError as error:
-        return _unreadable([f"the database cannot be read: {error}"])
+        return build_failed_proof([f"the database cannot be read: {error}"])
     return {
         "counts": counts,
         "open_debits": open_debits,
@@ -93,7 +93,8 @@ def sum_open_debits(calls: list[OpenDebit]) -> OpenDebits:
     return {"count": len(calls), "tokens": sum(call["tokens"] for call in calls), "calls": calls}
 
 
-def _unreadable(problems: list[str]) -> Proof:
+def build_failed_proof(problems: list[str]) -> Proof:
+    """Return the result of a check that could not read the rows: these problems, and no counts."""
     return {
         "counts": _build_zero_counts(),
         "open_debits": sum_open_debits([]),

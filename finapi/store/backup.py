@@ -79,10 +79,21 @@ def _copy(source: Path, target: Path, report_progress: Callable[[int, int], None
         raise
 
 
+def list_schema_differences(path: Path) -> list[str]:
+    """Return one message for each difference of a copy's schema from finapi's (``schema.list_differences``)."""
+    try:
+        with closing(_connect_for_reading(path)) as connection:
+            return schema.list_differences(connection, may_have_secrets=True)
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            raise DatabaseDamagedError(error) from None
+        raise
+
+
 def insert_secrets(path: Path, secrets: Sequence[bytes]) -> None:
     """Insert the master secrets into a copy, in a new table."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("CREATE TABLE backup_secrets (place INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT")
+        connection.execute(schema.SECRETS_DEFINITION)
         connection.executemany("INSERT INTO backup_secrets (secret) VALUES (?)", [(secret,) for secret in secrets])
 
 

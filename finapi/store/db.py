@@ -544,14 +544,15 @@ class Database:
         return self._random_bytes(count)
 
     def list_integrity_errors(self) -> list[str]:
-        """Return the errors that ``integrity_check`` and ``foreign_key_check`` find.
+        """Return the differences of the schema, and the errors of ``integrity_check`` and ``foreign_key_check``.
 
         A large database takes minutes. The check has a connection of its own, so that no other thread waits for it.
         """
         connection = self.open_separate_reader()
         try:
             with self.reading(connection):
-                errors = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+                errors = schema.list_differences(connection, may_have_secrets=True)
+                errors += [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
                 rows = connection.execute("PRAGMA foreign_key_check").fetchall()
         finally:
             self.forget_separate_reader(connection)

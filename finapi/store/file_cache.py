@@ -20,6 +20,7 @@ from typing import IO, NamedTuple
 from finapi.core.clock import Clock
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, store_unavailable
+from finapi.core.files import create_private_file
 from finapi.core.temporary import TemporaryFolder, sweep
 
 log = logging.getLogger("finapi.files")
@@ -227,7 +228,7 @@ class FileCache:
 
         max_bytes = self._max_bytes // 4
         rows, too_long = 0, False
-        with path.open("wb") as target, gzip.GzipFile("", "wb", GZIP_LEVEL, target, mtime=0) as compressed:
+        with create_private_file(path) as target, gzip.GzipFile("", "wb", GZIP_LEVEL, target, mtime=0) as compressed:
             for piece, row_count in build():
                 rows += row_count
                 compressed.write(piece)
@@ -261,7 +262,7 @@ class FileCache:
                 folder = TemporaryFolder("bulk")
                 weakref.finalize(self, folder.remove)
                 self._prepared_directory = folder.path / "files"
-                self._prepared_directory.mkdir()
+                self._prepared_directory.mkdir(mode=0o700)
             else:
                 self._directory.mkdir(mode=0o700, exist_ok=True)
                 sweep(self._directory)

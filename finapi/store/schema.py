@@ -27,6 +27,19 @@ APPLICATION_ID = 0x66696E61  # "fina"
 STOP_CHECK_STEPS = 10_000
 # The bytes of a database file that are 2 and 2 in WAL mode, else 1 and 1 (sqlite.org/fileformat2.html).
 WAL_MARK = slice(18, 20)
+# The table in which a backup contains the master secrets. It is removed by a restore.
+SECRETS_TABLE = "backup_secrets"
+SECRETS_DEFINITION = f"CREATE TABLE {SECRETS_TABLE} (place INTEGER PRIMARY KEY, secret BLOB NOT NULL) STRICT"
+FULL_TEXT_TABLE = "filing_words"
+# Tables that SQLite, its full-text search and Litestream create. Their definitions depend on the versions of those.
+FOREIGN_TABLES = {
+    "sqlite_sequence",
+    "sqlite_stat1",
+    "sqlite_stat4",
+    *(f"{FULL_TEXT_TABLE}_{part}" for part in ("config", "content", "data", "docsize", "idx")),
+    "_litestream_lock",
+    "_litestream_seq",
+}
 
 
 class UnknownDatabaseError(UsageError):
@@ -74,6 +87,44 @@ def check_is_current(connection: sqlite3.Connection, path: Path) -> None:
         raise UsageError(f"{path} has schema version {version}, but this finapi reads {newest_version()}")
 
 
+def list_differences(connection: sqlite3.Connection, *, may_have_secrets: bool = False) -> list[str]:
+    """Return one message for each table, index, view or trigger that differs from the schema of this version.
+
+    A trigger or view that is not finapi's could change what its statements do, so a copy with one is not used. The
+    table of a backup's master secrets is permitted with ``may_have_secrets``.
+    """
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    expected = _read_definitions(_get_empty_database_of_version(version))
+    definitions = _read_definitions(connection)
+    if may_have_secrets and definitions.get(("table", SECRETS_TABLE)) == SECRETS_DEFINITION:
+        del definitions["table", SECRETS_TABLE]
+    if ("table", FULL_TEXT_TABLE) not in definitions:
+        # The SQLite that created the database has no FTS5. The next start with FTS5 creates this table.
+        expected = {key: sql for key, sql in expected.items() if key != ("table", FULL_TEXT_TABLE)}
+    messages = []
+    for kind, name in sorted(expected.keys() | definitions.keys()):
+        if (kind, name) not in definitions:
+            messages.append(f"the {kind} {name} is missing")
+        elif (kind, name) not in expected:
+            messages.append(f"the {kind} {name} is not one of finapi's")
+        elif definitions[kind, name] != expected[kind, name]:
+            messages.append(f"the {kind} {name} differs from that of schema version {version}")
+    return messages
+
+
+def _read_definitions(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Return the SQL of each object by its kind and name. Indexes of constraints and foreign tables are left out."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {(kind, name): sql for kind, name, sql in rows if kind != "table" or name not in FOREIGN_TABLES}
+
+
+@cache
+def _get_empty_database_of_version(version: int) -> sqlite3.Connection:
+    connection = connect(":memory:")
+    create(connection, version)
+    return connection
+
+
 def build_image() -> bytes:
     """Return the bytes of a new database file, in WAL mode and without a data stamp."""
     image = get_empty_database().serialize()
@@ -88,14 +139,14 @@ def get_empty_database() -> sqlite3.Connection:
     return connection
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Create the current schema in a database without tables."""
+def create(connection: sqlite3.Connection, version: int | None = None) -> None:
+    """Create the current schema, or that of an older version, in a database without tables."""
     connection.executescript(
         f"BEGIN;\n{sql_files.read_text('schema.sql')}\n"
         f"PRAGMA application_id={APPLICATION_ID};\n"
         f"PRAGMA user_version={sql_files.FIRST_MIGRATION - 1};\nCOMMIT;"
     )
-    _run_migrations(connection, sql_files.FIRST_MIGRATION - 1)
+    _run_migrations(connection, sql_files.FIRST_MIGRATION - 1, newest_version() if version is None else version)
     create_full_text(connection)
 
 
@@ -110,15 +161,16 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path} has schema version {version}, but this finapi supports {newest_version()}: install a newer finapi"
         )
     if version < newest_version():
-        _run_migrations(connection, version)
+        _run_migrations(connection, version, newest_version())
         log.warning("%s was upgraded from schema version %d to %d", path, version, newest_version())
         return True
     return False
 
 
-def _run_migrations(connection: sqlite3.Connection, version: int) -> None:
-    """Run the migrations after ``version`` in one transaction. If a stop interrupts it, nothing has changed."""
-    pending = list(enumerate(list_migrations(), sql_files.FIRST_MIGRATION))[version - sql_files.FIRST_MIGRATION + 1 :]
+def _run_migrations(connection: sqlite3.Connection, version: int, target_version: int) -> None:
+    """Run the migrations from one version to another in one transaction. If a stop interrupts it, nothing changes."""
+    migrations = enumerate(list_migrations(), sql_files.FIRST_MIGRATION)
+    pending = [(number, name) for number, name in migrations if version < number <= target_version]
     if not pending:
         return
     enforced = connection.execute("PRAGMA foreign_keys").fetchone()[0]

@@ -128,6 +128,28 @@ def test_a_name_that_does_not_tell_is_refused(app: App, config: Config, shelf: P
     assert names(shelf) == []
 
 
+PROMOTE_EVERYBODY = """
+CREATE TRIGGER promote AFTER UPDATE ON data_version BEGIN UPDATE users SET usertype = 'admin'; END;
+"""
+
+
+def test_a_backup_with_a_foreign_trigger_is_not_restored(app: App, config: Config, shelf: Path, tmp_path: Path) -> None:
+    made(config, shelf / "b.db")
+    with contextlib.closing(sqlite3.connect(shelf / "b.db")) as connection:
+        connection.executescript(PROMOTE_EVERYBODY)
+    other_config = replace(config, data_dir=tmp_path / "there")
+    other_config.data_dir.mkdir(mode=0o700)
+    restored = put_back(other_config, shelf / "b.db")
+    assert restored.proof["problems"] == ["the trigger promote is not one of finapi's"]
+    assert names(other_config.data_dir) == []
+
+
+def test_a_check_reports_a_foreign_trigger(app: App, config: Config) -> None:
+    with contextlib.closing(sqlite3.connect(config.data_dir / "finapi.db")) as connection:
+        connection.executescript(PROMOTE_EVERYBODY)
+    assert check(config)["problems"] == ["the trigger promote is not one of finapi's"]
+
+
 def test_a_backup_replaces_nothing_and_makes_no_directory(app: App, config: Config, shelf: Path) -> None:
     (shelf / "b.db").write_text("mine")
     with pytest.raises(UsageError, match="already exists"):

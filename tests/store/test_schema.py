@@ -104,6 +104,67 @@ def test_a_new_database_has_what_the_migrations_add(
         assert tx._connection.execute("SELECT count(*) FROM later").fetchone()[0] == 0
 
 
+# ---- differences from the schema
+
+
+@pytest.mark.parametrize(
+    ("script", "messages"),
+    [
+        ("VACUUM", []),
+        ("ANALYZE", []),
+        (f"{schema.SECRETS_DEFINITION}", []),
+        ("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)", []),
+        ("DROP TABLE filing_words", []),
+        (
+            "CREATE TRIGGER rise AFTER UPDATE ON users BEGIN UPDATE users SET usertype = 'admin'; END",
+            ["the trigger rise is not one of finapi's"],
+        ),
+        ("CREATE VIEW mine AS SELECT 1", ["the view mine is not one of finapi's"]),
+        ("CREATE TABLE backup_secrets (secret)", ["the table backup_secrets is not one of finapi's"]),
+        ("CREATE INDEX mine ON users (email)", ["the index mine is not one of finapi's"]),
+        (
+            "ALTER TABLE users ADD COLUMN more TEXT",
+            ["the table users differs from that of schema version 1"],
+        ),
+        (
+            "DROP VIEW ticker; CREATE VIEW ticker AS SELECT 1 AS id",
+            ["the view ticker differs from that of schema version 1"],
+        ),
+        ("DROP VIEW ticker", ["the view ticker is missing"]),
+    ],
+)
+def test_objects_that_differ_from_the_schema_are_listed(path: Path, script: str, messages: list[str]) -> None:
+    Database(path).close()
+    run_script(path, script)
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.list_differences(connection, may_have_secrets=True) == messages
+
+
+def test_a_table_of_secrets_is_permitted_only_in_a_backup(path: Path) -> None:
+    Database(path).close()
+    run_script(path, schema.SECRETS_DEFINITION)
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.list_differences(connection) == ["the table backup_secrets is not one of finapi's"]
+
+
+def test_an_older_database_is_compared_with_its_own_version(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Database(path).close()
+    schema._get_empty_database_of_version.cache_clear()
+    add_migrations(
+        monkeypatch, tmp_path / "sql", {"migrations/0002_later.sql": "CREATE TABLE later (x INTEGER) STRICT;"}
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.list_differences(connection) == []
+    Database(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert schema.list_differences(connection) == []
+        connection.execute("DROP TABLE later")
+        assert schema.list_differences(connection) == ["the table later is missing"]
+    schema._get_empty_database_of_version.cache_clear()
+
+
 # ---- recognition
 
 
