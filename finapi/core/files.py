@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, BinaryIO, cast
 
 from finapi.core.temporary import Purpose, TemporaryFolder
 
@@ -69,11 +69,15 @@ def get_package_folder(package: str) -> Path:
     return cast(Path, resources.files(package))
 
 
+def create_private_file(path: Path) -> BinaryIO:
+    """Create a file that only its owner may read (mode 0600), and return it for writing. Raise FileExistsError."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+
+
 def _write(folder: Path, content: bytes) -> Path:
     """Write a file into a temporary folder and onto the disk. Return its path."""
     path = folder / "file"
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with create_private_file(path) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -6,6 +6,7 @@ import csv
 import gzip
 import hashlib
 import json
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
@@ -533,6 +534,13 @@ def test_files_are_built_one_at_a_time_in_the_background(
     built_file, opened = cache.open_file("one", "1", slow, "ann")
     assert decompress(opened) == b"a row"
     assert built_file.rows == 1
+
+
+def test_only_the_owner_of_the_process_may_read_built_files(tmp_path: Path, clock: FixedClock) -> None:
+    cache = FileCache(tmp_path / "bulk", 10_000, clock, create_allowance(clock))
+    open_and_close(cache, "one", "1", build_content(b"rows"))
+    assert stat.S_IMODE((tmp_path / "bulk").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "bulk/one").stat().st_mode) == 0o600
 
 
 def test_a_slowly_built_file_is_reused_for_a_while_after_changes(tmp_path: Path, clock: FixedClock) -> None:

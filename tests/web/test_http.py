@@ -207,7 +207,15 @@ TRUSTED = ("10.0.0.0/8", "fd00::/8")
         (PROXY, "unknown", TRUSTED, PROXY),
         (PROXY, f"{CLIENT}, unknown", TRUSTED, PROXY),
         (PROXY, f"{CLIENT}, , {OTHER_PROXY}", TRUSTED, OTHER_PROXY),
-        (PROXY, f"{CLIENT}:1234", TRUSTED, PROXY),
+        # Some proxies (Azure, IIS) add the port of the client, which changes with every connection.
+        (PROXY, f"{CLIENT}:1234", TRUSTED, CLIENT),
+        (PROXY, "[2001:db8:1:2::9]:1234", TRUSTED, "2001:db8:1:2::/64"),
+        (PROXY, "[2001:db8:1:2::9]", TRUSTED, "2001:db8:1:2::/64"),
+        (PROXY, f"{CLIENT}:1234, {OTHER_PROXY}:443", TRUSTED, CLIENT),
+        (PROXY, f"{CLIENT}:", TRUSTED, PROXY),
+        (PROXY, f"{CLIENT}:123456", TRUSTED, PROXY),
+        (PROXY, "[unknown]:1234", TRUSTED, PROXY),
+        (PROXY, "[]", TRUSTED, PROXY),
         (PROXY, "_hidden, for=1.2.3.4", TRUSTED, PROXY),
         # A single address is a network too.
         (PROXY, CLIENT, (PROXY,), CLIENT),

@@ -29,8 +29,8 @@ MAX_FORM = 64 * 1024  # bytes; a password of 1,024 characters takes at most 12 K
 # Objects, lists and values of a JSON body. Each takes some eighty bytes when it is parsed, and three of the body.
 MAX_JSON_VALUES = 20_000
 
-# Proxies in a row that may be trusted, and the characters of the longest address (with a zone; RFC 6874).
-MAX_HOPS, MAX_ADDRESS = 16, 64
+# Proxies in a row that may be trusted, and the characters of the longest address (with a zone, RFC 6874, and a port).
+MAX_HOPS, MAX_ADDRESS = 16, 72
 
 # Fields of a query: more than any route has parameters. A longer query is an attack on the parser.
 MAX_QUERY_FIELDS = 200
@@ -38,6 +38,7 @@ MAX_QUERY_FIELDS = 200
 _STRICT = build_strict_decoder()
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # No file name, no time, unknown operating system.
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
+_ADDRESS_WITH_PORT = re.compile(r"(?P<ipv4>[0-9.]+):[0-9]{1,5}|\[(?P<ipv6>[^\[\]]*)\](:[0-9]{1,5})?")
 _WEIGHT = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
 
 
@@ -214,11 +215,18 @@ def client_address(peer: str, forwarded: str, trusted_proxies: tuple[str, ...]) 
     """Return the address that limits count: the peer, or the client of a trusted proxy (DECISIONS 5).
 
     An IPv6 address is returned as its /64. ``X-Forwarded-For`` is read from the right, skipping trusted proxies. The
-    entries further left are claims of the caller. Only the last MAX_HOPS entries are read.
+    entries further left are claims of the caller. Only the last MAX_HOPS entries are read. An entry may have a port, as
+    some proxies (Azure, IIS) write it.
     """
     # Shortened, because it is a key of the cache below, and the caller chooses the length of the header.
     hops = forwarded.rsplit(",", MAX_HOPS)[-MAX_HOPS:] if forwarded and trusted_proxies else []
-    return _charged_address(peer, tuple(hop.strip()[:MAX_ADDRESS] for hop in hops), trusted_proxies)
+    return _charged_address(peer, tuple(_without_port(hop.strip()[:MAX_ADDRESS]) for hop in hops), trusted_proxies)
+
+
+def _without_port(hop: str) -> str:
+    """Return the address of ``192.0.2.1:443``, ``[2001:db8::1]:443`` or ``[2001:db8::1]``. Return other texts as is."""
+    match = _ADDRESS_WITH_PORT.fullmatch(hop)
+    return hop if match is None else match["ipv4"] or match["ipv6"]
 
 
 @lru_cache(maxsize=4096)

@@ -28,7 +28,7 @@ LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=T
 ATOM_PATH = "/filings.atom"
 
 # A second line of defence for filed HTML: even if the sanitizer left something, nothing runs, loads or is framed.
-DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
+DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 
 # ---- one filing

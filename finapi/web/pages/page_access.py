@@ -41,12 +41,14 @@ def serve_data_page(call: Call, route_names: Sequence[str], render: Callable[[],
 def serve_open_page(call: Call, render: Callable[[], Response], *, is_shared: bool = True) -> Response:
     """Return a page without a check of access, or 304 if the client has it.
 
-    A page that ``is_shared`` is the same for everybody and is cached in memory.
+    A page that ``is_shared`` is the same for everybody and is cached in memory. Browsers do not store a member's page,
+    so nobody sees it on the same computer after the logout.
     """
     with call.app.db.read_one() as tx:
         data_version = tx.find_value("data_version")
     etag = _compute_etag(call, data_version, is_shared=is_shared)
-    headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    cache_control = "private, no-cache" if is_shared else "no-store"
+    headers = {"ETag": f'W/"{etag}"', "Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     if find_matching_etag(call.request.headers.get("if-none-match", ""), etag) is not None:
         return Response(304, b"", headers=headers)
     response: Response = call.app.page_cache.get(data_version, etag, render) if is_shared else render()

@@ -131,6 +131,7 @@ def test_forms_of_visitors_lead_to_the_login_page(app: App, path: str) -> None:
         ("/\\evil.example", "/account"),
         ("https://evil.example", "/account"),
         ("/a\r\nSet-Cookie: b=c", "/account"),
+        ("/\u2603", "/account"),
         ("", "/account"),
     ],
 )

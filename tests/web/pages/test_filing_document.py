@@ -41,7 +41,7 @@ NUMBER = "0000001750-98-000077"
 def test_a_stored_document_is_served_in_a_sandbox(client: Client) -> None:
     answer = client.get(f"/filing/{NUMBER}/document", headers=HTML)
     assert answer.headers["content-security-policy"] == (
-        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:"
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
     )
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.body.decode() == (

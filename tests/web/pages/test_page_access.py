@@ -10,8 +10,8 @@ import pytest
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.market.statements import company_coverage
-from tests.client import Client
-from tests.support.html_pages import HTML
+from tests.client import Client, sign_up
+from tests.support.html_pages import HTML, Visitor
 
 MakeApp = Callable[..., App]
 
@@ -43,6 +43,16 @@ def test_an_unchanged_page_returns_304(public: Client) -> None:
     again = public.get("/search?q=apple", headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", answer.headers["etag"])
     assert public.get("/search?q=pear").headers["etag"] != answer.headers["etag"]
+
+
+def test_browsers_store_public_pages_but_no_member_pages(make_app: MakeApp, public: Client) -> None:
+    assert public.get("/search?q=apple").headers["cache-control"] == "private, no-cache"
+    app = make_app()
+    sign_up(Client(app))
+    member = Visitor(app)
+    member.sign_in()
+    page = member.get("/search?q=apple")
+    assert (page.status, page.headers["cache-control"]) == (200, "no-store")
 
 
 def test_a_public_page_is_cached_until_the_data_change(public: Client, monkeypatch: pytest.MonkeyPatch) -> None:

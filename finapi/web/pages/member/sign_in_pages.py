@@ -70,8 +70,11 @@ def login(call: Call) -> Response:
 
 
 def _is_local(url: str) -> bool:
-    """Return True for a path of this host. A path that begins with two slashes names another host."""
-    return url.startswith("/") and not url.startswith(("//", "/\\")) and url.isprintable()
+    """Return True for a path of this host. A path that begins with two slashes names another host.
+
+    A header contains only ASCII, and a browser encodes all other characters of a path.
+    """
+    return url.startswith("/") and not url.startswith(("//", "/\\")) and url.isascii() and url.isprintable()
 
 
 def logout(call: Call) -> Response:
