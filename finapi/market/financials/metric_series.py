@@ -56,7 +56,7 @@ class SeriesRow(RowPeriod):
     """A row of a series.
 
     ``metrics`` are bare values, with ``holes`` for the missing ones, or cells with their provenance. ``split_factors``:
-    for figures in shares from before later splits, the number of today's shares that one of their shares became.
+    in an adjusted row, the number of today's shares that one share of each converted figure became.
     ``mixed_shares``: the row has figures from before and from after a split. ``split_break``: the number of shares of
     the next newer row that one share of this row became. ``estimated``: the keys that ``q4=estimated`` added.
     ``tag_breaks``: the figures that the next newer row reports under other tags.
@@ -204,6 +204,9 @@ def _iter_rows(
         if query.adjusted:
             adjustments = {key: factor for key, (_, factor) in factors.items()}
             record = _build_row(row, keys, query, adjustments)
+            split_factors = {key: factor for key, factor in adjustments.items() if factor != 1}
+            if split_factors:
+                record["split_factors"] = split_factors
         else:
             record = _build_row(row, keys, query, {})
             record |= splits.build_marks(factors, newer_factor)  # type: ignore[typeddict-item]

@@ -47,6 +47,10 @@ MAX_DATE_DIFFERENCE = 45
 MAX_TAGGED = 100
 # The ratio of share counts may differ from the factor of a split by this factor.
 SHARE_COUNT_TOLERANCE = Decimal("1.3")
+# Two factors are of the same split if they differ by less. Ratios are tagged with few digits: 1 for 15 as 0.0667.
+SAME_FACTOR_TOLERANCE = Decimal("0.005")
+# Without share counts, two tags of the same factor are of the same split if their dates differ by at most this many days.
+MAX_UNCOUNTED_DIFFERENCE = 365
 ADJUSTED_PLACES = 6  # The decimal places of an adjusted per-share figure.
 
 Evidence = Literal["prices", "tag", "restated"]
@@ -62,17 +66,22 @@ class ShareSplit(NamedTuple):
     filing: SourceFiling | None  # The first filing that restates by the factor or tags it.
     evidence: tuple[Evidence, ...]
 
-    def may_be_same_as(self, other: ShareSplit) -> bool:
+    def may_be_same_as(self, other: ShareSplit, max_difference: int = MAX_DATE_DIFFERENCE) -> bool:
         """Return True if two records may be of the same split, by their dates or by the filings around them."""
         first, last = self._get_day_range()
         other_first, other_last = other._get_day_range()
-        return first <= other_last + MAX_DATE_DIFFERENCE and other_first <= last + MAX_DATE_DIFFERENCE
+        return first <= other_last + max_difference and other_first <= last + max_difference
 
     def _get_day_range(self) -> tuple[int, int]:
-        last = days.number(self.date or self.since)
-        if self.date or not self.before:
-            return last, last
-        return days.number(self.before), last
+        """Return the days between which the split took place: those of the filings around it, else its date."""
+        if self.before is not None:
+            return days.number(self.before), days.number(self.since)
+        day = days.number(self.date or self.since)
+        return day, day
+
+    def has_factor_of(self, other: ShareSplit) -> bool:
+        """Return True if two splits have the same factor, given that tags round it."""
+        return abs(self.factor / other.factor - 1) < SAME_FACTOR_TOLERANCE
 
 
 class SplitRecord(TypedDict):
@@ -108,29 +117,59 @@ def list_splits(
     splits = list(_iter_restated_splits(book, mapping))
     for day, factor in price_splits:
         price_split = ShareSplit(factor, None, day, day, None, ("prices",))
-        if not _merge_split(splits, price_split, (factor,)):
+        if not _merge_split(splits, price_split):
             splits.append(price_split)
+    uncounted_splits: list[tuple[ShareSplit, ShareSplit]] = []
     for tagged_split in _iter_tagged_splits(book):
         # A reverse split of ten shares into one is also tagged as 10.
-        if not _merge_split(splits, tagged_split, (tagged_split.factor, 1 / tagged_split.factor)):
-            splits += _list_confirmed_splits(book, mapping, tagged_split)
+        records = (tagged_split, tagged_split._replace(factor=1 / tagged_split.factor))
+        if any(_merge_split(splits, record) for record in records):
+            continue
+        changes = _list_share_changes(book, mapping, tagged_split)
+        if changes:
+            _add_confirmed_split(splits, records, changes)
+        else:
+            uncounted_splits.append(records)
+    # Without share counts before or after a tagged split, nothing confirms its factor.
+    for records in uncounted_splits:
+        if not any(_merge_split(splits, record, MAX_UNCOUNTED_DIFFERENCE) for record in records):
+            splits.append(records[0])
     # Every figure already reflects a split before the first filing.
     first_filed = min((filing.filed for filing in book.filings if filing.filed), default="")
     return sorted((split for split in splits if split.since > first_filed), key=lambda split: split.since)
 
 
-def _merge_split(splits: list[ShareSplit], split: ShareSplit, factors: Sequence[Decimal]) -> bool:
+def _merge_split(splits: list[ShareSplit], split: ShareSplit, max_difference: int = MAX_DATE_DIFFERENCE) -> bool:
     """Merge the evidence of a split into the same split in ``splits``. Return False if it is not there."""
     for index, known_split in enumerate(splits):
-        if known_split.factor in factors and known_split.may_be_same_as(split):
-            new_evidence = [kind for kind in split.evidence if kind not in known_split.evidence]
-            splits[index] = known_split._replace(
-                date=known_split.date or split.date,
-                filing=known_split.filing or split.filing,
-                evidence=(*known_split.evidence, *new_evidence),
-            )
+        if known_split.has_factor_of(split) and known_split.may_be_same_as(split, max_difference):
+            splits[index] = _merge_evidence(known_split, split)
             return True
     return False
+
+
+def _merge_evidence(known_split: ShareSplit, split: ShareSplit) -> ShareSplit:
+    """Return a known split with the evidence of another record of it, and with the better date."""
+    new_evidence = [kind for kind in split.evidence if kind not in known_split.evidence]
+    return known_split._replace(
+        date=_choose_date(known_split, split),
+        filing=known_split.filing or split.filing,
+        evidence=(*known_split.evidence, *new_evidence),
+    )
+
+
+def _choose_date(known_split: ShareSplit, split: ShareSplit) -> str | None:
+    """Return the date of a split that two records date.
+
+    Price files are right. Of two tagged dates, the later one is used, because companies also tag the day on which they
+    decided to split their shares. A date after the first filing in new shares is too late.
+    """
+    if known_split.date is None or split.date is None:
+        return known_split.date or split.date
+    if "prices" in known_split.evidence:
+        return known_split.date
+    possible_dates = [date for date in (known_split.date, split.date) if date <= known_split.since]
+    return max(possible_dates, default=known_split.date)
 
 
 def list_filed_splits(book: FactBook, mapping: MetricMapping) -> list[FiledSplit]:
@@ -302,12 +341,20 @@ class ShareCount(NamedTuple):
     shares: Decimal
 
 
-def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareSplit]:
-    """Return a tagged split with its factor, or the inverse, whichever the share counts confirm.
+class ShareChange(NamedTuple):
+    """The factor by which a count of shares changed between the filings around a day."""
 
-    The counts are the newest ones before and after it. The list is empty if the counts do not change. The split is
-    returned unchanged if there are no counts before or after it.
-    """
+    filed_before: str
+    filed_since: str
+    factor: Decimal
+
+    def fits(self, factor: Decimal) -> bool:
+        """Return True if a split by a factor explains the change."""
+        return factor / SHARE_COUNT_TOLERANCE < self.factor < factor * SHARE_COUNT_TOLERANCE
+
+
+def _list_share_changes(book: FactBook, mapping: MetricMapping, split: ShareSplit) -> list[ShareChange]:
+    """Return the changes of all counts of shares from the newest ones before a split to the first ones after it."""
     changes = []
     for unit_kind, by_period in _iter_share_figures(book, mapping):
         if unit_kind != "shares":
@@ -322,13 +369,38 @@ def _list_confirmed_splits(book: FactBook, mapping: MetricMapping, split: ShareS
         earlier = max((count for count in counts if count.filed < split.since), default=None)
         later = max((count for count in counts if count.filed >= split.since), key=_prefer_first_filing, default=None)
         if earlier and later:
-            changes.append(later.shares / earlier.shares)
-    if not changes:
-        return [split]
-    for factor in (split.factor, 1 / split.factor):
-        if any(factor / SHARE_COUNT_TOLERANCE < change < factor * SHARE_COUNT_TOLERANCE for change in changes):
-            return [split._replace(factor=factor)]
-    return []
+            changes.append(ShareChange(earlier.filed, later.filed, later.shares / earlier.shares))
+    return changes
+
+
+def _add_confirmed_split(
+    splits: list[ShareSplit], records: Sequence[ShareSplit], changes: Sequence[ShareChange]
+) -> None:
+    """Add the first of two records of a tagged split, by its factor or the inverse, that the share counts confirm.
+
+    A change of the share counts confirms one split. If it is already explained by a known split of the same factor, the
+    record is evidence of that one, however far its date is. Nothing is added if the share counts do not change.
+    """
+    for record in records:
+        for change in changes:
+            known_indexes = [
+                index
+                for index, split in enumerate(splits)
+                if change.filed_before < split.since <= change.filed_since and split.has_factor_of(record)
+            ]
+            if known_indexes and change.fits(_multiply_factors(splits, change)):
+                splits[known_indexes[0]] = _merge_evidence(splits[known_indexes[0]], record)
+                return
+    for record in records:
+        if any(change.fits(_multiply_factors(splits, change) * record.factor) for change in changes):
+            splits.append(record)
+            return
+
+
+def _multiply_factors(splits: Iterable[ShareSplit], change: ShareChange) -> Decimal:
+    """Return the product of the factors of the splits between the filings around a change of share counts."""
+    factors = (split.factor for split in splits if change.filed_before < split.since <= change.filed_since)
+    return prod(factors, start=Decimal(1))
 
 
 def _prefer_first_filing(count: ShareCount) -> tuple[int, PeriodKey]:
@@ -379,15 +451,12 @@ def find_last_factor(factors: Mapping[str, tuple[str, Decimal]]) -> Decimal | No
 
 
 def build_marks(factors: Mapping[str, tuple[str, Decimal]], newer_factor: Decimal | None) -> dict[str, Any]:
-    """Return the members of a row that say how splits affect it.
+    """Return the members of a row of figures as filed that say how splits affect it.
 
-    ``split_factors`` is for figures from before a split. ``mixed_shares`` is added if other figures are from after it,
-    and ``split_break`` if there is a split between the row and the next newer one, whose factor is ``newer_factor``.
+    ``mixed_shares`` is added if the row has figures from before and from after a split, and ``split_break`` if there is
+    a split between the row and the next newer one, whose factor is ``newer_factor``.
     """
     marks: dict[str, Any] = {}
-    split_factors = {key: factor for key, (_, factor) in factors.items() if factor != 1}
-    if split_factors:
-        marks["split_factors"] = split_factors
     if len({factor for _, factor in factors.values()}) > 1:
         marks["mixed_shares"] = True
     last_factor = find_last_factor(factors)

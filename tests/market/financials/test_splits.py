@@ -180,20 +180,23 @@ def test_prices_alone_show_a_split_and_its_day() -> None:
 
 
 def test_unadjusted_rows_mark_a_split() -> None:
-    old = {"eps_diluted": 4, "weighted_average_shares_diluted": 4}
-    assert list_marks(build_company(*SPLIT)) == [
-        {},
-        {"split_factors": old, "split_break": 4},
-        {"split_break": Decimal("0.25")},
-    ]
+    marks = [{}, {"split_break": 4}, {"split_break": Decimal("0.25")}]
+    assert list_marks(build_company(*SPLIT)) == marks
     # The break is marked on the last row of a page too, and where the page begins behind it.
-    assert list_marks(build_company(*SPLIT), offset=1, limit=1) == [{"split_factors": old, "split_break": 4}]
-    assert list_marks(build_company(*SPLIT), basis="original") == [
+    assert list_marks(build_company(*SPLIT), offset=1, limit=1) == [{"split_break": 4}]
+    assert list_marks(build_company(*SPLIT), basis="original") == [{}, {"split_break": 4}, {}]
+    assert list_marks(build_company(*SPLIT), "net_income") == [{}, {}, {}]
+
+
+def test_only_adjusted_rows_have_split_factors() -> None:
+    old = {"eps_diluted": 4, "weighted_average_shares_diluted": 4}
+    assert list_marks(build_company(*SPLIT), adjusted=True) == [{}, {"split_factors": old}, {}]
+    assert list_marks(build_company(*SPLIT), adjusted=True, basis="original") == [
         {},
-        {"split_factors": old, "split_break": 4},
+        {"split_factors": old},
         {"split_factors": old},
     ]
-    assert list_marks(build_company(*SPLIT), "net_income") == [{}, {}, {}]
+    assert list_marks(build_company(*SPLIT), "net_income", adjusted=True) == [{}, {}, {}]
 
 
 def test_a_row_with_figures_across_a_split_is_mixed() -> None:
@@ -204,11 +207,65 @@ def test_a_row_with_figures_across_a_split_is_mixed() -> None:
         ("NetIncomeLoss", *YEARS[0], "9", FILINGS[0].accession),
         build_ratio_fact("4", None, "2020-08-28", 2),
     )
-    assert list_marks(build_company(*figures, more_facts=more_facts))[2] == {
-        "split_factors": {"weighted_average_shares_diluted": 4},
-        "mixed_shares": True,
-        "split_break": Decimal("0.25"),
-    }
+    company_book = build_company(*figures, more_facts=more_facts)
+    assert list_marks(company_book)[2] == {"mixed_shares": True, "split_break": Decimal("0.25")}
+    assert list_marks(company_book, adjusted=True)[2] == {"split_factors": {"weighted_average_shares_diluted": 4}}
+
+
+# ---- one event under several dates
+
+
+@pytest.mark.parametrize(
+    ("days", "date"),
+    [
+        (("2020-08-28", "2020-07-13"), "2020-08-28"),
+        (("2020-07-12", "2020-08-28"), "2020-08-28"),
+        (("2020-01-15", "2020-08-28"), "2020-08-28"),
+        # The day of a report on the split is no day of the split.
+        (("2020-08-28", "2020-11-25"), "2020-08-28"),
+    ],
+)
+def test_a_split_tagged_with_two_dates_is_one_split(days: tuple[str, ...], date: str) -> None:
+    tags = tuple(build_ratio_fact("4", None, day, 2) for day in days)
+    (split,) = splits.list_splits(build_company(*SPLIT, more_facts=tags).book, get_mapping())
+    assert (split.factor, split.date, split.evidence) == (4, date, ("restated", "tag"))
+    # Nothing is restated: the share counts change once.
+    (split,) = splits.list_splits(build_company(*UNRESTATED, more_facts=tags).book, get_mapping())
+    assert (split.factor, split.evidence) == (4, ("tag",))
+
+
+def test_two_dates_of_a_reverse_split_are_one_split() -> None:
+    figures = [(0, 0, "1000", "0.25"), (0, 2, "100", "2.50"), (1, 1, "1000", "0.20"), (2, 2, "100", "3.00")]
+    tags = (build_ratio_fact("0.1", None, "2019-11-20", 2), build_ratio_fact("10", None, "2020-05-04", 2))
+    (split,) = splits.list_splits(build_company(*figures, more_facts=tags).book, get_mapping())
+    assert split.factor * 10 == 1
+    assert split.date == "2020-05-04"
+
+
+def test_a_rounded_ratio_is_the_factor_that_it_rounds() -> None:
+    figures = [(0, 0, "15000", "0.20"), (0, 2, "1000", "3.00"), (1, 1, "15000", "0.25"), (2, 2, "1000", "3.30")]
+    more_facts = (build_ratio_fact("0.0667", None, "2020-05-04", 2),)
+    (split,) = splits.list_splits(build_company(*figures, more_facts=more_facts).book, get_mapping())
+    assert split.factor * 15 == 1
+
+
+def test_a_tag_long_before_the_day_of_a_price_split_is_that_split() -> None:
+    more_facts = (build_ratio_fact("4", None, "2020-03-02", 2),)
+    company = build_company(*UNRESTATED, more_facts=more_facts)
+    (split,) = splits.list_splits(company.book, get_mapping(), [("2020-08-31", Decimal(4))])
+    assert (split.date, split.evidence) == ("2020-08-31", ("prices", "tag"))
+
+
+def test_two_splits_of_one_factor_remain_two_if_counts_change_twice() -> None:
+    figures = [(0, 0, "1000", "8.00"), (1, 1, "2010", "4.00"), (2, 2, "4020", "2.00")]
+    tags = (build_ratio_fact("2", None, "2019-03-01", 1), build_ratio_fact("2", None, "2020-03-02", 2))
+    both = splits.list_splits(build_company(*figures, more_facts=tags).book, get_mapping())
+    assert [(split.factor, split.date) for split in both] == [(2, "2019-03-01"), (2, "2020-03-02")]
+    assert [row["weighted_average_shares_diluted"] for row in build_rows(build_company(*figures, more_facts=tags))] == [
+        4020,
+        4020,
+        4000,
+    ]
 
 
 def test_a_per_share_ratio_is_adjusted_like_its_share_count() -> None:
