@@ -110,13 +110,24 @@ class _SchemaReader(XmlReader):
             raise self.build_error(f"element {element_id[:80]!r} has an unknown balance or period type")
         local_name = self.get_required(attributes, "name")
         self.elements[element_id] = SchemaElement(
-            name=f"{self.prefix}:{local_name}" if self.prefix else local_name,
+            name=self._build_name(element_id, local_name),
             balance=_BALANCES[balance],
             period_type=_PERIOD_TYPES[period_type],
             is_abstract=attributes.get("abstract") in ("true", "1"),
             type=attributes.get("type", "").rpartition(":")[2],
             substitution=attributes.get("substitutionGroup", "").rpartition(":")[2],
         )
+
+    def _build_name(self, element_id: str, local_name: str) -> str:
+        """Return the name of an element.
+
+        A schema may declare no prefix for its target namespace. The id of an element is then its prefix and name,
+        joined with "_" as EDGAR requires: ``abc_Sales``.
+        """
+        prefix = self.prefix
+        if not prefix and element_id.endswith(f"_{local_name}"):
+            prefix = element_id.removesuffix(f"_{local_name}")
+        return f"{prefix}:{local_name}" if prefix else local_name
 
     def open_role_type(self, name: str, attributes: Attributes) -> None:
         self._role_uri = self.get_required(attributes, "roleURI")

@@ -40,7 +40,7 @@ SUM_OF_LINES = "the lines of the statement that make it"
 LABEL_RULE = "the line of the statement whose label means it, where none stands under a tag"
 
 # The taxonomies of prefixes in rules. Tags without a prefix are us-gaap.
-_TAXONOMY_BY_PREFIX = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt"}
+_TAXONOMY_BY_PREFIX = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt", "face": "face"}
 _CUSTOM_PREFIX = "ext:"
 
 
@@ -428,8 +428,13 @@ def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, 
 
     for text in (*entry.get(f"from_{industry}", ()), *entry["from"]):
         if text.startswith("= "):
-            formula = text.removeprefix("= ")
-            add_rule(formula, terms=parse_formula(formula, tags=True), unless_reported=unless_reported)
+            formula, _, exceptions = text.removeprefix("= ").partition(" unless ")
+            tags, patterns = _parse_names(exceptions)
+            add_rule(
+                formula,
+                terms=parse_formula(formula, tags=True),
+                unless_reported=(unless_reported[0] + tags, unless_reported[1] + patterns),
+            )
         else:
             add_rule(text, names=_parse_names(text))
     if "face" in entry:

@@ -47,7 +47,10 @@ def describe_rule(rule: Rule, metric: Metric) -> str:
             return "The sum of the cost lines between revenue and gross profit, if they make up the difference."
         return f"The sum of the lines of the {statement} whose labels name its parts."
     if rule.terms:
-        return f"{_describe_sum(rule.terms)}, all from one filing."
+        general_names = _list_names(*_find_unless_reported(metric))
+        exceptions = [name for name in _list_names(*rule.unless_reported) if name not in general_names]
+        condition = f", unless it reports {' or '.join(exceptions)}" if exceptions else ""
+        return f"{_describe_sum(rule.terms)}, all from one filing{condition}."
     names = ", else ".join(_list_names(rule.tags, rule.custom_patterns))
     return f"{names[0].upper()}{names[1:]}."
 
@@ -65,6 +68,8 @@ def _list_names(tags: Iterable[str], custom_patterns: Iterable[re.Pattern[str]])
 
 def _name_concept(concept: str) -> str:
     taxonomy, _, local_name = concept.partition(":")
+    if concept.startswith(FACE_PREFIX):
+        return f"the line labelled as {local_name}"
     return local_name + _TAXONOMY_SUFFIXES[taxonomy]
 
 
@@ -82,12 +87,17 @@ def _describe_sum(terms: Sequence[Term]) -> str:
 
 
 def _find_unless_reported(metric: Metric) -> TagsAndPatterns:
-    """Return the tags that exclude a metric's formulas if they are reported. They are the same for all its formulas."""
-    for rules in metric.rules.values():
-        for rule in rules:
-            if any(rule.unless_reported):
-                return rule.unless_reported
-    return NO_TAGS
+    """Return the tags that exclude every formula of a metric if they are reported."""
+    exclusions = [
+        rule.unless_reported for rules in metric.rules.values() for rule in rules if any(rule.unless_reported)
+    ]
+    if not exclusions:
+        return NO_TAGS
+    first_tags, first_patterns = exclusions[0]
+    return (
+        tuple(tag for tag in first_tags if all(tag in tags for tags, _ in exclusions)),
+        tuple(pattern for pattern in first_patterns if all(pattern in patterns for _, patterns in exclusions)),
+    )
 
 
 def _iter_general_sentences(metric: Metric) -> Iterator[str]:

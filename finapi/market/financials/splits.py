@@ -49,7 +49,7 @@ MAX_TAGGED = 100
 SHARE_COUNT_TOLERANCE = Decimal("1.3")
 # Two factors are of the same split if they differ by less. Ratios are tagged with few digits: 1 for 15 as 0.0667.
 SAME_FACTOR_TOLERANCE = Decimal("0.005")
-# Without share counts, two tags of the same factor are of the same split if their dates differ by at most this many days.
+# Without share counts, two tags of one factor are of the same split if their dates differ by at most this many days.
 MAX_UNCOUNTED_DIFFERENCE = 365
 ADJUSTED_PLACES = 6  # The decimal places of an adjusted per-share figure.
 

@@ -918,6 +918,17 @@ def test_elements_are_by_id() -> None:
     }
 
 
+def test_without_a_declared_prefix_ids_name_the_elements() -> None:
+    elements = schema(
+        SCHEMA.replace(' xmlns:acme="http://acme.example/20240331"', "").replace("acme_Bare", "x")
+    ).elements
+    assert {element_id: element.name for element_id, element in elements.items()} == {
+        "acme_Widgets": "acme:Widgets",
+        "acme_WidgetsTable": "acme:WidgetsTable",
+        "x": "Bare",
+    }
+
+
 def test_linkbase_references_are_listed_with_their_roles() -> None:
     assert schema().linkbase_refs == [LinkbaseRef("acme_pre.xml", "pre"), LinkbaseRef("acme_any.xml", "")]
 

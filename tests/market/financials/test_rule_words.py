@@ -15,6 +15,13 @@ EVERY = list(metric_mapping.get_mapping().metrics.values())
 PLAIN = {"A", "Minus", "Of", "The", "IFRS"}
 
 
+LABELLED_EQUITY = "the line labelled as total_equity"
+
+
+def name_pattern(pattern: re.Pattern[str]) -> str:
+    return f"a custom tag matching {pattern.pattern}"
+
+
 def list_tag_names(rule: Rule) -> set[str]:
     """Return the local names of the tags that a rule reads."""
     names = (*rule.tags, *(name for term in rule.terms for name in term.names))
@@ -28,11 +35,14 @@ def test_a_rule_description_names_exactly_its_tags(metric: Metric) -> None:
         for rule in metric.rules[industry]:
             words = rule_words.describe_rule(rule, metric)
             assert any(sentence.endswith(words) for sentence in every), words
-            plain = words
+            plain, _, exceptions = words.partition(", unless it reports ")
             for pattern in rule.custom_patterns:
                 assert f"custom tag matching {pattern.pattern}" in words
                 plain = plain.replace(pattern.pattern, "")
             assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == list_tag_names(rule)
+            tags, patterns = rule.unless_reported
+            for name in re.split(" or |\\.$", exceptions)[:-1]:
+                assert name in [*(tag.partition(":")[2] for tag in tags), *map(name_pattern, patterns), LABELLED_EQUITY]
 
 
 def test_the_dictionary_describes_every_rule() -> None:
@@ -44,6 +54,15 @@ def test_the_dictionary_describes_every_rule() -> None:
         assert all(sentence[0].isupper() and sentence.endswith(".") for sentence in rules_by_key[metric.key]), (
             metric.key
         )
+
+
+def test_a_formula_with_exceptions_says_so() -> None:
+    sentences = metric_dictionary.list_entries("primitive")
+    rules = next(entry["rules"] for entry in sentences if entry["key"] == "total_liabilities")
+    assert (
+        "LiabilitiesCurrent, plus LiabilitiesNoncurrent, all from one filing, unless it reports the line labelled as "
+        "total_equity or a custom tag matching [A-Za-z]*Capitali[sz]ation[A-Za-z]*."
+    ) in rules
 
 
 @pytest.mark.parametrize(
