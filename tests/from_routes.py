@@ -16,7 +16,8 @@ from tests import client_types
 
 TABLE = Path(__file__).parents[1] / "finapi" / "client" / "operations.json"
 REFERENCE = Path(__file__).parents[1] / "docs" / "API.md"
-HEAD = "| call | tokens | answers |\n|---|---|---|\n"
+HEAD = "| call | tokens | `as_of` | answers |\n|---|---|---|---|\n"
+AS_OF_WORDS = {"honoured": "yes", "refused": "refused", "no_dates": "no dates"}
 
 
 def build_files() -> dict[Path, str]:
@@ -77,7 +78,11 @@ def render_reference() -> str:
     """Return ``docs/API.md`` with its table of calls, in the order of the route table."""
     before, _, after = REFERENCE.read_text("utf-8").partition(HEAD)
     _, separator, text_after_table = after.partition("\n\n")
-    rows = [f"| `{route.method} {route.path}` | {route.cost} | {route.summary} |" for route in ROUTES if not route.page]
+    rows = [
+        f"| `{route.name}` | {route.cost} | {AS_OF_WORDS[route.as_of_rule.kind]} | {route.summary} |"
+        for route in ROUTES
+        if not route.page
+    ]
     return before + HEAD + "\n".join(rows) + (separator + text_after_table or "\n")
 
 

@@ -501,6 +501,10 @@ class PolicyDataRequestLimits(TypedDict):
     max_json_body_bytes_without_credential: int
     server_timeout_seconds: int
 
+class PolicyDataParameters(TypedDict):
+    unknown_names: str
+    harmless_names: list[str]
+
 class PolicyDataPasswords(TypedDict):
     min_length: int
     max_length: int
@@ -532,6 +536,7 @@ class PolicyData(TypedDict):
     websocket: PolicyDataWebsocket
     versioning: PolicyDataVersioning
     request_limits: PolicyDataRequestLimits
+    parameters: PolicyDataParameters
     passwords: PolicyDataPasswords
     freshness: PolicyDataFreshness
     tooling: PolicyDataTooling

@@ -256,6 +256,11 @@ class Config:
         "recent", "days of calls without dates: recent ones, or all that are stored (as the demo does)"
     )
 
+    # Clients that cannot be changed may send names that finapi does not know.
+    unknown_parameters: Literal["refuse", "report"] = _setting(
+        "refuse", "parameter names that a call does not have: refuse the call, or only report them in meta.ignored"
+    )
+
     # Pages show figures for which API calls are charged, so that making them public is a decision of the operator.
     pages: Literal["public", "members", "off"] = _setting(
         "members", "who may see pages with data: everybody, those with an account, or nobody"

@@ -54,6 +54,14 @@ def list_similar(word: str, known_words: Iterable[str], max_count: int = 3) -> l
     return [originals[known_word] for known_word in suggestions[:max_count]]
 
 
+def list_similar_names(name: str, known_names: Iterable[str]) -> list[str]:
+    """Return the known names of parameters that an unknown one probably means, the most probable first."""
+    known_names = list(known_names)
+    foreign_name = _FOREIGN_NAMES.get(name.lower())
+    translated = [foreign_name] if foreign_name in known_names else []
+    return list(dict.fromkeys((*translated, *list_similar(name, known_names))))
+
+
 def find_misnamed(param: str, names: Iterable[str]) -> str | None:
     """Return the first name in a request that was probably meant as the parameter ``param``, or None."""
     for name in names:

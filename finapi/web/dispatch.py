@@ -43,7 +43,15 @@ from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Rout
 from finapi.web.responses import Answer, internal_error, timeout_error
 from finapi.web.route_table import RouteTable
 from finapi.web.router import Match
-from finapi.web.validation import NO_PARAMETERS, CallInput, read_call_body
+from finapi.web.validation import (
+    NO_PARAMETERS,
+    CallInput,
+    build_unknown_name_refusal,
+    find_as_of_error,
+    list_unknown_body_names,
+    match_query_names,
+    read_call_body,
+)
 
 if TYPE_CHECKING:
     from finapi.client.exchange import ApiAnswer, ApiRequest
@@ -69,7 +77,9 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
             require_caller(route, caller, request)
             refill_tokens(app, caller, now)
             check_cpu_allowance(exchange, route, request)
-            call_input = validate(app, table, route, match.path_params, request)
+            request, unknown_names = match_query_names(route, request)
+            call_input = validate(app, table, route, match.path_params, request, unknown_names)
+            exchange.ignored_names = call_input.ignored_names
             not_modified = compare_etag(app, exchange, route, caller, call_input, request)
             if not_modified is not None:
                 response = not_modified
@@ -232,10 +242,18 @@ def has_idempotency_key(route: Route, request: Request) -> bool:
 # ---- validate
 
 
-def validate(app: App, table: RouteTable, route: Route, path_params: Mapping[str, str], request: Request) -> CallInput:
+def validate(
+    app: App,
+    table: RouteTable,
+    route: Route,
+    path_params: Mapping[str, str],
+    request: Request,
+    unknown_names: tuple[str, ...],
+) -> CallInput:
     """Return the parameters, the body, and the first mistake in them.
 
     The mistake is returned and not raised, because a call is charged before a mistake is reported (DECISIONS 4).
+    ``unknown_names`` are those of the query. They are a mistake unless the operator's settings only report them.
     """
     parameters, body, error = NO_PARAMETERS, {}, None
     try:
@@ -249,7 +267,11 @@ def validate(app: App, table: RouteTable, route: Route, path_params: Mapping[str
                 take_from_limit(app, route.email_limit, ("email", body["email"]))
         except ApiError as body_error:
             body, error = {}, error or body_error
-    return CallInput(parameters, body, error)
+        unknown_names += list_unknown_body_names(route, request)
+    error = find_as_of_error(route, request) or error
+    if unknown_names and app.config.unknown_parameters == "refuse":
+        error = error or build_unknown_name_refusal(route, unknown_names[0])
+    return CallInput(parameters, body, error, unknown_names)
 
 
 # ---- compare the ETag
@@ -265,7 +287,7 @@ def compare_etag(
     if not route.cacheable or call_input.error is not None:
         return None
     data_stamp = caller.data_stamp if caller else ""
-    exchange.tag = response_cache.compute_tag(data_stamp, route, call_input.parameters, request)
+    exchange.tag = response_cache.compute_tag(data_stamp, route, call_input, request)
     etag = find_matching_etag(request.headers.get("if-none-match", ""), exchange.tag)
     if etag is None and has_if_none_match_star(request):
         etag = response_cache.find_etag(app, data_stamp, exchange.tag, request)
@@ -295,6 +317,7 @@ def build_call(
         caller=caller,
         params=call_input.parameters.values,
         body=call_input.body,
+        ignored_names=call_input.ignored_names,
         release_callbacks=exchange.release_callbacks,
         route_table=table.list_routes,
         call_api=partial(answer_inner_call, app, table, request),

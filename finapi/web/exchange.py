@@ -24,6 +24,7 @@ class Exchange:
     route: Route | None = None
     caller: Caller | None = None
     limit_decision: Decision | None = None  # The state of the route's rate limit after this call
+    ignored_names: tuple[str, ...] = ()  # Unknown names of the request that are reported instead of refused
     tag: str | None = None  # The ETag without its content coding
     tokens_charged: int = 0
     error_code: str | None = None

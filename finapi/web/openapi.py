@@ -72,10 +72,11 @@ _SCHEMA_BY_KIND: dict[str, Schema] = {
 DESCRIPTION = """\
 Data endpoints need an API key (`X-API-Key`, or `apiKey` in the query), account endpoints the session token of a login;
 some take either. `x-token-cost` is what a call costs; one that fails, or is answered 304, costs nothing. Every error is
-a schema Error. Unknown query names and body members are ignored. HEAD works where GET does; OPTIONS says what a path
-allows. A list comes as CSV or NDJSON when `Accept` asks for it, as `x-tables` of its answer shows. Tickers are taken in
-any spelling, CIKs with or without leading zeros, accession numbers with or without dashes. Examples are real answers on
-demo data, lists cut short."""
+a schema Error. A parameter or body member that a data endpoint does not have is a 400 with the nearest name; names that
+change no answer, such as `_` and `utm_*`, are accepted. `x-as-of` says if a call answers for a past day (`as_of`), and
+why not. HEAD works where GET does; OPTIONS says what a path allows. A list comes as CSV or NDJSON when `Accept` asks
+for it, as `x-tables` of its answer shows. Tickers are taken in any spelling, CIKs with or without leading zeros,
+accession numbers with or without dashes. Examples are real answers on demo data, lists cut short."""
 _CHANGELOG_DESCRIPTION = "What changed in which version."
 
 # The description of each operation by its id. The sentence about its cost is added from the route.
@@ -167,6 +168,7 @@ def _build_operation(route: Route, path: str, collector: ResponseCollector) -> d
         "description": _describe_operation(route),
         "security": _SECURITY[route.auth],
         "x-token-cost": route.cost,
+        "x-as-of": _describe_as_of(route),
         "responses": collector.build_responses(route),
     }
     if route.deprecated is not None:
@@ -189,6 +191,12 @@ def _describe_operation(route: Route) -> str:
     plural = "" if route.cost == 1 else "s"
     sentences += [f"Costs {route.cost} token{plural}, refunded when it fails." if route.cost else "Costs nothing."]
     return " ".join(sentences).strip()
+
+
+def _describe_as_of(route: Route) -> str:
+    """Return "honoured", or how and why an operation refuses ``as_of``."""
+    rule = route.as_of_rule
+    return rule.kind if rule.kind == "honoured" else f"{rule.kind}: {rule.reason}"
 
 
 def _get_tag(path: str) -> str:
@@ -438,6 +446,9 @@ HEADERS: dict[str, dict[str, Any]] = {
     "Sunset": _build_header("When it stops answering (RFC 8594).", TEXT),
     "Link": _build_header("The changelog, and what to call instead.", TEXT),
     "NextLink": _build_header("CSV and NDJSON: rel=next, the next page of a list cut by limit.", TEXT, always=False),
+    "X-Ignored-Parameters": _build_header(
+        "Unknown names of the request, where the operator has them reported instead of refused.", TEXT, always=False
+    ),
     "X-Has-More": _build_header("CSV and NDJSON: whether rows follow.", enum_schema("true", "false"), always=False),
     "X-Next-Cursor": _build_header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
     "X-Total-Characters": _build_header("Characters of the whole document, of which this may be a part.", INTEGER),

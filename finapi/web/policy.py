@@ -11,6 +11,7 @@ from finapi.core.config import Config
 from finapi.core.records import JsonSchema, Object
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.names import HARMLESS_NAMES
 from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
 from finapi.web.http.schema import Envelope, Schema, array_schema, build_schema, const_schema, object_schema
 
@@ -74,6 +75,10 @@ def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
             "max_json_body_bytes": min(AUTHENTICATED_BODY, config.body_limit),
             "max_json_body_bytes_without_credential": min(PUBLIC_BODY, config.body_limit),
             "server_timeout_seconds": round(config.server_timeout),
+        },
+        "parameters": {
+            "unknown_names": config.unknown_parameters,
+            "harmless_names": list(HARMLESS_NAMES),
         },
         "passwords": {
             "min_length": passwords.MIN_LENGTH,

@@ -17,16 +17,18 @@ from finapi.web.http.messages import (
     compress_prefix_cached,
 )
 from finapi.web.http.route import Route
-from finapi.web.validation import Parameters
+from finapi.web.validation import CallInput
 
 
-def compute_tag(data_stamp: str, route: Route, parameters: Parameters, request: Request) -> str:
+def compute_tag(data_stamp: str, route: Route, call_input: CallInput, request: Request) -> str:
     """Return the ETag of a response before any work, from the version of the data and the parameters."""
     kind = requested_table_type(request) if route.tables else None
     # The limit is taken from the query, because the parsed one is clamped to the maximum of JSON, and a table may have
     # more rows than that.
     table = None if kind is None else f"{kind} {request.query.get('limit')}"
-    return hashlib.sha256(f"{data_stamp} {table} {parameters.text}".encode()).hexdigest()[:32]
+    # The answer reports the names that were ignored.
+    text = f"{data_stamp} {table} {call_input.parameters.text}{' '.join(call_input.ignored_names)}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def get_cached_or_call_handler(call: Call, tag: str | None) -> Response:

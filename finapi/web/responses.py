@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from finapi import __version__
 from finapi.app import App
@@ -32,7 +33,7 @@ log = logging.getLogger("finapi.access")
 EXPOSED_HEADERS = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, X-Total-Characters, "
-    "Idempotent-Replayed, Deprecation, Sunset, Link"
+    "X-Ignored-Parameters, Idempotent-Replayed, Deprecation, Sunset, Link"
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
@@ -104,7 +105,7 @@ def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     body: dict[str, Any] = {"status": "error", "error": error.code, "code": error.code, "message": error.message}
     if error.details is not None:
         body["details"] = error.details
-        if error.code == "INVALID_PARAM" and request is not None:
+        if error.code == "INVALID_PARAM" and request is not None and "nearest" not in error.details:
             body["message"] += _build_misspelling_hint(error.details["param"], request)
     body.update(error.extra_fields)
     body["request_id"] = exchange.request_id
@@ -208,6 +209,8 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
         headers.setdefault("X-Tokens-Charged", str(exchange.tokens_charged))
     if exchange.limit_decision is not None and response.status < 300:
         headers.update(exchange.limit_decision.build_headers(app.clock.now()))
+    if exchange.ignored_names and response.status < 400:
+        headers["X-Ignored-Parameters"] = quote(",".join(exchange.ignored_names), safe=",")
     return headers
 
 

@@ -12,6 +12,7 @@ from finapi.core.lazy import LazyModule, LazyReference
 from finapi.web.http.params import Param
 from finapi.web.http.route import API, INSIDERS, Route
 from finapi.web.http.schema import Message
+from finapi.web.point_in_time import apply_rules
 
 # None of these modules is imported at the start. A reference such as ``plans("Balance")`` imports its module when it is
 # first used (finapi/core/lazy.py).
@@ -101,7 +102,7 @@ def _page(path: str, handler: LazyReference, summary: str, params: tuple[Param, 
     return Route("GET", path, handler, auth="none", zone="pages", summary=summary, params=params, page=True)
 
 
-ROUTES: tuple[Route, ...] = (
+_ROUTES: tuple[Route, ...] = (
     # method, path, handler, credential, tokens, limit zone, response
     Route(
         "GET",
@@ -2156,3 +2157,5 @@ ROUTES: tuple[Route, ...] = (
         shape=sql_proxy("SqlResult"),
     ),
 )
+
+ROUTES = apply_rules(_ROUTES)

@@ -12,6 +12,7 @@ from finapi.core.cache import Cache
 from finapi.core.errors import ApiError, invalid_param
 from finapi.web.http.call import requested_table_type
 from finapi.web.http.messages import Request
+from finapi.web.http.names import build_unknown_name_error, list_unknown_members
 from finapi.web.http.params import parse_body, parse_params
 from finapi.web.http.route import Route
 from finapi.web.http.tables import MAX_ROWS, MEDIA_TYPE_BY_FORMAT
@@ -33,11 +34,16 @@ NO_PARAMETERS = Parameters({}, "")
 
 
 class CallInput(NamedTuple):
-    """The parameters and the body of a call. ``error`` is the first mistake in them, or None."""
+    """The parameters and the body of a call.
+
+    ``error`` is the first mistake in them, or None. ``ignored_names`` are unknown names of parameters and members that
+    the operator's settings do not refuse.
+    """
 
     parameters: Parameters
     body: Mapping[str, Any]
     error: ApiError | None
+    ignored_names: tuple[str, ...] = ()
 
 
 class ParameterCache:
@@ -77,3 +83,43 @@ def read_call_body(route: Route, request: Request) -> dict[str, Any]:
         # A table has more rows than a page of JSON.
         fields = tuple(replace(field, maximum=MAX_ROWS) if field.name == "size" else field for field in fields)
     return parse_body(fields, request.read_json(route.body_limit))
+
+
+def match_query_names(route: Route, request: Request) -> tuple[Request, tuple[str, ...]]:
+    """Return the request with the declared names of its parameters, and the unknown names.
+
+    Other routes than those of data keep their query, and have no unknown names.
+    """
+    if not request.query or not route.serves_data:
+        return request, ()
+    query, unknown_names = route.query_names.match(request.query)
+    return request if query is request.query else request._replace(query=query), unknown_names
+
+
+def find_as_of_error(route: Route, request: Request) -> ApiError | None:
+    """Return the INVALID_PARAM for a request with ``as_of`` to a route that does not honour it, or None.
+
+    It is refused on every route and at every setting: an answer of today must not pass for one of a past day.
+    """
+    rule = route.as_of_rule
+    if rule.kind == "honoured" or not (_has_as_of(request.query) or _has_as_of(*request.parsed_bodies)):
+        return None
+    return invalid_param("as_of", f"as_of is not supported by this call: {rule.reason}.", expected="no as_of")
+
+
+def _has_as_of(*members: Mapping[str, Any]) -> bool:
+    return any(name.lower() == "as_of" for mapping in members for name in mapping)
+
+
+def list_unknown_body_names(route: Route, request: Request) -> tuple[str, ...]:
+    """Return the unknown members of the JSON body of a route of data. Call this after :func:`read_call_body`."""
+    if route.body is None or not route.serves_data or not request.parsed_bodies:
+        return ()
+    return tuple(list_unknown_members(route.body, request.parsed_bodies[0]))
+
+
+def build_unknown_name_refusal(route: Route, unknown_name: str) -> ApiError:
+    """Return the INVALID_PARAM for the first unknown name of a request."""
+    known_names = {param.name for param in route.params if param.location == "query"}
+    known_names |= {field.name for field in route.body or ()}
+    return build_unknown_name_error(unknown_name, known_names)

@@ -89,8 +89,9 @@ def test_a_value_that_is_not_served_names_the_nearest_and_all(api: Client) -> No
 
 @pytest.mark.parametrize(("name", "is_named"), [("symbol", True), ("tickr", True), ("colour", False)])
 def test_a_missing_parameter_names_similar_given_parameters(api: Client, name: str, is_named: bool) -> None:
-    answer = api.get(f"{API}/xbrl/timeseries?{name}=AAPL")
-    assert get_details(answer, 400)["param"] in ("ticker", "company")
+    """Account routes ignore unknown names, but not without a hint where a parameter is missing."""
+    answer = api.post(f"{API}/sniper/targets", {name: "AAPL", "duration_minutes": 5})
+    assert get_details(answer, 400)["param"] == "ticker"
     assert (name in answer.json["message"]) is is_named
 
 

@@ -105,6 +105,8 @@ class Call(NamedTuple):
     body: Mapping[str, Any]
     # Functions to call when the answer has been handed to its connection.
     release_callbacks: list[Callable[[], None]]
+    # Unknown names of the request, which the answer reports.
+    ignored_names: tuple[str, ...] = ()
     # Returns the route table, for answers about the API itself.
     route_table: Callable[[], Sequence[Route]] = tuple
     # Set if the call carries an Idempotency-Key: its response is stored with its work.
@@ -139,10 +141,14 @@ class Call(NamedTuple):
         return {
             "status": "success",
             "data": data,
-            "meta": meta,
+            "meta": self._complete_meta(meta),
             "request_id": self.request_id,
             "timestamp": iso(self.now),
         }
+
+    def _complete_meta(self, meta: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the metadata with the unknown names that were ignored, if there are any."""
+        return {**meta, "ignored": self.ignored_names} if self.ignored_names else meta
 
     def success(self, data: Any, meta: Mapping[str, Any]) -> Response:
         """Return the envelope as a response, or as a table if the caller requested one and the route supports it."""
@@ -151,7 +157,7 @@ class Call(NamedTuple):
         if kind is not None and (tabled := self.route.tabled) is not None:
             columns, rows = tabled({"data": data, "meta": meta})
             return self.render_table(kind, columns, rows, meta)
-        envelope = dumps({"status": "success", "data": data, "meta": meta})
+        envelope = dumps({"status": "success", "data": data, "meta": self._complete_meta(meta)})
         return Response(200, envelope[:-1], suffix=self.envelope_suffix)
 
     def success_bounded(
@@ -163,7 +169,7 @@ class Call(NamedTuple):
         (``8,000,000 bytes``) if the answer exceeds the maximum size.
         """
         body = self.join_bounded(chain((b'{"status":"success","data":',), iter_chunks(data)), build_error)
-        body += b',"meta":' + dumps(meta())
+        body += b',"meta":' + dumps(self._complete_meta(meta()))
         return Response(200, bytes(body), suffix=self.envelope_suffix)
 
     def join_bounded(self, parts: Iterable[bytes], build_error: Callable[[str], ApiError]) -> bytearray:
@@ -261,6 +267,8 @@ class Call(NamedTuple):
             table = self.render_requested_table(self.route.rows_of(members), paging)
             if table is not None:
                 return table
+        if self.ignored_names:
+            members = {**members, "meta": self._complete_meta(members.get("meta", {}))}
         return Response(200, dumps({"status": "success", **members})[:-1], suffix=self.envelope_suffix)
 
     def store_response(self, tx: Transaction, answer: Mapping[str, Any]) -> Response:

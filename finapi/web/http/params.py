@@ -1,7 +1,7 @@
 """The parameters of paths, queries and bodies: their declarations in routes, and their strict parser (DECISIONS 2).
 
-The parser and ``/openapi.json`` are both derived from the declaration. Unknown parameters are ignored. A value of the
-wrong kind is answered with 400 INVALID_PARAM.
+The parser and ``/openapi.json`` are both derived from the declaration. A value of the wrong kind is answered with
+400 INVALID_PARAM. :mod:`finapi.web.http.names` matches the names.
 """
 
 from __future__ import annotations
@@ -242,12 +242,12 @@ def parse_body(fields: Sequence[Field], body: Mapping[str, Any]) -> dict[str, An
 
 
 # Synonymous names: a route that declares one of them also accepts the other.
-_SYNONYMS = {"q": "query", "query": "q"}
+SYNONYMS = {"q": "query", "query": "q"}
 
 
 def _find_sent_name(name: str, members: Mapping[str, Any], declared_names: set[str]) -> str:
     """Return the name under which the request sends a parameter: its own, or a synonym that the route lacks."""
-    synonym = _SYNONYMS.get(name)
+    synonym = SYNONYMS.get(name)
     if synonym is None or name in members or synonym in declared_names:
         return name
     return synonym

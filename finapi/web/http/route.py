@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from finapi.core.lazy import LazyReference, load
 from finapi.web.http.messages import Response
+from finapi.web.http.names import ParameterNames
 from finapi.web.http.params import Field, Param
 from finapi.web.http.schema import Schema, build_schema
 
@@ -38,6 +39,8 @@ GATEWAY_ZONES = ("financials", "xbrl")
 AUTHENTICATED_BODY = 1024 * 1024
 PUBLIC_BODY = 64 * 1024
 
+_AnyParam = TypeVar("_AnyParam", bound=Param)
+
 Handler = Callable[..., Response]  # Its one argument is a finapi.web.http.call.Call.
 
 
@@ -46,6 +49,22 @@ class FlatTable(NamedTuple):
 
     columns: tuple[str, ...]
     rows: Sequence[Mapping[str, Any]]
+
+
+class AsOfRule(NamedTuple):
+    """The way in which a route treats ``as_of``. ``reason`` completes the sentence of a refusal."""
+
+    kind: Literal["honoured", "refused", "no_dates"]
+    reason: str = ""
+
+
+AS_OF = Param(
+    "as_of",
+    "date",
+    help="The answer of that day: only documents filed up to its end in New York.",
+    example="2024-05-01",
+)
+AS_OF_FIELD = Field("as_of", "date", help=AS_OF.help, example=AS_OF.example)
 
 
 class Deprecation(NamedTuple):
@@ -155,6 +174,9 @@ class Route:
         self._tabled = tabled
         self._cache_check = cache_check
         self._unserved = unserved
+        self._query_names: ParameterNames | None = None
+        # The table of routes sets it (finapi/web/point_in_time.py).
+        self.as_of_rule = AsOfRule("no_dates", "the answer does not depend on filed documents")
 
     def __repr__(self) -> str:
         return f"<Route {self.name}>"
@@ -167,15 +189,21 @@ class Route:
 
     @property
     def params(self) -> tuple[Param, ...]:
-        """Return the path and query parameters."""
-        self._params = params = load(self._params)
-        return params  # type: ignore[no-any-return]
+        """Return the path and query parameters. ``as_of`` is added where it is honoured, unless a body contains it."""
+        params: tuple[Param, ...] = load(self._params)
+        if self.as_of_rule.kind == "honoured" and self._body is None:
+            params = _with_as_of(params, AS_OF)
+        self._params = params
+        return params
 
     @property
     def body(self) -> tuple[Field, ...] | None:
-        """Return the members of the JSON body, or None for a route without one."""
-        self._body = body = load(self._body)
-        return body  # type: ignore[no-any-return]
+        """Return the members of the JSON body, or None for a route without one. ``as_of`` is added as in params."""
+        body: tuple[Field, ...] | None = load(self._body)
+        if body is not None and self.as_of_rule.kind == "honoured":
+            body = _with_as_of(body, AS_OF_FIELD)
+        self._body = body
+        return body
 
     @property
     def shape(self) -> Any:
@@ -202,6 +230,25 @@ class Route:
         return unserved  # type: ignore[no-any-return]
 
     @property
+    def serves_data(self) -> bool:
+        """Return True for a route of data: it needs a key, or is public and computes its answer.
+
+        Unknown parameter names are refused there. Account routes ignore them, as links in mails are extended by others.
+        """
+        if self.page or self.path.startswith(API + "/auth/"):
+            return False
+        is_public_read = self.auth == "none" and self.method == "GET" and self.path.startswith(API)
+        return self.auth == "key" or (is_public_read and not self.has_cache_check)
+
+    @property
+    def query_names(self) -> ParameterNames:
+        """Return the names that a query may contain."""
+        if self._query_names is None:
+            declared = [param.name for param in self.params if param.location == "query"]
+            self._query_names = ParameterNames([*declared, *self.unserved])
+        return self._query_names
+
+    @property
     def references(self) -> tuple[LazyReference, ...]:
         """Return the references that are not loaded yet."""
         columns = (
@@ -219,6 +266,12 @@ class Route:
         """Return the route with another cost."""
         changed = copy.copy(self)
         changed.cost = cost
+        return changed
+
+    def with_as_of_rule(self, rule: AsOfRule) -> Route:
+        """Return the route with a rule for ``as_of``."""
+        changed = copy.copy(self)
+        changed.as_of_rule = rule
         return changed
 
     def without_key_in_body(self) -> Route:
@@ -295,6 +348,11 @@ class Route:
             for member in self.rows_in.split("."):
                 answer = answer[member]
         return answer
+
+
+def _with_as_of(declared: tuple[_AnyParam, ...], as_of: _AnyParam) -> tuple[_AnyParam, ...]:
+    """Return the parameters with ``as_of``, which some routes declare themselves."""
+    return declared if any(param.name == "as_of" for param in declared) else (*declared, as_of)
 
 
 def operation_id(route: Route, path: str | None = None) -> str:

@@ -34,7 +34,7 @@ ROUTES = (
     "/tickers/AAPL/holders?status=decreased",
     "/tickers/AAPL/holders?status=increased",
     "/tickers/AAPL/holders?status=unchanged&quarters=1",
-    "/tickers/AAPL/fund-trends?quarters=1",
+    "/tickers/AAPL/fund-trends",
     "/form-13f/moves?status=decreased",
     "/form-13f/moves?status=increased",
     "/form-13f/moves?status=closed",

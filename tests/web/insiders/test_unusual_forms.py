@@ -43,7 +43,7 @@ def get_json(api: Client, path: str, **query: Any) -> Any:
 
 
 def only(api: Client, **query: Any) -> Any:
-    (row,) = get_json(api, "/transactions/latest", filed_at_days=3650, **query)["data"]
+    (row,) = get_json(api, "/transactions/latest", **query)["data"]
     return row
 
 
@@ -74,7 +74,7 @@ def test_impossible_amounts_and_dates_are_marked_and_not_counted(api: Client) ->
         form(transaction("P", "-100", "10", date="2026-01-20"), period="2026-01-20"),
         form(transaction("P", "100", "10", date="3025-01-20"), period="2026-01-20"),
     )
-    later, negative = get_json(api, "/transactions/latest", filed_at_days=3650)["data"]
+    later, negative = get_json(api, "/transactions/latest")["data"]
     assert (later["transaction_date"], later["marks"]["transaction_date"]["reason"]) == (None, "out_of_range")
     assert (negative["shares"], negative["marks"]["shares"]["reason"]) == (None, "negative")
     assert negative["marks"]["transaction_value"]["reason"] == "shares_missing"
@@ -89,7 +89,7 @@ def test_sums_are_exact(api: Client) -> None:
     rows = [transaction("P", "1", price, date="2026-01-20") for price in ("10.40", "20.40", "30.40")]
     store_forms(api, form(*rows, period="2026-01-20"))
     assert get_json(api, "/summary/by-ticker/BRK-B", filed_at_days=3650)["data"]["total_buy_value"] == 61
-    values = [row["transaction_value"] for row in get_json(api, "/transactions/latest", filed_at_days=3650)["data"]]
+    values = [row["transaction_value"] for row in get_json(api, "/transactions/latest")["data"]]
     assert sum(values) == 60
     assert get_json(api, f"/insider/{ANN[0]}")["total_buy_value_365d"] == 61
 
@@ -144,7 +144,7 @@ def test_sql_returns_the_transactions_and_tickers_of_the_lists(api: Client) -> N
     with api.app.db.write() as tx:
         companies.upsert_tickers(tx, 7, [("LTRL", None), ("LTRC", None)], companies.FROM_LIST)
         tx.run("bump_data_version")
-    listed_rows = get_json(api, "/transactions/latest", filed_at_days=3650, limit=10)["data"]
+    listed_rows = get_json(api, "/transactions/latest", limit=10)["data"]
     listed_rows += get_json(api, "/transactions/by-ticker/BRK-B")["data"]
     query = "SELECT symbol, shares, accession_number FROM insider_transaction ORDER BY shares"
     answer = api.post("/api/v1/sql-proxy", {"query": query})
