@@ -41,10 +41,10 @@ from finapi.edgar import (
     thirteenf,
     tickers,
 )
-from finapi.edgar.xbrl import filer_schema, linkbases, parse_instance
+from finapi.edgar.xbrl import InlinePage, filer_schema, linkbases, parse_inline, parse_instance
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
-from tests.support import ownership_xml, statement_set_tables
+from tests.support import inline_pages, ownership_xml, statement_set_tables
 from tests.support import schedule_xml as made
 from tests.support import thirteenf_xml as holdings
 
@@ -115,6 +115,13 @@ def _fewer(data: bytes, element: bytes, count: int) -> bytes:
     """Return an XML document with only the first ``count`` elements of a name."""
     parts = data.split(b"</" + element + b">")
     return (b"</" + element + b">").join([*parts[:count], parts[-1]])
+
+
+def _shorter_page(data: bytes) -> bytes:
+    """Return an inline page with its header and the first of its tables."""
+    end = data.find(b"</table>", data.find(b"</ix:header>") + 120_000) + len(b"</table>")
+    open_divs = data.count(b"<div", 0, end) - data.count(b"</div>", 0, end)
+    return data[:end] + b"</div>" * open_divs + b"</body></html>"
 
 
 def _with_shorter(files: list[bytes], shorter: Callable[[bytes], bytes]) -> list[bytes]:
@@ -247,6 +254,14 @@ TARGETS = {
         lambda: _with_shorter(_files("companyfacts_trimmed/*.json"), _shorter),
     ),
     "xbrl": Target(lambda data: parse_instance(data, "f"), lambda: _files("xbrl/*/*_htm.xml")),
+    "inline": Target(
+        lambda data: parse_inline([InlinePage(data, "f")]),
+        lambda: [
+            *_with_shorter(_files("xbrl/*/aapl-????????.htm"), _shorter_page),
+            *_parts("sgml/*.txt", b"/2013/inlineXBRL"),
+            *inline_pages.build_seeds(),
+        ],
+    ),
     "schema": Target(lambda data: filer_schema.parse_schema(data, "f"), lambda: _files("xbrl/*/*.xsd")),
     "linkbases": Target(
         _linkbase, lambda: _files(*(f"xbrl/*/*_{linkbase}.xml" for linkbase in ("pre", "cal", "def", "lab")))

@@ -81,8 +81,12 @@ class XmlReader:
     methods of the class, which receive the name and the attributes. When the document is opened, it lists the root
     elements that are accepted. Elements that are not in it go to :meth:`open_other`. ``depth`` is the number of open
     elements, 1 at the root. The methods may replace ``open_handlers``, and they may call :meth:`call_on_close`,
-    :meth:`collect_text` or :meth:`skip_element` for the element that is being opened.
+    :meth:`collect_text` or :meth:`skip_element` for the element that is being opened. A class may replace
+    ``max_depth`` and ``encodings``.
     """
+
+    max_depth = MAX_DEPTH
+    encodings = ENCODINGS
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -103,7 +107,7 @@ class XmlReader:
     def read(self, content: bytes) -> None:
         """Go through the document. A reader can be used once.
 
-        Raise ParseError if the document is not well-formed, is cut off, is not in one of ``ENCODINGS``, exceeds one of
+        Raise ParseError if the document is not well-formed, is cut off, is not in one of ``encodings``, exceeds one of
         the limits above, has a document type declaration or an unexpected root element, or if a handler refused it.
         Without a document type declaration there are no entities, and nothing outside of the document is ever read.
         UTF-16 needs its byte order mark.
@@ -112,7 +116,7 @@ class XmlReader:
             raise ParseError(self.file, "", f"{len(content)} bytes, more than the limit of {MAX_BYTES}")
         parser = self.parser
         parser.XmlDeclHandler = self._check_encoding
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        parser.StartDoctypeDeclHandler = self.open_doctype
         parser.StartElementHandler = self._open_root
         parser.EndElementHandler = self._close_element
         try:
@@ -152,7 +156,7 @@ class XmlReader:
 
     def build_depth_error(self) -> ParseError:
         """Return a ParseError for an element that is nested too deep."""
-        return self.build_error(f"elements nested more than {MAX_DEPTH} deep")
+        return self.build_error(f"elements nested more than {self.max_depth} deep")
 
     def refuse_long_text(self) -> NoReturn:
         """Raise a ParseError for a text that is too long."""
@@ -174,6 +178,10 @@ class XmlReader:
         self.parser.StartElementHandler = self._open_element
         self.parser.EndElementHandler = self._close_element
         self.parser.CharacterDataHandler = None
+
+    def open_doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
+        """Handle a document type declaration: raise ParseError."""
+        raise self.build_error("a document type declaration, which no SEC format allows")
 
     def open_other(self, name: str, attributes: Attributes) -> None:
         """Handle an element that is not in ``open_handlers``. By default it is ignored, but its children are read."""
@@ -214,11 +222,8 @@ class XmlReader:
     # ---- handlers of the parser; the one for text is set only while a text is collected
 
     def _check_encoding(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding is not None and encoding.upper() not in ENCODINGS:
-            raise self.build_error(f"encoding {encoding[:40]} is not one of {', '.join(sorted(ENCODINGS))}")
-
-    def _refuse_doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        raise self.build_error("a document type declaration, which no SEC format allows")
+        if encoding is not None and encoding.upper() not in self.encodings:
+            raise self.build_error(f"encoding {encoding[:40]} is not one of {', '.join(sorted(self.encodings))}")
 
     def _open_root(self, name: str, attributes: Attributes) -> None:
         if name not in self.open_handlers:
@@ -240,7 +245,7 @@ class XmlReader:
 
     def _open_element(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth > self.max_depth:
             raise self.build_depth_error()
         handler = self.open_handlers.get(name)
         if handler is None:
@@ -256,7 +261,7 @@ class XmlReader:
 
     def _open_inner_element(self, name: str, attributes: Attributes) -> None:
         self.depth += 1
-        if self.depth > MAX_DEPTH:
+        if self.depth > self.max_depth:
             raise self.build_depth_error()
 
     def _append_text(self, piece: str) -> None:

@@ -16,7 +16,7 @@ Contexts and units may come after the facts that refer to them, so references ar
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -30,8 +30,8 @@ from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader, local_na
 TEXT_LIMIT = 1_000
 
 _SPACE = " \t\r\n"  # White space in XML. str.strip() would also strip a no-break space.
-_NIL = f"{XSI} nil"
-_TRUE = frozenset({"true", "1"})
+NIL = f"{XSI} nil"
+TRUE = frozenset({"true", "1"})
 _XBRLDI = "http://xbrl.org/2006/xbrldi"
 _DECIMALS = re.compile(r"INF|[+-]?[0-9]{1,4}")
 _PRECISION = re.compile(r"INF|[0-9]{1,4}")
@@ -59,7 +59,8 @@ class InstanceFact(NamedTuple):
     """A tagged value. ``context`` and ``unit`` are ids in the instance.
 
     A fact with a unit is numeric: its ``value`` is a decimal number as tagged, never scaled or negated. A fact without
-    a unit is a text. The value of a nil fact is None. ``decimals`` is an integer as text, ``INF`` or None.
+    a unit is a text. The value of a nil fact is None. ``decimals`` is an integer as text, ``INF`` or None. ``id`` is
+    that of the fact's element, or None. ``page`` is the index of the inline page with the element, 0 for an instance.
     """
 
     concept: str
@@ -68,6 +69,8 @@ class InstanceFact(NamedTuple):
     decimals: str | None
     value: str | None
     is_nil: bool
+    id: str | None = None
+    page: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class Instance:
     """The contents of an instance: ``contexts`` and ``units`` by id, ``facts`` in document order.
 
     A unit is written as ``USD``, ``shares``, ``USD/shares``, ``USD/EUR*shares``. ``namespaces`` maps the prefixes of
-    the document to URIs. ``long_text_count`` is the number of facts that were left out for their length.
+    the document to URIs. ``long_text_count`` is the number of facts that were left out for their length,
+    ``unknown_texts`` describes texts that were left out because finapi does not know their value (inline XBRL only).
     """
 
     contexts: dict[str, InstanceContext]
@@ -84,6 +88,7 @@ class Instance:
     namespaces: dict[str, str]
     schema_refs: list[str]
     long_text_count: int
+    unknown_texts: Sequence[str] = ()
 
 
 def parse_instance(content: bytes, file: str) -> Instance:
@@ -100,7 +105,7 @@ def parse_instance(content: bytes, file: str) -> Instance:
     - it has tuples, periods of ``forever``, times of day other than midnight, or contexts with anything other than
       dimensions. EDGAR does not accept these, and their meaning would have to be guessed.
     """
-    reader = _InstanceReader(file)
+    reader = InstanceReader(file)
     reader.read(content)
     reader.check_references()
     return Instance(
@@ -142,9 +147,15 @@ def _compute_decimals(value: str, precision: str) -> str | None:
     return str(digits - 1 - number.adjusted()) if digits else None
 
 
-class _InstanceReader(XmlReader):
+class InstanceReader(XmlReader):
+    """A reader of an instance. Inline XBRL has the same contexts and units, so its reader is derived from this one."""
+
+    # The elements that are expected outside of contexts and units.
+    outer_handlers: dict[str, OpenHandler]
+
     def __init__(self, file: str) -> None:
         super().__init__(file)
+        self.outer_handlers = _ROOT_HANDLERS
         self.open_handlers = _DOCUMENT_HANDLERS
         self.names = QNameResolver(self)
         self.contexts: dict[str, InstanceContext] = {}
@@ -186,15 +197,18 @@ class _InstanceReader(XmlReader):
                 raise ParseError(self.file, place, f"there is no {kind} {ref[:80]!r}")
 
     def open_root(self, name: str, attributes: Attributes) -> None:
-        self.open_handlers = _ROOT_HANDLERS
+        """Read the root element."""
+        self.open_handlers = self.outer_handlers
 
     def open_container(self, name: str, attributes: Attributes) -> None:
         """Do nothing: an element without values of its own, whose children are read."""
 
     def open_ignored(self, name: str, attributes: Attributes) -> None:
+        """Ignore an element with everything inside of it."""
         self.skip_element()
 
     def open_schema_ref(self, name: str, attributes: Attributes) -> None:
+        """Record the reference to a schema."""
         self.schema_refs.append(self.get_required(attributes, f"{XLINK} href"))
         self.skip_element()
 
@@ -202,7 +216,7 @@ class _InstanceReader(XmlReader):
 
     def open_other(self, name: str, attributes: Attributes) -> None:
         """Begin a fact: any element below the root that is not in the table of handlers."""
-        if self.open_handlers is not _ROOT_HANDLERS:
+        if self.open_handlers is not self.outer_handlers:
             raise self.build_error(f"element {local_name(name)[:80]} inside a context or unit")
         if "contextRef" not in attributes:
             raise self.build_error(f"element {local_name(name)[:80]} is not a fact (tuples are not supported)")
@@ -217,9 +231,12 @@ class _InstanceReader(XmlReader):
         self.long_text_count += 1
 
     def _add_fact(self, text: str) -> None:
-        attributes = self._fact_attributes
-        context = self._add_reference(self._context_refs, attributes["contextRef"])
-        value = None if attributes.get(_NIL) in _TRUE else text
+        value = None if self._fact_attributes.get(NIL) in TRUE else text
+        self.facts.append(self.build_fact(self._concept, self._fact_attributes, value))
+
+    def build_fact(self, concept: str, attributes: Attributes, value: str | None) -> InstanceFact:
+        """Return the fact of an element with these attributes. Raise ParseError if its number is not a number."""
+        context = self.add_context_reference(concept, attributes["contextRef"])
         unit = None
         decimals = None
         if "unitRef" in attributes:
@@ -227,29 +244,33 @@ class _InstanceReader(XmlReader):
             if value is not None:
                 value = value.strip(_SPACE)
                 if NUMBER.fullmatch(value) is None:
-                    raise self.build_error(f"{self._concept} is not a decimal number: {value[:40]!r}")
+                    raise self.build_error(f"{concept} is not a decimal number: {value[:40]!r}")
             decimals = self._decimals.get(attributes.get("decimals"))
             if decimals is None:
-                decimals = self._parse_decimals(value)
-        self.facts.append(
-            InstanceFact(
-                concept=self._concept,
-                context=context,
-                unit=unit,
-                decimals=decimals,
-                value=value,
-                is_nil=value is None,
-            )
+                decimals = self._parse_decimals(attributes, value)
+        return InstanceFact(
+            concept=concept,
+            context=context,
+            unit=unit,
+            decimals=decimals,
+            value=value,
+            is_nil=value is None,
+            id=attributes.get("id"),
         )
 
-    def _parse_decimals(self, value: str | None) -> str | None:
-        """Return the decimals of the current fact, computed from its precision if it has no ``decimals`` attribute."""
-        decimals = self._fact_attributes.get("decimals")
+    def add_context_reference(self, concept: str, ref: str) -> str:
+        """Record a reference that :meth:`check_references` will check. Return the shared text of the id."""
+        self._concept = concept
+        return self._add_reference(self._context_refs, ref)
+
+    def _parse_decimals(self, attributes: Attributes, value: str | None) -> str | None:
+        """Return the decimals of a fact, computed from its precision if it has no ``decimals`` attribute."""
+        decimals = attributes.get("decimals")
         if decimals is not None:
             if _DECIMALS.fullmatch(decimals) is None:
                 raise self.build_error(f"decimals is not a number: {decimals[:40]!r}")
             return self._decimals.setdefault(decimals, decimals)
-        precision = self._fact_attributes.get("precision")
+        precision = attributes.get("precision")
         if precision is None or value is None:
             return None
         if _PRECISION.fullmatch(precision) is None:
@@ -266,6 +287,7 @@ class _InstanceReader(XmlReader):
     # ---- contexts
 
     def open_context(self, name: str, attributes: Attributes) -> None:
+        """Begin a context."""
         self._id = self._get_new_id(attributes, self.contexts)
         self._cik = None
         self._start_day = None
@@ -281,7 +303,7 @@ class _InstanceReader(XmlReader):
         return new_id
 
     def _close_context(self) -> None:
-        self.open_handlers = _ROOT_HANDLERS
+        self.open_handlers = self.outer_handlers
         if self._cik is None or self._end_day is None:
             raise self.build_error(f"context {self._id[:80]!r} has no identifier or no period with an end")
         if self._start_day is not None and self._start_day > self._end_day:
@@ -297,6 +319,7 @@ class _InstanceReader(XmlReader):
         )
 
     def open_identifier(self, name: str, attributes: Attributes) -> None:
+        """Read the identifier of a context's entity."""
         self._identifier_scheme = attributes.get("scheme", "")
         self.collect_text(self._set_identifier)
 
@@ -306,12 +329,14 @@ class _InstanceReader(XmlReader):
         self._cik = text.zfill(10) if is_cik else text
 
     def open_start(self, name: str, attributes: Attributes) -> None:
+        """Read the first day of a period."""
         self.collect_text(self._set_start)
 
     def _set_start(self, text: str) -> None:
         self._start_day = self._get_day(text, is_start=True)
 
     def open_end(self, name: str, attributes: Attributes) -> None:
+        """Read the last day of a period, or an instant."""
         self.collect_text(self._set_end)
 
     def _set_end(self, text: str) -> None:
@@ -327,6 +352,7 @@ class _InstanceReader(XmlReader):
         return day
 
     def open_explicit_member(self, name: str, attributes: Attributes) -> None:
+        """Read a dimension whose member is a name."""
         self._axis = self._resolve_name(self.get_required(attributes, "dimension"))
         self.collect_text(self._add_explicit_member)
 
@@ -334,6 +360,7 @@ class _InstanceReader(XmlReader):
         self._dimensions.append((self._axis, self._resolve_name(text)))
 
     def open_typed_member(self, name: str, attributes: Attributes) -> None:
+        """Read a dimension whose member is a text."""
         self._axis = self._resolve_name(self.get_required(attributes, "dimension"))
         self.collect_text(self._add_typed_member, allow_elements=True)
 
@@ -349,6 +376,7 @@ class _InstanceReader(XmlReader):
     # ---- units
 
     def open_unit(self, name: str, attributes: Attributes) -> None:
+        """Begin a unit."""
         self._id = self._get_new_id(attributes, self.units)
         self._numerator = []
         self._denominator = []
@@ -357,9 +385,11 @@ class _InstanceReader(XmlReader):
         self.call_on_close(self._close_unit)
 
     def open_denominator(self, name: str, attributes: Attributes) -> None:
+        """Begin the denominator of a unit."""
         self._has_denominator = True
 
     def open_measure(self, name: str, attributes: Attributes) -> None:
+        """Read a measure of a unit."""
         self.collect_text(self._add_measure)
 
     def _add_measure(self, text: str) -> None:
@@ -367,7 +397,7 @@ class _InstanceReader(XmlReader):
         measures.append(self._resolve_name(text).rpartition(":")[2])
 
     def _close_unit(self) -> None:
-        self.open_handlers = _ROOT_HANDLERS
+        self.open_handlers = self.outer_handlers
         if not self._numerator or bool(self._denominator) != self._has_denominator:
             raise self.build_error(f"unit {self._id[:80]!r} lacks a measure")
         unit = "*".join(self._numerator)
@@ -377,31 +407,31 @@ class _InstanceReader(XmlReader):
 
 
 # The elements that are expected in each part of the document.
-_DOCUMENT_HANDLERS: dict[str, OpenHandler] = {f"{XBRLI} xbrl": _InstanceReader.open_root}
+_DOCUMENT_HANDLERS: dict[str, OpenHandler] = {f"{XBRLI} xbrl": InstanceReader.open_root}
 _ROOT_HANDLERS: dict[str, OpenHandler] = {
-    f"{XBRLI} context": _InstanceReader.open_context,
-    f"{XBRLI} unit": _InstanceReader.open_unit,
-    f"{LINK} schemaRef": _InstanceReader.open_schema_ref,
-    f"{LINK} linkbaseRef": _InstanceReader.open_ignored,
-    f"{LINK} roleRef": _InstanceReader.open_ignored,
-    f"{LINK} arcroleRef": _InstanceReader.open_ignored,
-    f"{LINK} footnoteLink": _InstanceReader.open_ignored,
+    f"{XBRLI} context": InstanceReader.open_context,
+    f"{XBRLI} unit": InstanceReader.open_unit,
+    f"{LINK} schemaRef": InstanceReader.open_schema_ref,
+    f"{LINK} linkbaseRef": InstanceReader.open_ignored,
+    f"{LINK} roleRef": InstanceReader.open_ignored,
+    f"{LINK} arcroleRef": InstanceReader.open_ignored,
+    f"{LINK} footnoteLink": InstanceReader.open_ignored,
 }
 _CONTEXT_HANDLERS: dict[str, OpenHandler] = {
-    f"{XBRLI} entity": _InstanceReader.open_container,
-    f"{XBRLI} identifier": _InstanceReader.open_identifier,
-    f"{XBRLI} segment": _InstanceReader.open_container,
-    f"{XBRLI} scenario": _InstanceReader.open_container,
-    f"{XBRLI} period": _InstanceReader.open_container,
-    f"{XBRLI} startDate": _InstanceReader.open_start,
-    f"{XBRLI} endDate": _InstanceReader.open_end,
-    f"{XBRLI} instant": _InstanceReader.open_end,
-    f"{_XBRLDI} explicitMember": _InstanceReader.open_explicit_member,
-    f"{_XBRLDI} typedMember": _InstanceReader.open_typed_member,
+    f"{XBRLI} entity": InstanceReader.open_container,
+    f"{XBRLI} identifier": InstanceReader.open_identifier,
+    f"{XBRLI} segment": InstanceReader.open_container,
+    f"{XBRLI} scenario": InstanceReader.open_container,
+    f"{XBRLI} period": InstanceReader.open_container,
+    f"{XBRLI} startDate": InstanceReader.open_start,
+    f"{XBRLI} endDate": InstanceReader.open_end,
+    f"{XBRLI} instant": InstanceReader.open_end,
+    f"{_XBRLDI} explicitMember": InstanceReader.open_explicit_member,
+    f"{_XBRLDI} typedMember": InstanceReader.open_typed_member,
 }
 _UNIT_HANDLERS: dict[str, OpenHandler] = {
-    f"{XBRLI} divide": _InstanceReader.open_container,
-    f"{XBRLI} unitNumerator": _InstanceReader.open_container,
-    f"{XBRLI} unitDenominator": _InstanceReader.open_denominator,
-    f"{XBRLI} measure": _InstanceReader.open_measure,
+    f"{XBRLI} divide": InstanceReader.open_container,
+    f"{XBRLI} unitNumerator": InstanceReader.open_container,
+    f"{XBRLI} unitDenominator": InstanceReader.open_denominator,
+    f"{XBRLI} measure": InstanceReader.open_measure,
 }

@@ -125,6 +125,12 @@ class QNameResolver:
             self._text_names[text] = self._resolve_new_text(text)
         return self._text_names[text]
 
+    def find_namespace(self, text: str) -> str | None:
+        """Return the namespace of a name with a prefix, by the prefixes in scope, or None if it is not declared."""
+        prefix, _, _ = text.strip(" \t\r\n").rpartition(":")
+        uris = self._uris_in_scope.get(prefix)
+        return uris[-1] if prefix and uris else None
+
     def _resolve_new_text(self, text: str) -> str | None:
         prefix, colon, local = text.strip(" \t\r\n").rpartition(":")
         uris = self._uris_in_scope.get(prefix)

@@ -92,7 +92,7 @@ def test_numeric_fact_is_parsed_with_all_its_fields() -> None:
     parsed_fact = fact(
         '<us-gaap:Assets contextRef="c" unitRef="usd" decimals="-6" id="f">331233000000</us-gaap:Assets>'
     )
-    assert parsed_fact == InstanceFact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False)
+    assert parsed_fact == InstanceFact("us-gaap:Assets", "c", "usd", "-6", "331233000000", False, "f")
 
 
 def test_facts_are_in_document_order_and_duplicates_stay() -> None:
