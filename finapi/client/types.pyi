@@ -3128,7 +3128,7 @@ class PricesTicker(TypedDict, Generic[Day, Moment]):
     timestamp: Moment
 
 class XbrlTimeseriesDataRowsMetricsValueCheck(TypedDict):
-    rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
+    rule: Literal["sum", "eps_times_shares", "neighbours", "sign", "scale", "quarter", "input"]
     keys: list[str]
     implied: int | Decimal | None
 
@@ -3141,6 +3141,7 @@ class XbrlTimeseriesDataRowsMetricsValue(TypedDict, Generic[Day, Moment]):
     split_factor: NotRequired[int | Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
+    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]]]
     concept: str | None
     tier: int | None
     method: Literal["reported", "mapped", "derived"] | None
@@ -3212,6 +3213,11 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     split_break: NotRequired[int | Decimal]
     estimated: NotRequired[list[str]]
     tag_breaks: NotRequired[dict[str, XbrlTimeseriesDataRowsTagBreaksValue]]
+    sign_corrected: NotRequired[list[str]]
+    inconsistent: NotRequired[list[str]]
+    unit_inverted: NotRequired[list[str]]
+    reported_by_class: NotRequired[list[str]]
+    definition_changed: NotRequired[list[str]]
     template: NotRequired[XbrlTimeseriesDataRowsTemplate]
 
 class XbrlTimeseriesDataSplits(TypedDict, Generic[Day, Moment]):
@@ -3304,6 +3310,7 @@ class XbrlProofDataInputs(TypedDict, Generic[Day, Moment]):
     split_factor: NotRequired[int | Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
+    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]]]
     concept: str | None
     tier: int | None
     method: Literal["reported", "mapped", "derived"] | None

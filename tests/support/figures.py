@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from finapi.app import App
 from finapi.core import days
 from finapi.edgar import companyfacts
-from finapi.market.financials import company_books, fact_book, metric_mapping
+from finapi.market.financials import company_books, fact_book, metric_mapping, outlay_signs
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactRow, SourceFiling
+from finapi.market.financials.outlay_signs import CashFlowLine
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements import fact_sets
@@ -39,11 +40,13 @@ def build_company_book(
     year_end: str | None = None,
     pages: Mapping[tuple[str, str], Sequence[tuple[str, ...]]] | None = None,
     sums: Iterable[tuple[str, str, str, str]] = (),
+    negated: Collection[str] = (),
 ) -> CompanyBook:
     """Return the book of a company with these facts. The unit of a fact follows from its concept.
 
     ``pages`` are the statements that filings present, by accession number and kind, each a list of lines: concept,
     label and maybe balance. ``sums`` are those of calculation linkbases: accession number, total, item and weight.
+    ``negated`` are the concepts that cash flow statements print with the opposite sign.
     """
     known_filings = fact_book.sort_filings(
         filing for filing in filings if as_of is None or (filing.filed or "9") <= as_of
@@ -78,6 +81,17 @@ def build_company_book(
         for accession, total, item, weight in sums
     ]
     book = fact_book.build_book(known_filings, rows, mapping, faces=Faces(face_rows, mapping, sum_rows))
+    lines = [
+        CashFlowLine(
+            face.filing_index, face.section_id, face.concept, face.concept in negated, row.end, row.length, row.value
+        )
+        for face in face_rows
+        for row in rows
+        if face.kind == "cash-flow" and (row.filing_index, row.concept) == (face.filing_index, face.concept)
+    ]
+    doubtful_filings = outlay_signs.list_doubtful_filings(rows, mapping)
+    proofs = outlay_signs.prove_signs(mapping, rows, doubtful_filings, book.currency, lines, sum_rows)
+    book.corrected_signs, book.confirmed_signs = proofs
     return company_books.build(book, sic, year_end)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -11,6 +11,13 @@ from finapi.market.financials.fact_book import PeriodKey, Vintage
 
 Status = Literal["value", "hole", "nm"]
 Method = Literal["reported", "mapped", "derived"]
+# The marks of a figure, which are also members of rows that list the marked figures:
+# - sign_corrected: a payment or expense that is tagged negative, and that the filing's sums prove to be positive.
+# - inconsistent: the figure contradicts other figures, or is a negative payment or expense without such a proof.
+# - unit_inverted: earnings per share that are tagged in shares/USD.
+# - reported_by_class: the sum of the figures of all classes of shares.
+# - definition_changed: the figure has another definition than the rest of the series.
+Mark = Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]
 
 
 class Operand(NamedTuple):
@@ -35,11 +42,16 @@ class Figure(NamedTuple):
     derivation: str = ""
     is_from_note: bool = False  # True if it is known not to be on the face of its statement.
     is_estimated: bool = False  # Implied by reported figures, not computed from them exactly.
+    marks: tuple[Mark, ...] = ()  # What a reader must know before using the value, without repetition.
 
     @property
     def status(self) -> Status:
         """The status of a cell that has a figure."""
         return "value"
+
+    def add_mark(self, mark: Mark) -> Figure:
+        """Return the figure with a further mark."""
+        return self if mark in self.marks else self._replace(marks=(*self.marks, mark))
 
 
 class Missing(NamedTuple):
@@ -55,6 +67,11 @@ class Missing(NamedTuple):
 
 
 Cell = Figure | Missing
+
+
+def join_marks(figures: Iterable[Figure]) -> tuple[Mark, ...]:
+    """Return the marks of all figures that another one is computed from."""
+    return tuple(dict.fromkeys(mark for figure in figures for mark in figure.marks))
 
 
 def to_json_number(value: Decimal) -> Decimal:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from finapi.core import days
-from finapi.market.financials import fact_book, get_fingerprint, metric_mapping, periods, stored_books
+from finapi.market.financials import (
+    fact_book,
+    get_fingerprint,
+    metric_mapping,
+    outlay_signs,
+    periods,
+    stored_books,
+)
 from finapi.market.financials.derived_figures import CellResolver
 from finapi.market.financials.faces import SECTION_KINDS, FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
 from finapi.market.financials.metric_mapping import MetricMapping
+from finapi.market.financials.outlay_signs import CashFlowLine
 from finapi.market.financials.periods import Calendar
 from finapi.market.statements.fact_sets import COMPANYFACTS, SOURCE_NAMES
 from finapi.store.db import Row, Transaction
@@ -103,21 +111,36 @@ def load(
     parameters = {"sets": json.dumps(fact_set_ids), "kinds": json.dumps(SECTION_KINDS)}
     # A company has tens of thousands of rows. The columns of these queries are in the order of the records' fields, so
     # records are built by position, which is four times as fast as by name.
-    sums = map(SumRow._make, tx.list_rows("book_sums", parameters))
+    sums = [SumRow._make(row) for row in tx.list_rows("book_sums", parameters)]
     faces = Faces(map(FaceRow._make, tx.list_rows("book_faces", parameters)), mapping, sums)
     concept_ids = _list_concept_ids(tx, filings, fact_set_ids, mapping, faces.list_meant_concepts())
-    rows = tx.list_rows(
+    fact_rows = tx.list_rows(
         "book_facts",
         sets=json.dumps(fact_set_ids),
         concepts=json.dumps(concept_ids),
         first=FIRST_DAY,
         last=LAST_DAY,
     )
-    book = fact_book.build_book(filings, [FactRow._make(row) for row in rows], mapping, currency, faces)
+    rows = [FactRow._make(row) for row in fact_rows]
+    book = fact_book.build_book(filings, rows, mapping, currency, faces)
+    doubtful_filings = outlay_signs.list_doubtful_filings(rows, mapping)
+    if doubtful_filings:
+        lines = _list_line_values(tx, doubtful_filings, fact_set_ids, book.currency)
+        proofs = outlay_signs.prove_signs(mapping, rows, doubtful_filings, book.currency, lines, sums)
+        book.corrected_signs, book.confirmed_signs = proofs
     company = tx.find_row("book_company", cik=cik)
     sic = company["sic"] if company else None
     year_end = company["fiscal_year_end"] if company else None
     return build(book, sic, year_end, mapping)
+
+
+def _list_line_values(
+    tx: Transaction, filing_indexes: Iterable[int], fact_set_ids: Sequence[int], currency: str
+) -> list[CashFlowLine]:
+    """Return the values of the lines of the cash flow statements of some filings."""
+    sets_by_index = {str(filing_index): fact_set_ids[filing_index] for filing_index in filing_indexes}
+    rows = tx.list_rows("book_line_values", sets=json.dumps(sets_by_index), currency=currency)
+    return [CashFlowLine(int(filing_index), *fields) for filing_index, *fields in rows]
 
 
 def build(book: FactBook, sic: int | None, year_end: str | None, mapping: MetricMapping | None = None) -> CompanyBook:

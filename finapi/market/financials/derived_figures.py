@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from finapi.market.financials import reasons
-from finapi.market.financials.cells import Cell, Figure, Missing, Operand
+from finapi.market.financials.cells import Cell, Figure, Missing, Operand, join_marks
 from finapi.market.financials.fact_book import FactBook, PeriodKey
 from finapi.market.financials.metric_mapping import Metric, MetricMapping
 from finapi.market.financials.periods import SAME_DAYS, Calendar, Period, QuarterKey, is_gapless
@@ -172,6 +172,7 @@ class CellResolver:
         value = minuend.value
         operands = list(minuend.operands)
         filing_indexes = [minuend.filing_index]
+        part_figures: list[Figure] = []
         for period_key in parts:
             part = self._find_on_same_line(metric, minuend, period_key)
             if part is None:
@@ -180,8 +181,12 @@ class CellResolver:
             if not self._are_consistent(minuend, part):
                 return Missing(reasons.VINTAGE_CHANGED)
             value -= part.value
+            part_figures.append(part)
             filing_indexes.append(part.filing_index)
             operands += [operand._replace(sign=-operand.sign) for operand in part.operands]
+        marks = join_marks((minuend, *part_figures))
+        if value < 0 and metric.is_outlay and "inconsistent" not in marks:
+            marks = (*marks, "inconsistent")
         return Figure(
             value=value,
             concepts=minuend.concepts,
@@ -190,6 +195,7 @@ class CellResolver:
             method="derived",
             operands=tuple(operands),
             derivation="year to date less what came before",
+            marks=marks,
         )
 
     def _find_on_same_line(self, metric: Metric, figure: Figure, period_key: PeriodKey) -> Figure | None:
@@ -251,6 +257,7 @@ class CellResolver:
             method="derived",
             operands=_join_operands(figures),
             derivation="four quarters together",
+            marks=join_marks(figures),
         )
 
     def _roll_year_forward(self, metric: Metric, period: Period) -> Figure | None:
@@ -278,6 +285,7 @@ class CellResolver:
                     operands=(*minuend.operands, *to_date.operands, *subtracted),
                     filing_index=self.book.find_last_filed((difference.filing_index, to_date.filing_index)),
                     derivation="year and year to date less the year to date before",
+                    marks=join_marks((difference, to_date)),
                 )
         return None
 
@@ -314,6 +322,7 @@ class CellResolver:
             method="derived",
             operands=_join_operands(figures),
             derivation="the average of the year less those of its other quarters, by their days",
+            marks=join_marks(figures),
             is_estimated=True,
         )
 

@@ -25,6 +25,8 @@ from finapi.market.financials.metric_mapping import FACE_PREFIX, Metric, MetricM
 
 # The last day and the length in days.
 PeriodKey = tuple[int, int]
+# The filing index, the reported concept and the value of a fact.
+FactKey = tuple[int, str, Decimal]
 
 # The share count on a cover page, and the maximum number of days after the period for which it may be used.
 COVER_SHARES = "dei:EntityCommonStockSharesOutstanding"
@@ -32,6 +34,9 @@ MAX_COVER_DAYS = 150
 # The maximum number of days between a filing without stored pages and the one whose pages stand in for its own. Tags
 # change with accounting rules: what JPMorgan tagged as cash in 2009 is only one line of its cash in 2025.
 MAX_NEAREST_DAYS = 1_100
+# The beginning of units with numerator and denominator exchanged, "shares/USD", which some filers use for per-share
+# figures.
+INVERTED_UNIT_PREFIX = "shares/"
 # The tag for the ratio of a share split.
 SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 
@@ -106,7 +111,9 @@ class FactBook:
         "_nearest_filings",
         "_usual_tags",
         "bracketed_concepts",
+        "confirmed_signs",
         "containing_concepts",
+        "corrected_signs",
         "currency",
         "exact_concepts",
         "face_concepts",
@@ -159,6 +166,10 @@ class FactBook:
         self.containing_concepts: dict[tuple[int, str], list[str]] = {}
         # Custom tags of summed payments and expenses that are negative throughout a filing, with its index.
         self.negated_concepts: set[tuple[int, str]] = set()
+        # The payments and expenses that are tagged negative and proved to be positive, and those that are proved to be
+        # negative (:mod:`finapi.market.financials.outlay_signs`).
+        self.corrected_signs: set[FactKey] = set()
+        self.confirmed_signs: set[FactKey] = set()
         # Caches of ``is_from_note``.
         self._nearest_filings: dict[tuple[int, str], int | None] = {}
         self._usual_tags: dict[tuple[str, str, int], UsualTags] = {}
@@ -314,7 +325,7 @@ class FactBook:
         """Return the units that facts of a unit kind may have, the preferred one first."""
         if unit_kind == "per_share":
             # Some filers report per-share figures in the unit "pure" or in money (KO in 2009).
-            return (f"{self.currency}/shares", "pure", self.currency)
+            return (f"{self.currency}/shares", "pure", self.currency, f"{INVERTED_UNIT_PREFIX}{self.currency}")
         return ("shares",) if unit_kind == "shares" else (self.currency,)
 
 

@@ -1,11 +1,13 @@
 """Checks for figures that their filers tagged with a wrong scale or sign.
 
-A figure is never corrected: it is served as it is tagged, with the failed check next to it. It fails a check only if a
-single error explains the mismatch: with the opposite sign, or a thousand or a million times larger or smaller, the
-figure would fit. There are four checks:
+A doubted figure is served as it is tagged, with the failed check next to it. It fails a check only if a single error
+explains the mismatch: with the opposite sign, or a thousand or a million times larger or smaller, the figure would fit.
+There are these checks:
 
 - ``sum``: a total of the statement template does not add up, but would if one of its figures were corrected.
 - ``eps_times_shares``: earnings per share times shares are not near any income that they may refer to.
+- ``sign``: a payment, an expense or a number of shares is negative, and no sum of the filing confirms it. If a sum
+  proves the sign wrong, the figure is corrected and marked instead (:mod:`outlay_signs`).
 - the shares outstanding are far from the average number of shares. This counts as the same check.
 - ``neighbours``: a figure that hardly changes from year to year is far from those of the periods before and after,
   which agree with each other.
@@ -19,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 from finapi.market.financials import metric_mapping, templates
 from finapi.market.financials.cells import Figure, to_json_number
 from finapi.market.financials.series_rows import SHARE_COUNT_BY_EPS, RowView
-from finapi.market.financials.templates import FailedCheck, Total
+from finapi.market.financials.templates import CheckRule, FailedCheck, Total
 
 # The factors that undo an error in the sign, or in the scale of the printed amounts.
 OPPOSITE_SIGN = Decimal(-1)
@@ -65,7 +68,7 @@ def list_failed_checks(row: RowView) -> dict[str, FailedCheck]:
     """Return the failed checks of a row's metrics, by key. They are computed once for each row."""
     if row.failed_checks is None:
         failed_checks: dict[str, FailedCheck] = {}
-        for check in (_check_sums, _check_earnings_per_share, _check_shares_outstanding, _check_neighbours):
+        for check in CHECKS:
             for key, failed_check in check(row, failed_checks):
                 failed_checks.setdefault(key, failed_check)
         row.failed_checks = failed_checks
@@ -74,6 +77,22 @@ def list_failed_checks(row: RowView) -> dict[str, FailedCheck]:
 
 FailedChecks = dict[str, FailedCheck]  # The results of the earlier checks, by key.
 Failures = Iterator[tuple[str, FailedCheck]]
+
+
+# ---- signs
+
+
+def _check_signs(row: RowView, failed_checks: FailedChecks) -> Failures:
+    """Yield the negative payments, expenses and share counts that the resolver marked as inconsistent."""
+    for key in (*_list_outlay_keys(), *SHARE_COUNT_KEYS):
+        cell = row.get_cell(key)
+        if isinstance(cell, Figure) and cell.value < 0 and "inconsistent" in cell.marks:
+            yield key, _build_failed_check("sign", (), -cell.value)
+
+
+@cache
+def _list_outlay_keys() -> tuple[str, ...]:
+    return tuple(key for key, metric in metric_mapping.get_mapping().metrics.items() if metric.is_outlay)
 
 
 # ---- sums
@@ -249,7 +268,9 @@ def _is_near_any(value: Decimal, references: Iterable[Decimal], factor: Decimal 
     )
 
 
-def _build_failed_check(
-    rule: Literal["sum", "eps_times_shares", "neighbours"], keys: Iterable[str], implied: Decimal
-) -> FailedCheck:
+def _build_failed_check(rule: CheckRule, keys: Iterable[str], implied: Decimal) -> FailedCheck:
     return {"rule": rule, "keys": sorted(keys), "implied": to_json_number(implied.normalize() + 0)}
+
+
+# The checks in order. A figure has the first one that it fails.
+CHECKS = (_check_signs, _check_sums, _check_earnings_per_share, _check_shares_outstanding, _check_neighbours)

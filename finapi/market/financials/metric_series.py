@@ -20,7 +20,7 @@ from typing import Any, NotRequired, TypedDict
 from finapi.core.days import EPOCH
 from finapi.core.json import dumps
 from finapi.market.financials import metric_mapping, splits, templates
-from finapi.market.financials.cells import Cell, Figure, HoleReason, build_holes, find_value
+from finapi.market.financials.cells import Cell, Figure, HoleReason, Mark, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.periods import HALF_YEAR_DAYS, YEAR_DAYS, Period
 from finapi.market.financials.provenance import CellRecord, build_full_provenance, build_provenance
@@ -60,6 +60,12 @@ class SeriesRow(RowPeriod):
     ``mixed_shares``: the row has figures from before and from after a split. ``split_break``: the number of shares of
     the next newer row that one share of this row became. ``estimated``: the keys that ``q4=estimated`` added.
     ``tag_breaks``: the figures that the next newer row reports under other tags.
+
+    The other members list the keys of marked figures. ``sign_corrected``: payments and expenses that are tagged
+    negative, and that the filing's sums prove to be positive. ``inconsistent``: figures with a sign, scale or quarter
+    that other figures contradict; provenance has further checks. ``unit_inverted``: earnings per share that are tagged
+    in shares/USD. ``reported_by_class``: sums over the classes of shares. ``definition_changed``: figures with another
+    definition than the rest of the series.
     """
 
     calendar_year: NotRequired[int]
@@ -71,6 +77,11 @@ class SeriesRow(RowPeriod):
     split_break: NotRequired[Decimal]
     estimated: NotRequired[list[str]]
     tag_breaks: NotRequired[dict[str, TagBreak]]
+    sign_corrected: NotRequired[list[str]]
+    inconsistent: NotRequired[list[str]]
+    unit_inverted: NotRequired[list[str]]
+    reported_by_class: NotRequired[list[str]]
+    definition_changed: NotRequired[list[str]]
     template: NotRequired[FilledTemplate]
 
 
@@ -264,9 +275,20 @@ def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustment
                 record["metrics"][key]["split_factor"] = factor
     if row.series.estimated:
         record["estimated"] = [key for key, cell in cells.items() if isinstance(cell, Figure) and cell.is_estimated]
+    record |= _list_marked_keys(cells)
     if query.template:
         record["template"] = templates.fill_template(industry, row.get_cell)
     return record  # type: ignore[no-any-return]
+
+
+def _list_marked_keys(cells: Mapping[str, Cell]) -> dict[Mark, list[str]]:
+    """Return the keys of the figures of a row that have each mark."""
+    marked_keys: dict[Mark, list[str]] = {}
+    for key, cell in cells.items():
+        if isinstance(cell, Figure) and cell.marks:
+            for mark in cell.marks:
+                marked_keys.setdefault(mark, []).append(key)
+    return marked_keys
 
 
 def _build_calendar_period(period: Period, kind: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The confidence of a figure is a number from 0 to 100. It is 100 for a figure that is reported under the first tag of its
 metric. It is less for a later rule, a note instead of the printed statement, a statement with further lines that belong
-to the figure, a derived figure, an estimate, and a figure that fails a check (:mod:`figure_doubts`). A derived figure
+to the figure, a derived figure, an estimate, a total that does not add up, and a figure that fails a check
+(:mod:`figure_doubts`). A derived figure
 or ratio has at most the lowest confidence of its inputs.
 """
 
@@ -14,7 +15,7 @@ from typing import NotRequired, TypedDict
 from finapi.core.days import iso
 from finapi.core.records import Date
 from finapi.market.financials import figure_doubts, metric_mapping
-from finapi.market.financials.cells import Cell, Figure, Method, Missing, Status, find_value, to_json_number
+from finapi.market.financials.cells import Cell, Figure, Mark, Method, Missing, Status, find_value, to_json_number
 from finapi.market.financials.fact_book import PeriodKey, Vintage
 from finapi.market.financials.series_rows import RowView, get_unit
 from finapi.market.financials.templates import Check, FailedCheck
@@ -24,6 +25,7 @@ CONFIDENCE_BY_METHOD: dict[Method, int] = {"reported": 100, "mapped": 95, "deriv
 MIN_REPORTED_CONFIDENCE = 50  # The minimum for figures that are not estimated and fail no check.
 ESTIMATED_CONFIDENCE = 40
 DOUBTED_CONFIDENCE = 20
+MAX_INCONSISTENT_CONFIDENCE = 75  # Of a total that does not add up, and of a figure with another definition.
 # Deductions: for each better rule that found nothing, for a figure from a note, and for lines that belong to the figure
 # but are not included.
 RULE_DEDUCTION = 5
@@ -67,6 +69,7 @@ class Provenance(TypedDict):
     split_factor: NotRequired[Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[FailedCheck]
+    marks: NotRequired[list[Mark]]
     concept: str | None
     tier: int | None
     method: Method | None
@@ -124,8 +127,13 @@ def build_provenance(row: RowView, key: str, cell: Cell, total_checks: dict[str,
             record["estimated"] = True
         failed_check = figure_doubts.find_failed_check(row, key)
         if failed_check:
-            record["calc_status"] = "inconsistent"
             record["check"] = failed_check
+        if failed_check or "inconsistent" in figure.marks:
+            record["calc_status"] = "inconsistent"
+        if figure.marks:
+            record["marks"] = list(figure.marks)
+        if record["calc_status"] == "inconsistent" or "definition_changed" in figure.marks:
+            record["confidence"] = min(record["confidence"], MAX_INCONSISTENT_CONFIDENCE)
     return record
 
 
@@ -163,7 +171,7 @@ def list_separate_lines(row: RowView, key: str, figure: Figure) -> list[str]:
 def compute_confidence(row: RowView, key: str, figure: Figure) -> int:
     """Return the confidence in a figure, from 0 to 100."""
     is_metric = key in metric_mapping.get_mapping().metrics
-    if is_metric and key in figure_doubts.list_failed_checks(row):
+    if "inconsistent" in figure.marks or (is_metric and key in figure_doubts.list_failed_checks(row)):
         confidence = DOUBTED_CONFIDENCE
     elif figure.is_estimated:
         confidence = ESTIMATED_CONFIDENCE

@@ -30,8 +30,8 @@ from itertools import chain
 from re import Pattern
 from typing import NamedTuple
 
-from finapi.market.financials.cells import Figure, Method, Operand
-from finapi.market.financials.fact_book import FactBook, PeriodKey, Vintage
+from finapi.market.financials.cells import Figure, Mark, Method, Operand
+from finapi.market.financials.fact_book import INVERTED_UNIT_PREFIX, FactBook, PeriodKey, Vintage
 from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, Metric, MetricMapping, Rule, Term
 
 
@@ -129,6 +129,8 @@ class ReportedFigures:
                 if sibling_line:
                     self.sibling_lines[cache_key] = sibling_line
                     figure = None
+            if figure is not None and figure.value < 0 and self._has_doubtful_sign(metric, figure):
+                figure = figure.add_mark("inconsistent")
             self._figures[cache_key] = figure
         return self._figures[cache_key]
 
@@ -215,6 +217,11 @@ class ReportedFigures:
         is_from_note: bool = False,
     ) -> Figure:
         sign = self._get_sign(rule, concept, vintage)
+        marks: list[Mark] = []
+        if sign < 0 and rule.ignores_sign and self._is_sign_corrected(vintage):
+            marks.append("sign_corrected")
+        if vintage.unit.startswith(INVERTED_UNIT_PREFIX):
+            marks.append("unit_inverted")
         return Figure(
             value=sign * Decimal(vintage.value) if sign < 0 else Decimal(vintage.value),
             concepts=(concept,),
@@ -223,15 +230,44 @@ class ReportedFigures:
             method=method,
             operands=(Operand(sign, period_key, vintage),),
             is_from_note=is_from_note,
+            marks=tuple(marks),
         )
 
     def _get_sign(self, rule: Rule, concept: str, vintage: Vintage) -> int:
-        """Return the sign with which a fact enters its figure. Payments under custom tags count as positive."""
-        if rule.ignores_sign and concept in self._custom_concepts:
-            return -1 if Decimal(vintage.value) < 0 else 1
+        """Return the sign with which a fact enters its figure.
+
+        Payments under custom tags count as positive, and so do those that are proved to be.
+        """
+        if rule.ignores_sign:
+            is_custom = concept in self._custom_concepts
+            if vintage.value.startswith("-") and (is_custom or self._is_sign_corrected(vintage)):
+                return -1 if Decimal(vintage.value) < 0 else 1
+            if is_custom:
+                return 1
         if concept.startswith(FACE_PREFIX):
             return self.book.label_signs[vintage.filing_index, concept.removeprefix(FACE_PREFIX)]
         return 1
+
+    def _is_sign_corrected(self, vintage: Vintage) -> bool:
+        """Return True if a payment or expense that is tagged negative is positive.
+
+        The sums of its filing prove that, or it is a cost under an IFRS tag, which filers tag as they print it.
+        """
+        if not vintage.value.startswith("-"):
+            return False
+        fact_key = (vintage.filing_index, vintage.concept, Decimal(vintage.value))
+        is_ifrs = vintage.concept.startswith("ifrs-full:")
+        return fact_key in self.book.corrected_signs or (is_ifrs and fact_key not in self.book.confirmed_signs)
+
+    def _has_doubtful_sign(self, metric: Metric, figure: Figure) -> bool:
+        """Return True for a negative share count or outlay, unless the sums of its filing confirm its sign."""
+        if metric.units == "shares":
+            return True
+        return metric.is_outlay and not all(
+            (operand.vintage.filing_index, operand.vintage.concept, Decimal(operand.vintage.value))
+            in self.book.confirmed_signs
+            for operand in figure.operands
+        )
 
     def _is_from_note(self, metric: Metric, concept: str, period_key: PeriodKey, vintage: Vintage) -> bool:
         return self._has_pages and self.book.is_from_note(metric, self.industry, concept, period_key, vintage)
@@ -338,16 +374,30 @@ class ReportedFigures:
                 continue
             if rule.text == SUM_OF_LINES:
                 operands = tuple(self._sign_line(operand) for operand in operands)
+            # The concepts name the line, so they do not depend on a corrected sign.
+            concepts = tuple(f"{'-' if sign < 0 else '+'}{vintage.concept}" for sign, _, vintage in operands)
+            signed_operands = tuple(map(self._correct_sign, operands))
+            marks: tuple[Mark, ...] = ("sign_corrected",) if signed_operands != operands else ()
+            operands = signed_operands
             yield Figure(
                 value=sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0)),
-                concepts=tuple(f"{'-' if sign < 0 else '+'}{vintage.concept}" for sign, _, vintage in operands),
+                concepts=concepts,
                 priority=rule.priority,
                 filing_index=filing_index,
                 method="mapped",
                 operands=operands,
                 derivation=rule.text,
                 is_from_note=is_from_note,
+                marks=marks,
             )
+
+    def _correct_sign(self, operand: Operand) -> Operand:
+        """Return an operand of a formula with the opposite sign if it is an outlay with a corrected sign."""
+        vintage = operand.vintage
+        is_outlay = vintage.value.startswith("-") and self._get_mapped_concept(vintage.concept) in self.mapping.outlays
+        if not is_outlay or not self._is_sign_corrected(vintage):
+            return operand
+        return operand._replace(sign=-operand.sign)
 
     def _sign_line(self, operand: Operand) -> Operand:
         """Return an operand of a sum with the sign -1 if the filing reports all of these payments as negative."""
@@ -368,7 +418,10 @@ class ReportedFigures:
         """Return True if a sum of several operands contains a negative payment."""
         outlays = self.mapping.outlays
         return len(operands) > 1 and any(
-            Decimal(vintage.value) < 0 and self._get_mapped_concept(vintage.concept) in outlays
+            vintage.value.startswith("-")
+            and Decimal(vintage.value) < 0
+            and self._get_mapped_concept(vintage.concept) in outlays
+            and not self._is_sign_corrected(vintage)
             for _, _, vintage in operands
         )
 

@@ -141,6 +141,9 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
         industries = " and ".join(sorted(metric.single_tag_industries))
         yield f"For {industries}s one tag is used: that of the newest balance sheet."
     if metric.is_outlay:
-        yield "An amount paid or spent; nothing is computed from one that is tagged negative."
+        yield (
+            "An amount paid or spent: one that is tagged negative is corrected if the filing's sums prove its sign, or "
+            "if its tag is IFRS; otherwise nothing is computed from it."
+        )
     if metric.aggregation == "none":
         yield "Never derived by adding or subtracting other periods."

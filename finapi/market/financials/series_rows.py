@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.records import Date, OneOf
 from finapi.market.financials import metric_mapping, ratios, reasons
-from finapi.market.financials.cells import Cell, Figure, Missing, Operand
+from finapi.market.financials.cells import Cell, Figure, Missing, Operand, join_marks
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_mapping import DerivedMetric, Metric
 from finapi.market.financials.periods import SLACK_DAYS, Period
@@ -265,10 +265,11 @@ class RowView:
             operands=tuple(operand for figure in inputs for operand in figure.operands),
             derivation=ESTIMATED_EPS_DERIVATION,
             is_estimated=True,
+            marks=join_marks(inputs),
         )
 
     def _compute_derived(self, derived: DerivedMetric) -> Cell:
-        filing_indexes: list[int] = []
+        figures: list[Figure] = []
         value = Decimal(0)
         for term in derived.terms:
             key = term.names[0]
@@ -276,14 +277,22 @@ class RowView:
             if isinstance(cell, Figure):
                 if self._mapping.is_negative_outlay(key, cell.value):
                     return Missing(reasons.UNEXPECTED_SIGN)
-                filing_indexes.append(cell.filing_index)
+                figures.append(cell)
                 value += term.sign * cell.value
             elif cell.reason in (reasons.NOT_APPLICABLE, reasons.UNEXPECTED_SIGN) and not term.optional:
                 return cell
             elif not (term.optional and cell.reason in reasons.NO_SUCH_LINE):
                 return Missing(reasons.INPUT_MISSING)
-        filing_index = self._resolver.book.find_last_filed(filing_indexes)
-        return Figure(value, (derived.key,), 1, filing_index, "derived", (), derived.formula)
+        return Figure(
+            value=value,
+            concepts=(derived.key,),
+            priority=1,
+            filing_index=self._resolver.book.find_last_filed(figure.filing_index for figure in figures),
+            method="derived",
+            operands=(),
+            derivation=derived.formula,
+            marks=join_marks(figures),
+        )
 
     def _compute_ratio(self, ratio: Ratio) -> Cell:
         # The inputs of a ratio that another ratio reads are recorded separately.
@@ -307,6 +316,7 @@ class RowView:
             operands=(),
             derivation=ratio.formula,
             is_estimated=any(figure.is_estimated for figure in figures),
+            marks=join_marks(figures),
         )
 
     def list_inputs(self, key: str) -> list[FormulaInput]:

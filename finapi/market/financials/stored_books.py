@@ -157,6 +157,8 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
         ],
         "exact_concepts": [(key, sorted(concepts)) for key, concepts in book.exact_concepts.items()],
         "negated_concepts": sorted(book.negated_concepts),
+        "corrected_signs": [(index, name, str(value)) for index, name, value in sorted(book.corrected_signs)],
+        "confirmed_signs": [(index, name, str(value)) for index, name, value in sorted(book.confirmed_signs)],
         "containing_concepts": [*book.containing_concepts.items()],
         "bracketed_concepts": [(key, sorted(concepts)) for key, concepts in book.bracketed_concepts.items()],
         "spans": calendar.spans,
@@ -237,6 +239,8 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
         (filing_index, key): set(concepts) for (filing_index, key), concepts in head["exact_concepts"]
     }
     book.negated_concepts = {(filing_index, concept) for filing_index, concept in head["negated_concepts"]}
+    book.corrected_signs = {(index, name, Decimal(value)) for index, name, value in head["corrected_signs"]}
+    book.confirmed_signs = {(index, name, Decimal(value)) for index, name, value in head["confirmed_signs"]}
     book.containing_concepts = {
         (filing_index, concept): containing for (filing_index, concept), containing in head["containing_concepts"]
     }

@@ -132,13 +132,17 @@ def _parse_lines(text: str, bucket_keys: Collection[str]) -> tuple[TemplateLine,
 Check = Literal["consistent", "inconsistent", "unchecked"]
 
 
+# The names of checks (:mod:`finapi.market.financials.figure_doubts`).
+CheckRule = Literal["sum", "eps_times_shares", "neighbours", "sign", "scale", "quarter", "input"]
+
+
 class FailedCheck(TypedDict):
     """A check that a figure fails, the other keys of the check, and the figure after undoing its probable error.
 
     The check ``input`` fails if a figure from which this one was computed fails a check.
     """
 
-    rule: Literal["sum", "eps_times_shares", "neighbours", "input"]
+    rule: CheckRule
     keys: list[str]
     implied: Decimal | None
 
