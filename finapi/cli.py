@@ -179,13 +179,13 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def perform(app: App, arguments: list[str], directory: str, stdin: str, say: Say) -> int:
+def perform(app: App, command: datadir.Command, say: Say) -> int:
     """Run a command in the server to which it was handed over. Return its exit status.
 
-    ``directory`` is the working directory of the client, ``stdin`` the first line of its input. Output and errors go to
-    ``say``.
+    Its standard input is only the first line. Output and errors go to ``say``.
     """
     try:
+        arguments = command.words
         # argparse would print the help or the version on the server's stdout and exit.
         if {"--help", "-h", "--version"} & set(arguments):
             raise UsageError("--help and --version cannot be run through a server")
@@ -201,9 +201,10 @@ def perform(app: App, arguments: list[str], directory: str, stdin: str, say: Say
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be run through a server")
-        args.stdin = stdin
+        args.stdin = command.stdin
+        args.system_user = command.system_user
         args.handed_over = True
-        return verb.work(app, args, directory, say)
+        return verb.work(app, args, command.directory, say)
     except UsageError as error:
         say("err", escape_unprintable(f"finapi: {error}"))
         return 2
@@ -230,6 +231,7 @@ def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list
         raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
     # A password is read from standard input, because every process can read command lines.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
+    args.system_user = datadir.get_system_user()
     args.handed_over = False
     try:
         with _report_interruption(verb), open_app(config) as app:

@@ -81,8 +81,8 @@ class Server(NamedTuple):
     port: int
 
 
-# Performs a handed-over command: (app, words, directory, standard input, say) -> exit status.
-PerformCommand = Callable[[App, list[str], str, str, datadir.Say], int]
+# Performs a handed-over command: (app, command, say) -> exit status.
+PerformCommand = Callable[[App, datadir.Command, datadir.Say], int]
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def run_server(
         app.db.release_reader()
         command_socket = datadir.CommandSocket(
             config.data_dir,
-            lambda words, cwd, stdin, say: perform(app, words, cwd, stdin, say),
+            lambda command, say: perform(app, command, say),
             app.db.interrupt_thread,
         )
         # At the end of the block, these stop in reverse order.

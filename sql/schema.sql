@@ -150,7 +150,7 @@ CREATE TABLE audit (
     -- The account concerned.
     subject INTEGER REFERENCES users (id),
     detail  TEXT NOT NULL,
-    -- Where it was done: the client's address, or the directory that the command was typed in.
+    -- Where it was done: the client's address, or the system's user and the directory that the command was typed in.
     place   TEXT NOT NULL,
     -- Id of the submitted form, so that submitting it twice acts once.
     once    TEXT UNIQUE

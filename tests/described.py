@@ -112,7 +112,7 @@ class World:
         self.key = self._caller.api_key
         # Whose key and password change.
         self._other = self._user("other")
-        users.add_credit(app, self._other.email, 10**9, now)
+        users.change_credit(app, self._other.email, 10**9, now)
 
     def _user(self, name: str) -> users.NewUser:
         return users.create(self.app, f"{name}@example.com", "pro", self.app.clock.now(), password=PASSWORD)
@@ -133,7 +133,7 @@ class World:
             is_deleted = tx.find_row("user_by_email", email=self._other.email) is None
         if is_deleted:
             self._other = self._user(self.new_email().partition("@")[0])
-            users.add_credit(self.app, self._other.email, 10**9, self.app.clock.now())
+            users.change_credit(self.app, self._other.email, 10**9, self.app.clock.now())
 
     def headers(self) -> dict[str, str]:
         """Return both credentials; each operation uses the one it needs."""

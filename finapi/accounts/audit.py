@@ -12,16 +12,24 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
+NOTE = "note"  # The action of an entry that describes work outside the database.
+
 
 class Actor(NamedTuple):
     """The author of an audited action. ``user_id`` is that of an admin, or None for the command line.
 
+    ``origin`` is the address of an admin, or for a command the system's user and the directory.
     ``form_id`` identifies the form that requested the action. A form is carried out once, however often it is sent.
     """
 
     user_id: int | None
     origin: str
     form_id: str | None = None
+
+
+def build_command_actor(system_user: str, directory: str) -> Actor:
+    """Return the actor for a command: the user of the system and the directory in which the command was typed."""
+    return Actor(None, f"{system_user} in {directory}")
 
 
 def record_action(

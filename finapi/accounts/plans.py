@@ -82,12 +82,12 @@ def check_name(config: Config, plan: str) -> None:
 
 
 def parse_cents(text: str) -> int:
-    """Return an amount of dollars (``12.50``) in cents. Raise UsageError if the text is not an amount, or is zero."""
-    match = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
-    number = int(match[1]) * 100 + int((match[2] or "0").ljust(2, "0")) if match else 0
-    if number == 0:
+    """Return an amount of dollars (``12.50`` or ``-12.50``) in cents. Raise UsageError for any other text and for 0."""
+    match = re.fullmatch(r"(-?)([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
+    cents = int(match[2]) * 100 + int((match[3] or "0").ljust(2, "0")) if match else 0
+    if match is None or cents == 0:
         raise UsageError(f"amount: {text!r} is not an amount of dollars (12.50)")
-    return number
+    return -cents if match[1] else cents
 
 
 def compute_period_end(anchor: datetime, plan: str, after: datetime, config: Config | None = None) -> datetime:

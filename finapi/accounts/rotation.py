@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TypedDict
 
-from finapi.accounts import credentials, users
+from finapi.accounts import audit, credentials, users
 from finapi.accounts.recovery import KEY_REFUSED, WEBHOOK_REFUSED
 from finapi.app import MISSING_SECRETS_ADVICE, App, format_credential_counts
 from finapi.core import master_secrets
@@ -101,13 +101,17 @@ def list_secrets(app: App, tx: Transaction, now: datetime) -> list[SecretUse]:
     ]
 
 
-def add_secret(app: App) -> str:
+def add_secret(app: App, now: datetime, actor: audit.Actor) -> str:
     """Add a secret, from which new credentials are derived. Return its name. The other secrets remain valid."""
-    _store_secrets(app, [master_secrets.generate(), *app.secrets])
-    return credentials.get_secret_name(app.secrets[0])
+    secret = master_secrets.generate()
+    name = credentials.get_secret_name(secret)
+    with app.accounts.write() as tx:
+        audit.record_action(tx, actor, "add a master secret", now, detail=name)
+        _store_secrets(app, [secret, *app.secrets])
+    return name
 
 
-def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str:
+def remove_secret(app: App, name: str, now: datetime, actor: audit.Actor, *, confirmed: bool) -> str:
     """Remove a secret. Return a description of the credentials that are refused now, or an empty text.
 
     Raise NOT_FOUND for an unknown name, and CONFLICT for the newest secret, or if credentials depend on it and
@@ -128,9 +132,10 @@ def remove_secret(app: App, name: str, now: datetime, *, confirmed: bool) -> str
             f"{refused_counts} derived from this secret would be refused. Replace them first "
             "(finapi user rotate-key --all --webhooks), or add --yes.",
         )
-    _store_secrets(app, remaining)
     with app.accounts.write() as tx:
+        audit.record_action(tx, actor, "remove a master secret", now, detail=name)
         _invalidate_links(tx, now)
+        _store_secrets(app, remaining)
     apply_secrets(app, now)
     return refused_counts
 

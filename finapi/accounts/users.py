@@ -11,13 +11,14 @@ from finapi.accounts import audit, credentials, plans
 from finapi.app import App
 from finapi.core import json, lockout
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Format, OneOf, Time, Url, build_record
 from finapi.edgar import form_families
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 # The database announces revoked keys under this topic.
 KEYS_TOPIC = "keys"
+MAX_REASON_CHARACTERS = 200  # Of the reason for a correction of a wallet
 
 # Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
 TOPICS = ("sniper.window_expired", *form_families.TOPICS)
@@ -334,13 +335,29 @@ _ERASING_QUERIES = (
 )
 
 
-def add_credit(app: App, email: str, cents: int, now: datetime, actor: audit.Actor | None = None) -> int:
-    """Add cents to a user's wallet. Return the cents in it. Raise NOT_FOUND if there is no such user."""
+def change_credit(
+    app: App, email: str, cents: int, now: datetime, actor: audit.Actor | None = None, reason: str = ""
+) -> int:
+    """Add cents to a user's wallet, or with a negative number correct it. Return the cents in it.
+
+    The audit log contains the reason. Raise NOT_FOUND if there is no such user, INVALID_PARAM for a correction without
+    a reason or for one that is not printable, and CONFLICT if less is left in the wallet than would be taken.
+    """
+    if len(reason) > MAX_REASON_CHARACTERS or not reason.isprintable():
+        raise invalid_param("reason", f"reason must be printable and of at most {MAX_REASON_CHARACTERS} characters.")
+    if cents < 0 and not reason.strip():
+        raise invalid_param("reason", "A correction of the wallet requires a reason.")
+    detail = f"{cents / 100:.2f} dollars{reason and ': '}{reason}"
     with app.accounts.write() as tx:
-        values = {"user_id": _by_email(tx, email)["id"], "cents": cents, "now": iso(now)}
-        audit.record_action(tx, actor, "credit", now, values["user_id"], f"{cents / 100:.2f} dollars")
+        user = _by_email(tx, email)
+        values = {"user_id": user["id"], "cents": cents, "now": iso(now)}
+        audit.record_action(tx, actor, "credit", now, user["id"], detail)
+        row = tx.find_row("change_credit", values)
+        if row is None:
+            message = f"The wallet has less than {-cents / 100:.2f} dollars, so they cannot be taken from it."
+            raise ApiError("CONFLICT", message)
         tx.run("insert_wallet_row", values, reason="credit", tokens=0)
-        return int(tx.find_value("add_credit", values))
+        return int(row["credit_cents"])
 
 
 def _by_email(tx: Transaction, email: str) -> Row:

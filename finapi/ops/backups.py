@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from finapi import app as apps
-from finapi.accounts import billing
+from finapi.accounts import audit, billing
+from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core import master_secrets, stopping
 from finapi.core.clock import Clock, iso
@@ -207,13 +208,19 @@ def delete_old_backups(directory: Path, number: int) -> list[Path]:
 
 
 def restore(
-    config: Config, file: Path, clock: Clock, *, secrets: bool, report_progress: ReportProgress
+    config: Config,
+    file: Path,
+    clock: Clock,
+    *,
+    secrets: bool,
+    report_progress: ReportProgress,
+    actor: Actor | None = None,
 ) -> RestoreResult:
     """Replace the database of a data directory by a backup. The caller has locked the directory.
 
     A copy of the backup is upgraded and verified. Its open debits are refunded, as at a start, and it gets a new epoch
     of the event journal. Then the copy replaces the database in one step. The backup's master secrets are used if the
-    directory has none. With ``secrets`` they are added after those of the directory.
+    directory has none. With ``secrets`` they are added after those of the directory. The audit log names the actor.
 
     Raise UsageError while a move of accounts between the file and PostgreSQL is unfinished, and for a backup that would
     replace the current accounts by accounts from before a move.
@@ -244,6 +251,8 @@ def restore(
             refunds = _refund_open_debits(config, db, report, now)
             with db.accounts.write() as tx:
                 events.begin_epoch(tx, _read_epoch(path) + 1, now)
+                if not config.accounts_url:
+                    audit.record_action(tx, actor, "restore", now, detail=str(file))
             with db.write() as tx:
                 tx.run("new_data_stamp")
         finally:
@@ -254,7 +263,23 @@ def restore(
             master_secrets.write_file(config, [*present_secrets, *new_secrets])
         previous_path = path.with_name(f"{path.name}.before-{_compact_time(now)}") if path.exists() else None
         backup.replace_database(path, copy, previous_path or path)
+    if config.accounts_url:
+        _record_restore_in_postgres(config, actor, file, now)
     return RestoreResult(previous_path, report, refunds)
+
+
+def _record_restore_in_postgres(config: Config, actor: Actor | None, file: Path, now: datetime) -> None:
+    """Record a restore of market data in the audit log in PostgreSQL, or log a warning if it cannot be reached."""
+    try:
+        accounts = apps.open_postgres(config.accounts_url)
+    except UsageError as error:
+        log.warning("the restore is not in the audit log: %s", error)
+        return
+    try:
+        with accounts.write() as tx:
+            audit.record_action(tx, actor, "restore", now, detail=str(file))
+    finally:
+        accounts.close()
 
 
 def _check_accounts(config: Config, copy: Database) -> None:

@@ -18,13 +18,14 @@ Until step 4 the old place has all rows and is not written, so that the move can
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
 
 from finapi import app as apps
-from finapi.accounts import billing
+from finapi.accounts import audit, billing
+from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.config import Config
@@ -104,26 +105,29 @@ class _Ends:
             self.app.db.accounts = self.app.db
 
 
-def move_to_postgres(config: Config) -> MoveResult:
+def move_to_postgres(config: Config, actor: Actor | None = None) -> MoveResult:
     """Move the accounts of a data directory to the database ``accounts_url``, or finish an interrupted move.
 
     An interrupted move in the other direction is undone instead. The rows in the file are not deleted. From now on the
-    data directory can only be opened together with PostgreSQL.
+    data directory can only be opened together with PostgreSQL. The audit log of the accounts in use names the actor.
     """
     with _open_file(config) as app, _open_ends(config, app) as ends:
         move = _find_move(ends)
         if move is None and (database := ends.find_database()) is not None:
             raise UsageError(f"accounts are in {database} already")
         if move is not None and move.target == "file":
-            return _undo_move_to_file(ends, move)
-        return _move_to_postgres(ends, move)
+            result = _undo_move_to_file(ends, move)
+        else:
+            result = _move_to_postgres(ends, move)
+        _record_move(app, ends, actor, result)
+        return result
 
 
-def move_to_file(config: Config) -> MoveResult:
+def move_to_file(config: Config, actor: Actor | None = None) -> MoveResult:
     """Move accounts back from the database ``accounts_url``, or finish an interrupted move.
 
     An interrupted move in the other direction is undone instead. The rows in PostgreSQL are not deleted, but can no
-    longer be opened there.
+    longer be opened there. The audit log of the accounts in use names the actor.
     """
     with _open_file(config) as app:
         move = account_moves.find_move(config.data_dir)
@@ -133,13 +137,26 @@ def move_to_file(config: Config) -> MoveResult:
                 location = "the data directory already" if database is None else f"{database}: set accounts_url to it"
                 raise UsageError(f"accounts are in {location}")
             if move.target == "postgresql":
-                return _undo_move_to_postgres_alone(app, move)
+                result = _undo_move_to_postgres_alone(app, move)
+                _record_move(app, None, actor, result)
+                return result
             raise UndecidedMoveError(f"{move.describe()}; set accounts_url to the PostgreSQL database of this move")
         with _open_ends(config, app) as ends:
             move = _find_move(ends)
             if move is not None and move.target == "postgresql":
-                return _undo_move_to_postgres(ends, move)
-            return _move_to_file(ends, move)
+                result = _undo_move_to_postgres(ends, move)
+            else:
+                result = _move_to_file(ends, move)
+            _record_move(app, ends, actor, result)
+            return result
+
+
+def _record_move(app: App, ends: _Ends | None, actor: Actor | None, result: MoveResult) -> None:
+    """Record a move in the audit log of the accounts that are in use after it."""
+    in_store = ends is not None and result.database is not None
+    with ends.using_store() if ends is not None and in_store else nullcontext(), app.accounts.write() as tx:
+        detail = f"{result.outcome}: in {result.database or 'the data directory'}"
+        audit.record_action(tx, actor, "move accounts", app.clock.now(), detail=detail)
 
 
 @contextmanager

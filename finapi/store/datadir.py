@@ -11,6 +11,7 @@ import fcntl
 import json
 import logging
 import os
+import pwd
 import shlex
 import socket
 import threading
@@ -41,8 +42,18 @@ BREAK_INTERVAL_SECONDS = 0.01
 Stream = Literal["out", "err", "progress"]
 Say = Callable[[Stream, str], None]
 
-# Performs a command: (arguments, working directory, standard input, output function) -> exit status.
-Perform = Callable[[list[str], str, str, Say], int]
+
+class Command(NamedTuple):
+    """A handed-over command: its arguments, its working directory, its standard input and who gave it."""
+
+    words: list[str]
+    directory: str
+    stdin: str
+    system_user: str
+
+
+# Performs a command: (command, output function) -> exit status.
+Perform = Callable[[Command, Say], int]
 
 
 class DirectoryBusyError(Exception):
@@ -89,6 +100,23 @@ def check_permissions(directory: Path) -> None:
         raise UsageError(f"{directory} is open to others; restrict it with: chmod 700 {shlex.quote(str(directory))}")
 
 
+def get_system_user() -> str:
+    """Return the name of the system's user who runs this process, or the number of a user without a name.
+
+    With sudo the name of the user who logged in is added: ``root (ann)``.
+    """
+    user_id = os.getuid()
+    try:
+        name = pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        name = str(user_id)
+    try:
+        login_name = os.getlogin()
+    except OSError:  # The process has no terminal.
+        return name
+    return name if login_name == name else f"{name} ({login_name})"
+
+
 def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> int:
     """Let the process that has locked the directory perform a command. Return its exit status."""
     with _open_address(directory) as address, socket.socket(socket.AF_UNIX) as connection:
@@ -98,7 +126,8 @@ def hand_over(directory: Path, words: list[str], say: Say, stdin: str = "") -> i
         except OSError:
             raise UsageError(f"{directory} is in use by another process that does not accept commands") from None
         connection.settimeout(None)  # Commands such as an ingest have no time limit.
-        request = json.dumps({"words": words, "cwd": os.getcwd(), "stdin": stdin}).encode() + b"\n"
+        fields = {"words": words, "cwd": os.getcwd(), "stdin": stdin, "user": get_system_user()}
+        request = json.dumps(fields).encode() + b"\n"
         for message in _iter_messages(connection, request):
             if "exit" in message:
                 return int(message["exit"])
@@ -117,14 +146,6 @@ def _iter_messages(connection: socket.socket, request: bytes) -> Iterator[dict[A
         with connection.makefile("r", encoding="utf-8") as lines:
             for line in lines:
                 yield json.loads(line)
-
-
-class Command(NamedTuple):
-    """A handed-over command: its arguments, its working directory and its standard input."""
-
-    words: list[str]
-    directory: str
-    stdin: str
 
 
 class CommandSocket:
@@ -210,7 +231,7 @@ class CommandSocket:
             status = 2
         else:
             try:
-                status = self._perform(command.words, command.directory, command.stdin, say)
+                status = self._perform(command, say)
             except OSError:
                 raise
             except Exception:
@@ -226,13 +247,14 @@ def _parse_command(line: bytes) -> Command | None:
     """Return the command of a request, or None if the request is not valid."""
     try:
         request = json.loads(line)
-        words, directory, stdin = request["words"], request["cwd"], request.get("stdin", "")
+        words, directory = request["words"], request["cwd"]
+        stdin, system_user = request.get("stdin", ""), request.get("user", "")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    texts = [directory, stdin, *words] if isinstance(words, list) else [None]
+    texts = [directory, stdin, system_user, *words] if isinstance(words, list) else [None]
     if not words or not all(isinstance(text, str) and "\0" not in text for text in texts):
         return None
-    return Command(words, directory, stdin)
+    return Command(words, directory, stdin, system_user)
 
 
 @contextmanager

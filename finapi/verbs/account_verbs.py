@@ -17,15 +17,14 @@ from finapi.store.datadir import Say
 from finapi.verbs.verb import Verb, arg, print_document, print_result, print_table
 
 if TYPE_CHECKING:
-    from finapi.accounts import audit
     from finapi.app import App
 
 
 def _run_invite(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.accounts import invites
+    from finapi.accounts import audit, invites
 
     now = app.clock.now()
-    actor = _build_actor(directory)
+    actor = audit.build_command_actor(args.system_user, directory)
     if args.action == "revoke":
         invites.revoke(app, args.code, now, actor)
         return print_result(say, args, f"{args.code} is revoked", code=args.code, state="revoked")
@@ -58,21 +57,23 @@ def _parse_duration(text: str) -> timedelta:
 
 
 def _run_user(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    _check_address(getattr(args, "email", None))
-    args.actor = _build_actor(directory)
-    return _USER_ACTIONS[args.action](app, args, say)
-
-
-def _build_actor(directory: str) -> audit.Actor:
-    """Return the actor that the audit log records for a command run in ``directory``."""
     from finapi.accounts import audit
 
-    return audit.Actor(None, directory)
+    _check_address(getattr(args, "email", None))
+    args.actor = audit.build_command_actor(args.system_user, directory)
+    return _USER_ACTIONS[args.action](app, args, say)
 
 
 def _run_audit(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.accounts import audit
 
+    if args.add is not None:
+        if not args.add.isprintable() or not args.add.strip():
+            raise UsageError("--add: must be printable text")
+        actor = audit.build_command_actor(args.system_user, directory)
+        with app.accounts.write() as tx:
+            audit.record_action(tx, actor, audit.NOTE, app.clock.now(), detail=args.add)
+        return print_result(say, args, "recorded", recorded=args.add)
     with app.accounts.read() as tx:
         rows = audit.list_actions(tx, args.limit)
     return print_table(say, args, "actions", rows, "at who action account detail place")
@@ -178,10 +179,13 @@ def _change_plan(app: App, args: argparse.Namespace, say: Say) -> int:
     return print_result(say, args, f"{args.email} is on the plan {args.plan}", email=args.email, plan=args.plan)
 
 
-def _add_credit(app: App, args: argparse.Namespace, say: Say) -> int:
+def _change_credit(app: App, args: argparse.Namespace, say: Say) -> int:
     from finapi.accounts import plans, users
 
-    balance_cents = users.add_credit(app, args.email, plans.parse_cents(args.amount), app.clock.now(), args.actor)
+    cents = plans.parse_cents(args.amount)
+    if cents < 0 and not args.reason:
+        raise UsageError("a correction needs a reason: --reason 'booked twice'")
+    balance_cents = users.change_credit(app, args.email, cents, app.clock.now(), args.actor, args.reason)
     balance = balance_cents / 100
     return print_result(say, args, f"{args.email} has {balance:.2f} dollars", email=args.email, credit_balance=balance)
 
@@ -268,7 +272,7 @@ _USER_ACTIONS = {
     "revoke": _revoke_credentials,
     "rotate-key": _rotate_key,
     "plan": _change_plan,
-    "credit": _add_credit,
+    "credit": _change_credit,
     "grant": _grant_tokens,
 }
 
@@ -327,13 +331,23 @@ USER = Verb(
             ),
         ),
         "plan": ("change the plan of an account, from now on", (_EMAIL, arg("plan"))),
-        "credit": ("add dollars to the wallet", (_EMAIL, arg("amount", help="dollars, up to two decimals: 12.50"))),
+        "credit": (
+            "add dollars to the wallet, or take back what was not spent",
+            (
+                _EMAIL,
+                arg("amount", help="dollars, up to two decimals: 12.50, or for a correction: -12.50"),
+                arg("--reason", default="", help="a text for the audit log; required for a correction"),
+            ),
+        ),
         "grant": ("add tokens to the balance", (_EMAIL, arg("tokens", type=int))),
     },
 )
 AUDIT = Verb(
     "the log of operators' actions, newest first",
-    (arg("--limit", type=int, default=100, help="how many (100); -1: all"),),
+    (
+        arg("--limit", type=int, default=100, help="how many (100); -1: all"),
+        arg("--add", metavar="TEXT", help="add a note of your own instead"),
+    ),
     work=_run_audit,
 )
 MAIL = Verb("mail", work=_run_mail, actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))})

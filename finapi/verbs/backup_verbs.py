@@ -49,6 +49,8 @@ def _run_backup(args: argparse.Namespace, config: Config, origins: settings.Orig
         say("err", f"finapi: this copies market data; accounts are in PostgreSQL: {POSTGRES_BACKUP} copies them")
     backup = _create_backup(config, file, args.with_secrets, say)
     say("progress", "")
+    if args.with_secrets:
+        _record_secrets_backup(config, backup["file"], say)
     removed = backups.delete_old_backups(file, args.keep) if args.keep is not None else []
     if args.json:
         return print_document(say, {**backup, "removed": [str(path) for path in removed]})
@@ -92,9 +94,32 @@ def _create_backup(config: Config, file: Path, secrets: bool, say: Say) -> Backu
     return run_interruptibly(create_backup, stop)
 
 
+def _print_nothing(stream: datadir.Stream, text: str) -> None:
+    """Discard the output of a handed-over command."""
+
+
+def _record_secrets_backup(config: Config, file: str, say: Say) -> None:
+    """Record a backup with secrets in the audit log, or print a warning if that is not possible."""
+    from finapi.accounts import audit
+    from finapi.ops.app_opening import open_app
+    from finapi.store.db import DatabaseError
+
+    note = f"backup with secrets: {file}"
+    try:
+        try:
+            with open_app(config) as app, app.accounts.write() as tx:
+                actor = audit.build_command_actor(datadir.get_system_user(), os.getcwd())
+                audit.record_action(tx, actor, audit.NOTE, app.clock.now(), detail=note)
+        except datadir.DirectoryBusyError:
+            datadir.hand_over(config.data_dir, ["audit", "--add", note], _print_nothing)
+    except (UsageError, ApiError, DatabaseError) as error:
+        say("err", escape_unprintable(f"finapi: the backup is not in the audit log: {error}"))
+
+
 def _run_restore(
     args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform
 ) -> int:
+    from finapi.accounts import audit
     from finapi.ops import backups
     from finapi.store.db import DatabaseDamagedError
 
@@ -102,7 +127,12 @@ def _run_restore(
     try:
         with datadir.lock_directory(config.data_dir):
             restored = backups.restore(
-                config, file, SystemClock(), secrets=args.with_secrets, report_progress=_build_progress(say)
+                config,
+                file,
+                SystemClock(),
+                secrets=args.with_secrets,
+                report_progress=_build_progress(say),
+                actor=audit.build_command_actor(datadir.get_system_user(), os.getcwd()),
             )
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None

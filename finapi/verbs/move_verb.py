@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import replace
 
 from finapi.core import config as settings
@@ -16,16 +17,18 @@ TO_FILE = "file"
 
 
 def _run_move(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
+    from finapi.accounts import audit
     from finapi.ops import backups, moving
 
+    actor = audit.build_command_actor(datadir.get_system_user(), os.getcwd())
     backups.get_database_path(config)
     if args.to != TO_FILE and not args.to.startswith(("postgresql://", "postgres://")):
         raise UsageError("--to: must be file, or begin with postgresql://")
     try:
         if args.to == TO_FILE:
-            result = moving.move_to_file(config)
+            result = moving.move_to_file(config, actor)
         else:
-            result = moving.move_to_postgres(replace(config, accounts_url=args.to))
+            result = moving.move_to_postgres(replace(config, accounts_url=args.to), actor)
     except datadir.DirectoryBusyError:
         raise UsageError(f"{config.data_dir} is in use by a running finapi; stop it first") from None
     destination = result.database or str(config.data_dir)

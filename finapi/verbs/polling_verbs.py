@@ -135,7 +135,7 @@ def _run_documents(app: App, args: argparse.Namespace, directory: str, say: Say)
     for text, accession in zip(args.accessions, accessions, strict=True):
         if accession is None:
             raise UsageError(f"{text!r} is not an accession number (0000320193-25-000057)")
-    actor = audit.Actor(None, directory)
+    actor = audit.build_command_actor(args.system_user, directory)
     # An accession number of None stands for all documents.
     retried = fetch_queue.retry_documents(app, accessions or [None], app.clock.now(), actor)
     for text, count in zip(args.accessions, retried, strict=False):
@@ -155,10 +155,11 @@ def _run_outbox(app: App, args: argparse.Namespace, directory: str, say: Say) ->
         return print_table(say, args, "outbox", rows, "id state type accession noted_at tries reason")
     if bool(args.ids) == args.all:
         raise UsageError("give numbers from finapi outbox list, or --all")
+    actor = audit.build_command_actor(args.system_user, directory)
+    detail = f"outbox {' '.join(map(str, args.ids)) or 'all'}"
     # The audit record is written first, in the store of accounts: this fails on a node that may not retry rows.
     with app.accounts.write() as tx:
-        ids_text = " ".join(map(str, args.ids)) or "all"
-        audit.record_action(tx, audit.Actor(None, directory), "retry", app.clock.now(), detail=f"outbox {ids_text}")
+        audit.record_action(tx, actor, "retry", app.clock.now(), detail=detail)
     retried = outbox.retry_rows(app.db, args.ids or [None])
     for row_id, was_listed in zip(args.ids, retried, strict=False):
         if not was_listed:

@@ -13,15 +13,16 @@ if TYPE_CHECKING:
 
 
 def _run_secret(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
-    from finapi.accounts import rotation
+    from finapi.accounts import audit, rotation
 
     now = app.clock.now()
+    actor = audit.build_command_actor(args.system_user, directory)
     if args.action == "rotate":
-        name = rotation.add_secret(app)
+        name = rotation.add_secret(app, now, actor)
         line = f"new keys are derived from the secret {name}; keys of the other secrets remain valid"
         return print_result(say, args, line, name=name)
     if args.action == "drop":
-        refused = rotation.remove_secret(app, args.name, now, confirmed=args.yes)
+        refused = rotation.remove_secret(app, args.name, now, actor, confirmed=args.yes)
         line = f"the secret {args.name} is gone" + (f"; refused from now on: {refused}" if refused else "")
         return print_result(say, args, line, name=args.name, refused=refused or None)
     with app.accounts.read() as tx:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
-from finapi.store.datadir import Say
+from finapi.store.datadir import Command, Say
 
 if TYPE_CHECKING:
     from finapi.app import App
 
-# A function that runs a command handed over by another process. It is called with the app, the words of the command,
-# the directory in which it was typed, its standard input and ``say``. It returns the exit status.
-Perform = Callable[["App", list[str], str, str, Say], int]
+# A function that runs a command handed over by another process, and returns the exit status.
+Perform = Callable[["App", Command, Say], int]
 
 # The names and options that ``ArgumentParser.add_argument`` takes.
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]

@@ -35,7 +35,7 @@ PRICES = "/api/v1/prices/AAPL"
 def session(app: App, client: Client, clock: FixedClock) -> str:
     """Return a session of an account that has used every feature."""
     users.create(app, "bob@example.com", "pro", clock.now(), password=PASSWORD)
-    users.add_credit(app, "bob@example.com", 5000, clock.now())
+    users.change_credit(app, "bob@example.com", 5000, clock.now())
     token = client.post("/api/v1/auth/login", {"email": "bob@example.com", "password": PASSWORD}).json["token"]
     settled = client.post("/api/v1/billing/quota", {"amount_dollars": 1}, session=token)
     assert settled.status == 200

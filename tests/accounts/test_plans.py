@@ -174,14 +174,42 @@ def test_a_refund_after_a_refill_is_not_lost(app: App, clock: FixedClock) -> Non
 
 
 def test_a_cent_buys_a_token(app: App) -> None:
-    assert users.add_credit(app, "ann@example.com", 1250, NOW) == 1250
+    assert users.change_credit(app, "ann@example.com", 1250, NOW) == 1250
     assert buy(app, 1200) == (1200, 1300, 50)
     assert rows(app) == [(100, "refill"), (1200, "purchase")]
     assert billing.list_errors(app) == []
 
 
+def test_a_correction_takes_what_was_not_spent(app: App) -> None:
+    users.change_credit(app, "ann@example.com", 1000, NOW)
+    buy(app, 300)
+    assert users.change_credit(app, "ann@example.com", -200, NOW, reason="booked twice") == 500
+    with pytest.raises(ApiError, match=r"^The wallet has less than 5\.01 dollars, so they cannot") as raised:
+        users.change_credit(app, "ann@example.com", -501, NOW, reason="booked twice")
+    assert raised.value.status == 409
+    assert users.change_credit(app, "ann@example.com", -500, NOW, reason="booked twice") == 0
+    assert billing.list_errors(app) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("", "A correction of the wallet requires a reason."),
+        ("  ", "A correction of the wallet requires a reason."),
+        ("a\nb", "reason must be printable and of at most 200 characters."),
+        ("x" * 201, "reason must be printable and of at most 200 characters."),
+    ],
+)
+def test_a_correction_without_a_usable_reason_is_refused(app: App, reason: str, message: str) -> None:
+    users.change_credit(app, "ann@example.com", 1000, NOW)
+    with pytest.raises(ApiError, match=f"^{message}") as raised:
+        users.change_credit(app, "ann@example.com", -1, NOW, reason=reason)
+    assert raised.value.status == 400
+    assert users.change_credit(app, "ann@example.com", 1, NOW) == 1001
+
+
 def test_an_empty_wallet_buys_nothing(app: App) -> None:
-    users.add_credit(app, "ann@example.com", 99, NOW)
+    users.change_credit(app, "ann@example.com", 99, NOW)
     with pytest.raises(ApiError) as raised:
         buy(app, 100)
     assert (raised.value.code, raised.value.status) == ("INSUFFICIENT_BALANCE", 400)
@@ -189,7 +217,7 @@ def test_an_empty_wallet_buys_nothing(app: App) -> None:
 
 
 def test_purchases_race_with_debits_and_lose_no_cent(app: App) -> None:
-    users.add_credit(app, "ann@example.com", 1000, NOW)
+    users.change_credit(app, "ann@example.com", 1000, NOW)
     bought: list[str | None] = []
     spent: list[str | None] = []
 
@@ -339,7 +367,7 @@ class Accounting(RuleBasedStateMachine):
     @rule(cents=st.integers(1, 300))
     def credit(self, cents: int) -> None:
         self.cents += cents
-        assert users.add_credit(self.app, "ann@example.com", cents, self.clock.now()) == self.cents
+        assert users.change_credit(self.app, "ann@example.com", cents, self.clock.now()) == self.cents
 
     @rule(cents=st.integers(1, 200))
     def purchase(self, cents: int) -> None:
@@ -370,12 +398,15 @@ TestAccounting = Accounting.TestCase
 TestAccounting.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
 
 
-@pytest.mark.parametrize(("text", "cents"), [("12.50", 1250), ("0.5", 50), ("7", 700), ("0.01", 1), ("1.05", 105)])
+@pytest.mark.parametrize(
+    ("text", "cents"),
+    [("12.50", 1250), ("0.5", 50), ("7", 700), ("0.01", 1), ("1.05", 105), ("-5", -500)],
+)
 def test_an_amount_of_dollars_is_read_in_cents(text: str, cents: int) -> None:
     assert plans.parse_cents(text) == cents
 
 
-@pytest.mark.parametrize("text", ["0", "0.00", "-1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
+@pytest.mark.parametrize("text", ["0", "0.00", "-0", "--1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
 def test_what_is_no_amount_of_dollars_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not an amount of dollars"):
         plans.parse_cents(text)

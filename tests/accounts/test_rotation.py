@@ -14,6 +14,7 @@ import pytest
 import standardwebhooks
 
 from finapi.accounts import credentials, invites, recovery, rotation, users
+from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core import master_secrets
 from finapi.core.clock import FixedClock, iso
@@ -34,6 +35,7 @@ OLD_NAME, NEW_NAME = credentials.get_secret_name(OLD), credentials.get_secret_na
 KEY_REFUSED, NEW_KEY = "Your API key no longer works", "Your API key was replaced"
 HELD, NEW_SECRET = "Your webhooks are on hold", "Your webhook secret was replaced"
 ANN = "ann@example.com"
+ACTOR = Actor(None, "root in /")
 
 
 @pytest.fixture
@@ -328,7 +330,7 @@ def test_a_rotated_secret_is_in_force_at_once_and_in_the_file(tmp_path: Path) ->
     with closing(app.db):
         ann = users.create(app, ANN, "free", NOW)
         (before,) = app.secrets
-        name = rotation.add_secret(app)
+        name = rotation.add_secret(app, NOW, ACTOR)
         bob = users.create(app, "bob@example.com", "free", NOW)
         assert (caller(app, ann.api_key), caller(app, bob.api_key)) == (ann.id, bob.id)
         assert master_secrets.read_or_create(app.config) == [*app.secrets]
@@ -342,14 +344,14 @@ def test_dropping_a_secret_that_keys_need_asks_for_confirmation(tmp_path: Path) 
         ann = users.create(app, ANN, "free", NOW)
         old = credentials.get_secret_name(app.secrets[0])
         with pytest.raises(ApiError, match="The newest secret cannot be removed"):
-            rotation.remove_secret(app, old, NOW, confirmed=True)
-        new = rotation.add_secret(app)
+            rotation.remove_secret(app, old, NOW, ACTOR, confirmed=True)
+        new = rotation.add_secret(app, NOW, ACTOR)
         with pytest.raises(ApiError, match=r"^1 API key derived from this secret would be refused"):
-            rotation.remove_secret(app, old, NOW, confirmed=False)
+            rotation.remove_secret(app, old, NOW, ACTOR, confirmed=False)
         with pytest.raises(ApiError, match="no master secret named nonsense"):
-            rotation.remove_secret(app, "nonsense", NOW, confirmed=True)
+            rotation.remove_secret(app, "nonsense", NOW, ACTOR, confirmed=True)
         assert caller(app, ann.api_key) == ann.id
-        assert rotation.remove_secret(app, old, NOW, confirmed=True) == "1 API key"
+        assert rotation.remove_secret(app, old, NOW, ACTOR, confirmed=True) == "1 API key"
         assert caller(app, ann.api_key) is None
         assert [credentials.get_secret_name(secret) for secret in master_secrets.read_or_create(app.config)] == [new]
     # What is refused already makes the secrets of the next start no wrong ones.
@@ -363,16 +365,16 @@ def test_an_unused_secret_is_dropped_without_a_question(tmp_path: Path) -> None:
     with closing(app.db):
         users.create(app, ANN, "free", NOW)
         old = credentials.get_secret_name(app.secrets[0])
-        rotation.add_secret(app)
+        rotation.add_secret(app, NOW, ACTOR)
         key = credential_replacement.replace_credentials(app, ANN, NOW, include_webhooks=False)
-        assert rotation.remove_secret(app, old, NOW, confirmed=False) == ""
+        assert rotation.remove_secret(app, old, NOW, ACTOR, confirmed=False) == ""
         assert caller(app, key) == 1
 
 
 def test_secrets_of_a_setting_are_not_rotated_by_a_verb(app: App) -> None:
     app_with_setting = replace(app, config=replace(app.config, secrets=OLD.hex()), secrets=Keyring([OLD]))
     with pytest.raises(UsageError, match="change FINAPI_SECRETS, newest first"):
-        rotation.add_secret(app_with_setting)
+        rotation.add_secret(app_with_setting, NOW, ACTOR)
     assert [*app_with_setting.secrets] == [OLD]
 
 

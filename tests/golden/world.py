@@ -113,7 +113,7 @@ class World:
 
     def credit(self, email: str, cents: int) -> None:
         """Add money to a user's wallet."""
-        users.add_credit(self.app, email, cents, self.clock.now())
+        users.change_credit(self.app, email, cents, self.clock.now())
 
     def lock(self, email: str) -> None:
         """Lock an account."""

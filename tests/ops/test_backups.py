@@ -20,6 +20,7 @@ import pytest
 from finapi import app as apps
 from finapi import cli
 from finapi.accounts import archive, billing, plans, recovery, users
+from finapi.accounts.audit import Actor
 from finapi.app import App
 from finapi.core import master_secrets, stopping
 from finapi.core.clock import FixedClock
@@ -79,8 +80,12 @@ def made(config: Config, file: Path, now: datetime = NOW, **options: Any) -> bac
     )
 
 
-def put_back(config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False) -> backups.RestoreResult:
-    return backups.restore(config, file, FixedClock(now), secrets=secrets, report_progress=lambda done, pages: None)
+def put_back(
+    config: Config, file: Path, now: datetime = NOW, *, secrets: bool = False, actor: Actor | None = None
+) -> backups.RestoreResult:
+    return backups.restore(
+        config, file, FixedClock(now), secrets=secrets, report_progress=lambda done, pages: None, actor=actor
+    )
 
 
 def found(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -142,6 +147,18 @@ def test_a_backup_with_a_foreign_trigger_is_not_restored(app: App, config: Confi
     restored = put_back(other_config, shelf / "b.db")
     assert restored.proof["problems"] == ["the trigger promote is not one of finapi's"]
     assert names(other_config.data_dir) == []
+
+
+def test_a_restore_is_in_the_audit_log_of_the_restored_accounts(
+    app: App, config: Config, shelf: Path, tmp_path: Path
+) -> None:
+    made(config, shelf / "b.db")
+    other_config = replace(config, data_dir=tmp_path / "there")
+    other_config.data_dir.mkdir(mode=0o700)
+    put_back(other_config, shelf / "b.db", actor=Actor(None, "root in /"))
+    assert found(other_config.data_dir / "finapi.db", "SELECT action, detail, place FROM audit ORDER BY id DESC") == [
+        ("restore", str(shelf / "b.db"), "root in /")
+    ]
 
 
 def test_a_check_reports_a_foreign_trigger(app: App, config: Config) -> None:

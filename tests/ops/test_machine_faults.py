@@ -263,7 +263,7 @@ def test_a_signal_sets_the_exit_status_of_a_command(tmp_path: Path, number: str,
 def test_a_command_stopped_by_the_server_reports_its_work(tmp_path: Path) -> None:
     has_begun = threading.Event()
 
-    def perform(arguments: list[str], directory: str, stdin: str, say: datadir.Say) -> int:
+    def perform(command: datadir.Command, say: datadir.Say) -> int:
         try:
             while True:
                 say("out", "a line")

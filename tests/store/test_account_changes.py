@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from finapi.accounts import credentials, invites, plans, rotation, sessions, users
+from finapi.accounts.audit import Actor
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core import master_secrets
@@ -36,6 +37,7 @@ pytestmark = [
 psycopg = pytest.importorskip("psycopg")
 
 EMAIL = "ann@example.com"
+ACTOR = Actor(None, "root in /")
 FREE, BILLED, INSIDERS = "/api/v1/form-13f/funds", "/api/v1/sec/filings", "/api/v1/insiders/transactions/latest"
 PUBLIC = "/api/v1/plans/"
 
@@ -70,8 +72,8 @@ def statuses(app: App, key: str) -> list[int]:
 def drop_secret(app: App, user: NewUser) -> None:
     """Take away the master secret that the user's key was derived from."""
     old = credentials.get_secret_name(app.secrets[0])
-    rotation.add_secret(app)
-    rotation.remove_secret(app, old, NOW, confirmed=True)
+    rotation.add_secret(app, NOW, ACTOR)
+    rotation.remove_secret(app, old, NOW, ACTOR, confirmed=True)
 
 
 REVOCATIONS: dict[str, Callable[[App, NewUser], object]] = {

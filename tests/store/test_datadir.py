@@ -357,7 +357,7 @@ def test_a_silent_client_delays_the_others_for_five_seconds(tmp_path: Path, monk
     assert datadir.CONNECT_SECONDS == 5.0
     monkeypatch.setattr(datadir, "CONNECT_SECONDS", 0.2)
     with (
-        CommandSocket(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0),
+        CommandSocket(make(tmp_path / "data"), lambda command, say: 0),
         client_of(tmp_path / "data") as silent,
     ):
         assert heard(tmp_path / "data", "user") == (0, [])
@@ -368,12 +368,12 @@ def test_a_client_that_hangs_up_costs_only_its_own_command(tmp_path: Path) -> No
     reached: list[str] = []
     hung_up = threading.Event()
 
-    def chatty(words: list[str], cwd: str, stdin: str, say: datadir.Say) -> int:
-        say("out", words[0])
+    def chatty(command: datadir.Command, say: datadir.Say) -> int:
+        say("out", command.words[0])
         assert hung_up.wait(process.SECONDS)
         for _ in range(100):
             say("out", "x" * 10_000)
-        reached.append(words[0])
+        reached.append(command.words[0])
         return 0
 
     with CommandSocket(make(tmp_path / "data"), chatty):
@@ -446,7 +446,7 @@ def test_a_command_that_waits_its_turn_at_a_stop_is_told_so(tmp_path: Path, monk
 
     monkeypatch.setattr(os, "getcwd", directory)
     waiting = threading.Thread(target=wait_in_line)
-    with contextlib.ExitStack() as stack, CommandSocket(make(tmp_path / "data"), lambda words, cwd, stdin, say: 0):
+    with contextlib.ExitStack() as stack, CommandSocket(make(tmp_path / "data"), lambda command, say: 0):
         stack.enter_context(client_of(tmp_path / "data"))  # says nothing, and so has the door to itself
         waiting.start()
         assert connected.wait(process.SECONDS)

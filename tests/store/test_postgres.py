@@ -242,7 +242,7 @@ def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[...
 def test_parallel_repeats_on_two_nodes_buy_once(node: Callable[..., App]) -> None:
     nodes = [node(app_per_minute=1_000) for _ in range(2)]
     users.create(nodes[0], "ann@example.com", "pro", NOW, password=PASSWORD)
-    users.add_credit(nodes[0], "ann@example.com", 100, NOW)
+    users.change_credit(nodes[0], "ann@example.com", 100, NOW)
     session = session_of(Client(nodes[0]))
     barrier = threading.Barrier(12, timeout=20)
 
@@ -403,9 +403,9 @@ def test_a_refused_row_names_the_column_as_sqlite_does(node: Callable[..., App],
     with pytest.raises(db.ConstraintError, match="audit_subject_fkey"), app.accounts.write() as tx:
         audit.record_action(tx, audit.Actor(None, "/"), "lock", now, subject=999)
     audit_line = audit.Actor(None, "/", form_id="1")
-    users.add_credit(app, "ann@example.com", 100, now, audit_line)
+    users.change_credit(app, "ann@example.com", 100, now, audit_line)
     with pytest.raises(ApiError, match="This form was already sent"):
-        users.add_credit(app, "ann@example.com", 100, now, audit_line)
+        users.change_credit(app, "ann@example.com", 100, now, audit_line)
 
 
 def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App]) -> None:

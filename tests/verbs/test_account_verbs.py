@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import re
 import socket
 import sqlite3
@@ -496,6 +498,54 @@ def test_credit_is_added_to_the_cent(data_dir: Path) -> None:
     assert show_user(data_dir)["credit_balance"] == 15.67
 
 
+def latest_action(data_dir: Path) -> dict[str, Any]:
+    """Return the newest row of the audit log."""
+    row: dict[str, Any] = json.loads(did(verb(data_dir, "audit", "--limit", "1", "--json")))["actions"][0]
+    return row
+
+
+def test_a_correction_of_credit_is_audited_with_its_reason(data_dir: Path) -> None:
+    add_user(data_dir)
+    did(verb(data_dir, "user", "credit", ANN, "12.50"))
+    assert did(verb(data_dir, "user", "credit", ANN, "-2.25", "--reason", "booked twice")) == f"{ANN} has 10.25 dollars"
+    refused = verb(data_dir, "user", "credit", ANN, "-1")
+    assert (refused.status, refused.complaint) == (2, "a correction needs a reason: --reason 'booked twice'")
+    refused = verb(data_dir, "user", "credit", ANN, "-10.26", "--reason", "too much")
+    assert refused.complaint == "The wallet has less than 10.26 dollars, so they cannot be taken from it."
+    latest = latest_action(data_dir)
+    assert (latest["action"], latest["detail"]) == ("credit", "-2.25 dollars: booked twice")
+    assert latest["place"] == f"{datadir.get_system_user()} in {os.getcwd()}"
+
+
+def test_a_note_is_added_to_the_audit_log(data_dir: Path) -> None:
+    add_user(data_dir)
+    assert did(verb(data_dir, "audit", "--add", "moved to the new host")) == "recorded"
+    latest = latest_action(data_dir)
+    assert (latest["action"], latest["detail"]) == ("note", "moved to the new host")
+    refused = verb(data_dir, "audit", "--add", "a\nb")
+    assert (refused.status, refused.complaint) == (2, "--add: must be printable text")
+
+
+def test_commands_on_master_secrets_are_audited(data_dir: Path) -> None:
+    add_user(data_dir)
+    old_name = json.loads(did(verb(data_dir, "secret", "list", "--json")))["secrets"][0]["name"]
+    new_name = json.loads(did(verb(data_dir, "secret", "rotate", "--json")))["name"]
+    did(verb(data_dir, "secret", "drop", old_name, "--yes"))
+    rows = json.loads(did(verb(data_dir, "audit", "--limit", "2", "--json")))["actions"]
+    assert [(row["action"], row["detail"]) for row in rows] == [
+        ("remove a master secret", old_name),
+        ("add a master secret", new_name),
+    ]
+
+
+def test_a_backup_with_secrets_is_audited(data_dir: Path, tmp_path: Path) -> None:
+    add_user(data_dir)
+    file = tmp_path / "b-with-secrets.db"
+    did(verb(data_dir, "backup", str(file), "--with-secrets"))
+    latest = latest_action(data_dir)
+    assert (latest["action"], latest["detail"]) == ("note", f"backup with secrets: {file}")
+
+
 def test_a_large_credit_is_printed_to_the_cent(data_dir: Path) -> None:
     add_user(data_dir)
     assert did(verb(data_dir, "user", "credit", ANN, "999999999.99")) == f"{ANN} has 999999999.99 dollars"
@@ -503,7 +553,7 @@ def test_a_large_credit_is_printed_to_the_cent(data_dir: Path) -> None:
 
 @pytest.mark.parametrize(
     "amount",
-    ["1.234", "-1", "1e3", "+1", "", " 1", "1,5", ".5", "1.", "NaN", "0x1", "\u0661", "1_0", "$1", "0", "0.00"],
+    ["1.234", "-0", "1e3", "+1", "", " 1", "1,5", ".5", "1.", "NaN", "0x1", "\u0661", "1_0", "$1", "0", "0.00"],
 )
 def test_credit_refuses_what_is_no_amount_of_dollars(tmp_path: Path, amount: str) -> None:
     finished = verb(tmp_path, "user", "credit", ANN, amount)
@@ -552,8 +602,8 @@ def test_many_verbs_at_once_are_all_done(server: Running, tmp_path: Path) -> Non
 
 
 def test_a_verb_that_fails_leaves_the_server_running_others(tmp_path: Path) -> None:
-    def perform(words: list[str], directory: str, stdin: str, say: Say) -> int:
-        return 1 // len(words)
+    def perform(command: datadir.Command, say: Say) -> int:
+        return 1 // len(command.words)
 
     statuses: list[int] = []
 

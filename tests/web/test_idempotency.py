@@ -39,7 +39,7 @@ def app(make_app: Callable[..., App]) -> App:
         companies.upsert_name(tx, 1234567, "BROOK LAMPS INC", companies.FROM_SUBMISSIONS, "2026-01-01")
         companies.upsert_tickers(tx, 1234567, [("BRK-B", "NYSE")], companies.FROM_SUBMISSIONS)
     users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD)
-    users.add_credit(app, "ann@example.com", 100, NOW)
+    users.change_credit(app, "ann@example.com", 100, NOW)
     return app
 
 

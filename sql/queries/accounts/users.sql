@@ -129,8 +129,9 @@ UPDATE users SET verify_email = 1, updated_at = :now WHERE id = :id AND verify_e
 -- name: set_locked
 UPDATE users SET locked_at = :locked_at, updated_at = :now WHERE id = :id
 
--- name: add_credit
-UPDATE users SET credit_cents = credit_cents + :cents, updated_at = :now WHERE id = :user_id
+-- name: change_credit
+UPDATE users SET credit_cents = credit_cents + :cents, updated_at = :now
+WHERE id = :user_id AND credit_cents + :cents >= 0
 RETURNING credit_cents
 
 -- name: any_user_or_invite

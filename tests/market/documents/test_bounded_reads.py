@@ -27,6 +27,7 @@ from finapi.market.intake import gateway, ingest
 from finapi.market.intake.gateway import Gateway
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy
 from finapi.ops.app_opening import open_app
+from finapi.store.datadir import Command
 from tests import process
 from tests.receiver import receiver, status
 from tests.support import ownership_xml
@@ -200,7 +201,7 @@ def test_memory_error_in_forwarded_verb_prints_one_line(
     monkeypatch.setattr(ingest, "run", out_of_memory)
     lines: list[tuple[str, str]] = []
     say: Callable[[str, str], None] = lambda stream, text: lines.append((stream, text))  # noqa: E731
-    assert cli.perform(app, ["ingest", str(folder)], str(folder), "", say) == 1
+    assert cli.perform(app, Command(["ingest", str(folder)], str(folder), "", "root"), say) == 1
     assert lines == [("err", f"finapi: {cli.TOO_LITTLE_MEMORY}")]
 
 

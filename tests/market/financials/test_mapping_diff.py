@@ -11,6 +11,7 @@ import pytest
 
 from finapi.app import App
 from finapi.cli import perform
+from finapi.store.datadir import Command
 from tests.support.figures import build_companyfacts, store_companyfacts
 
 YEAR = {
@@ -44,7 +45,8 @@ def directory(app: App, tmp_path: Path) -> Path:
 def run_verb(app: App, directory: Path, *words: str) -> tuple[int, list[str], list[str]]:
     """Return the exit status of a verb and its lines on both streams."""
     output: dict[str, list[str]] = {"out": [], "err": [], "progress": []}
-    status = perform(app, ["mapping", *words], str(directory), "", lambda stream, text: output[stream].append(text))
+    command = Command(["mapping", *words], str(directory), "", "root")
+    status = perform(app, command, lambda stream, text: output[stream].append(text))
     return status, output["out"], output["err"]
 
 

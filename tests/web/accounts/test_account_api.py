@@ -39,7 +39,7 @@ def client(app: App) -> Client:
 def session(client: Client) -> str:
     """A session of ann, on the plan free, with 12.50 dollars in her wallet."""
     sign_up(client)
-    users.add_credit(client.app, "ann@example.com", 1250, client.app.clock.now())
+    users.change_credit(client.app, "ann@example.com", 1250, client.app.clock.now())
     return session_of(client)
 
 
@@ -347,13 +347,13 @@ def test_an_idempotency_key_expires_after_a_day(client: Client, session: str, cl
 
 def test_an_error_is_not_stored_for_an_idempotency_key(client: Client, session: str, clock: FixedClock) -> None:
     assert purchase(client, session, 20, headers=once("k1")).status == 400
-    users.add_credit(client.app, "ann@example.com", 1000, clock.now())
+    users.change_credit(client.app, "ann@example.com", 1000, clock.now())
     assert purchase(client, session, 20, headers=once("k1")).status == 200
 
 
 def test_idempotency_keys_of_accounts_are_separate(client: Client, session: str, clock: FixedClock) -> None:
     sign_up(client, "bob@example.com")
-    users.add_credit(client.app, "bob@example.com", 500, clock.now())
+    users.change_credit(client.app, "bob@example.com", 500, clock.now())
     purchase(client, session, 5, headers=once("k1"))
     assert purchase(client, session_of(client, "bob@example.com"), 5, headers=once("k1")).status == 200
     assert get_balance(client.app, 2) == 2500

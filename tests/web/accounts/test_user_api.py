@@ -104,7 +104,7 @@ def test_the_userplan_is_null_when_its_row_is_missing(client: Client, app: App, 
 
 
 def test_the_wallet_is_shown_in_dollars(client: Client, app: App, session: str) -> None:
-    users.add_credit(app, "ann@example.com", 1234, NOW)
+    users.change_credit(app, "ann@example.com", 1234, NOW)
     assert client.get(USER, session=session).json["user"]["credit_balance"] == 12.34
 
 

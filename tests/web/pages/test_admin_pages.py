@@ -162,7 +162,7 @@ def test_an_admin_locked_during_an_action_cannot_finish_it(app: App) -> None:
     actor = Actor(users.get_id(app, ADMIN), ADDRESS, "1")
     users.set_locked(app, ADMIN, True, app.clock.now())
     with pytest.raises(ApiError) as caught:
-        users.add_credit(app, EMAIL, 100, app.clock.now(), actor)
+        users.change_credit(app, EMAIL, 100, app.clock.now(), actor)
     assert (caught.value.code, get_account(app)["credit_balance"]) == ("FORBIDDEN", 0.0)
 
 
@@ -458,9 +458,9 @@ def test_an_action_and_its_log_entry_are_written_together(app: App) -> None:
         users.set_locked(app, "no@example.com", True, now, Actor(None, "/"))
     with pytest.raises(ApiError):
         sessions.set_password(app, users.get_id(app, EMAIL), "short", now, Actor(None, "/"))
-    users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
+    users.change_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     with pytest.raises(ApiError, match="already sent"):
-        users.add_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
+        users.change_credit(app, EMAIL, 100, now, Actor(None, "/", form_id="1"))
     assert (len(list_log(app)), get_account(app)["credit_balance"]) == (2, 1.0)
 
 

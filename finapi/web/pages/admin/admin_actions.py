@@ -189,10 +189,10 @@ def _change_plan(call: Call, fields: Fields, actor: Actor) -> None:
     plans.change_plan(call.app, _get_user_id(call, fields), fields["plan"], call.now, actor)
 
 
-def _add_credit(call: Call, fields: Fields, actor: Actor) -> None:
+def _change_credit(call: Call, fields: Fields, actor: Actor) -> None:
     email = _get_email(call, fields)
     cents = plans.parse_cents(fields.get("amount", "").strip())
-    users.add_credit(call.app, email, cents, call.now, actor)
+    users.change_credit(call.app, email, cents, call.now, actor, fields.get("reason", "").strip())
 
 
 def _grant_tokens(call: Call, fields: Fields, actor: Actor) -> None:
@@ -238,7 +238,7 @@ ACTIONS = {
         _revoke_credentials, ACCOUNTS_PATH, "Its sessions have ended, and a new key is on its way by mail."
     ),
     "plan": AdminAction(_change_plan, ACCOUNTS_PATH, "The plan has changed."),
-    "credit": AdminAction(_add_credit, ACCOUNTS_PATH, "The wallet has been credited."),
+    "credit": AdminAction(_change_credit, ACCOUNTS_PATH, "The wallet has been changed."),
     "grant": AdminAction(_grant_tokens, ACCOUNTS_PATH, "The tokens have been added."),
     "invite": AdminAction(_create_invite, "/admin/invites", "The code has been created."),
     "revoke-invite": AdminAction(_revoke_invite, "/admin/invites", "The code has been revoked."),

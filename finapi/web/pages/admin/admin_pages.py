@@ -157,14 +157,18 @@ def _render_account_link(email: str, uuid: str) -> Html:
 def _render_account_forms(call: Call, uuid: str, row: Any) -> Html:
     plan_choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
     plan_field = form_fields.render_select("Plan", "plan", row["plan"], plan_choices)
-    amount_field = render_field("Dollars", "amount", inputmode="decimal", pattern=r"[0-9]{1,9}(\.[0-9]{1,2})?", size=10)
+    amount_pattern = r"-?[0-9]{1,9}(\.[0-9]{1,2})?"
+    credit_fields = (
+        render_field("Dollars, or -5.00 as a correction", "amount", pattern=amount_pattern, size=10),
+        h.label("Reason of a correction ", h.input(name="reason", maxlength=users.MAX_REASON_CHARACTERS)),
+    )
     token_field = render_field("Tokens", "tokens", type="number", min=1)
     lock_form = ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", "")
     forms: tuple[tuple[str, str, Child], ...] = (
         lock_form,
         ("revoke", "End its sessions, replace its key", ""),
         ("plan", "Change the plan", plan_field),
-        ("credit", "Add to the wallet", amount_field),
+        ("credit", "Change the wallet", credit_fields),
         ("grant", "Grant tokens", token_field),
     )
     rendered_forms = [
