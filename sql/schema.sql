@@ -1242,12 +1242,15 @@ CREATE TABLE prices (
     high      TEXT,
     low       TEXT,
     close     TEXT NOT NULL,
-    volume    INTEGER,
+    -- Shares as an exact decimal, as fractions of a share are traded too.
+    volume    TEXT,
     -- Last day of the file and the beginning of its hash. Of two files that differ on a day, the one that reaches
     -- further counts.
     vintage   TEXT NOT NULL,
     -- The adjusted close as the file states it.
     adj_close TEXT,
+    -- Why the day may be wrong, or NULL (finapi/market/prices/price_doubts.py).
+    doubt     TEXT,
     PRIMARY KEY (series_id, date)
 ) STRICT, WITHOUT ROWID;
 
@@ -1317,7 +1320,8 @@ CREATE TABLE returned_quarters (
 CREATE VIEW price AS
 SELECT price_series.ticker AS symbol, prices.date, CAST(prices.open AS REAL) AS open,
     CAST(prices.high AS REAL) AS high, CAST(prices.low AS REAL) AS low, CAST(prices.close AS REAL) AS close,
-    prices.volume, price_series.synthetic
+    CAST(prices.volume AS NUMERIC) AS volume, price_series.synthetic,
+    prices.doubt AS price_doubt
 FROM price_series
 JOIN prices ON prices.series_id = price_series.id;
 

@@ -59,9 +59,39 @@ _JSON_KEYS = {
     b"instance": "metalinks",
     b"std_ref": "metalinks",
 }
-# Columns of a file of prices, without anything but letters.
-_DAY_COLUMNS = {b"date", b"timestamp", b"day", b"tradedate", b"datetime"}
-_PRICE_COLUMNS = (b"close", b"adjclose", b"last", b"price", b"dividend", b"split", b"stocksplit")
+# Columns of a file of prices, without anything but letters. pandas writes up to three header lines, and may leave out
+# the name of the days.
+_PRICE_HEADER_LINES = 4  # With the first row of prices.
+_DAY_COLUMNS = {
+    b"date",
+    b"datetime",
+    b"tradedate",
+    b"tradingdate",
+    b"tradingday",
+    b"pricedate",
+    b"day",
+    b"timestamp",
+    b"time",
+    b"dtyyyymmdd",
+    b"windowstart",
+    b"opentime",
+    b"unixtime",
+    b"data",
+}
+_PRICE_COLUMNS = (
+    b"close",
+    b"adjclose",
+    b"last",
+    b"price",
+    b"dividend",
+    b"capitalgain",
+    b"split",
+    b"stocksplit",
+    b"zamkn",
+)
+_INDEX_NAMES = {b"", b"unnamed", b"index", b"price", b"ticker", b"attributes", b"symbols"}
+_BAR_COLUMNS = {b"t", b"o", b"h", b"l", b"c"}  # The columns of a bar in Polygon's answers.
+_BRACKETED_COLUMNS = re.compile(rb"<\w+>[,;\t]<\w+>")  # <TICKER>,<PER>,<DATE>,...
 # Columns of an operator's own CUSIP mapping. Case, spaces and underscores do not matter.
 _CUSIP_COLUMNS = {b"cusip", b"cusip9"}
 _MAPPING_COLUMNS = {
@@ -114,6 +144,8 @@ def detect_kind(content: bytes, name: str) -> str:
         return "empty"
     if front.startswith(b"{", start):
         return _detect_json(front[start : start + _JSON_BYTES])
+    if _BRACKETED_COLUMNS.match(front, start):
+        return "prices" if _has_price_columns(front, start) else "unknown"
     if front.startswith(b"<", start):
         return _detect_markup(content, front, start, name)
     return _detect_text(front, start)
@@ -247,10 +279,26 @@ def _detect_text(front: bytes, start: int) -> str:
     for required_columns, kind in _DATA_SET_TABLES:
         if required_columns <= columns:
             return kind
-    return "prices" if _has_price_columns(line) else "unknown"
+    return "prices" if _has_price_columns(front, start) else "unknown"
 
 
-def _has_price_columns(line: bytes) -> bool:
-    """Return True if a line names a day and a price, a dividend or a split, separated by comma, semicolon or tab."""
-    names = {re.sub(rb"[^a-z]", b"", name) for name in re.split(rb"[,;\t]", line.lower())}
-    return bool(names & _DAY_COLUMNS) and any(name.startswith(_PRICE_COLUMNS) for name in names)
+def _has_price_columns(front: bytes, start: int) -> bool:
+    """Return True if the first lines name a day and a price, a dividend or a split.
+
+    The columns are separated by comma, semicolon or tab. The day may be the first column without a name.
+    """
+    lines = front[start:].split(b"\n", _PRICE_HEADER_LINES)[:_PRICE_HEADER_LINES]
+    rows = [[cell.strip(b' "\r') for cell in re.split(rb"[,;\t]", line[:_COLUMN_LINE_BYTES])] for line in lines]
+    names = {_get_letters(cell) for row in rows for cell in row}
+    if set(map(_get_letters, rows[0])) >= _BAR_COLUMNS:
+        return True
+    # A header may combine the column with a ticker: AAPL.Close.
+    parts = {part.lower() for cell in rows[0] for part in re.split(rb"[._' ()]", cell)}
+    if not any(name.startswith(_PRICE_COLUMNS) for name in names | parts):
+        return False
+    has_index = _get_letters(rows[0][0]) in _INDEX_NAMES and any(row[0][:4].isdigit() for row in rows[1:])
+    return bool(names & _DAY_COLUMNS) or has_index
+
+
+def _get_letters(cell: bytes) -> bytes:
+    return re.sub(rb"[^a-z]", b"", cell.lower())

@@ -49,6 +49,8 @@ def test_days_are_listed_newest_first_with_adj_close(get_prices: Any) -> None:
             "adj_close_reason": None,
             "split_factor": None,
             "dividend": 0.5,
+            "volume_exact": 2000,
+            "price_doubt": None,
         },
         {
             "date": "2025-01-02",
@@ -61,6 +63,8 @@ def test_days_are_listed_newest_first_with_adj_close(get_prices: Any) -> None:
             "adj_close_reason": None,
             "split_factor": None,
             "dividend": None,
+            "volume_exact": 1000,
+            "price_doubt": None,
         },
     ]
     assert answer.json["meta"] == {
@@ -117,6 +121,8 @@ def test_prices_are_available_as_csv(get_prices: Any) -> None:
             "adj_close_reason": "",
             "split_factor": "2",
             "dividend": "",
+            "volume_exact": "3000",
+            "price_doubt": "",
         }
     ]
     assert (answer.headers["x-has-more"], answer.headers["x-next-cursor"]) == ("true", "2025-01-06")

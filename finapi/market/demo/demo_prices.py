@@ -48,7 +48,7 @@ def _iter_rows(ticker: str) -> Iterator[PriceRow]:
             high=f"{max(open_price, close) * 1.01:.2f}",
             low=f"{min(open_price, close) * 0.99:.2f}",
             close=f"{close:.2f}",
-            volume=1_000_000 + 1_000 * (n * 37 % 500),
+            volume=str(1_000_000 + 1_000 * (n * 37 % 500)),
             adj_close=None,
             dividend=DIVIDEND if pays_dividend else None,
             split=str(SPLIT_RATIO) if is_split_day else None,

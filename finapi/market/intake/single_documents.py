@@ -144,6 +144,7 @@ def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
     """Parse daily prices. For a file without a ticker column, the operator gives the ``ticker``."""
     body = document.read()
     price_file = price_csv.parse(body, document.path, document.name)
+    price_file.check_rejected(document.path)
 
     def store(tx: Transaction, now: datetime) -> list[Outcome]:
         notes = []
@@ -151,13 +152,13 @@ def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
         if not price_file.rows[0].ticker:
             file_ticker = price_store.choose_ticker(tx, price_file, ticker, document.path)
             notes.append(f"prices of {file_ticker}")
-        changed_count, price_note = price_store.upsert(tx, price_file, body, file_ticker)
+        changed_count, price_note = price_store.upsert(tx, price_file, body, file_ticker, today=now.date().isoformat())
         if price_file.rejected_lines:
             lines = "; ".join(price_file.rejected_lines)
             notes.append(f"{price_file.rejected_count} rows are left out: {lines}")
         if price_note:
             notes.append(price_note)
-        elif not changed_count:
+        if not changed_count and not price_note:
             notes.append("contains nothing new")
         return [outcomes.accept(document, changed_count > 0, "; ".join(notes) or None)]
 

@@ -15,7 +15,7 @@ have any.
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
-from typing import Literal, NamedTuple, TypedDict
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date, build_record
@@ -33,6 +33,7 @@ _PRICE_STEP = Decimal("0.000001")
 
 
 PriceSource = Literal["csv", "synthetic"]
+PriceDoubt = Literal["future_day", "hundredfold_jump", "close_outside_range", "weekend"]
 
 
 class Close(NamedTuple):
@@ -62,11 +63,19 @@ class PriceDay(TypedDict):
     high: Decimal | None
     low: Decimal | None
     close: Decimal | None
-    volume: int | None
+    volume: Annotated[int | None, "Shares, rounded to whole ones."]
     adj_close: Decimal | None
     adj_close_reason: Literal["no_dividends_or_splits_held"] | None
     split_factor: Decimal | None
-    dividend: Decimal | None
+    dividend: Annotated[Decimal | None, "Dollars per share, with capital gains that a fund distributes."]
+    volume_exact: Annotated[
+        Decimal | None, "Shares with all digits that the file states, also of fractions of a share."
+    ]
+    price_doubt: Annotated[
+        PriceDoubt | None,
+        "Why the day may be wrong: it was in the future when it was stored, its close is a hundred times or a "
+        "hundredth of those around it, or outside high and low, or it is on a weekend. Figures are those of the file.",
+    ]
 
 
 class Adjustment(NamedTuple):
@@ -148,14 +157,11 @@ def list_days(
 
 def _build_day(row: Row, price_factor: Decimal, split_factor: Decimal, *, adjusted: bool) -> PriceDay:
     """Return a day adjusted by the splits and dividends of the files."""
-    volume = row["volume"]
-    if adjusted and volume is not None:
-        volume = int((volume / split_factor).to_integral_value())
     return build_record(
         PriceDay,
         row,
         **_scale_prices(row, price_factor if adjusted else ONE),
-        volume=volume,
+        **_scale_volume(row, split_factor if adjusted else ONE),
         adj_close=_scale(row["close"], price_factor),
         adj_close_reason=None,
     )
@@ -172,10 +178,20 @@ def _build_day_with_stated_adj_close(row: Row, *, adjusted: bool) -> PriceDay:
         PriceDay,
         row,
         **_scale_prices(row, ratio if adjusted else ONE),
-        volume=None if adjusted else row["volume"],
+        **_scale_volume(row, None if adjusted else ONE),
         adj_close=adj_close,
         adj_close_reason="no_dividends_or_splits_held" if adj_close is None else None,
     )
+
+
+def _scale_volume(row: Row, split_factor: Decimal | None) -> dict[str, Decimal | int | None]:
+    """Return both forms of the volume divided by a factor, or None if the factor is unknown."""
+    if row["volume"] is None or split_factor is None:
+        return {"volume": None, "volume_exact": None}
+    volume = Decimal(row["volume"])
+    if split_factor != ONE:
+        volume = (volume / split_factor).quantize(_PRICE_STEP).normalize()
+    return {"volume": int(volume.to_integral_value()), "volume_exact": volume}
 
 
 def _scale_prices(row: Row, factor: Decimal | None) -> dict[str, Decimal | None]:
@@ -193,7 +209,8 @@ def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
 def find_close(tx: Transaction, ticker: str | None, day: str, *, max_age_days: int = STALE_DAYS) -> Close | None:
     """Return the last close on or before a day, as it was traded, or None if there is none within ``max_age_days``.
 
-    If the file has divided the close by later splits, the division is undone.
+    A close that is a hundredfold jump is skipped. If the file has divided the close by later splits, the division is
+    undone.
     """
     series = find_series_of_ticker(tx, ticker)
     if series is None:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from finapi.core.errors import ParseError
+from finapi.market.prices import price_doubts
 from finapi.market.prices.price_csv import PriceFile, PriceRow
-from finapi.market.prices.price_series import find_series_of_ticker
+from finapi.market.prices.price_series import PriceSeries, find_series_of_ticker
 from finapi.store.db import Transaction
 
 _MAX_NAMED_TICKERS = 5  # Tickers that a message lists.
@@ -46,59 +47,75 @@ def choose_ticker(tx: Transaction, price_file: PriceFile, operator_ticker: str |
     raise ParseError(path, "", f"has no column of tickers, and its name {reason}; use --ticker to name the ticker")
 
 
-def upsert(tx: Transaction, price_file: PriceFile, csv_bytes: bytes, ticker: str = "") -> tuple[int, str | None]:
+def upsert(
+    tx: Transaction, price_file: PriceFile, csv_bytes: bytes, ticker: str = "", *, today: str | None = None
+) -> tuple[int, str | None]:
     """Store the prices of a file.
 
-    ``csv_bytes`` is the complete file, ``ticker`` the ticker of its rows that have none. Return the number of days,
-    splits and dividends that are new or changed, and a message that names the refused tickers, or None. Synthetic
-    prices are refused for a ticker that has real ones; real prices replace synthetic ones. The data version is
-    incremented if anything changed.
+    ``csv_bytes`` is the complete file, ``ticker`` the ticker of its rows that have none. Days after ``today`` are
+    marked as doubtful. Return the number of days, splits and dividends that are new or changed, and a message with the
+    number of doubtful days and the refused tickers, or None. Synthetic prices are refused for a ticker that has real
+    ones; real prices replace synthetic ones. The data version is incremented if anything changed.
     """
     file_hash = hashlib.sha256(csv_bytes).hexdigest()[:16]
     rows_by_ticker: dict[str, list[PriceRow]] = {}
     for row in price_file.rows:
         rows_by_ticker.setdefault(row.ticker or ticker, []).append(row)
     total_changed = 0
+    doubtful_count = 0
     refused_tickers = []
     for series_ticker, rows in sorted(rows_by_ticker.items()):
-        series_id = _prepare_series(tx, series_ticker, price_file.is_synthetic)
-        if series_id is None:
+        series = _prepare_series(tx, series_ticker, price_file.is_synthetic)
+        if series is None:
             refused_tickers.append(series_ticker)
             continue
         vintage = f"{max(row.date for row in rows)}:{file_hash}"
-        changed = _upsert_days(tx, series_id, rows, vintage, keep_adj_close=not price_file.has_action_columns)
-        changed += _upsert_actions(tx, series_id, rows, vintage)
+        newer_days = _upsert_days(tx, series.id, rows, vintage, keep_adj_close=not price_file.has_action_columns)
+        newer_actions = _upsert_actions(tx, series.id, rows, vintage)
+        doubtful_count += price_doubts.recompute(tx, series, newer_days.days | newer_actions.days, today)
+        changed = newer_days.changed_count + newer_actions.changed_count
         if price_file.has_action_columns:
-            changed += tx.run("mark_series_has_actions", id=series_id)
+            changed += tx.run("mark_series_has_actions", id=series.id)
         if changed:
-            tx.run("increment_change_count", id=series_id)
+            tx.run("increment_change_count", id=series.id)
         total_changed += changed
     if total_changed:
         tx.run("bump_data_version")
-    if not refused_tickers:
-        return total_changed, None
-    names = ", ".join(refused_tickers[:_MAX_NAMED_TICKERS])
-    return total_changed, f"real prices of {names} are held: made up ones are not mixed in"
+    notes = []
+    if doubtful_count:
+        notes.append(f"{doubtful_count} days are doubtful (price_doubt)")
+    if refused_tickers:
+        names = ", ".join(refused_tickers[:_MAX_NAMED_TICKERS])
+        notes.append(f"real prices of {names} are held: made up ones are not mixed in")
+    return total_changed, "; ".join(notes) or None
 
 
-def _prepare_series(tx: Transaction, ticker: str, is_synthetic: bool) -> int | None:
-    """Return the id of the series to write to, or None if synthetic prices would be mixed with real ones.
+def _prepare_series(tx: Transaction, ticker: str, is_synthetic: bool) -> PriceSeries | None:
+    """Return the series to write to, or None if synthetic prices would be mixed with real ones.
 
     Create the series if the ticker has none. Delete synthetic prices before real ones are stored.
     """
     series = find_series_of_ticker(tx, ticker)
     if series is not None and series.source == "csv":
-        return None if is_synthetic else series.id
+        return None if is_synthetic else series
     if series is not None and is_synthetic:
-        return series.id
+        return series
     if series is not None:
         tx.run("delete_price_series", id=series.id)
-    return tx.insert_row("insert_price_series", ticker=ticker, synthetic=int(is_synthetic))
+    tx.run("insert_price_series", ticker=ticker, synthetic=int(is_synthetic))
+    return find_series_of_ticker(tx, ticker)
 
 
 Key = TypeVar("Key")
 # The values of a day's prices, or of a split or dividend, without its key, in the order of the columns of its table.
 RowValues = tuple[object, ...]
+
+
+class _Newer(NamedTuple):
+    """The rows of a file that replaced stored ones: their days, and the number of rows with other figures."""
+
+    days: set[str]
+    changed_count: int
 
 
 class _StoredRow(NamedTuple):
@@ -110,8 +127,8 @@ class _StoredRow(NamedTuple):
 
 def _upsert_days(
     tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str, *, keep_adj_close: bool
-) -> int:
-    """Store the days that have a close. Return the number of new or changed ones.
+) -> _Newer:
+    """Store the days that have a close. Return the new or changed ones.
 
     A file's adjusted close is dropped if the file states the splits and dividends itself.
     """
@@ -130,11 +147,11 @@ def _upsert_days(
     tx.insert_rows(
         "upsert_prices", [(series_id, day, *row_values, vintage) for day, row_values in newer_values.items()]
     )
-    return _count_changed(newer_values, stored)
+    return _Newer(set(newer_values), _count_changed(newer_values, stored))
 
 
-def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> int:
-    """Store the splits and dividends. Return the number of new or changed ones."""
+def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> _Newer:
+    """Store the splits and dividends. Return the days of the new or changed ones."""
     values_by_key: dict[tuple[str, str], RowValues] = {}
     for row in rows:
         if row.split is not None:
@@ -148,7 +165,7 @@ def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], v
     tx.insert_rows(
         "upsert_price_actions", [(series_id, *key, *row_values, vintage) for key, row_values in newer_values.items()]
     )
-    return _count_changed(newer_values, stored)
+    return _Newer({day for day, _ in newer_values}, _count_changed(newer_values, stored))
 
 
 def _select_newer(

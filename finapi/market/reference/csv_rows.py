@@ -13,8 +13,8 @@ from finapi.core import stopping
 from finapi.core.errors import ParseError
 
 # In memory, a cell takes at least twenty times the space of a character. Without this limit, a long line of empty cells
-# would take too much memory.
-MAX_LINE_CHARS = 20_000
+# would take too much memory. A table of pandas with the prices of 500 tickers has lines of 60,000 characters.
+MAX_LINE_CHARS = 100_000
 
 # A line including its line break; the last line may have none.
 _LINE_PATTERN = re.compile(r"[^\n]*\n|[^\n]+$")

@@ -30,7 +30,10 @@ VIEWS: dict[str, View] = {
         "filings, each with its main company",
     ),
     "filing_party": View("accession_number, cik", "every company and person of a filing"),
-    "price": View("symbol, date, open, high, low, close, volume, synthetic", "prices by day, as the files have them"),
+    "price": View(
+        "symbol, date, open, high, low, close, volume, synthetic, price_doubt",
+        "prices by day, as the files have them; price_doubt says why a day may be wrong",
+    ),
     "price_action": View("symbol, date, kind, value", "splits (new shares for one old) and dividends"),
     "fact": View(
         "cik, accession_number, form_type, filed_at, concept, unit, start_date, end_date, days, value, number",

@@ -6,7 +6,8 @@ SELECT date, open, high, low, close, volume, adj_close,
     (SELECT value FROM price_actions AS split
         WHERE split.series_id = prices.series_id AND split.date = prices.date AND split.kind = 'split') AS split_factor,
     (SELECT value FROM price_actions AS paid
-        WHERE paid.series_id = prices.series_id AND paid.date = prices.date AND paid.kind = 'dividend') AS dividend
+        WHERE paid.series_id = prices.series_id AND paid.date = prices.date AND paid.kind = 'dividend') AS dividend,
+    doubt AS price_doubt
 FROM prices
 WHERE series_id = :series_id AND date >= :first AND date <= :last
 ORDER BY date DESC
@@ -24,4 +25,7 @@ WHERE series_id = :series_id
 ORDER BY date, kind
 
 -- name: last_close
-SELECT date, close FROM prices WHERE series_id = :series_id AND date <= :day ORDER BY date DESC LIMIT 1
+-- A close a hundred times too high or low would make every ratio of its day wrong.
+SELECT date, close FROM prices
+WHERE series_id = :series_id AND date <= :day AND doubt IS NOT 'hundredfold_jump'
+ORDER BY date DESC LIMIT 1

@@ -25,7 +25,7 @@ SELECT date, kind, value, vintage FROM price_actions WHERE series_id = :series_i
 INSERT INTO prices (series_id, date, open, high, low, close, volume, adj_close, vintage)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close,
-    volume = excluded.volume, adj_close = excluded.adj_close, vintage = excluded.vintage
+    volume = excluded.volume, adj_close = excluded.adj_close, vintage = excluded.vintage, doubt = NULL
 
 -- name: upsert_price_actions
 INSERT OR REPLACE INTO price_actions (series_id, date, kind, value, vintage) VALUES (?, ?, ?, ?, ?)
