@@ -11,7 +11,13 @@ from finapi.delivery import events
 from finapi.feeds import feed_messages, feed_requests
 from finapi.feeds.engine_sessions import EngineSession, EngineSocket
 from finapi.feeds.engineio import PacketError
-from finapi.feeds.feed_connections import TOO_MANY_WITHOUT_KEY, FeedConnection, FeedContext, ReadRequest
+from finapi.feeds.feed_connections import (
+    HTTP_CODE_OFFSET,
+    TOO_MANY_WITHOUT_KEY,
+    FeedConnection,
+    FeedContext,
+    ReadRequest,
+)
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription
 from finapi.feeds.plain_feeds import EventStream, PlainSocket
 from finapi.feeds.websocket import MAX_MESSAGE_BYTES, PING_SECONDS, PONG_SECONDS, answer_handshake
@@ -91,8 +97,7 @@ class FeedCall:
 
         def on_refused(error: FeedRefusedError) -> None:
             limit_headers = error.decision.build_headers(self._context.app.clock.now()) if error.decision else {}
-            # 4429 of a WebSocket is 429 of HTTP.
-            self._send_error(error.code - 4000, error.reason, stream, limit_headers)
+            self._send_error(error.code - HTTP_CODE_OFFSET, error.reason, stream, limit_headers)
 
         key = feed_requests.find_api_key(request) or ""
         read_request = ReadRequest(feed, key, stream.address, stream, params)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,8 +31,19 @@ from finapi.web.http.messages import client_address
 
 TOO_MANY_WITHOUT_KEY = "Too many connections without an API key."
 WRONG_PARAMETER = 4400
+HTTP_CODE_OFFSET = 4_000  # The close code of a refusal is this plus the HTTP status, such as 4401.
 
 MAX_LINGERING_PER_ADDRESS = 64
+
+
+log = logging.getLogger("finapi.access")
+
+
+def log_admission(request: ReadRequest, status: int, caller: Caller | None) -> None:
+    """Log in the access log that a reader was admitted to a feed (200), or refused, with the HTTP status for that."""
+    user = None if caller is None else caller.uuid
+    fields = {"feed": request.feed, "status": status, "address": request.address, "user": user}
+    log.info("feed", extra={"fields": fields})
 
 
 class Unauthenticated(Protocol):
@@ -152,8 +164,10 @@ class FeedContext:
                     raise wrong_key_error or FeedRefusedError(UNAUTHORIZED, BAD_KEY_MESSAGE)
                 subscription = hub.subscribe(request.feed, (caller, request.key), request.reader, filter, position)
             except FeedRefusedError as error:
+                log_admission(request, error.code - HTTP_CODE_OFFSET, caller)
                 on_refused(error)
             else:
+                log_admission(request, 200, caller)
                 on_admitted(subscription)
 
         self.keys.submit(look_up, on_result, on_failed)

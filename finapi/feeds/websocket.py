@@ -23,6 +23,12 @@ CLOSE_SECONDS = 5.0  # The time for the client to close its side.
 MAX_REASON_BYTES = 120  # RFC 6455, 5.5, allows 123.
 TIMED_OUT = 1011
 CONTROL_BIT = 8  # This bit is set in the opcodes of control frames (RFC 6455, 5.2).
+# The frames of a client: so many in a burst, and then so many a second. A KiB of data counts as one more frame.
+FRAME_BURST = 1_000.0
+FRAMES_PER_SECOND = 100.0
+PARSED_BYTES = 1_024  # Parsed together. The smallest frame has 6 bytes, so this is at most 5 ms of work.
+POLICY_VIOLATION = 1008
+TOO_MANY_FRAMES = f"Too many frames: at most {FRAMES_PER_SECOND:.0f} a second are read."
 MAX_WAITING = 1_200  # The maximum number of queued messages. At most 400 are from the hub, the rest are replies.
 
 _new_decoder = codecs.getincrementaldecoder("utf-8")
@@ -43,6 +49,21 @@ def answer_handshake(request: HandedOverRequest) -> tuple[int, list[tuple[str, s
     return 101, [(name, value) for name, value in response.headers.raw_items() if name != "Date"], ""
 
 
+class FrameAllowance:
+    """The frames that a client may still send. They refill evenly up to a burst."""
+
+    def __init__(self, now: float) -> None:
+        self._frames = FRAME_BURST
+        self._updated_at = now
+
+    def take(self, frame_count: int, byte_count: int, now: float) -> bool:
+        """Count frames and the bytes of their data. Return False if they are more than the client may send."""
+        refilled = self._frames + max(0.0, now - self._updated_at) * FRAMES_PER_SECOND
+        self._frames = min(FRAME_BURST, refilled) - frame_count - byte_count / 1024
+        self._updated_at = now
+        return self._frames >= 0
+
+
 class WebSocket(FeedConnection):
     """An open WebSocket. Subclasses handle messages, and send pings from ``on_deadline``."""
 
@@ -59,6 +80,7 @@ class WebSocket(FeedConnection):
         self._utf8_decoder = _new_decoder()
         self._text = StringIO()
         self.has_answered = True  # False from a ping until the client's answer.
+        self._allowance = FrameAllowance(context.loop.now())
 
     # ---- for subclasses
 
@@ -103,20 +125,33 @@ class WebSocket(FeedConnection):
         self._send_protocol_data()
 
     def on_data(self, data: bytes) -> None:
-        """Parse frames and handle complete messages."""
+        """Parse frames and handle complete messages. Close if the client sends more frames than it may."""
         self.has_answered = True
+        for start in range(0, len(data), PARSED_BYTES):
+            frame_count = self._parse(data[start : start + PARSED_BYTES])
+            if self.closed or self.is_finishing:
+                return
+            if not self._allowance.take(frame_count, min(PARSED_BYTES, len(data) - start), self.loop.now()):
+                self.end(POLICY_VIOLATION, TOO_MANY_FRAMES)
+                self.finish()  # Everything else that arrives is dropped unread.
+                return
+        if len(self.queue) > MAX_WAITING:
+            self.end(1013, "The client does not read its messages.")
+
+    def _parse(self, data: bytes) -> int:
+        """Parse the next bytes, and handle the messages that end in them. Return the number of frames."""
         self.protocol.receive_data(data)
         is_closing = not self.is_open
         if not is_closing:
             # The answer to a ping goes before the reply to a message that ended after the ping.
             self._send_protocol_data()
-        for frame in self.protocol.events_received():
+        frames = self.protocol.events_received()
+        for frame in frames:
             is_data_frame = not frame.opcode & CONTROL_BIT  # type: ignore[union-attr]
             if is_data_frame and (self.is_open or is_closing):
                 self._add_frame(frame)
         self._send_protocol_data()
-        if len(self.queue) > MAX_WAITING:
-            self.end(1013, "The client does not read its messages.")
+        return len(frames)
 
     def _add_frame(self, frame: object) -> None:
         """Add a frame to the current message, and handle the message if it is complete."""

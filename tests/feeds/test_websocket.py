@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import logging
 import os
 import socket
 import sqlite3
@@ -22,7 +23,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import credential_replacement, events
 from finapi.delivery.events import EventTags
-from finapi.feeds import feed_loop
+from finapi.feeds import feed_loop, websocket
 from finapi.feeds.hub import Hub
 from tests.client import sent, token_in
 from tests.conftest import NOW
@@ -132,6 +133,21 @@ def test_a_connection_that_fails_to_subscribe_leaves_nothing(service: Service, m
         service.settled(connections=1, readers=1)
         tell(service.app)
         assert said(client) == message(1)
+
+
+def test_the_access_log_has_admitted_and_refused_readers(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "finapi.access"):
+        with opened(service.url(token=key(service.app))):
+            service.settled(connections=1, readers=1)
+        with opened(service.url(token="wrong")) as refused:
+            assert closing(refused)[0] == 4401
+    lines = [record.fields for record in caplog.records if record.message == "feed"]  # type: ignore[attr-defined]
+    uuid = lines[0]["user"]
+    assert lines == [
+        {"feed": "main-api", "status": 200, "address": "127.0.0.1", "user": uuid},
+        {"feed": "main-api", "status": 401, "address": "127.0.0.1", "user": None},
+    ]
+    assert uuid is not None
 
 
 def test_a_wrong_key_is_closed_with_4401(service: Service) -> None:
@@ -640,6 +656,35 @@ def test_fragments_count_together(raw: Raw) -> None:
 def test_an_announced_size_alone_costs_nothing(raw: Raw) -> None:
     raw.send(b"\x81\xff" + struct.pack("!Q", 2**62) + b"\0\0\0\0")
     assert raw.close_code() == 1009
+
+
+@pytest.mark.parametrize("flood", [frame(PING), frame(PING, b"x" * 125), frame(CONT, fin=False)])
+def test_a_flood_of_frames_is_closed_with_1008(raw: Raw, flood: bytes) -> None:
+    raw.send(frame(TEXT, fin=False), flood * (int(websocket.FRAME_BURST) + 200))
+    opcode, payload = raw.frame()
+    while opcode == PONG:
+        opcode, payload = raw.frame()
+    assert (opcode, payload) == (CLOSE, struct.pack("!H", 1008) + websocket.TOO_MANY_FRAMES.encode())
+    assert raw.ended()
+
+
+def test_frames_of_a_patient_client_never_run_out() -> None:
+    allowance = websocket.FrameAllowance(now=0.0)
+    assert allowance.take(int(websocket.FRAME_BURST), 0, now=0.0)
+    assert all(allowance.take(int(websocket.FRAMES_PER_SECOND), 0, now=float(second)) for second in range(1, 1_000))
+
+
+def test_bytes_of_large_messages_count_as_frames() -> None:
+    allowance = websocket.FrameAllowance(now=0.0)
+    message_count = int(websocket.FRAME_BURST // 65)
+    assert all(allowance.take(1, 65_536, now=0.0) for _ in range(message_count))
+    assert not allowance.take(1, 65_536, now=0.0)
+
+
+def test_a_clock_that_jumps_back_refills_nothing() -> None:
+    allowance = websocket.FrameAllowance(now=100.0)
+    assert allowance.take(int(websocket.FRAME_BURST), 0, now=100.0)
+    assert not allowance.take(1, 0, now=0.0)
 
 
 def test_a_client_that_pings_and_reads_nothing_is_closed(service: Service) -> None:
