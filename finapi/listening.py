@@ -23,6 +23,7 @@ log = logging.getLogger("finapi.server")
 
 # File descriptors for the connections of workers, the event loops, the lock, the listening socket and open files.
 RESERVED_FILES = 45
+MIN_FILES = 60  # With fewer, the server could accept no connections.
 FILES_PER_THREAD = 2  # The database and its write-ahead log.
 FILES_PER_CONNECTION = 3  # The socket and two temporary files.
 
@@ -66,8 +67,13 @@ def build_listen_settings(config: Config) -> ListenSettings:
 def fit_to_file_limit(config: Config, max_files: int) -> Config:
     """Return the settings, with fewer threads and connections if they may need more than ``max_files`` descriptors.
 
-    A ``max_files`` of -1 means that there is no limit.
+    A ``max_files`` of -1 means that there is no limit. Raise UsageError if it is too small for any server.
     """
+    if 0 <= max_files < MIN_FILES:
+        raise UsageError(
+            f"only {max_files} file descriptors are allowed, and a server needs at least {MIN_FILES}: raise the limit "
+            "(ulimit -n, LimitNOFILE=)"
+        )
     needed_files = _count_needed_files(config)
     if max_files < 0 or needed_files <= max_files:
         return config

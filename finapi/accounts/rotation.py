@@ -28,6 +28,12 @@ _DERIVED: dict[str, Callable[..., str]] = {
     "webhook_secrets": credentials.derive_webhook_secret,
     "invites": credentials.derive_invite_code,
 }
+# The command that replaces each kind of credential.
+REPLACEMENT_COMMANDS = {
+    "API key": "finapi user rotate-key --all",
+    "invite code": "finapi invite revoke CODE and finapi invite create",
+    "webhook secret": "finapi user rotate-key --all --webhooks",
+}
 
 
 class SecretUse(TypedDict):
@@ -123,15 +129,12 @@ def remove_secret(app: App, name: str, now: datetime, actor: audit.Actor, *, con
     if name == credentials.get_secret_name(app.secrets[0]):
         raise ApiError("CONFLICT", "The newest secret cannot be removed: new keys are derived from it. Add one first.")
     with app.accounts.read() as tx:
-        refused_counts = format_credential_counts(
-            row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] == name
-        )
+        rows = [row for row in tx.list_rows("credential_counts", now=iso(now)) if row["made_with"] == name]
+    refused_counts = format_credential_counts(rows)
     if refused_counts and not confirmed:
-        raise ApiError(
-            "CONFLICT",
-            f"{refused_counts} derived from this secret would be refused. Replace them first "
-            "(finapi user rotate-key --all --webhooks), or add --yes.",
-        )
+        advice = " and ".join(REPLACEMENT_COMMANDS[kind] for kind in sorted({row["kind"] for row in rows}))
+        message = f"{refused_counts} derived from this secret would be refused. Replace them first ({advice}), or add "
+        raise ApiError("CONFLICT", f"{message}--yes.")
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "remove a master secret", now, detail=name)
         _invalidate_links(tx, now)

@@ -508,6 +508,8 @@ def _parse_value(name: str, raw: Any, spelling: str) -> Any:
         return _parse_plans(raw, spelling)
     if name == "costs":
         return _parse_costs(raw, spelling)
+    if name == "host" and isinstance(raw, str) and raw.startswith("[") and raw.endswith("]"):
+        return raw[1:-1]  # An IPv6 address as in a URL.
     return _convert(raw, _get_type(name), spelling)
 
 

@@ -124,6 +124,8 @@ def _run_restore(
     from finapi.store.db import DatabaseDamagedError
 
     file = resolve_path(os.getcwd(), args.file)
+    if not file.is_file():  # Checked before the data directory is created.
+        raise UsageError(f"there is no file {file}")
     try:
         with datadir.lock_directory(config.data_dir):
             restored = backups.restore(

@@ -359,6 +359,20 @@ def test_dropping_a_secret_that_keys_need_asks_for_confirmation(tmp_path: Path) 
         assert caller(again, ann.api_key) is None
 
 
+def test_a_secret_of_invite_codes_names_their_commands(tmp_path: Path) -> None:
+    app = on_disk(tmp_path)
+    with closing(app.db):
+        invites.create(app, NOW)
+        old = credentials.get_secret_name(app.secrets[0])
+        rotation.add_secret(app, NOW, ACTOR)
+        with pytest.raises(ApiError) as raised:
+            rotation.remove_secret(app, old, NOW, ACTOR, confirmed=False)
+    assert raised.value.message == (
+        "1 invite code derived from this secret would be refused. "
+        "Replace them first (finapi invite revoke CODE and finapi invite create), or add --yes."
+    )
+
+
 @pytest.mark.slow
 def test_an_unused_secret_is_dropped_without_a_question(tmp_path: Path) -> None:
     app = on_disk(tmp_path)

@@ -87,6 +87,11 @@ def test_a_flag_that_was_not_given_overrides_nothing() -> None:
     assert load({"port": None, "config": None}, {"FINAPI_PORT": "82"})[0].port == 82
 
 
+@pytest.mark.parametrize(("text", "host"), [("[::1]", "::1"), ("::1", "::1"), ("127.0.0.1", "127.0.0.1")])
+def test_an_ipv6_host_may_be_written_as_in_a_url(text: str, host: str) -> None:
+    assert load({"host": text}, {})[0].host == host
+
+
 def test_variables_of_other_programs_are_not_read() -> None:
     assert load({}, {"PORT": "1", "finapi_port": "2", "MY_FINAPI_PORT": "3"})[0].port == 8000
 

@@ -133,6 +133,12 @@ def test_a_name_that_does_not_tell_is_refused(app: App, config: Config, shelf: P
     assert names(shelf) == []
 
 
+def test_a_restore_of_a_missing_file_creates_no_directory(tmp_path: Path) -> None:
+    finished = finapi("restore", tmp_path / "missing.db", "--data-dir", tmp_path / "data")
+    assert (finished.status, finished.complaint) == (2, f"there is no file {tmp_path}/missing.db")
+    assert names(tmp_path) == []
+
+
 PROMOTE_EVERYBODY = """
 CREATE TRIGGER promote AFTER UPDATE ON data_version BEGIN UPDATE users SET usertype = 'admin'; END;
 """

@@ -343,7 +343,7 @@ def test_a_start_removes_files_of_killed_processes(tmp_path: Path) -> None:
         (4096, 16, 32, 1000, 632),
         (1024, 16, 32, 212, 141),
         (64, 2, 2, 4, 2),
-        (10, 2, 2, 4, 2),
+        (60, 2, 2, 4, 2),
     ],
 )
 def test_few_descriptors_lower_the_limits(
@@ -354,6 +354,11 @@ def test_few_descriptors_lower_the_limits(
     assert (fitted.threads, fitted.webhook_threads) == (threads, webhooks)
     assert (fitted.connection_limit, fitted.feed_connections) == (connections, feeds)
     assert len(caplog.records) == (0 if files in (-1, 5373) else 1)
+
+
+def test_too_few_descriptors_for_any_server_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^only 59 file descriptors are allowed, and a server needs at least 60"):
+        fit_to_file_limit(Config(), 59)
 
 
 @pytest.mark.slow
