@@ -362,7 +362,7 @@ def test_dropping_a_secret_that_keys_need_asks_for_confirmation(tmp_path: Path) 
 def test_a_secret_of_invite_codes_names_their_commands(tmp_path: Path) -> None:
     app = on_disk(tmp_path)
     with closing(app.db):
-        invites.create(app, NOW)
+        invites.create(app, NOW, lifetime=None, note=None)
         old = credentials.get_secret_name(app.secrets[0])
         rotation.add_secret(app, NOW, ACTOR)
         with pytest.raises(ApiError) as raised:
