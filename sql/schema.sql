@@ -1491,8 +1491,12 @@ CREATE TABLE insider_transactions (
     plan_source        TEXT NOT NULL,
     is_cashless        INTEGER NOT NULL,
     is_sell_to_cover   INTEGER NOT NULL,
-    -- Hash that is equal for the same trade on several forms.
+    -- Hash of issuer, day, code, direction and shares: equal for rows that may report the same trade.
     trade              INTEGER NOT NULL,
+    -- Id of the row of another form that reports the same trade and stands for it in sums. NULL: this row does.
+    same_trade_as      INTEGER,
+    -- Evidence that the price is wrong: such a row is left out of sums. NULL: none.
+    value_doubt        TEXT,
     -- Id of the amendment that restates it.
     superseded_by      INTEGER,
     -- Unrounded value in dollars, for sums.
@@ -1516,23 +1520,30 @@ CREATE INDEX insider_transactions_by_industry
     WHERE superseded_by IS NULL;
 CREATE INDEX insider_transactions_by_issuer
     ON insider_transactions (issuer_cik, filed_day DESC, form_id DESC, seq DESC) WHERE superseded_by IS NULL;
+-- Sums and rankings count a trade once, and not if its value is doubtful.
 CREATE INDEX insider_transactions_by_sector_value
     ON insider_transactions (direction, sector, value DESC, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL AND direction <> 0;
+    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
 CREATE INDEX insider_transactions_by_industry_value
     ON insider_transactions (direction, industry, value DESC, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL AND direction <> 0;
-CREATE INDEX insider_trades_by_day ON insider_transactions (filed_day) WHERE superseded_by IS NULL AND direction <> 0;
+    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
+CREATE INDEX insider_trades_by_day ON insider_transactions (filed_day)
+    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL;
 CREATE INDEX insider_transactions_by_trade ON insider_transactions (trade);
 CREATE INDEX insider_transactions_by_date ON insider_transactions (date, filed_day DESC, form_id DESC, seq DESC)
     WHERE superseded_by IS NULL;
 CREATE INDEX insider_transactions_by_code ON insider_transactions (code, filed_day DESC, form_id DESC, seq DESC)
     WHERE superseded_by IS NULL;
 CREATE INDEX insider_transactions_by_value
-    ON insider_transactions (direction, value DESC, filed_day DESC, form_id DESC, seq DESC)
+    ON insider_transactions (direction, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, value_doubt)
     WHERE superseded_by IS NULL;
 CREATE INDEX insider_purchases_by_date ON insider_transactions (date, issuer_cik, owner_cik)
-    WHERE superseded_by IS NULL AND direction = 1;
+    WHERE superseded_by IS NULL AND direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL;
+-- Prices that are compared with each other.
+CREATE INDEX insider_prices ON insider_transactions (issuer_cik, date, price, value_doubt)
+    WHERE superseded_by IS NULL AND derivative = 0 AND code IN ('P', 'S', 'F', 'D') AND price > '0' AND shares > '0';
+CREATE INDEX insider_doubted_trades ON insider_transactions (filed_day, issuer_cik)
+    WHERE superseded_by IS NULL AND value_doubt IS NOT NULL;
 
 CREATE TRIGGER insider_transactions_removed AFTER DELETE ON insider_transactions WHEN OLD.superseded_by IS NULL BEGIN
     UPDATE held_counts SET number = number - 1 WHERE name = 'insider_transactions';
@@ -1608,26 +1619,12 @@ CREATE TABLE insider_words (
     PRIMARY KEY (word, kind, cik)
 ) STRICT, WITHOUT ROWID;
 
--- Transactions that another form reported before: two funds of one manager may each file a form for the same trade.
--- Forms with a common owner are not repeats.
-CREATE VIEW insider_repeats AS
-SELECT trade.id
-FROM insider_transactions AS trade
-JOIN insider_transactions AS twin ON twin.trade = trade.trade AND twin.form_id <> trade.form_id
-WHERE twin.superseded_by IS NULL
-    AND (twin.filed_day, twin.form_id) < (trade.filed_day, trade.form_id)
-    AND NOT EXISTS (
-        SELECT 1
-        FROM insider_form_owners AS mine
-        JOIN insider_form_owners AS theirs ON theirs.form_id = twin.form_id AND theirs.owner_cik = mine.owner_cik
-        WHERE mine.form_id = trade.form_id
-    );
-
 -- For the SQL proxy: insiders.
 CREATE VIEW insider AS
 SELECT cik, name, is_entity FROM insiders;
 
--- For the SQL proxy: transactions as last amended, each once, under its first owner.
+-- For the SQL proxy: transactions as last amended, each row once, under its first owner. Rows with same_trade_as repeat a
+-- trade of another form.
 CREATE VIEW insider_transaction AS
 SELECT form.accession AS accession_number, trade.seq, form.form AS form_type, form.filed_at, trade.issuer_cik,
     (
@@ -1639,10 +1636,13 @@ SELECT form.accession AS accession_number, trade.seq, form.form AS form_type, fo
     trade.owner_cik AS insider_cik, insiders.name AS insider_name, trade.derivative,
     trade.title AS security_title, trade.date AS transaction_date, trade.code, trade.standard_type,
     trade.acquired_disposed, CAST(trade.shares AS REAL) AS shares, CAST(trade.price AS REAL) AS price, trade.value,
-    CAST(trade.following_shares AS REAL) AS shares_following, trade.ownership, trade.nature, trade.rule_10b5_1
+    CAST(trade.following_shares AS REAL) AS shares_following, trade.ownership, trade.nature, trade.rule_10b5_1,
+    trade.value_doubt, first_form.accession || ':' || first_trade.seq AS same_trade_as
 FROM insider_transactions AS trade
 JOIN insider_forms AS form ON form.id = trade.form_id
 JOIN insiders ON insiders.cik = trade.owner_cik
+LEFT JOIN insider_transactions AS first_trade ON first_trade.id = trade.same_trade_as
+LEFT JOIN insider_forms AS first_form ON first_form.id = first_trade.form_id
 WHERE trade.superseded_by IS NULL;
 
 

@@ -3117,6 +3117,8 @@ class PricesTickerData(TypedDict, Generic[Day, Moment]):
     adj_close_reason: Literal["no_dividends_or_splits_held"] | None
     split_factor: int | Decimal | None
     dividend: int | Decimal | None
+    volume_exact: int | Decimal | None
+    price_doubt: Literal["future_day", "hundredfold_jump", "close_outside_range", "weekend"] | None
 
 PricesTickerMeta = TypedDict("PricesTickerMeta", {"from": Any | None, "to": Any | None, "undated_left_out": int, "clamped": dict[str, str], "ticker": str, "source": Literal["csv", "synthetic"], "synthetic": bool, "adjusted": bool, "count": int, "limit": int, "has_more": bool, "next_cursor": str | None})
 
@@ -3581,6 +3583,8 @@ class InsidersTransactionsLatestData(TypedDict, Generic[Day, Moment]):
     shares: int | Decimal | None
     price_per_share: int | Decimal | None
     transaction_value: int | None
+    value_doubt: Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
+    same_trade_as: str | None
     shares_owned_following: int | Decimal | None
     value_owned_following: int | Decimal | None
     total_beneficial_ownership: int | Decimal | None
@@ -3719,6 +3723,24 @@ class InsidersTransactionsSearch(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     data: list[InsidersTransactionsLatestData[Day, Moment]]
     meta: InsidersTransactionsSearchMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class InsidersTransactionsTopMeta(TypedDict, Generic[Day, Moment]):
+    pagination: InsidersTransactionsLatestMetaPagination
+    from_date: Day | None
+    to_date: Day | None
+    filed_from: Day | None
+    filed_to: Day | None
+    quarter: Day | None
+    undated_left_out: int
+    clamped: dict[str, str]
+    doubtful_left_out: int
+
+class InsidersTransactionsTop(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[InsidersTransactionsLatestData[Day, Moment]]
+    meta: InsidersTransactionsTopMeta[Day, Moment]
     request_id: str
     timestamp: Moment
 
@@ -3956,6 +3978,7 @@ class InsidersScreenResults(TypedDict, Generic[Day, Moment]):
     total_sell_value: int
     net_value: int
     transactions_without_value: int
+    doubtful_left_out: int
     unique_insiders: int
     unique_buyers: int
     unique_sellers: int
@@ -4015,6 +4038,7 @@ class InsidersSummaryByTickerTickerData(TypedDict, Generic[Day, Moment]):
     total_sell_value: int
     net_value: int
     transactions_without_value: int
+    doubtful_left_out: int
     unique_insiders: int
     unique_buyers: int
     unique_sellers: int
@@ -4111,6 +4135,8 @@ class InsidersInsiderInsiderCikRecentTransactions(TypedDict, Generic[Day, Moment
     shares: int | Decimal | None
     price_per_share: int | Decimal | None
     transaction_value: int | None
+    value_doubt: Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
+    same_trade_as: str | None
     shares_owned_following: int | Decimal | None
     value_owned_following: int | Decimal | None
     total_beneficial_ownership: int | Decimal | None
@@ -4452,6 +4478,7 @@ class InsidersAggregationBySectorData(TypedDict):
     buy_value: int
     sell_value: int
     net_value: int
+    doubtful_left_out: int
 
 class InsidersAggregationBySectorMeta(TypedDict, Generic[Day, Moment]):
     total: int
@@ -4489,6 +4516,7 @@ class InsidersRecommendationsDailyMeta(TypedDict, Generic[Day, Moment]):
     strategy: str
     period: str
     undated_left_out: int
+    doubtful_left_out: int
     generated_at: Moment
 
 class InsidersRecommendationsDaily(TypedDict, Generic[Day, Moment]):
@@ -4569,6 +4597,7 @@ class InsidersStatsGlobal(TypedDict, Generic[Day, Moment]):
     daily_trend: list[InsidersStatsGlobalDailyTrend[Day, Moment]]
     top_insiders: list[InsidersStatsGlobalTopInsiders]
     recent_clusters: list[InsidersStatsGlobalRecentClusters[Day, Moment]]
+    doubtful_left_out: int
     undated_left_out: int
     clamped: dict[str, str]
     days: int | None
@@ -6084,7 +6113,7 @@ class Calls(Generic[Day, Moment]):
         """Transactions of an insider."""
     def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
         """Search insider transactions."""
-    def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+    def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsTop[Day, Moment]:
         """Largest insider purchases or sales."""
     def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
         """Newest notices of proposed sales (Form 144)."""
@@ -6555,7 +6584,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """Transactions of an insider."""
     async def get_insiders_transactions_search(self, **given: Unpack[GetInsidersTransactionsSearchGiven]) -> InsidersTransactionsSearch[Day, Moment]:
         """Search insider transactions."""
-    async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsLatest[Day, Moment]:
+    async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsTop[Day, Moment]:
         """Largest insider purchases or sales."""
     async def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
         """Newest notices of proposed sales (Form 144)."""

@@ -1886,7 +1886,7 @@ _ROUTES: tuple[Route, ...] = (
         params=insider_trades("TOP_PARAMS"),
         lists=True,
         cacheable=True,
-        shape=insider_trades("TRADES"),
+        shape=insider_trades("LARGEST_TRADES"),
     ),
     Route(
         "GET",

@@ -70,14 +70,21 @@ def holding(amount: str = "500", nature: str = "By trust", notes: str = "", titl
 
 
 def owner(
-    person: tuple[str, str] = ANN, *, title: str | None = "Chief Financial Officer", flags: str = "officer"
+    person: tuple[str, str] = ANN,
+    *,
+    title: str | None = "Chief Financial Officer",
+    flags: str = "officer",
+    street: str = "",
 ) -> str:
     """Return a reporting owner; ``flags`` are names out of director, officer, ten and other."""
     flag = {"director": "isDirector", "officer": "isOfficer", "ten": "isTenPercentOwner", "other": "isOther"}
     relationship = "".join(f"<{flag[name]}>1</{flag[name]}>" for name in flags.split())
     relationship += f"<officerTitle>{title}</officerTitle>" if title and "officer" in flags else ""
+    address = (
+        f"<reportingOwnerAddress><rptOwnerStreet1>{street}</rptOwnerStreet1></reportingOwnerAddress>" if street else ""
+    )
     return f"""<reportingOwner><reportingOwnerId><rptOwnerCik>{person[0]}</rptOwnerCik>
-        <rptOwnerName>{person[1]}</rptOwnerName></reportingOwnerId>
+        <rptOwnerName>{person[1]}</rptOwnerName></reportingOwnerId>{address}
         <reportingOwnerRelationship>{relationship}</reportingOwnerRelationship></reportingOwner>"""
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date, build_record
-from finapi.market.insiders import insider_store, names, titles, trades
+from finapi.market.insiders import form_bodies, names, titles, trades
 from finapi.market.insiders.trades import FigureMark, FigureMarks, FormOwner, InsiderTransaction
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
@@ -288,7 +288,7 @@ def build_profile(tx: Transaction, insider: int, today: int) -> InsiderProfile:
             total_beneficial_ownership=company["total_beneficial_ownership"] if company else None,
         )
         # The form has a checkbox for insiders who are no longer subject to Section 16.
-        has_left = insider_store.decode_form(row["body"]).not_subject_to_section_16
+        has_left = form_bodies.decode_form(row["body"]).not_subject_to_section_16
         is_recent = days.number(row["as_of"]) > today - _ROLE_DAYS
         if is_recent and not has_left:
             current_roles.append(role)

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, InlineObject, OneOf, Time, Url, build_record
 from finapi.edgar.ownership_forms import FORM_TYPES, Owner, OwnershipForm, OwnershipRow
-from finapi.market.insiders import insider_store
+from finapi.market.insiders import form_bodies, insider_store
 from finapi.market.insiders.trades import (
     FigureMark,
     IdPage,
@@ -404,7 +404,7 @@ def find_form(tx: Transaction, accession: str) -> FormAsFiled | None:
     if form_id is None:
         return None
     (row,) = tx.list_rows("insider_forms_by_id", ids=json.dumps([form_id]))
-    form = insider_store.decode_form(row["body"])
+    form = form_bodies.decode_form(row["body"])
     restated_seqs = {restated["seq"] for restated in tx.list_rows("superseded_rows", form_id=form_id)}
     links = _build_links(row)
     return build_record(
@@ -430,7 +430,7 @@ def find_form(tx: Transaction, accession: str) -> FormAsFiled | None:
 def list_plain_forms(tx: Transaction, ids: Sequence[int]) -> list[PlainForm]:
     """Return the plain view of the forms with these ids, in this order."""
     rows = tx.list_rows("insider_forms_by_id", ids=json.dumps(list(ids)))
-    return [_build_plain_form(row, insider_store.decode_form(row["body"])) for row in rows]
+    return [_build_plain_form(row, form_bodies.decode_form(row["body"])) for row in rows]
 
 
 def _build_plain_form(row: Row, form: OwnershipForm) -> PlainForm:

@@ -18,7 +18,7 @@ from finapi.market.documents.families import Family
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import UNDATED_NOTE, Outcome, format_reason
 from finapi.market.documents.sources import Document
-from finapi.market.insiders import insider_store
+from finapi.market.insiders import form_bodies, insider_store
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 
@@ -102,7 +102,7 @@ def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMeta
             accepted_at=row["accepted_at"],
             primary_document=row["document"],
         )
-        yield insider_store.decode_form(row["body"]), filed, row["sic"]
+        yield form_bodies.decode_form(row["body"]), filed, row["sic"]
 
 
 def _store_pack_row(

@@ -28,7 +28,7 @@ from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.edgar import tickers
 from finapi.edgar.form_families import OWNERSHIP
-from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
+from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.documents import announcements, filing_store, identification, metadata
 from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import (
@@ -39,7 +39,16 @@ from finapi.market.documents.metadata import (
     Party,
     is_unfiled,
 )
-from finapi.market.insiders import amendments, form_positions, rules, titles, trades
+from finapi.market.insiders import (
+    amendments,
+    form_bodies,
+    form_positions,
+    rules,
+    same_trades,
+    titles,
+    trade_doubts,
+    trades,
+)
 from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.insiders.rules import TradeTraits
 from finapi.market.reference import companies
@@ -140,11 +149,12 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     # so that they get the same numbers.
     sorted_rows = sorted(form.rows, key=lambda row: (row.is_derivative, not row.is_transaction))
     form = replace(form, rows=tuple(sorted_rows))
-    encoded = encode_form(form)
+    encoded = form_bodies.encode_form(form)
     content_hash = hashlib.sha256(encoded).digest()
     if filed.filed_at is None:
         filed = replace(filed, filed_at=tx.find_value("filing_times", accession=filed.accession))
     connected_ids: set[int] = set()  # The forms whose amendments have to be recomputed.
+    terms: set[int] = set()  # The terms of the trades that may be, or have been, the same as others.
     is_new = True
     for stored in tx.list_rows("stored_insider_forms", accession=filed.accession, content=content_hash):
         is_same_number = stored["accession"] == filed.accession
@@ -154,12 +164,18 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
             return False
         filed = replace(filed, filed_at=filed.filed_at or stored["filed_at"])
         connected_ids |= {row["id"] for row in _list_connected_forms(tx, stored["id"])} - {stored["id"]}
+        terms |= same_trades.list_terms(tx, [stored["id"]])
         tx.run("delete_insider_form", id=stored["id"])
         # No event was sent for a form stored without its accession number, so it is sent when the number becomes known.
         is_new = is_unfiled(stored["accession"])
     _insert(tx, form, filed, encoded, now)
+    changed_ids: set[int] = set()
     for form_id in (derive_form_id(filed.accession), *sorted(connected_ids)):
-        _recompute_amendments(tx, form_id)
+        changed_ids |= _recompute_amendments(tx, form_id)
+    same_trades.recompute(tx, terms | same_trades.list_terms(tx, changed_ids))
+    changed_forms: dict[int, OwnershipForm | None] = dict.fromkeys(changed_ids)
+    changed_forms[derive_form_id(filed.accession)] = form
+    trade_doubts.recompute_forms(tx, changed_forms, int(form.issuer_cik))
     tx.run("bump_data_version")
     if is_new:
         heartbeats.record_arrival(tx, "filing", now)
@@ -177,7 +193,7 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
     for row in tx.list_rows("undated_insider_forms"):
         if stopping.is_requested():
             break
-        form = decode_form(row["body"])
+        form = form_bodies.decode_form(row["body"])
         accession = row["accession"]
         if is_unfiled(accession):
             accession = identification.find_listed_accession(tx, build_claim(form)) or accession
@@ -193,29 +209,7 @@ def build_claim(form: OwnershipForm) -> FilingClaim:
     """Return the facts (issuer, owners, dates) by which a form's filing can be found in EDGAR's lists of filings."""
     ciks = [int(form.issuer_cik)]
     ciks += [int(owner.cik) for owner in form.owners]
-    return FilingClaim(ciks, form.form, form.period, hashlib.sha256(encode_form(form)).digest())
-
-
-def encode_form(form: OwnershipForm) -> bytes:
-    """Return a form as JSON: its fields by name, its rows as lists."""
-    # dataclasses.asdict would copy every field and take ten times as long.
-    members: dict[str, Any] = {name: getattr(form, name) for name in OwnershipForm.__slots__}
-    members["owners"] = [{name: getattr(owner, name) for name in Owner.__slots__} for owner in form.owners]
-    return json.dumps(members, separators=(",", ":")).encode()
-
-
-def decode_form(body: bytes) -> OwnershipForm:
-    """Return the form in a stored body, which is compressed JSON of :func:`encode_form`."""
-    members = json.loads(zlib.decompress(body))
-    members["owners"] = tuple(Owner(**owner) for owner in members["owners"])
-    members["rows"] = tuple(_decode_row(row) for row in members["rows"])
-    members["footnotes"] = tuple((footnote_id, text) for footnote_id, text in members["footnotes"])
-    return OwnershipForm(**members)
-
-
-def _decode_row(row: list[Any]) -> OwnershipRow:
-    footnote_ids = tuple((field, tuple(ids)) for field, ids in row[-1])
-    return OwnershipRow._make([*row[:-1], footnote_ids])
+    return FilingClaim(ciks, form.form, form.period, hashlib.sha256(form_bodies.encode_form(form)).digest())
 
 
 def derive_form_id(accession: str) -> int:
@@ -372,7 +366,7 @@ def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | N
     transactions = []
     for seq, (row, reasons) in enumerate(checked, 1):
         if row.is_transaction:
-            # The trade is identified by the row as it was filed, impossible values included.
+            # The terms are those of the row as it was filed, impossible values included.
             filed_row = form.rows[seq - 1]
             transactions.append(
                 _build_transaction(
@@ -386,7 +380,7 @@ def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | N
                     roles=roles,
                     sic=sic,
                     figure_notes=_encode_figure_notes(row, reasons),
-                    trade=_hash_trade(form, filed_row),
+                    trade=same_trades.hash_terms(form, filed_row),
                 )
             )
     return transactions
@@ -451,22 +445,6 @@ def _encode_figure_notes(row: OwnershipRow, reasons: Mapping[str, str]) -> str |
     return json.dumps(notes) if notes else None
 
 
-def _hash_trade(form: OwnershipForm, row: OwnershipRow) -> int:
-    """Return a hash that is equal for the same trade on two forms, for example those of two owners."""
-    identity = (
-        form.issuer_cik,
-        row.is_derivative,
-        amendments.fold_title(row.title),
-        row.date,
-        row.code,
-        row.acquired_disposed,
-        row.shares,
-        row.price,
-    )
-    digest = hashlib.sha256(repr(identity).encode()).digest()
-    return int.from_bytes(digest[:8], "big", signed=True)
-
-
 def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, form_id: int, day: int) -> None:
     positions = form_positions.list_positions(form.rows)
     rows = [
@@ -520,18 +498,19 @@ def _announce(tx: Transaction, filed: FilingMetadata, now: datetime) -> None:
 # ---- Amendments
 
 
-def _recompute_amendments(tx: Transaction, form_id: int) -> None:
-    """Recompute the restated rows of a form and of all forms that amendments connect with it.
+def _recompute_amendments(tx: Transaction, form_id: int) -> set[int]:
+    """Recompute the restated rows of a form and of all forms that amendments connect with it. Return their ids.
 
     The forms are replayed in the order of filing. Each amendment is compared with all rows that are valid at that
     point, of the original and of earlier amendments together. The rows that it matches are superseded, and its own rows
     become valid.
     """
     connected = _list_connected_forms(tx, form_id)
+    connected_ids = {row["id"] for row in connected}
     if not any(row["is_amendment"] for row in connected):
-        return
+        return {form_id}
     connected.sort(key=lambda row: (row["filed_day"], row["id"]))
-    forms = {row["id"]: decode_form(row["body"]) for row in connected}
+    forms = {row["id"]: form_bodies.decode_form(row["body"]) for row in connected}
     for row in connected:
         tx.run("reset_superseded_transactions", form_id=row["id"])
         tx.run("reset_superseded_positions", form_id=row["id"])
@@ -545,6 +524,7 @@ def _recompute_amendments(tx: Transaction, form_id: int) -> None:
     for connected_id, form in forms.items():
         is_superseded = bool(form.rows) and connected_id not in forms_with_valid_rows
         tx.run("update_insider_form_superseded", id=connected_id, superseded=is_superseded)
+    return connected_ids
 
 
 def _apply_amendment(

@@ -100,6 +100,12 @@ _FIRST_DATE = date(1934, 6, 6)  # Section 16 took effect; an earlier date is an 
 
 FootnoteMeaning = Literal["plan", "to cover", "cashless"]
 
+# Evidence that a price is wrong; see trade_doubts.py.
+ValueDoubt = Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"]
+
+_COMMON_STOCK = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)$|^(?:stock|shares?)$")
+_OTHER_SECURITY = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
+
 
 class TradeTraits(NamedTuple):
     """The conclusions about one transaction."""
@@ -170,6 +176,11 @@ def _get_direction(row: OwnershipRow) -> int:
     if (row.code, row.acquired_disposed) == ("S", "D"):
         return -1
     return 0
+
+
+def is_common_stock(folded_title: str) -> bool:
+    """Return True for the title of common stock or ordinary shares, folded by ``amendments.fold_title``."""
+    return bool(_COMMON_STOCK.search(folded_title)) and not _OTHER_SECURITY.search(folded_title)
 
 
 def compute_value(row: OwnershipRow) -> int | None:

@@ -4,6 +4,8 @@
 - A joint filing is one transaction of its first owner, so its shares are not counted twice.
 - Values are whole dollars. A trade without a price is counted, but adds no value; ``transactions_without_value`` is the
   number of such trades.
+- A trade that several forms report is counted once (``same_trades``). A trade with a doubtful value is left out and
+  counted in ``doubtful_left_out`` (``trade_doubts``).
 - A *cluster* is a company in which several insiders bought, or several sold, in the same window.
 
 Example: three insiders bought for 1,000, 550 and 2,100 dollars, one of them also sold for 50. The company has 3 buys, 1
@@ -29,6 +31,9 @@ _OVERVIEW_ROWS = 10  # Rows of each list of the overview.
 _OVERVIEW_INSIDERS = 3  # Minimum number of insiders for a cluster in the overview.
 
 
+DoubtfulCount = Annotated[int, "Transactions with a value_doubt, which all other figures leave out."]
+
+
 class _ScoreMark(TypedDict):
     status: Annotated[str, OneOf(("nm",))]
     reason: str
@@ -44,6 +49,7 @@ class TradeSums(TypedDict):
     total_sell_value: int
     net_value: int
     transactions_without_value: int
+    doubtful_left_out: DoubtfulCount
     unique_insiders: int
     unique_buyers: int
     unique_sellers: int
@@ -196,6 +202,7 @@ class TradeGroup(TypedDict):
     buy_value: int
     sell_value: int
     net_value: int
+    doubtful_left_out: DoubtfulCount
 
 
 def list_group_sums(tx: Transaction, filters: TradeFilters, *, by_industry: bool) -> list[TradeGroup]:
@@ -343,6 +350,7 @@ class MarketOverview(TypedDict):
     daily_trend: list[_TradeDay]
     top_insiders: list[_TopInsider]
     recent_clusters: list[_RecentCluster]
+    doubtful_left_out: DoubtfulCount
 
 
 def build_overview(tx: Transaction, since: int, period_days: int | None) -> MarketOverview:
@@ -365,6 +373,7 @@ def build_overview(tx: Transaction, since: int, period_days: int | None) -> Mark
         "daily_trend": trend,
         "top_insiders": [build_record(_TopInsider, row) for row in top_insiders],
         "recent_clusters": _list_recent_clusters(tx, since),
+        "doubtful_left_out": trades.count_doubtful(tx, TradeFilters(since=since)),
     }
 
 

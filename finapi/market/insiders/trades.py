@@ -22,9 +22,9 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.ownership_forms import FORM_TYPES
-from finapi.market.insiders import titles
+from finapi.market.insiders import rules, titles
 from finapi.market.insiders.amendments import fold_title
-from finapi.market.insiders.rules import CODE_DESCRIPTIONS, STANDARD_TYPES
+from finapi.market.insiders.rules import CODE_DESCRIPTIONS, STANDARD_TYPES, ValueDoubt
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 
@@ -36,9 +36,6 @@ LAST_DAY = 10**9  # A filing day after all others, as a day number.
 
 # If a filter selects at most this many transactions, they are read and sorted; see the module's docstring.
 MAX_SORTED_TRADES = 20_000
-
-_COMMON_STOCK = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)$|^(?:stock|shares?)$")
-_OTHER_SECURITY = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")
 
 
 class InsiderCursor(NamedTuple):
@@ -115,15 +112,12 @@ def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True)
 
 def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
     """Return the newest transactions in a company's securities."""
-    # With ``dedup``, counting would cost as much as reading all pages.
-    count_query = None if filters.dedup else "count_trades_of_issuer"
-    return _read_page(tx, "trades_of_issuer", filters, count_query=count_query, issuer=issuer)
+    return _read_page(tx, "trades_of_issuer", filters, count_query="count_trades_of_issuer", issuer=issuer)
 
 
 def list_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
     """Return the newest transactions that an insider reported, alone or with others."""
-    count_query = None if filters.dedup else "count_trades_of_insider"
-    return _read_page(tx, "trades_of_insider", filters, count_query=count_query, insider=insider)
+    return _read_page(tx, "trades_of_insider", filters, count_query="count_trades_of_insider", insider=insider)
 
 
 def list_largest(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:
@@ -188,6 +182,13 @@ def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None 
     counted, which have a direction.
     """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
+
+
+def count_doubtful(
+    tx: Transaction, filters: TradeFilters, *, issuer: int | None = None, direction: int | None = None
+) -> int:
+    """Return the number of purchases and sales left out of sums or a ranking because their values are doubtful."""
+    return int(tx.find_value("count_doubtful_trades", filters._asdict(), issuer=issuer, direction=direction))
 
 
 def count_undated_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> int:
@@ -289,6 +290,15 @@ class InsiderTransaction(TypedDict):
     shares: Decimal | None
     price_per_share: Decimal | None
     transaction_value: Annotated[int | None, "Shares times price in whole dollars."]
+    value_doubt: Annotated[
+        ValueDoubt | None,
+        "Why the price is implausible. The value is as filed; sums, scores and rankings leave it out.",
+    ]
+    same_trade_as: Annotated[
+        str | None,
+        "The transaction_id of the row that stands for this trade, if several owners or forms report it: "
+        "sums, rankings and clusters count it once.",
+    ]
     shares_owned_following: Decimal | None
     value_owned_following: Decimal | None
     total_beneficial_ownership: Annotated[
@@ -418,7 +428,7 @@ def _build_transaction(
         row,
         transaction_description=CODE_DESCRIPTIONS.get(row["transaction_code"]),
         total_beneficial_ownership=amounts.get((row["form_id"], security_class)),
-        is_common_stock=not row["is_derivative"] and _is_common_stock(security_class),
+        is_common_stock=not row["is_derivative"] and rules.is_common_stock(security_class),
         **_build_insider_members(owners, insider, collapse=collapse),
         sector=sector,
         industry=industry,
@@ -426,10 +436,6 @@ def _build_transaction(
         percent_of_holding=None if percent is None else Decimal(str(percent)),
         marks=_build_marks(row),
     )
-
-
-def _is_common_stock(security_class: str) -> bool:
-    return bool(_COMMON_STOCK.search(security_class)) and not _OTHER_SECURITY.search(security_class)
 
 
 def _build_insider_members(owners: list[FormOwner], insider: int | None, *, collapse: bool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from finapi.market.documents import families, filing_store, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
+from finapi.market.insiders import trade_doubts
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import cusip_map
 from finapi.market.statements import fact_sets
@@ -153,6 +154,8 @@ def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
             file_ticker = price_store.choose_ticker(tx, price_file, ticker, document.path)
             notes.append(f"prices of {file_ticker}")
         changed_count, price_note = price_store.upsert(tx, price_file, body, file_ticker, today=now.date().isoformat())
+        if changed_count:
+            trade_doubts.recompute_for_closes(tx, price_file.rows, file_ticker)
         if price_file.rejected_lines:
             lines = "; ".join(price_file.rejected_lines)
             notes.append(f"{price_file.rejected_count} rows are left out: {lines}")

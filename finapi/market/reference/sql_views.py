@@ -43,8 +43,8 @@ VIEWS: dict[str, View] = {
     "insider_transaction": View(
         "accession_number, seq, form_type, filed_at, issuer_cik, symbol, insider_cik, insider_name, derivative, "
         "security_title, transaction_date, code, standard_type, acquired_disposed, shares, price, value, "
-        "shares_following, ownership, nature, rule_10b5_1",
-        "transactions of insiders as last amended, each once, under its first owner",
+        "shares_following, ownership, nature, rule_10b5_1, value_doubt, same_trade_as",
+        "transactions of insiders as last amended, under their first owner; rows with same_trade_as repeat another's",
     ),
     "beneficial_ownership": View(
         "accession_number, form_type, filed_at, event_date, issuer_cik, issuer_name, cusip, seq, is_lead, holder_cik, "

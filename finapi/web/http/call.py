@@ -239,14 +239,15 @@ class Call(NamedTuple):
         return Response(200, body, f"{kind}; charset=utf-8", self.build_table_headers(meta))
 
     def build_table_headers(self, meta: Mapping[str, Any]) -> dict[str, str]:
-        """Return the headers of a table for the paging and the windows in ``meta``, and for a cut list of matches."""
+        """Return the headers of a table for the paging, the windows and what is left out in ``meta``."""
         paging = meta.get("pagination", meta)
         headers = {
             header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
             for name, header in PAGING_HEADERS.items()
             if paging.get(name) is not None
         }
-        names = [*(param.name for param in self.route.params if param.is_window), "undated_left_out"]
+        window_names = [param.name for param in self.route.params if param.is_window]
+        names = [*window_names, "undated_left_out", "doubtful_left_out"]
         windows = [f"{name}={meta[name]}" for name in names if meta.get(name) is not None]
         if meta.get("matches_cut"):
             windows.append("matches_cut=true")

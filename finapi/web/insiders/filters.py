@@ -75,7 +75,7 @@ INCLUDE_OUTCOME = flag_param(
     "include_outcome", "Add the share's later returns, where prices are held, and the date of the next earnings."
 )
 OWNER_PARAMS = (
-    flag_param("dedup_owners", "Leave out a trade that other owners reported before, on a form of their own."),
+    flag_param("dedup_owners", "List a trade that several owners report once: leave out rows with same_trade_as."),
     flag_param("collapse_joint_filers", "Name all owners of a joint filing, with the roles of any of them."),
 )
 INCLUDE_TOTAL = flag_param("include_total", "Also count all rows.", default=True)

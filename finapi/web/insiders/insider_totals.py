@@ -17,6 +17,7 @@ from finapi.core.records import Date, Object, Time, build_record
 from finapi.market.insiders import totals, trades
 from finapi.market.insiders.titles import C_SUITE
 from finapi.market.insiders.totals import (
+    DoubtfulCount,
     InsiderCluster,
     IssuerInSector,
     IssuerName,
@@ -210,6 +211,7 @@ class SignalsMeta(TypedDict):
     strategy: str
     period: str
     undated_left_out: int
+    doubtful_left_out: DoubtfulCount
     generated_at: Time
 
 
@@ -297,7 +299,9 @@ def list_clusters(call: Call) -> Response:
         issuer_cik = companies.resolve(tx, ticker).cik if ticker else None
         clusters = totals.list_clusters(tx, trade_filters, call.params["min_insiders"], min_total_value, issuer_cik)
         undated = trades.count_undated(tx, trade_filters, issuer=issuer_cik, directed=True)
-    return call.bare_rows(clusters, call.build_window_meta(undated))
+        doubtful_count = trades.count_doubtful(tx, trade_filters, issuer=issuer_cik)
+    meta = {"doubtful_left_out": doubtful_count, **call.build_window_meta(undated)}
+    return call.bare_rows(clusters, meta)
 
 
 def list_groups(call: Call) -> Response:
@@ -356,6 +360,7 @@ def list_signals(call: Call) -> Response:
     trade_filters = TradeFilters(MAX_CLUSTERS, since=since, no_plan=True, no_cashless=True, no_cover=True)
     with call.app.db.read() as tx:
         clusters = totals.list_clusters(tx, trade_filters, MIN_SIGNAL_INSIDERS)
+        doubtful_count = trades.count_doubtful(tx, trade_filters)
         undated = trades.count_undated(tx, trade_filters, directed=True)
     clusters.sort(key=lambda cluster: (-cluster["total_value"], cluster["issuer_cik"]))
     signals: ClusterSignals = {
@@ -367,6 +372,7 @@ def list_signals(call: Call) -> Response:
             ),
             "period": f"{SIGNAL_DAYS} days by filing day",
             "undated_left_out": undated,
+            "doubtful_left_out": doubtful_count,
             "generated_at": iso(call.now),
         },
     }

@@ -12,6 +12,7 @@ from finapi.core.records import Date
 from finapi.market.insiders import form_query, insider_forms, names, trades
 from finapi.market.insiders.insider_forms import PlainForm
 from finapi.market.insiders.names import InsiderWithCompanies
+from finapi.market.insiders.totals import DoubtfulCount
 from finapi.market.insiders.trades import IdPage, InsiderTransaction
 from finapi.market.prices import returns
 from finapi.market.prices.returns import Returns
@@ -96,6 +97,12 @@ class TradesMeta(InsiderListMeta, DateWindows, WindowMeta):
     """The page and the windows of a list of transactions."""
 
 
+class LargestTradesMeta(TradesMeta):
+    """The page and the windows of a ranking by value."""
+
+    doubtful_left_out: DoubtfulCount
+
+
 class IssuerTradesMeta(InsiderListMeta, TradeWindows, WindowMeta):
     """The page and the windows of a list of a company's transactions."""
 
@@ -137,6 +144,7 @@ class QueriedForms(TypedDict):
 
 
 TRADES = Envelope[list[TransactionInList], TradesMeta]
+LARGEST_TRADES = Envelope[list[TransactionInList], LargestTradesMeta]
 TRADES_OF_ISSUER = Envelope[list[TransactionInList], IssuerTradesMeta]
 TRADES_OF_INSIDER = Envelope[list[TransactionInList], InsiderTradesMeta]
 TRADES_FOUND = Envelope[list[TransactionInList], TradeSearchMeta]
@@ -161,7 +169,13 @@ def list_largest(call: Call) -> Response:
         page = trades.list_largest(tx, direction, trade_filters, counted=call.params["include_total"])
         rows = _build_rows(tx, call, page)
         undated = trades.count_undated(tx, trade_filters, directed=True)
-    return _render_trades(call, page, rows, undated)
+        doubtful_count = trades.count_doubtful(tx, trade_filters, direction=direction)
+    meta: LargestTradesMeta = {
+        "pagination": filters.build_paging(call, page),
+        "doubtful_left_out": doubtful_count,
+        **call.build_window_meta(undated),  # type: ignore[typeddict-item]
+    }
+    return call.success_rows(rows, meta)
 
 
 def _render_trades(call: Call, page: IdPage, rows: Sequence[InsiderTransaction], undated: int) -> Response:

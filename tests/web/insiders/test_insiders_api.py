@@ -487,6 +487,7 @@ def test_a_summary_has_the_sums_of_a_company(api: Client) -> None:
         "csuite_sentiment_score": 0,
         "value_csuite_sentiment_score": 0.9048,
         "filing_count": 4,
+        "doubtful_left_out": 0,
     }
     assert (data["latest_transaction_date"], data["marks"]) == ("2026-01-22", {})
 

@@ -16,8 +16,8 @@ FROM (
     SELECT issuer_cik, count(DISTINCT owner_cik) AS insider_buyer_count, sum(exact) AS bought_for,
         min(date) AS first_buy_date, max(date) AS last_buy_date
     FROM insider_transactions INDEXED BY insider_purchases_by_date
-    WHERE superseded_by IS NULL AND direction = 1 AND date BETWEEN :start AND :end
-        AND NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = insider_transactions.id)
+    WHERE superseded_by IS NULL AND direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL
+        AND date BETWEEN :start AND :end
     GROUP BY issuer_cik
     HAVING insider_buyer_count >= :buyers
 ) AS buyers
@@ -34,4 +34,4 @@ WHERE quarter.period = :period AND compared > 0 AND flow > :flow
 
 -- name: last_insider_purchase
 SELECT max(date) FROM insider_transactions INDEXED BY insider_purchases_by_date
-WHERE superseded_by IS NULL AND direction = 1
+WHERE superseded_by IS NULL AND direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL

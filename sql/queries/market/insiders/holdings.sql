@@ -71,13 +71,20 @@ WHERE latest.place = 1
 ORDER BY latest.filed_day DESC, latest.id DESC
 
 -- name: year_of_insider
+-- A trade that the insider reports on two forms counts once. The repeat of another owner's trade counts for this insider.
 SELECT count(*) FILTER (WHERE owner.filed_day >= :since) AS total_transactions_365d,
     CAST(round(total(exact) FILTER (WHERE owner.filed_day >= :since AND direction = 1)) AS INTEGER) AS total_buy_value_365d,
     CAST(round(total(exact) FILTER (WHERE owner.filed_day >= :since AND direction = -1)) AS INTEGER) AS total_sell_value_365d,
     max(date) AS latest_transaction_date
 FROM insider_form_owners AS owner
 JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
-WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL
+WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL AND trade.value_doubt IS NULL
+    AND (trade.same_trade_as IS NULL OR NOT EXISTS (
+        SELECT 1
+        FROM insider_transactions AS first_trade
+        JOIN insider_form_owners AS first_owner ON first_owner.form_id = first_trade.form_id
+        WHERE first_trade.id = trade.same_trade_as AND first_owner.owner_cik = :insider
+    ))
 
 -- name: count_insiders_of_issuer
 SELECT count(DISTINCT owner_cik) FROM insider_stakes WHERE issuer_cik = :issuer

@@ -113,7 +113,7 @@ UPDATE insider_stake_forms SET amended = 0 WHERE form_id = :form_id AND amended 
 UPDATE insider_forms SET is_superseded = :superseded WHERE id = :id
 
 -- name: supersede_transactions
-UPDATE insider_transactions SET superseded_by = :by
+UPDATE insider_transactions SET superseded_by = :by, same_trade_as = NULL
 WHERE form_id = :form_id AND seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: supersede_positions

@@ -17,11 +17,15 @@ trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
         JOIN filing_terms AS item ON item.term = 'i2.02' AND item.filed_at = company.filed_at AND item.number = company.number
         WHERE company.term = 'c' || trade.issuer_cik AND company.filed_at > trade.date
             AND company.filed_at <= date(trade.date, '+' || :earnings_within || ' days')))
-    AND (NOT :dedup OR NOT EXISTS (SELECT 1 FROM insider_repeats WHERE insider_repeats.id = trade.id))
+    AND (NOT :dedup OR trade.same_trade_as IS NULL)
 
 -- part: within
 {matches_filters} AND trade.filed_day >= :since AND trade.filed_day <= :until
     AND (:date_from IS NULL OR trade.date >= :date_from) AND (:date_to IS NULL OR trade.date <= :date_to)
+
+-- part: is_ranked
+-- Rankings by value list a trade once, and not if its value is doubtful.
+trade.same_trade_as IS NULL AND trade.value_doubt IS NULL
 
 -- part: newest
 SELECT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
@@ -78,7 +82,7 @@ SELECT trade.id, trade.value, trade.filed_day, trade.form_id, trade.seq
 FROM insider_transactions AS trade
 
 -- part: greatest_first
-trade.direction <> 0 AND trade.direction = :direction AND trade.value IS NOT NULL
+trade.direction <> 0 AND trade.direction = :direction AND trade.value IS NOT NULL AND {is_ranked}
     AND (trade.value, trade.filed_day, trade.form_id, trade.seq) < (:value, :day, :form, :seq) AND {within}
 ORDER BY trade.value DESC, trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
@@ -94,7 +98,7 @@ LIMIT :limit OFFSET :offset
 
 -- part: few_first
 -- The transactions that an index finds, sorted by value if a direction is set, else by filing day.
-{within} AND (:direction IS NULL OR (trade.direction = :direction AND trade.value IS NOT NULL))
+{within} AND (:direction IS NULL OR (trade.direction = :direction AND trade.value IS NOT NULL AND {is_ranked}))
     AND (iif(:direction IS NULL, 0, trade.value), trade.filed_day, trade.form_id, trade.seq)
         < (:value, :day, :form, :seq)
 ORDER BY 2 DESC, trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
@@ -167,20 +171,20 @@ WHERE owner.owner_cik = :insider AND {within}
 
 -- name: count_top_trades_of_all
 SELECT count(*)
-FROM insider_transactions
-WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND value IS NOT NULL
+FROM insider_transactions AS trade
+WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND value IS NOT NULL AND {is_ranked}
 
 -- name: count_top_trades_of_sector
 SELECT count(*)
-FROM insider_transactions
+FROM insider_transactions AS trade
 WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND sector = :sector
-    AND value IS NOT NULL
+    AND value IS NOT NULL AND {is_ranked}
 
 -- name: count_top_trades_of_industry
 SELECT count(*)
-FROM insider_transactions
+FROM insider_transactions AS trade
 WHERE superseded_by IS NULL AND direction <> 0 AND direction = :direction AND industry = :industry
-    AND (:sector IS NULL OR sector = :sector) AND value IS NOT NULL
+    AND (:sector IS NULL OR sector = :sector) AND value IS NOT NULL AND {is_ranked}
 
 -- part: undated
 -- Transactions that windows leave out because a date is not known, although all other filters match.
@@ -232,6 +236,7 @@ SELECT trade.form_id, form.accession || ':' || trade.seq AS transaction_id, trad
     trade.ownership AS ownership_nature, CASE trade.ownership WHEN 'I' THEN trade.nature END AS indirect_owner_name,
     trade.derivative AS is_derivative, trade.title AS security_type, trade.rule_10b5_1 AS is_rule_10b5_1,
     trade.plan_source AS rule_10b5_1_source, trade.is_cashless AS is_cashless_exercise, trade.is_sell_to_cover,
+    trade.value_doubt, first_form.accession || ':' || first_trade.seq AS same_trade_as,
     trade.figure_notes, trade.sic, trade.percent_of_holding, printf('%010d', trade.issuer_cik) AS issuer_cik, form.accession AS accession_number,
     form.form AS form_type, form.filed_at AS filing_date, form.filed_at, form.period AS period_of_report, form.is_late,
     form.business_days AS business_days_to_file, form.is_amendment, form.owner_count,
@@ -242,6 +247,8 @@ CROSS JOIN insider_transactions AS trade ON trade.id = json_each.value
 JOIN insider_forms AS form ON form.id = trade.form_id
 JOIN companies_with_ticker AS companies ON companies.cik = trade.issuer_cik
 LEFT JOIN filings ON filings.accession = form.accession
+LEFT JOIN insider_transactions AS first_trade ON first_trade.id = trade.same_trade_as
+LEFT JOIN insider_forms AS first_form ON first_form.id = first_trade.form_id
 ORDER BY json_each.key
 
 -- name: next_earnings
