@@ -14,7 +14,7 @@ from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactRow, SourceFiling
-from finapi.market.financials.outlay_signs import CashFlowLine
+from finapi.market.financials.outlay_signs import StatementLine
 from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.statements import fact_sets
@@ -46,7 +46,7 @@ def build_company_book(
 
     ``pages`` are the statements that filings present, by accession number and kind, each a list of lines: concept,
     label and maybe balance. ``sums`` are those of calculation linkbases: accession number, total, item and weight.
-    ``negated`` are the concepts that cash flow statements print with the opposite sign.
+    ``negated`` are the concepts that income and cash flow statements print with the opposite sign.
     """
     known_filings = fact_book.sort_filings(
         filing for filing in filings if as_of is None or (filing.filed or "9") <= as_of
@@ -82,12 +82,12 @@ def build_company_book(
     ]
     book = fact_book.build_book(known_filings, rows, mapping, faces=Faces(face_rows, mapping, sum_rows))
     lines = [
-        CashFlowLine(
+        StatementLine(
             face.filing_index, face.section_id, face.concept, face.concept in negated, row.end, row.length, row.value
         )
         for face in face_rows
         for row in rows
-        if face.kind == "cash-flow" and (row.filing_index, row.concept) == (face.filing_index, face.concept)
+        if face.kind in ("cash-flow", "income") and (row.filing_index, row.concept) == (face.filing_index, face.concept)
     ]
     doubtful_filings = outlay_signs.list_doubtful_filings(rows, mapping)
     proofs = outlay_signs.prove_signs(mapping, rows, doubtful_filings, book.currency, lines, sum_rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict
@@ -102,3 +103,41 @@ def build_holes(cells: Mapping[str, Cell | Decimal]) -> dict[str, HoleReason]:
             if cell.line_label:
                 holes[key]["line"] = cell.line_label
     return holes
+
+
+# ---- precision
+
+# If a source (such as companyfacts) does not state the precision of a figure, it is inferred from trailing zeros, up to
+# millions.
+MAX_TRAILING_ZEROS = 6
+# Bounds of the decimal places of a figure. Exact figures ("INF") have the maximum.
+MIN_DECIMALS, MAX_DECIMALS = -30, 400
+
+HALF = Decimal("0.5")
+
+
+def compute_rounding(figure: Figure) -> Decimal:
+    """Return the maximum rounding error of a figure: half a unit of the last decimal place of each operand."""
+    rounding = Decimal(0)
+    for operand in figure.operands:
+        vintage = operand.vintage
+        rounding += HALF.scaleb(-count_decimals(vintage.value, vintage.decimals))
+    return rounding
+
+
+def count_decimals(value: str, decimals: str | None) -> int:
+    """Return the number of exact decimal places of a figure, as the filing states or else by its trailing zeros.
+
+    2 means cents and -6 means millions. A filing may state "INF" for an exact figure.
+    """
+    if decimals == "INF":
+        return MAX_DECIMALS
+    if decimals is not None and re.fullmatch(r"[-+]?[0-9]{1,4}", decimals):
+        return max(MIN_DECIMALS, min(MAX_DECIMALS, int(decimals)))
+    integer, _, fraction = value.partition(".")
+    if fraction:
+        return len(fraction)
+    significant = integer.rstrip("0")
+    if not significant.strip("-"):
+        return 0
+    return -min(MAX_TRAILING_ZEROS, len(integer) - len(significant))

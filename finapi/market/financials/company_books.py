@@ -19,7 +19,7 @@ from finapi.market.financials.derived_figures import CellResolver
 from finapi.market.financials.faces import SECTION_KINDS, FaceRow, Faces, SumRow
 from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
 from finapi.market.financials.metric_mapping import MetricMapping
-from finapi.market.financials.outlay_signs import CashFlowLine
+from finapi.market.financials.outlay_signs import StatementLine
 from finapi.market.financials.periods import Calendar
 from finapi.market.statements.fact_sets import COMPANYFACTS, SOURCE_NAMES
 from finapi.store.db import Row, Transaction
@@ -136,11 +136,11 @@ def load(
 
 def _list_line_values(
     tx: Transaction, filing_indexes: Iterable[int], fact_set_ids: Sequence[int], currency: str
-) -> list[CashFlowLine]:
-    """Return the values of the lines of the cash flow statements of some filings."""
+) -> list[StatementLine]:
+    """Return the values of the lines of the income and cash flow statements of some filings."""
     sets_by_index = {str(filing_index): fact_set_ids[filing_index] for filing_index in filing_indexes}
     rows = tx.list_rows("book_line_values", sets=json.dumps(sets_by_index), currency=currency)
-    return [CashFlowLine(int(filing_index), *fields) for filing_index, *fields in rows]
+    return [StatementLine(int(filing_index), *fields) for filing_index, *fields in rows]
 
 
 def build(book: FactBook, sic: int | None, year_end: str | None, mapping: MetricMapping | None = None) -> CompanyBook:

@@ -17,12 +17,23 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from finapi.market.financials import reasons
-from finapi.market.financials.cells import Cell, Figure, Missing, Operand, join_marks
-from finapi.market.financials.fact_book import FactBook, PeriodKey
+from finapi.market.financials.cells import Cell, Figure, Missing, Operand, compute_rounding, join_marks
+from finapi.market.financials.fact_book import COVER_SHARES, FactBook, PeriodKey
 from finapi.market.financials.metric_mapping import Metric, MetricMapping
 from finapi.market.financials.periods import SAME_DAYS, Calendar, Period, QuarterKey, is_gapless
 from finapi.market.financials.reported_figures import ReportedFigures
 
+SHARES_OUTSTANDING, CASH_CHANGE = "shares_outstanding", "net_change_in_cash"
+AVERAGE_SHARE_KEYS = ("weighted_average_shares_basic", "weighted_average_shares_diluted")
+# The balances of cash whose difference may be the change of cash: of the cash flow statement, and of the balance sheet.
+CASH_BALANCE_KEYS = (
+    ("cash_at_end_of_period", "cash_at_beginning_of_period"),
+    ("cash_and_equivalents", "cash_and_equivalents"),
+)
+# The ends of the tags for a change of cash before the effect of exchange rates.
+BEFORE_EXCHANGE_RATES = ("ExcludingExchangeRateEffect", "BeforeEffectOfExchangeRateChanges")
+# A placeholder for a share count is at most a tenth of the count on the cover. Without averages it must also be small.
+MIN_COVER_TO_PLACEHOLDER, MAX_PLACEHOLDER = 10, 10_000
 # The difference between the first and the last day of twelve months.
 TRAILING_DAYS = 364
 
@@ -68,14 +79,140 @@ class CellResolver:
         if figure is None:
             near_days = self.book.list_instants_near(day, SAME_DAYS)
             figure = self.reported.find_first(metric, ((near_day, 0) for near_day in near_days))
+        if figure is not None and metric.key == SHARES_OUTSTANDING:
+            figure = self._replace_placeholder(metric, figure)
         return figure or self._explain_missing(metric, ((day, 0),))
+
+    def _replace_placeholder(self, metric: Metric, figure: Figure) -> Figure:
+        """Return the share count on the cover of a report if the tagged share count is only a placeholder.
+
+        A placeholder, such as 0, 100 or 1,000 shares, is a small part of the count on the cover. If averages of the
+        shares are reported too, the cover must be nearer to one of them.
+        """
+        period_key = figure.operands[0].period_key
+        covers = [
+            cover
+            for rule in metric.rules[self.industry]
+            if COVER_SHARES in rule.tags and COVER_SHARES in self.book.vintages
+            for cover in self.reported.iter_filed(rule, period_key, (COVER_SHARES,))
+        ]
+        if not covers:
+            return figure
+        cover = min(covers, key=lambda cover: self.reported.get_filing_order(cover.filing_index))
+        if not 0 <= figure.value * MIN_COVER_TO_PLACEHOLDER <= cover.value:
+            return figure
+        averages = [
+            Decimal(self.book.vintages[concept][average_key][-1].value)
+            for key in AVERAGE_SHARE_KEYS
+            for concept in self.mapping.metrics[key].list_tags(self.industry)
+            for average_key in self.book.vintages.get(concept, ())
+            if average_key[0] == period_key[0]
+        ]
+        if not averages:
+            return cover if figure.value <= MAX_PLACEHOLDER else figure
+        is_cover_nearer = any(average * average > figure.value * cover.value for average in averages if average > 0)
+        return cover if is_cover_nearer else figure
 
     def _resolve_duration(self, metric: Metric, period: Period, kind: str) -> Cell:
         for period_key in period.keys:
             figure = self.reported.find(metric, period_key)
-            if figure is not None and not (kind == "Q" and self._is_other_line(metric, period, figure)):
+            if figure is None:
+                continue
+            if kind == "Q":
+                if self._is_other_line(metric, period, figure):
+                    continue
+                figure = self._choose_definition_of_year(metric, period, figure)
+                if metric.key == CASH_CHANGE:
+                    figure = self._choose_by_balances(metric, period, figure)
+            return self._add_exchange_rates(period, figure) if metric.key == CASH_CHANGE else figure
+        if kind != "Q":
+            return self._explain_missing(metric, period.keys)
+        difference = self._subtract(metric, period)
+        if metric.key == CASH_CHANGE and isinstance(difference, Figure):
+            return self._add_exchange_rates(period, difference)
+        return difference
+
+    # ---- one definition for quarters and years
+
+    def _choose_definition_of_year(self, metric: Metric, period: Period, figure: Figure) -> Figure:
+        """Return a quarter's figure in the definition of the year, or marked if there is none.
+
+        Example: gross profit of the quarters is in a note, and that of the year is revenue less cost of revenue, which
+        is another amount. The quarters are then computed like the year.
+        """
+        if metric.aggregation != "sum":
+            return figure
+        for span_index in (period.span_index, period.span_index - 1):
+            keys = self.calendar.spans[span_index].keys if span_index >= 0 else ()
+            year_figure = self.reported.find_first(metric, keys)
+            if year_figure is None:
+                continue
+            if not self.reported.is_other_definition(metric, figure, year_figure):
                 return figure
-        return self._subtract(metric, period) if kind == "Q" else self._explain_missing(metric, period.keys)
+            for period_key in period.keys:
+                same_line = self._find_on_same_line(metric, year_figure, period_key)
+                if same_line is not None:
+                    return same_line
+            difference = self._subtract(metric, period) if span_index == period.span_index else None
+            if isinstance(difference, Figure) and difference.concepts == year_figure.concepts:
+                return difference
+            return figure.add_mark("definition_changed")
+        return figure
+
+    # ---- quarters against years to date
+
+    def _choose_by_balances(self, metric: Metric, period: Period, figure: Figure) -> Figure:
+        """Return the change of cash of a quarter as reported or as a difference of years to date.
+
+        If the two disagree, the one that agrees with the balances of cash is right. If neither does, or the balances
+        are not known, the reported one is marked.
+        """
+        difference = self._subtract(metric, period)
+        if not isinstance(difference, Figure) or is_rounding_difference(figure, difference):
+            return figure
+        for change in self._list_balance_changes(period):
+            for candidate in (figure, difference):
+                if is_rounding_difference(candidate, change):
+                    return candidate
+        return figure.add_mark("inconsistent")
+
+    def _list_balance_changes(self, period: Period) -> list[Figure]:
+        """Return the differences between the balances of cash at the end of a period and at its start."""
+        changes: list[Figure] = []
+        if period.start is None:
+            return changes
+        for closing_key, opening_key in CASH_BALANCE_KEYS:
+            closing = self._resolve_instant(self.mapping.metrics[closing_key], period.end)
+            opening = self._resolve_instant(self.mapping.metrics[opening_key], period.start - 1)
+            if isinstance(closing, Figure) and isinstance(opening, Figure):
+                operands = (*closing.operands, *opening.operands)
+                changes.append(closing._replace(value=closing.value - opening.value, operands=operands))
+        return changes
+
+    def _add_exchange_rates(self, period: Period, figure: Figure) -> Figure:
+        """Return a change of cash with the effect of exchange rates if it is reported without it.
+
+        Filers use the tags of the change before exchange rates for the change after them too, so the balances decide.
+        """
+        if not figure.concepts[0].endswith(BEFORE_EXCHANGE_RATES):
+            return figure
+        effect = self._resolve_duration(
+            self.mapping.metrics["effect_of_fx_on_cash"], period, "Q" if figure.method == "derived" else "A"
+        )
+        changes = self._list_balance_changes(period)
+        if isinstance(effect, Missing) or any(is_rounding_difference(figure, change) for change in changes):
+            return figure
+        total = Figure(
+            value=figure.value + effect.value,
+            concepts=tuple(f"+{concept}" for concept in (*figure.concepts, *effect.concepts)),
+            priority=figure.priority,
+            filing_index=self.book.find_last_filed((figure.filing_index, effect.filing_index)),
+            method="derived",
+            operands=(*figure.operands, *effect.operands),
+            derivation="change before exchange rates plus their effect",
+            marks=join_marks((figure, effect)),
+        )
+        return total if any(is_rounding_difference(total, change) for change in changes) else figure
 
     def _is_other_line(self, metric: Metric, period: Period, figure: Figure) -> bool:
         """Return True if a cash flow figure of a quarter is really a line of another statement.
@@ -337,6 +474,11 @@ class CellResolver:
                     quarters.append(quarter)
             self._trailing_quarters[cache_key] = quarters if len(quarters) == 4 else None
         return self._trailing_quarters[cache_key]
+
+
+def is_rounding_difference(figure: Figure, other: Figure) -> bool:
+    """Return True if two figures differ by at most what rounding of their operands explains."""
+    return abs(figure.value - other.value) <= compute_rounding(figure) + compute_rounding(other)
 
 
 def _join_operands(figures: Sequence[Figure]) -> tuple[Operand, ...]:

@@ -25,7 +25,7 @@ from functools import cache
 from typing import NamedTuple
 
 from finapi.market.financials import metric_mapping, templates
-from finapi.market.financials.cells import Figure, to_json_number
+from finapi.market.financials.cells import Figure, compute_rounding, to_json_number
 from finapi.market.financials.series_rows import SHARE_COUNT_BY_EPS, RowView
 from finapi.market.financials.templates import CheckRule, FailedCheck, Total
 
@@ -115,7 +115,7 @@ def _find_wrong_operand(row: RowView, total: Total) -> Failures:
             if isinstance(cell, Figure):
                 figures.append((sign, key, cell))
         difference = sum((sign * figure.value for sign, _, figure in figures), Decimal(0))
-        rounding = sum((templates.compute_rounding(figure) for _, _, figure in figures), Decimal(0))
+        rounding = sum((compute_rounding(figure) for _, _, figure in figures), Decimal(0))
         repairs: list[tuple[str, Decimal]] = []
         for sign, key, figure in figures:
             for factor in (OPPOSITE_SIGN, *SCALES):

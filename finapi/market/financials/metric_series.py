@@ -204,11 +204,9 @@ def _iter_rows(
     """Yield the rows of a page, newest first. Figures are marked if a split affects them, or adjusted for it."""
     share_keys = [key for key in keys if splits.counts_shares(key)] if share_splits else []
     newer_factor = None
-    if page and not query.adjusted:
-        page_start = series.periods.index(page[0])
-        if page_start > 0:
-            newer_row = series.get_row(series.periods[page_start - 1])
-            newer_factor = splits.find_last_factor(splits.compute_factors(newer_row, share_keys, share_splits))
+    newer_row = _find_newer_row(series, page[:1])
+    if newer_row is not None and not query.adjusted:
+        newer_factor = splits.find_last_factor(splits.compute_factors(newer_row, share_keys, share_splits))
     newer_figures = _find_newer_figures(series, page[:1], keys)
     for row in map(series.get_row, page):
         factors = splits.compute_factors(row, share_keys, share_splits)
@@ -223,6 +221,9 @@ def _iter_rows(
             record |= splits.build_marks(factors, newer_factor)  # type: ignore[typeddict-item]
             newer_factor = splits.find_last_factor(factors) or newer_factor
         tag_breaks = _find_tag_breaks(row, newer_figures)
+        if newer_row is not None:
+            tag_breaks |= _find_changed_definitions(row, newer_row, keys)
+        newer_row = row
         if tag_breaks:
             record["tag_breaks"] = tag_breaks
         yield record
@@ -254,13 +255,34 @@ def _find_tag_breaks(row: RowView, newer_figures: dict[str, Figure | None]) -> d
     return tag_breaks
 
 
+def _find_newer_row(series: FigureSeries, first_period: Sequence[Period]) -> RowView | None:
+    """Return the next newer row before a page, or None; ``first_period`` is the page's newest."""
+    index = series.periods.index(first_period[0]) if first_period else 0
+    return series.get_row(series.periods[index - 1]) if index > 0 else None
+
+
+def _find_changed_definitions(row: RowView, newer_row: RowView, keys: Iterable[str]) -> dict[str, TagBreak]:
+    """Return the tag breaks of metrics that have another definition in the next newer row."""
+    metrics = row.series.resolver.mapping.metrics
+    reported = row.series.resolver.reported
+    tag_breaks: dict[str, TagBreak] = {}
+    for key in keys:
+        cell = row.get_cell(key)
+        newer_cell = newer_row.get_cell(key)
+        if key not in metrics or not isinstance(cell, Figure) or not isinstance(newer_cell, Figure):
+            continue
+        if reported.is_other_definition(metrics[key], newer_cell, cell):
+            tag_breaks[key] = {"tags": list_concepts(cell), "later_tags": list_concepts(newer_cell)}
+    return tag_breaks
+
+
 def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustments: Mapping[str, Decimal]) -> SeriesRow:
     """Return the record of a row. ``adjustments`` are the split factors of the figures to convert."""
     industry = row.series.company_book.industry
     record: Any = {**row.build_period()}
     if query.calendar:
         record |= _build_calendar_period(row.period, query.period)
-    cells: dict[str, Cell] = {key: row.get_cell(key) for key in keys}
+    cells = _list_cells(row, keys)
     for key, factor in adjustments.items():
         cells[key] = splits.adjust_cell(cells[key], key, factor)
     if query.provenance == "none":
@@ -279,6 +301,23 @@ def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustment
     if query.template:
         record["template"] = templates.fill_template(industry, row.get_cell)
     return record  # type: ignore[no-any-return]
+
+
+def _list_cells(row: RowView, keys: Iterable[str]) -> dict[str, Cell]:
+    """Return the cells of a row, marked where the definition differs from that of the next older row."""
+    metrics = row.series.resolver.mapping.metrics
+    reported = row.series.resolver.reported
+    index = row.series.periods.index(row.period)
+    older_periods = row.series.periods[index + 1 : index + 2]
+    cells: dict[str, Cell] = {}
+    for key in keys:
+        cell = row.get_cell(key)
+        if older_periods and isinstance(cell, Figure) and key in metrics:
+            older_cell = row.series.get_row(older_periods[0]).get_cell(key)
+            if isinstance(older_cell, Figure) and reported.is_other_definition(metrics[key], cell, older_cell):
+                cell = cell.add_mark("definition_changed")
+        cells[key] = cell
+    return cells
 
 
 def _list_marked_keys(cells: Mapping[str, Cell]) -> dict[Mark, list[str]]:

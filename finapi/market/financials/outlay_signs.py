@@ -3,7 +3,7 @@
 A payment or expense is positive by the definition of its tag, but some filers tag it as they print it, with a minus. It
 may also be negative in truth, as a refund. The sums of the filing decide:
 
-- A section of a cash flow statement, as it is printed, adds up to its total. Then a negative line of investments or
+- A section of a statement, as it is printed, adds up to its total. Then a negative line of expenses, investments or
   financing is money that was paid, and a positive one is money that came back.
 - A sum of the calculation linkbase adds up as it is tagged, which confirms the sign, or only with the opposite sign.
 - Gross profit is revenue less costs, or revenue plus the costs as they are tagged.
@@ -26,6 +26,8 @@ from finapi.market.financials.metric_mapping import MetricMapping
 # The metrics that are totals of the sections of a cash flow statement. Amounts that operations add back, such as
 # depreciation, are positive there; payments of the other sections are negative.
 OPERATIONS, PAYMENT_SECTIONS = "operating_cashflow", ("investing_cashflow", "financing_cashflow")
+# The results between which an income statement lists revenues and expenses.
+RESULTS = ("gross_profit", "operating_income", "pretax_income")
 REVENUE, COSTS, GROSS = "revenue", "cost_of_revenue", "gross_profit"
 # If the sources do not state the precision of figures, it is taken from their trailing zeros, up to millions.
 MAX_TRAILING_ZEROS = 6
@@ -33,8 +35,8 @@ MAX_TRAILING_ZEROS = 6
 MIN_CHANGE_TO_ROUNDING = 2
 
 
-class CashFlowLine(NamedTuple):
-    """The value of a line of a cash flow statement for one period. Rows are in the order of the pages."""
+class StatementLine(NamedTuple):
+    """The value of a line of a statement for one period. Rows are in the order of the pages."""
 
     filing_index: int
     section_id: int
@@ -72,12 +74,12 @@ def prove_signs(
     rows: Iterable[FactRow],
     filing_indexes: Collection[int],
     currency: str,
-    lines: Sequence[CashFlowLine],
+    lines: Sequence[StatementLine],
     sums: Iterable[SumRow],
 ) -> SignProofs:
     """Return the proofs for the negative outlays of some filings.
 
-    ``rows`` are their facts, ``lines`` the lines of their cash flow statements, and ``sums`` their calculation
+    ``rows`` are their facts, ``lines`` the lines of their statements, and ``sums`` their calculation
     linkbases. Facts and sums of other filings are ignored.
     """
     values_by_period: dict[tuple[int, PeriodKey], dict[str, Decimal]] = {}
@@ -119,11 +121,11 @@ def prove_signs(
     return SignProofs(corrected - confirmed, confirmed - corrected)
 
 
-# ---- sections of cash flow statements
+# ---- sections of printed statements
 
 
 class PrintedSection(NamedTuple):
-    """The lines of a section of a cash flow statement as printed, without its total."""
+    """The lines of a section of a statement as printed, without its total and its subtotals."""
 
     printed_values: list[tuple[str, Decimal]]  # Concepts and values, with the printed sign.
     total: Decimal
@@ -131,26 +133,42 @@ class PrintedSection(NamedTuple):
 
 
 def _group_sections(
-    mapping: MetricMapping, lines: Sequence[CashFlowLine]
+    mapping: MetricMapping, lines: Sequence[StatementLine]
 ) -> dict[tuple[int, PeriodKey], list[PrintedSection]]:
-    """Return the sections with a total of each filing and period."""
+    """Return the sections with a total of each filing and period.
+
+    Each section of an income statement begins with the result of the one before.
+    """
+    operations_totals = _list_concepts(mapping, (OPERATIONS,))
+    results = _list_concepts(mapping, RESULTS)
+    totals = operations_totals | results | _list_concepts(mapping, PAYMENT_SECTIONS)
     sections: dict[tuple[int, PeriodKey], list[PrintedSection]] = {}
     open_lines: dict[tuple[int, int, PeriodKey], list[tuple[str, Decimal]]] = {}
-    operations_totals = _list_concepts(mapping, (OPERATIONS,))
-    payment_totals = _list_concepts(mapping, PAYMENT_SECTIONS)
     for line in lines:
-        period_key = (line.end, line.length)
-        page_key = (line.filing_index, line.section_id, period_key)
         number = normalise_number(line.value)
         if number is None:
             continue
+        period_key = (line.end, line.length)
+        page_key = (line.filing_index, line.section_id, period_key)
         printed = -Decimal(number) if line.is_negated else Decimal(number)
-        if line.concept in operations_totals or line.concept in payment_totals:
-            section = PrintedSection(open_lines.pop(page_key, []), printed, line.concept in operations_totals)
+        page_lines = open_lines.setdefault(page_key, [])
+        if line.concept in totals:
+            section = PrintedSection(page_lines, printed, line.concept in operations_totals)
             sections.setdefault((line.filing_index, period_key), []).append(section)
-        else:
-            open_lines.setdefault(page_key, []).append((line.concept, printed))
+            open_lines[page_key] = [(line.concept, printed)] if line.concept in results else []
+        elif not _is_subtotal(printed, page_lines):
+            page_lines.append((line.concept, printed))
     return sections
+
+
+def _is_subtotal(value: Decimal, lines: Sequence[tuple[str, Decimal]]) -> bool:
+    """Return True if a printed value is the sum of the last two or more lines before it."""
+    running_sum = Decimal(0)
+    for line_count, (_, line_value) in enumerate(reversed(lines), 1):
+        running_sum += line_value
+        if line_count > 1 and running_sum == value:
+            return True
+    return False
 
 
 def _iter_printed_verdicts(section: PrintedSection, negative: set[str]) -> Iterator[tuple[str, bool]]:

@@ -8,7 +8,9 @@ algorithm:
    their weighted count. Periods that differ by a few days are one period reported in several ways: a *cluster* of
    period keys, the best proved key first.
 2. Fiscal years are the clusters of about a year in annual reports. Of two that overlap, the better proved one counts.
-   If no year is reported, one is assumed from a year to date, the cover page, or the calendar year.
+   After a change of the fiscal year, both count: the years that annual reports are about, and the year before the
+   first new one, which is recast for comparison. If no year is reported, one is assumed from a year to date, the cover
+   page, or the calendar year.
 3. The gaps between years become transition periods (a company that moves its year end from December to June has one of
    six months) or open years. Open years continue the calendar as far as quarters reach. All of these are *spans*.
 4. A quarter belongs to the span that contains its middle; its number follows from its end. A duration from the start
@@ -132,6 +134,11 @@ MAX_QUARTER_DAYS = 100
 # A derived quarter may be longer than a reported one by this many days.
 DERIVED_QUARTER_SLACK = 7
 
+# A company changes its fiscal year by at least this many days. Years that overlap by more are errors of filers.
+MIN_YEAR_SHIFT_DAYS = 26
+# The latest year of an annual report is the report's own if it has this share of the evidence of its best proved year.
+MIN_OWN_YEAR_SHARE = 0.6
+
 # A year or year to date may start this many days before or after the end of the previous year (52/53 weeks, errors).
 SLACK_DAYS = 10
 # The number of latest annual reports that determine how a company names its years.
@@ -178,12 +185,21 @@ class _Evidence:
         ]
         weights_by_rank = {PERIODIC: PERIODIC_WEIGHT, UNFILED: UNFILED_WEIGHT}
         weights = [weights_by_rank.get(source_rank, OTHER_WEIGHT) for source_rank in source_ranks]
+        years_by_report: dict[int, Counter[PeriodKey]] = {}
         for concept in list_proof_concepts(mapping, book):
             for period_key, vintages in book.vintages.get(concept, {}).items():
                 if period_key[1]:
                     self.all[period_key] += sum(weights[vintage.filing_index] for vintage in vintages)
-                    if any(is_annual[vintage.filing_index] for vintage in vintages):
+                    annual_reports = [vintage.filing_index for vintage in vintages if is_annual[vintage.filing_index]]
+                    if annual_reports:
                         self.annual[period_key] += 1
+                    for filing_index in annual_reports if period_key[1] in FULL_YEAR_DAYS else ():
+                        years_by_report.setdefault(filing_index, Counter())[period_key] += 1
+        # The years that annual reports are about, as opposed to years that they repeat or recast.
+        self.own_years: set[PeriodKey] = set()
+        for years in years_by_report.values():
+            min_count = MIN_OWN_YEAR_SHARE * max(years.values())
+            self.own_years.add(max(period_key for period_key, count in years.items() if count >= min_count))
 
 
 def list_proof_concepts(mapping: MetricMapping, book: FactBook) -> set[str]:
@@ -245,7 +261,10 @@ def _find_years(evidence: _Evidence) -> list[FiscalSpan]:
     has_strong_proof = any(weight >= MIN_WEIGHT for _, weight in primary_clusters)
     min_primary_weight = MIN_WEIGHT if has_strong_proof else 1
     years: list[FiscalSpan] = []
-    for keys, weight in primary_clusters:
+    # Of two that are proved equally well, the year that an annual report is about comes first.
+    for keys, weight in sorted(
+        primary_clusters, key=lambda cluster: (-cluster[1], evidence.own_years.isdisjoint(cluster[0]))
+    ):
         span = _build_year(keys)
         if weight >= min_primary_weight and not _overlaps_any(span, years):
             years.append(span)
@@ -253,7 +272,32 @@ def _find_years(evidence: _Evidence) -> list[FiscalSpan]:
         span = _build_year(keys)
         if weight >= MIN_WEIGHT and not _overlaps_any(span, years) and _is_in_step(span, years):
             years.append(span)
+    overlapping = [
+        _build_year(keys)
+        for keys, weight in annual_clusters
+        if weight >= min_primary_weight and _build_year(keys) not in years
+    ]
+    years += _select_changed_years(overlapping, years, evidence)
     return sorted(years, key=lambda span: span.end)
+
+
+def _select_changed_years(
+    overlapping: Sequence[FiscalSpan], years: Sequence[FiscalSpan], evidence: _Evidence
+) -> list[FiscalSpan]:
+    """Return the years that overlap others because the company changed its fiscal year.
+
+    They are the years of annual reports of their own, and recast years just before such a year.
+    """
+    own_starts = [end - length + 1 for end, length in evidence.own_years]
+    selected: list[FiscalSpan] = []
+    for span in overlapping:
+        is_own = not evidence.own_years.isdisjoint(span.keys)
+        is_recast = any(abs(start - 1 - span.end) <= SAME_DAYS for start in own_starts)
+        is_full = span.end - span.start + 1 in FULL_YEAR_DAYS
+        is_shifted = all(abs(span.end - year.end) >= MIN_YEAR_SHIFT_DAYS for year in (*years, *selected))
+        if (is_own or is_recast) and is_full and is_shifted:
+            selected.append(span)
+    return selected
 
 
 def _build_year(keys: PeriodKeys) -> FiscalSpan:
@@ -305,7 +349,22 @@ def _assume_year(evidence: _Evidence, durations: Sequence[PeriodKey], year_end: 
 
 
 def _fill_gaps(years: Sequence[FiscalSpan], evidence: _Evidence) -> list[FiscalSpan]:
-    """Return the years with the spans between them."""
+    """Return the years with the spans between them.
+
+    A year that is recast after a change of the fiscal year overlaps others and fills no gap, except that no unreported
+    transition period is assumed within it.
+    """
+    own_years = [year for year in years if not evidence.own_years.isdisjoint(year.keys)]
+    recast_years = [year for year in years if year not in own_years and _overlaps_any(year, own_years)]
+    spans = [
+        span
+        for span in _fill_gaps_between([year for year in years if year not in recast_years], evidence)
+        if span.kind != "transition" or span.keys or not _overlaps_any(span, recast_years)
+    ]
+    return sorted((*spans, *recast_years), key=lambda span: (span.end, -span.start))
+
+
+def _fill_gaps_between(years: Sequence[FiscalSpan], evidence: _Evidence) -> list[FiscalSpan]:
     spans: list[FiscalSpan] = []
     for year in years:
         if spans:
@@ -445,6 +504,9 @@ def _find_quarters(
             elif to_date_before:
                 end_before, _ = to_date_before[0][0]
             else:
+                continue
+            # After a change of the fiscal year, the quarter may already belong to the overlapping year.
+            if any(abs(quarter.end - end) <= SAME_DAYS for quarter in quarters.values()):
                 continue
             if QUARTER_DAYS.start <= end - end_before < QUARTER_DAYS.stop + DERIVED_QUARTER_SLACK:
                 name = build_quarter_name(span, number)

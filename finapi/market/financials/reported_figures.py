@@ -110,6 +110,8 @@ class ReportedFigures:
         self._has_pages = bool(book.face_concepts or book.containing_concepts or book.bracketed_concepts)
         # The periods reported only under a tag with another definition, by metric.
         self.other_definition_periods: dict[str, set[PeriodKey]] = {}
+        # Whether two lines of a metric have different definitions, by (metric, concepts, other concepts).
+        self._other_definitions: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
         # The label of a sibling line that makes the reported line only a part of the metric, by (metric, period).
         self.sibling_lines: dict[tuple[str, PeriodKey], str] = {}
 
@@ -473,6 +475,36 @@ class ReportedFigures:
     def list_separate_lines(self, metric: Metric, figure: Figure) -> list[str]:
         """Return the labels of statement lines that belong to the metric but are not included in its figure."""
         return self.book.list_separate_lines(figure.filing_index, metric.key, _list_facts(figure))
+
+    def is_other_definition(self, metric: Metric, figure: Figure, other: Figure) -> bool:
+        """Return True if two figures have different definitions: most periods that have both have different values."""
+        if figure.concepts == other.concepts or figure.is_estimated or other.is_estimated:
+            return False
+        cache_key = (metric.key, figure.concepts, other.concepts)
+        if cache_key not in self._other_definitions:
+            values = self._list_values_of_line(metric, figure)
+            other_values = self._list_values_of_line(metric, other)
+            common_keys = values.keys() & other_values.keys()
+            differing_count = sum(values[period_key] != other_values[period_key] for period_key in common_keys)
+            self._other_definitions[cache_key] = 2 * differing_count > len(common_keys)
+        return self._other_definitions[cache_key]
+
+    def _list_values_of_line(self, metric: Metric, figure: Figure) -> dict[PeriodKey, Decimal]:
+        """Return the newest value of each period under the concepts of a figure."""
+        rule = self.get_rule(metric, figure)
+        if not rule.terms and len(figure.concepts) > 1:
+            return {}  # A sum of figures of two metrics.
+        if not rule.terms:
+            return {
+                period_key: self._get_sign(rule, figure.concepts[0], newest) * Decimal(newest.value)
+                for period_key, newest in self.book.iter_newest(figure.concepts[0])
+            }
+        first_concept = self._get_mapped_concept(figure.operands[0].vintage.concept)
+        values = {}
+        for period_key in self.book.vintages.get(first_concept, ()):
+            for filed in self.iter_filed(rule, period_key, figure.concepts):
+                values[period_key] = filed.value
+        return values
 
     def iter_under_other_tags(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
         """Yield figures with the same value and period that filings of the same rank report under other tags."""

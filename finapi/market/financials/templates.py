@@ -11,7 +11,6 @@ the rest: the total less its lines.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,20 +20,20 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.files import get_package_folder
 from finapi.market.financials import metric_mapping, reasons
-from finapi.market.financials.cells import Cell, Figure, Missing, Status, find_value, to_json_number
+from finapi.market.financials.cells import (
+    Cell,
+    Figure,
+    Missing,
+    Status,
+    compute_rounding,
+    find_value,
+    to_json_number,
+)
 from finapi.market.financials.metric_mapping import Term
-
-# If a source (such as companyfacts) does not state the precision of a figure, it is inferred from trailing zeros, up to
-# millions.
-MAX_TRAILING_ZEROS = 6
-# Bounds of the decimal places of a figure. Exact figures ("INF") have the maximum.
-MIN_DECIMALS, MAX_DECIMALS = -30, 400
 
 # A line of a total that is missing for one of these reasons counts as zero. For other reasons, the line exists but its
 # value is unknown.
 _ZERO_REASONS = (*reasons.NO_SUCH_LINE, reasons.REPORTED_NIL)
-
-HALF = Decimal("0.5")
 
 
 class TemplateLine(NamedTuple):
@@ -347,33 +346,6 @@ def _compute_sum(terms: Sequence[Term], get_cell: GetCell) -> OperandsSum | None
         elif not (term.optional and isinstance(cell, Missing) and cell.reason in reasons.NO_SUCH_LINE):
             return None
     return OperandsSum(operands, value, rounding)
-
-
-def compute_rounding(figure: Figure) -> Decimal:
-    """Return the maximum rounding error of a figure: half a unit of the last decimal place of each operand."""
-    rounding = Decimal(0)
-    for operand in figure.operands:
-        vintage = operand.vintage
-        rounding += HALF.scaleb(-count_decimals(vintage.value, vintage.decimals))
-    return rounding
-
-
-def count_decimals(value: str, decimals: str | None) -> int:
-    """Return the number of exact decimal places of a figure, as the filing states or else by its trailing zeros.
-
-    2 means cents and -6 means millions. A filing may state "INF" for an exact figure.
-    """
-    if decimals == "INF":
-        return MAX_DECIMALS
-    if decimals is not None and re.fullmatch(r"[-+]?[0-9]{1,4}", decimals):
-        return max(MIN_DECIMALS, min(MAX_DECIMALS, int(decimals)))
-    integer, _, fraction = value.partition(".")
-    if fraction:
-        return len(fraction)
-    significant = integer.rstrip("0")
-    if not significant.strip("-"):
-        return 0
-    return -min(MAX_TRAILING_ZEROS, len(integer) - len(significant))
 
 
 def _compute_bucket(bucket: Bucket, get_cell: GetCell, parents: Mapping[str, str | None]) -> Cell:

@@ -123,6 +123,45 @@ def test_gross_profit_proves_the_sign_of_costs() -> None:
     assert "inconsistent" not in row
 
 
+def build_income_statement(lines: Lines, negated: Collection[str] = ()) -> CompanyBook:
+    """Return a company whose income statement has these lines in order, by concept."""
+    accession = FILING.accession
+    facts: list[Fact] = [(concept, START, END, value, accession) for concept, value in lines.items()]
+    facts.append(("NetIncomeLoss", START, END, "120", accession))
+    pages = {(accession, "income"): [(_qualify(concept), concept) for concept in lines]}
+    return build_company_book([FILING], facts, pages=pages, negated=set(map(_qualify, negated)))
+
+
+RESULT = "IncomeLossFromContinuingOperationsBeforeIncomeTaxesMinorityInterestAndIncomeLossFromEquityMethodInvestments"
+
+
+def test_the_results_of_an_income_statement_prove_an_expense() -> None:
+    lines = {
+        "acme:SalesOfGoods": "700",
+        "acme:Leases": "331",
+        "Revenues": "1031",
+        "CostOfRevenue": "-400",
+        "SellingGeneralAndAdministrativeExpense": "-97",
+        "CostsAndExpenses": "-497",
+        "OperatingIncomeLoss": "534",
+        "InterestExpense": "-33",
+        "acme:Gains": "8",
+        RESULT: "509",
+    }
+    keys = ("cost_of_revenue", "selling_general_admin", "interest_expense")
+    row = build_row(build_income_statement(lines), *keys)
+    assert row["metrics"] == {"cost_of_revenue": 400, "selling_general_admin": 97, "interest_expense": 33}
+    assert row["sign_corrected"] == list(keys)
+    # Another result: the interest is not proved, but the costs are.
+    row = build_row(build_income_statement({**lines, RESULT: "600"}), *keys)
+    assert row["metrics"] == {"cost_of_revenue": 400, "selling_general_admin": 97, "interest_expense": -33}
+    assert row["inconsistent"] == ["interest_expense"]
+    # Printed with the opposite sign, the interest is an income.
+    row = build_row(build_income_statement({**lines, RESULT: "575"}, negated=["InterestExpense"]), "interest_expense")
+    assert row["metrics"] == {"interest_expense": -33}
+    assert "inconsistent" not in row
+
+
 def test_without_a_proof_a_negative_outlay_is_inconsistent() -> None:
     lines = {"InterestExpense": "-200", CAPEX: "-800", INVESTING: "-1900"}
     company = build_company(lines, is_printed=False)

@@ -196,3 +196,80 @@ def test_twelve_months_of_an_undated_report_need_an_annual_form(form: str) -> No
     report = build_filing("unfiled-1", form, None)
     company = build_company_book([report], build_facts(*A_YEAR, accession=report.accession, tags=TAGS[:1]))
     assert [(span.kind, len(span.keys)) for span in company.calendar.spans] == ([("year", 1)] if form == "10-K" else [])
+
+
+# ---- changes of the fiscal year
+
+OLD_REPORT = build_filing("0000000001-14-000001", "10-K", "2014-02-20")
+TRANSITION_REPORT = build_filing("0000000001-14-000002", "10-KT", "2014-08-20")
+NEW_REPORT = build_filing("0000000001-15-000001", "10-K", "2015-08-20")
+OLD_YEAR, RECAST_YEAR, NEW_YEAR = (
+    ("2013-01-01", "2013-12-31"),
+    ("2013-07-01", "2014-06-30"),
+    ("2014-07-01", "2015-06-30"),
+)
+TRANSITION = ("2014-01-01", "2014-06-30")
+
+
+def list_revenues(
+    *reports: tuple[str, tuple[str, str], str], kind: str = "A", basis: str = "latest"
+) -> list[tuple[str, str, str]]:
+    """Return the rows of a series of revenue as first day, last day and value; a report is accession, period, value."""
+    facts: list[Fact] = []
+    for accession, (start, end), value in reports:
+        facts += [("Revenues", start, end, value, accession), ("NetIncomeLoss", start, end, "9", accession)]
+    company = build_company_book([OLD_REPORT, TRANSITION_REPORT, NEW_REPORT], facts)
+    series = FigureSeries(company, kind, basis)
+    return [
+        (days.iso(period.start or 0), days.iso(period.end), str(series.get_row(period).find_value("revenue")))
+        for period in series.periods
+    ]
+
+
+OLD = (OLD_REPORT.accession, OLD_YEAR, "400")
+RECAST = (NEW_REPORT.accession, RECAST_YEAR, "430")
+NEW = (NEW_REPORT.accession, NEW_YEAR, "460")
+
+
+@pytest.mark.parametrize("basis", ["latest", "original"])
+@pytest.mark.parametrize("repeated", [(), ((NEW_REPORT.accession, OLD_YEAR, "400"),)])
+def test_a_recast_year_does_not_remove_a_reported_year(
+    basis: str, repeated: tuple[tuple[str, tuple[str, str], str], ...]
+) -> None:
+    expected = [(*NEW_YEAR, "460"), (*RECAST_YEAR, "430"), (*OLD_YEAR, "400")]
+    assert list_revenues(OLD, NEW, RECAST, *repeated, basis=basis) == expected
+    assert list_revenues(*repeated, RECAST, NEW, OLD, basis=basis) == expected
+
+
+def test_a_transition_period_stays_beside_a_recast_year() -> None:
+    transition = (TRANSITION_REPORT.accession, TRANSITION, "210")
+    assert list_revenues(OLD, transition, NEW, RECAST) == [
+        (*NEW_YEAR, "460"),
+        (*RECAST_YEAR, "430"),
+        (*TRANSITION, "210"),
+        (*OLD_YEAR, "400"),
+    ]
+
+
+def test_a_quarter_within_two_years_is_one_row() -> None:
+    quarters = [
+        (OLD_REPORT.accession, ("2013-07-01", "2013-09-30"), "90"),
+        (OLD_REPORT.accession, ("2013-10-01", "2013-12-31"), "95"),
+        (NEW_REPORT.accession, ("2013-07-01", "2013-12-31"), "185"),
+        (NEW_REPORT.accession, ("2014-01-01", "2014-03-31"), "100"),
+    ]
+    ends = [end for _, end, _ in list_revenues(OLD, NEW, RECAST, *quarters, kind="Q")]
+    assert ends == sorted(set(ends), reverse=True)
+    assert {"2013-09-30", "2013-12-31", "2014-03-31"} <= set(ends)
+
+
+@pytest.mark.parametrize(
+    "year",
+    [
+        ("2013-01-12", "2014-01-11"),  # Too near to be another fiscal year.
+        ("2013-03-01", "2014-02-28"),  # Neither a report's own year nor just before one.
+        ("2013-06-01", "2014-06-30"),  # Not a full year.
+    ],
+)
+def test_other_overlapping_years_are_errors(year: tuple[str, str]) -> None:
+    assert list_revenues(OLD, NEW, (NEW_REPORT.accession, year, "5")) == [(*NEW_YEAR, "460"), (*OLD_YEAR, "400")]

@@ -54,11 +54,11 @@ JOIN units ON units.id = facts.unit_id
 WHERE facts.hidden = 0 AND facts.unit_id <> 0 AND facts.end_day - facts.days >= :first AND facts.end_day <= :last
 
 -- name: book_line_values
--- The values of the lines of cash flow statements. The key is the index of the set of facts in :sets.
+-- The values of the lines of income and cash flow statements. The key is the index of the set of facts in :sets.
 SELECT json_each.key, sections.id, concepts.name, lines.negated, facts.end_day, facts.days, facts.value
 FROM json_each(:sets)
 CROSS JOIN fact_sets ON fact_sets.id = json_each.value
-CROSS JOIN sections ON sections.report_id = fact_sets.report_id AND sections.kind = 'cash-flow'
+CROSS JOIN sections ON sections.report_id = fact_sets.report_id AND sections.kind IN ('cash-flow', 'income')
 CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature = 0
 CROSS JOIN facts ON facts.fact_set_id = fact_sets.id AND facts.dimension_id = fact_sets.whole
     AND facts.concept_id = lines.concept_id AND facts.hidden = 0
