@@ -245,7 +245,9 @@ class _FilingJudge:
         """Compare every line that a rule means."""
         for rule in RULES:
             lines = statements.get(rule.statement, ())
-            if rule.metric in INAPPLICABLE_METRICS.get(self._company_book.industry, ()) or not lines:
+            metric = metric_mapping.get_mapping().metrics[rule.metric]
+            industry = self._company_book.industry
+            if rule.metric in INAPPLICABLE_METRICS.get(industry, ()) or not metric.has_industry(industry) or not lines:
                 continue
             line = choose_line(rule, lines)
             for (day, quarters), value in line.values.items() if line else ():

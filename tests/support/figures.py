@@ -45,8 +45,8 @@ def build_company_book(
     """Return the book of a company with these facts. The unit of a fact follows from its concept.
 
     ``pages`` are the statements that filings present, by accession number and kind, each a list of lines: concept,
-    label and maybe balance. ``sums`` are those of calculation linkbases: accession number, total, item and weight.
-    ``negated`` are the concepts that income and cash flow statements print with the opposite sign.
+    label and maybe balance, depth and "negated". ``sums`` are those of calculation linkbases: accession number, total,
+    item and weight. ``negated`` are the concepts that income and cash flow statements print with the opposite sign.
     """
     known_filings = fact_book.sort_filings(
         filing for filing in filings if as_of is None or (filing.filed or "9") <= as_of
@@ -65,7 +65,8 @@ def build_company_book(
     rows.sort(key=lambda row: row.filing_index)
     face_rows = []
     for section_id, ((accession, kind), lines) in enumerate((pages or {}).items()):
-        for concept, label, *balance in lines:
+        for concept, label, *details in lines:
+            balance, depth, sign = (*details, *("", "0", "")[len(details) :])
             face_rows.append(
                 FaceRow(
                     filing_index=filing_indexes[accession],
@@ -73,7 +74,9 @@ def build_company_book(
                     kind=kind,
                     concept=_qualify(concept),
                     label=label,
-                    balance=balance[0] if balance else None,
+                    balance=balance or None,
+                    depth=int(depth),
+                    is_negated=int(sign == "negated"),
                 )
             )
     sum_rows = [

@@ -34,6 +34,7 @@ _STATEMENTS_BY_KIND = {
     "balance": "balance_sheet",
     "cash-flow": "cash_flow_statement",
 }
+_COMPREHENSIVE = "comprehensive_income"
 # The suffix of the kind of a parenthetical page, such as "balance-parenthetical".
 _PARENTHETICAL = "-parenthetical"
 SECTION_KINDS = (*_STATEMENTS_BY_KIND, *(kind + _PARENTHETICAL for kind in _STATEMENTS_BY_KIND))
@@ -58,6 +59,7 @@ _PARTS_BY_TOTAL = {
     "us-gaap:AssetsCurrent": "current_assets",
     "us-gaap:Assets": "assets",
     "us-gaap:LiabilitiesCurrent": "current_liabilities",
+    "us-gaap:LiabilitiesNoncurrent": "",
     "ifrs-full:CurrentAssets": "current_assets",
     "ifrs-full:NoncurrentAssets": "assets",
     "ifrs-full:Assets": "assets",
@@ -66,10 +68,18 @@ _PARTS_BY_TOTAL = {
     "ifrs-full:CurrentLiabilities": "current_liabilities",
 }
 
+# The section of a cash flow statement that ends with a total.
+_SECTIONS_BY_TOTAL = {
+    "operating_cashflow": "operating",
+    "investing_cashflow": "investing",
+    "financing_cashflow": "financing",
+}
+
 # Metrics of the lines between liabilities and equity (the mezzanine), and of their neighbours.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
 MAX_MEZZANINE_LINES = 8  # Maximum number of lines between liabilities and equity.
 COSTS, GROSS = "cost_of_revenue", "gross_profit"
+COMPREHENSIVE_INCOME = "comprehensive_income"
 
 # The permitted numbers of lines in a sum.
 SUM_LENGTHS = range(2, MAX_PARTS + 1)
@@ -79,6 +89,21 @@ _EXCLUDING = re.compile(
 )
 # The lines that such a label excludes.
 _DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
+# Labels of totals.
+_TOTAL = re.compile(r"^total\b|\btotal$")
+# Labels of amounts before deductions.
+_GROSS = re.compile(r"\bgross\b|\bbefore\b")
+# Labels of costs of financing, which are not deducted from gross revenue but for banks.
+_FINANCING = re.compile(r"\binterest\b")
+# The maximum number of lines between a gross and a net amount.
+MAX_DEDUCTIONS = 4
+# Labels of lines that do not continue the heading above them, where lines are not indented.
+_OWN_MEANING = re.compile(
+    r"(total|net|proceeds|purchases?|acquisitions?|payments?|repayments?|sales?|issuances?|increase|decrease|change|"
+    r"investments?|interest|income|general|selling|depreciation|amortization|research|provision|cash|effect)\b"
+)
+# Amounts of money below this are per share.
+MAX_PER_SHARE = 10_000
 # The lines of an income statement that follow the costs.
 _RESULTS = ("gross_profit", "operating_income", "pretax_income")
 
@@ -92,6 +117,9 @@ class FaceRow(NamedTuple):
     concept: str
     label: str | None
     balance: str | None  # "debit" or "credit".
+    is_heading: int = 0  # 1 for a heading, which has no values.
+    depth: int = 0  # The level of indentation.
+    is_negated: int = 0  # 1 if values are printed with the opposite sign.
 
 
 class SumRow(NamedTuple):
@@ -109,8 +137,18 @@ class FaceLine(NamedTuple):
     concept: str
     label: str  # In plain words, see :func:`normalise_label`.
     printed_label: str
-    part: str  # The part of the balance sheet that it is in.
+    part: str  # The part of the balance sheet or the section of the cash flow statement that it is in.
     balance: str | None
+    is_negated: bool = False  # True if its values are printed with the opposite sign.
+    heading: Heading | None = None  # The nearest heading above it.
+
+
+class Heading(NamedTuple):
+    """A heading of lines."""
+
+    row_number: int  # Identifies the heading on its page.
+    label: str  # In plain words.
+    is_parent: bool  # True if the line is indented more than the heading, False if both have the same indentation.
 
 
 class LabelledLines(NamedTuple):
@@ -167,7 +205,8 @@ class Faces:
         # The concepts in parentheses on each statement, by (filing index, statement).
         self.bracketed: dict[tuple[int, str], set[str]] = {}
         for (filing_index, _, kind), page_rows in groupby(rows, key=lambda row: row[:3]):
-            self._add_page(filing_index, kind, list(_iter_lines(page_rows, kind)))
+            self._add_page(filing_index, kind, list(_iter_lines(page_rows, kind, mapping)))
+        self._add_comprehensive_pages()
 
     def _add_page(self, filing_index: int, kind: str, lines: list[FaceLine]) -> None:
         statement = _STATEMENTS_BY_KIND[kind.removesuffix(_PARENTHETICAL)]
@@ -176,7 +215,9 @@ class Faces:
         if kind.endswith(_PARENTHETICAL):
             self.bracketed.setdefault(page_key, set()).update(page_concepts)
             return
-        if kind != "comprehensive-income":
+        if kind == "comprehensive-income":
+            self._pages.setdefault((filing_index, _COMPREHENSIVE), lines)
+        else:
             later_lines = self._later_lines.setdefault(page_key, [])
             if page_key in self._pages:
                 later_lines.extend(lines)
@@ -184,14 +225,32 @@ class Faces:
                 self._pages[page_key] = lines
         self.concepts.setdefault(filing_index, {}).setdefault(statement, set()).update(page_concepts)
 
+    def _add_comprehensive_pages(self) -> None:
+        """Let income statements that end with comprehensive income stand in for a statement of their own."""
+        comprehensive = self._mapping.metrics[COMPREHENSIVE_INCOME]
+        for (filing_index, statement), lines in list(self._pages.items()):
+            if statement == "income_statement" and any(comprehensive.is_meant_by(line.label) for line in lines):
+                self._pages.setdefault((filing_index, _COMPREHENSIVE), lines)
+        for (filing_index, statement), lines in self._pages.items():
+            if statement == _COMPREHENSIVE:
+                self.concepts[filing_index][_COMPREHENSIVE] = {line.concept for line in lines}
+
     def list_meant_concepts(self) -> set[str]:
         """Return the concepts of lines whose labels may mean a metric, and of lines between liabilities and equity."""
         concepts = set()
         for page in (*self._pages.values(), *self._later_lines.values()):
             concepts |= {line.concept for line in page if _list_meanings(self._mapping, line.label)}
-        for page in self._pages.values():
+        for (_, statement), page in self._pages.items():
             concepts |= {line.concept for line in self._find_sides(page).mezzanine}
+            for metric in self._list_metrics(statement):
+                if metric.net_labels is not None:
+                    concepts |= {line.concept for line in _list_lines_before_net(metric, page)}
+                if metric.can_be_heading:
+                    concepts |= {line.concept for lines in _list_headed_groups(metric, page) for line in lines}
         return concepts
+
+    def _list_metrics(self, statement: str) -> list[Metric]:
+        return [metric for metric in self._mapping.metrics.values() if metric.statement == statement]
 
     def iter_labelled(
         self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
@@ -204,10 +263,16 @@ class Faces:
         for (filing_index, statement), page in self._pages.items():
             inside: dict[str, list[FaceLine]] = {}
             outside: dict[str, list[FaceLine]] = {}
+            proved: dict[str, LabelledLines] = {}
             if statement == "balance_sheet":
                 proved = self._prove_mezzanine(filing_index, page, values)
-            else:
+            elif statement == "income_statement":
                 proved = self._prove_costs(filing_index, page, values)
+            for metric in self._list_metrics(statement):
+                if metric.key not in proved and metric.can_be_heading:
+                    headed_lines = self._choose_headed_lines(metric, filing_index, page, unit_kinds, values)
+                    if headed_lines is not None:
+                        proved[metric.key] = headed_lines
             for key, lines in proved.items():
                 yield filing_index, self._mapping.metrics[key], lines
             for line, metric in self._iter_fitting(filing_index, statement, page, unit_kinds):
@@ -228,7 +293,10 @@ class Faces:
                     for concept in self.concepts[filing_index][statement]
                     if (filing_index, concept) in unit_kinds and self._is_mapped(metric, concept)
                 }
-                choice = self._choose_lines(metric, filing_index, possible_lines, page, tagged, values)
+                net_line = self._choose_net_line(metric, filing_index, page, tagged, values)
+                choice: LabelledLines | list[FaceLine] | None = net_line
+                if choice is None:
+                    choice = self._choose_lines(metric, filing_index, possible_lines, page, tagged, values)
                 if metric.added_labels is not None and not isinstance(choice, list):
                     choice = self._join_siblings(metric, filing_index, choice, page, tagged, values)
                 if choice is not None:
@@ -252,11 +320,19 @@ class Faces:
                     yield line, metric
 
     def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
-        """Yield, for each filing and metric with ``siblings``, the concepts of the lines whose labels mean it."""
+        """Yield, for each filing and metric with ``siblings``, the concepts of the lines whose labels mean it.
+
+        A line that is labelled as a total is never a part next to others.
+        """
         for (filing_index, statement), page in self._pages.items():
-            for metric in self._mapping.metrics.values():
-                if metric.sibling_labels is not None and metric.statement == statement:
-                    yield filing_index, metric.key, {line.concept for line in page if metric.is_meant_by(line.label)}
+            for metric in self._list_metrics(statement):
+                if metric.sibling_labels is not None:
+                    concepts = {
+                        line.concept
+                        for line in page
+                        if metric.is_meant_by(line.label) or _TOTAL.search(line.label) is not None
+                    }
+                    yield filing_index, metric.key, concepts
 
     def iter_containing_concepts(self, values: FiledValues) -> Iterator[tuple[int, str, str]]:
         """Yield (filing index, concept, containing concept) for concepts of the same metric and page.
@@ -291,17 +367,19 @@ class Faces:
         self, metric: Metric, filing_index: int, page: Sequence[FaceLine], values: FiledValues
     ) -> Iterator[SeparateLine]:
         is_income = metric.statement == "income_statement"
-        results = [self._mapping.metrics[key] for key in _RESULTS] if is_income else []
+        results = [self._mapping.metrics[key] for key in _RESULTS if key != GROSS or metric.key == COSTS]
         lines = []
         for line in page:
-            if any(result.is_meant_by(line.label) for result in results):
+            if is_income and any(result.is_meant_by(line.label) for result in results):
                 break
             if (filing_index, line.concept) in values:
                 lines.append(line)
         excluding = frozenset(line.concept for line in lines if is_income and _EXCLUDING.search(line.printed_label))
         for number, line in enumerate(lines):
             belongs = (
-                metric.separate_labels is not None and metric.separate_labels.fullmatch(line.label) and not line.part
+                metric.separate_labels is not None
+                and metric.separate_labels.fullmatch(line.label)
+                and line.part in ("", metric.section)
             )
             is_excluded = excluding and _DEPRECIATION.fullmatch(line.label)
             line_values = values[filing_index, line.concept]
@@ -383,22 +461,32 @@ class Faces:
             line for line in lines if metric.certain_labels is not None and metric.certain_labels.fullmatch(line.label)
         ]
         exact = sure or [line for line in lines if metric.is_meant_by(line.label)]
+        exact = _drop_per_share_amounts(metric, filing_index, exact, values)
         parts = {
             line.concept: line
             for line in lines
-            if metric.part_labels is not None and metric.part_labels.fullmatch(line.label)
+            if metric.part_labels is not None
+            and metric.part_labels.fullmatch(line.label)
+            and (metric.section or not line.part.startswith("current_"))
         }
         exact_concepts = {line.concept for line in exact}
         total = self._find_sum(filing_index, parts, values) if len(parts) > 1 else None
         if total is not None and tagged <= parts.keys():
             return LabelledLines((total,), 1)
+        formula_length = self._count_formula_lines(metric, page)
+        if not sure and formula_length > 1 and formula_length >= len(parts):
+            return None
         if parts and not sure and exact_concepts <= parts.keys() and tagged <= parts.keys():
             balances = {part.balance for part in parts.values()} - {None}
             negative = _list_negative_outlays(metric, filing_index, lines, values)
-            if len(parts) in SUM_LENGTHS and len(balances) < 2 and not parts.keys() & negative:
+            has_one_direction = _has_one_direction(metric, filing_index, parts.values(), values)
+            if len(parts) in SUM_LENGTHS and len(balances) < 2 and has_one_direction and not parts.keys() & negative:
                 return LabelledLines(tuple(parts), 1)
-        if tagged and min(tagged, key=lambda concept: self._get_order(metric, concept)) in exact_concepts:
+        best_tag = min(tagged, key=lambda concept: self._get_order(metric, concept), default=None)
+        if best_tag in exact_concepts:
             return None
+        if best_tag is not None and _is_below(metric, exact_concepts, best_tag, page):
+            return LabelledLines(tuple(exact_concepts), 1)
         other_lines = {line.concept for line in page if _means_other(metric, line, self._mapping)}
         if not sure and tagged - other_lines:
             return exact or None
@@ -407,8 +495,87 @@ class Faces:
         if len({line.concept for line in possible}) != 1:
             return lines
         line = possible[0]
-        has_other_balance = None not in (line.balance, metric.balance) and line.balance != metric.balance
-        return LabelledLines((line.concept,), -1 if has_other_balance else 1)
+        if line.balance is None and metric.opposite_labels is not None and metric.opposite_labels.fullmatch(line.label):
+            return lines
+        sign = _prove_sign(metric, filing_index, line, page, values)
+        if sign is None:
+            has_other_balance = None not in (line.balance, metric.balance) and line.balance != metric.balance
+            sign = -1 if has_other_balance else 1
+        return LabelledLines((line.concept,), sign)
+
+    def _count_formula_lines(self, metric: Metric, page: Iterable[FaceLine]) -> int:
+        """Return the number of lines of a page that a formula of the metric uses, at most; 0 if it lacks a line."""
+        concepts = {self._mapping.find_concept(line.concept) for line in page}
+        length = 0
+        for rules in metric.rules.values():
+            for rule in rules:
+                used = [not concepts.isdisjoint(term.names) for term in rule.terms]
+                if all(is_used or term.optional for is_used, term in zip(used, rule.terms, strict=True)):
+                    length = max(length, sum(used))
+        return length
+
+    def _choose_net_line(
+        self, metric: Metric, filing_index: int, page: Sequence[FaceLine], tagged: Set[str], values: FiledValues
+    ) -> LabelledLines | None:
+        """Return the line of a net amount, if it is a gross amount above it less the lines between them.
+
+        Nothing is returned if the tags mean the net line anyway, or if a line below it is the metric: then the net
+        amount is only a part of a total.
+        """
+        if metric.net_labels is None:
+            return None
+        lines = [line for line in page if (filing_index, line.concept) in values]
+        for number, line in enumerate(lines):
+            if metric.net_labels.fullmatch(line.label) is None:
+                continue
+            below = [other for other in lines[number + 1 :] if other.concept != line.concept]
+            if any(other.concept in tagged or metric.is_meant_by(other.label) for other in below):
+                continue
+            for start in range(max(0, number - MAX_DEDUCTIONS - 1), number):
+                gross = lines[start]
+                is_gross = gross.concept in tagged or metric.is_meant_by(gross.label) or _GROSS.search(gross.label)
+                if is_gross and _is_net_amount(filing_index, line, gross, lines[start + 1 : number], values):
+                    is_best = tagged and line.concept == min(tagged, key=lambda tag: self._get_order(metric, tag))
+                    return None if is_best else LabelledLines((line.concept,), 1)
+        return None
+
+    def _choose_headed_lines(
+        self,
+        metric: Metric,
+        filing_index: int,
+        page: Sequence[FaceLine],
+        unit_kinds: Mapping[tuple[int, str], str],
+        values: FiledValues,
+    ) -> LabelledLines | None:
+        """Return the lines under a heading that means the metric: their total, or all of them together.
+
+        Nothing is returned if a line of the page means the metric by its own label, or if the lines have different
+        signs or balances. Lines that are not indented more than the heading need a tag of the metric among them.
+        """
+        if any(metric.is_meant_by(line.label) for line in page if (filing_index, line.concept) in unit_kinds):
+            return None
+        for group in _list_headed_groups(metric, page):
+            lines = []
+            for line in group:
+                if _means_other(metric, line, self._mapping) or _OWN_MEANING.match(line.label):
+                    break
+                if unit_kinds.get((filing_index, line.concept)) == metric.units:
+                    lines.append(line)
+            concepts = tuple(dict.fromkeys(line.concept for line in lines))
+            is_indented = all(line.heading is not None and line.heading.is_parent for line in lines)
+            has_tag = any(self._is_mapped(metric, concept) for concept in concepts)
+            if len(lines) < len(group) and is_indented:
+                continue
+            total = self._find_sum(filing_index, concepts, values) if len(concepts) > 1 else None
+            if total is not None:
+                return LabelledLines((total,), 1)
+            if len(concepts) not in SUM_LENGTHS or not (is_indented or has_tag):
+                continue
+            line_values = [values.get((filing_index, concept), {}) for concept in concepts]
+            signs = {Decimal(value) < 0 for by_period in line_values for value in by_period.values() if Decimal(value)}
+            if len(signs) < 2 and len({line.balance for line in lines} - {None}) < 2 and all(line_values):
+                return LabelledLines(concepts, 1)
+        return None
 
     def _join_siblings(
         self,
@@ -579,10 +746,12 @@ def _is_within_part(metric: Metric, line: FaceLine, page: Iterable[FaceLine]) ->
 
     If the balance sheet is not classified, a label that certainly means the metric is enough.
     """
-    if metric.balance_sheet_part in ("", line.part) or _CURRENT.search(line.label):
+    if metric.section in ("", line.part) or _CURRENT.search(line.label):
+        return True
+    if metric.statement == "cash_flow_statement" and all(other.part != metric.section for other in page):
         return True
     is_sure = metric.certain_labels is not None and metric.certain_labels.fullmatch(line.label) is not None
-    return is_sure and all(other.part != metric.balance_sheet_part for other in page)
+    return is_sure and all(other.part != metric.section for other in page)
 
 
 def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool:
@@ -590,6 +759,113 @@ def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool
     if unit_kind == metric.units:
         return True
     return metric.units == "per_share" and unit_kind == "currency" and " per " in label
+
+
+def _list_lines_before_net(metric: Metric, page: Sequence[FaceLine]) -> list[FaceLine]:
+    """Return the lines above the lines of a net amount, which may be its gross amount and deductions."""
+    before: list[FaceLine] = []
+    for number, line in enumerate(page):
+        if metric.net_labels is not None and metric.net_labels.fullmatch(line.label):
+            before += page[max(0, number - MAX_DEDUCTIONS - 1) : number]
+    return before
+
+
+def _list_headed_groups(metric: Metric, page: Iterable[FaceLine]) -> list[list[FaceLine]]:
+    """Return the lines under each heading that means a metric."""
+    groups: dict[int, list[FaceLine]] = {}
+    for line in page:
+        if line.heading is not None and metric.is_meant_by(line.heading.label):
+            groups.setdefault(line.heading.row_number, []).append(line)
+    return list(groups.values())
+
+
+def _drop_per_share_amounts(
+    metric: Metric, filing_index: int, lines: list[FaceLine], values: FiledValues
+) -> list[FaceLine]:
+    """Return the lines without amounts per share that are tagged as money, unless no other line is left."""
+    if metric.units != "currency" or len(lines) < 2:
+        return lines
+    amounts = [
+        line
+        for line in lines
+        if any(
+            Decimal(value) % 1 == 0 and abs(Decimal(value)) >= MAX_PER_SHARE
+            for value in values.get((filing_index, line.concept), {}).values()
+        )
+    ]
+    return amounts or lines
+
+
+def _is_below(metric: Metric, exact_concepts: Set[str], best_tag: str, page: Sequence[FaceLine]) -> bool:
+    """Return True if the only line whose label means a metric is below the line with its best tag.
+
+    That line is then a part or a subtotal, if its own label does not even come near the metric.
+    """
+    if len(exact_concepts) != 1 or any("Discontinued" in concept for concept in exact_concepts):
+        return False
+    line_numbers = {line.concept: number for number, line in reversed(list(enumerate(page)))}
+    tagged_line = page[line_numbers[best_tag]]
+    if metric.may_be_meant_by(tagged_line.label):
+        return False
+    return all(line_numbers[concept] > line_numbers[best_tag] for concept in exact_concepts)
+
+
+def _is_net_amount(
+    filing_index: int, net: FaceLine, gross: FaceLine, deductions: Sequence[FaceLine], values: FiledValues
+) -> bool:
+    """Return True if a line is another line less the lines between them, whatever their signs, in all its periods.
+
+    Without lines between them, the label of the other line must say that it is a gross amount.
+    """
+    if any(_FINANCING.search(line.label) for line in deductions):
+        return False
+    net_values = values[filing_index, net.concept]
+    gross_values = values[filing_index, gross.concept]
+    if not deductions:
+        return _GROSS.search(gross.label) is not None and net_values.keys() <= gross_values.keys()
+    for period, value in net_values.items():
+        deducted = sum(abs(Decimal(values[filing_index, line.concept].get(period, "0"))) for line in deductions)
+        if not deducted or Decimal(gross_values.get(period, "0")) - deducted != Decimal(value):
+            return False
+    return bool(net_values)
+
+
+def _prove_sign(
+    metric: Metric, filing_index: int, line: FaceLine, page: Sequence[FaceLine], values: FiledValues
+) -> int | None:
+    """Return the sign of a line by the results above and below it, which differ by it, or None if they do not.
+
+    Example: net income of 72, less what belongs to noncontrolling interests, 3, is net income of the parent, 69.
+    """
+    lines = [other for other in page if (filing_index, other.concept) in values]
+    number = next((number for number, other in enumerate(lines) if other.concept == line.concept), 0)
+    if metric.statement != "income_statement" or not 0 < number < len(lines) - 1:
+        return None
+    above, line_values, below = (values[filing_index, other.concept] for other in lines[number - 1 : number + 2])
+    effects = set()
+    for period, text in line_values.items():
+        value = Decimal(text)
+        change = Decimal(below.get(period, "0")) - Decimal(above.get(period, "0"))
+        if value and abs(change) != abs(value):
+            return None
+        if value:
+            effects.add(1 if change == value else -1)
+    if len(effects) != 1:
+        return None
+    return effects.pop() if metric.balance == "credit" else -effects.pop()
+
+
+def _has_one_direction(metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues) -> bool:
+    """Return True if the printed amounts of investing or financing payments are all paid or all received."""
+    if not metric.is_outlay or not metric.section:
+        return True
+    signs = {
+        (Decimal(value) < 0) != line.is_negated
+        for line in lines
+        for value in values.get((filing_index, line.concept), {}).values()
+        if Decimal(value)
+    }
+    return len(signs) < 2
 
 
 def _list_negative_outlays(
@@ -648,26 +924,67 @@ def _is_total(
     return False
 
 
-def _iter_lines(page_rows: Iterable[FaceRow], kind: str) -> Iterator[FaceLine]:
+def _iter_lines(page_rows: Iterable[FaceRow], kind: str, mapping: MetricMapping) -> Iterator[FaceLine]:
     """Yield the lines of a page; of a cash flow statement those up to its closing balance."""
     rows = list(page_rows)
-    part_ends = []
-    if kind == "balance":
-        row_numbers = {row.concept: number for number, row in enumerate(rows)}
-        part_ends = sorted(
-            (number, _PARTS_BY_TOTAL[concept]) for concept, number in row_numbers.items() if concept in _PARTS_BY_TOTAL
-        )
+    part_ends = _list_part_ends(rows, kind, mapping)
+    headings: list[tuple[int, Heading]] = []  # The headings that are open, each with its indentation.
     for number, row in enumerate(rows):
         label = normalise_label(row.label or "")
+        is_heading = _is_heading(row)
+        # A line closes the headings that are indented more, and those as much that have indented lines of their own.
+        headings = [
+            (depth, heading)
+            for depth, heading in headings
+            if depth < row.depth or (depth == row.depth and not is_heading and not heading.is_parent)
+        ]
+        if is_heading:
+            headings.append((row.depth, Heading(number, label, is_parent=False)))
+            continue
+        heading = None
+        if headings:
+            depth, heading = headings.pop()
+            heading = heading._replace(is_parent=depth < row.depth)
+            headings.append((depth, heading))
         yield FaceLine(
             concept=row.concept,
             label=label,
             printed_label=row.label or "",
             part=next((part for end, part in part_ends if number < end), ""),
             balance=row.balance,
+            is_negated=bool(row.is_negated),
+            heading=heading,
         )
         if kind == "cash-flow" and _CLOSING.search(label):
             return
+
+
+def _is_heading(row: FaceRow) -> bool:
+    """Return True for a heading. Some filers do not declare theirs as abstract, but follow the naming convention."""
+    return bool(row.is_heading) or row.concept.endswith("Abstract")
+
+
+def _list_part_ends(rows: Sequence[FaceRow], kind: str, mapping: MetricMapping) -> list[tuple[int, str]]:
+    """Return the parts of a balance sheet or the sections of a cash flow statement, each with the number of its total.
+
+    A balance that appears twice ends its part where it appears last. A section of cash flows ends with its first total:
+    what follows are cash flows of discontinued operations.
+    """
+    last_numbers: dict[str, int] = {}
+    if kind == "balance":
+        for number, row in enumerate(rows):
+            if row.concept in _PARTS_BY_TOTAL:
+                last_numbers[row.concept] = number
+        return sorted((number, _PARTS_BY_TOTAL[concept]) for concept, number in last_numbers.items())
+    if kind == "cash-flow":
+        first_numbers: dict[str, int] = {}
+        for number, row in enumerate(rows):
+            for key, section in _SECTIONS_BY_TOTAL.items():
+                label = normalise_label(row.label or "")
+                if not _is_heading(row) and mapping.metrics[key].is_meant_by(label):
+                    first_numbers.setdefault(section, number)
+        return sorted((number, section) for section, number in first_numbers.items())
+    return []
 
 
 @lru_cache(maxsize=20_000)

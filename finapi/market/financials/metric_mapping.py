@@ -32,7 +32,7 @@ MAX_CONCEPT_CHARS = 256
 # The prefix of the concepts of lines that are found by their labels.
 FACE_PREFIX = "face:"
 # The maximum number of lines that add up to a metric.
-MAX_PARTS = 4
+MAX_PARTS = 6
 # The priority of a concept that no rule uses as the metric itself.
 NO_PRIORITY = 10_000
 # The derivation that is reported for a sum of printed lines.
@@ -106,8 +106,9 @@ class Metric:
     note_industries: frozenset[str]
     # Industries in which all periods of a company use the same tag.
     single_tag_industries: frozenset[str]
-    # The part of the balance sheet that a line must be in to be found by its label, or "".
-    balance_sheet_part: str
+    # The part of the balance sheet or section of the cash flow statement that a line must be in to be found by its
+    # label, or "".
+    section: str
     # A metric that sums only use if no separate line of the statement belongs to it, or "".
     complete_metric: str
     # Labels of the line of this metric.
@@ -125,6 +126,14 @@ class Metric:
     # The subset of ``separate_labels`` for lines of the same kind. Next to one of these, a line that is only identified
     # by its tag is just a part of the metric, so it is not used.
     sibling_labels: LabelPattern | None
+    # Labels of a net amount, which is the metric where a gross amount stands above it.
+    net_labels: LabelPattern | None
+    # Labels that name the opposite sign of the metric, so that a line needs a declared balance to be used.
+    opposite_labels: LabelPattern | None
+    # True if the lines under a heading with a label of the metric make it, where no line is it alone.
+    can_be_heading: bool
+    # Tags of totals. Without pages, a smaller figure of the same filing under another tag is a part.
+    total_tags: frozenset[str]
     # True if, of two tags on one statement, the one that includes the other is used.
     prefers_containing_tag: bool
     rules: dict[str, tuple[Rule, ...]]  # By industry, the best first.
@@ -244,9 +253,8 @@ def parse(text: str) -> MetricMapping:
         for rule in _list_all_rules(metric.rules):
             other_tags, other_patterns = rule.unless_reported
             names = [*rule.tags, *_list_term_names(rule)]
-            is_found_by_label = bool(names) and names[0].startswith(FACE_PREFIX)
-            if not is_found_by_label:
-                for name in (*names, *other_tags):
+            for name in (*names, *other_tags):
+                if not name.startswith(FACE_PREFIX):
                     unit_kinds.setdefault(name, metric.units)
             if metric.is_outlay:
                 outlays.update(names)
@@ -329,15 +337,19 @@ _OPTIONAL_KEYS = frozenset(
         "definitions",
         "entire",
         "face",
+        "heading",
         "joined",
+        "net",
         "not_for",
         "only_for",
+        "opposite",
         "outlay",
         "over",
         "parts",
         "siblings",
         "steady",
         "surely",
+        "totals",
         "units",
         "whole",
         "within",
@@ -387,7 +399,7 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
         is_outlay=entry.get("outlay", False),
         note_industries=frozenset(entry.get("anywhere", ())),
         single_tag_industries=frozenset(entry.get("definitions", ())),
-        balance_sheet_part=entry.get("within", ""),
+        section=entry.get("within", ""),
         complete_metric=entry.get("entire", ""),
         face_labels=_parse_labels(entry.get("face"), label_words),
         certain_labels=_parse_labels(entry.get("surely"), label_words),
@@ -396,6 +408,10 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
         possible_labels=_parse_labels(entry.get("akin"), label_words),
         separate_labels=_parse_labels(entry.get("apart"), label_words),
         sibling_labels=_parse_labels(entry.get("siblings"), label_words),
+        net_labels=_parse_labels(entry.get("net"), label_words),
+        opposite_labels=_parse_labels(entry.get("opposite"), label_words),
+        can_be_heading=entry.get("heading", False),
+        total_tags=frozenset(_parse_names(entry.get("totals", ""))[0]),
         prefers_containing_tag=entry.get("whole", False),
         rules=rules,
         tag_priorities={tag: priority for priority, tag in enumerate(tags)},
@@ -439,7 +455,7 @@ def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, 
             add_rule(text, names=_parse_names(text))
     if "face" in entry:
         add_rule(LABEL_RULE, names=((FACE_PREFIX + key,), ()))
-    if "parts" in entry:
+    if "parts" in entry or "heading" in entry:
         # A sum has at least two parts, so the others are optional.
         part_terms = [Term(1, (f"{FACE_PREFIX}{key}/{number}",), number > 2) for number in range(1, MAX_PARTS + 1)]
         add_rule(SUM_OF_LINES, terms=tuple(part_terms))

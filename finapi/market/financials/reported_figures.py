@@ -125,6 +125,8 @@ class ReportedFigures:
                 candidate = self._choose_first_reported(metric, period_key)
             else:
                 candidate = self._choose_latest(metric, period_key)
+            if candidate is not None:
+                candidate = self._replace_part(metric, candidate, period_key)
             figure = candidate.figure if candidate is not None else None
             if figure is not None and self.book.exact_concepts:
                 sibling_line = self.book.find_sibling(figure.filing_index, metric, _list_facts(figure))
@@ -156,6 +158,34 @@ class ReportedFigures:
                 break  # No later rule can be better.
         return best
 
+    def _replace_part(self, metric: Metric, candidate: Candidate, period_key: PeriodKey) -> Candidate:
+        """Return the total that a candidate is a part of, if the same filing reports one; else the candidate.
+
+        A line of the statement is never replaced. The total of a zero is any other amount: a note often says that there
+        is nothing of one kind. The total of another amount is a larger one under a tag that the mapping lists as total.
+        """
+        figure = candidate.figure
+        total_tags = self._list_known(sorted(metric.total_tags - set(figure.concepts))) if figure.value else []
+        if (figure.value and not total_tags) or self._is_on_statement(metric, figure):
+            return candidate
+        all_rules = [UsableRule(rule, self._list_rule_concepts(rule)) for rule in metric.rules[self.industry]]
+        totals = [
+            other
+            for other in self._iter_candidates(metric, period_key, [usable for usable in all_rules if usable.concepts])
+            if other.figure.filing_index == figure.filing_index and self._is_total(metric, other.figure, figure)
+        ]
+        return min(totals, key=lambda other: other.order_among_rules, default=candidate)
+
+    def _is_total(self, metric: Metric, total: Figure, part: Figure) -> bool:
+        if not part.value:
+            return bool(total.value)
+        return not metric.total_tags.isdisjoint(total.concepts) and abs(total.value) > abs(part.value)
+
+    def _is_on_statement(self, metric: Metric, figure: Figure) -> bool:
+        """Return True if all facts of a figure are known to be on the face of the metric's statement."""
+        face_concepts = self.book.face_concepts.get(figure.filing_index, {}).get(metric.statement, ())
+        return all(operand.vintage.concept in face_concepts for operand in figure.operands)
+
     def _choose_within_rule(self, metric: Metric, usable: UsableRule, period_key: PeriodKey) -> Candidate | None:
         if usable.rule.terms:
             formula_candidates = self._iter_formula_candidates(metric, usable.rule, period_key)
@@ -178,11 +208,13 @@ class ReportedFigures:
         return best
 
     def _choose_first_reported(self, metric: Metric, period_key: PeriodKey) -> Candidate | None:
-        candidates = self._iter_candidates(metric, period_key)
+        candidates = self._iter_candidates(metric, period_key, self._list_usable_rules(metric))
         return min(candidates, key=lambda candidate: candidate.order_as_first_reported, default=None)
 
-    def _iter_candidates(self, metric: Metric, period_key: PeriodKey) -> Iterator[Candidate]:
-        for usable in self._list_usable_rules(metric):
+    def _iter_candidates(
+        self, metric: Metric, period_key: PeriodKey, usable_rules: Iterable[UsableRule]
+    ) -> Iterator[Candidate]:
+        for usable in usable_rules:
             if usable.rule.terms:
                 yield from self._iter_formula_candidates(metric, usable.rule, period_key)
                 continue

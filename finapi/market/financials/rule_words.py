@@ -10,6 +10,7 @@ from finapi.market.financials.metric_mapping import (
     FACE_PREFIX,
     INDUSTRIES,
     NO_TAGS,
+    SUM_OF_LINES,
     Metric,
     Rule,
     TagsAndPatterns,
@@ -38,25 +39,36 @@ def describe_rule(rule: Rule, metric: Metric) -> str:
     """Return one rule as a sentence."""
     statement = _name_statement(metric)
     if rule.tags and rule.tags[0].startswith(FACE_PREFIX):
-        section = f" among its {metric.balance_sheet_part.replace('_', ' ')}" if metric.balance_sheet_part else ""
+        section = _describe_section(metric)
         return f"The line of the {statement}{section} whose label has this meaning, if no tag identifies one."
-    if rule.terms and rule.terms[0].names[0].startswith(FACE_PREFIX):
+    if rule.text == SUM_OF_LINES:
         if metric.key == MEZZANINE:
             return "The sum of the lines between liabilities and equity on the balance sheet."
         if metric.key == COSTS:
             return "The sum of the cost lines between revenue and gross profit, if they make up the difference."
+        if metric.can_be_heading:
+            return f"The sum of the lines of the {statement} whose labels, or the heading above them, name its parts."
         return f"The sum of the lines of the {statement} whose labels name its parts."
     if rule.terms:
         general_names = _list_names(*_find_unless_reported(metric))
         exceptions = [name for name in _list_names(*rule.unless_reported) if name not in general_names]
         condition = f", unless it reports {' or '.join(exceptions)}" if exceptions else ""
-        return f"{_describe_sum(rule.terms)}, all from one filing{condition}."
+        description = _describe_sum(rule.terms)
+        return f"{description[0].upper()}{description[1:]}, all from one filing{condition}."
     names = ", else ".join(_list_names(rule.tags, rule.custom_patterns))
     return f"{names[0].upper()}{names[1:]}."
 
 
 def _name_statement(metric: Metric) -> str:
     return metric.statement.replace("_", " ")
+
+
+def _describe_section(metric: Metric) -> str:
+    if not metric.section:
+        return ""
+    if metric.statement == "cash_flow_statement":
+        return f" in its {metric.section} section"
+    return f" among its {metric.section.replace('_', ' ')}"
 
 
 def _list_names(tags: Iterable[str], custom_patterns: Iterable[re.Pattern[str]]) -> list[str]:
@@ -123,6 +135,16 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
         yield (
             "Lines of its parts on the same statement are added if none of them contains another (by the declared "
             "sums, or by order and values), they cover all of its periods, and none is negative."
+        )
+    if metric.net_labels is not None:
+        yield (
+            "A line of a net amount comes before its tags if a gross amount above it less the lines between them is it."
+        )
+    if metric.total_tags:
+        totals = ", ".join(sorted(map(_name_concept, metric.total_tags)))
+        yield (
+            f"If the filing's pages are not held, a smaller figure than the same filing reports as {totals} is a part "
+            "and not used."
         )
     if metric.sibling_labels is not None:
         yield (

@@ -22,12 +22,12 @@ WHERE id IN (
 )
 
 -- name: book_faces
--- The lines of the statements that filings present, page by page. The key is the index of the set of facts in :sets.
-SELECT json_each.key, sections.id, sections.kind, concepts.name, lines.label, lines.balance
+-- The lines and headings of the statements that filings present, page by page. The key is the index of the set of facts in :sets.
+SELECT json_each.key, sections.id, sections.kind, concepts.name, lines.label, lines.balance, lines.nature, lines.depth, lines.negated
 FROM json_each(:sets)
 CROSS JOIN fact_sets ON fact_sets.id = json_each.value
 CROSS JOIN sections ON sections.report_id = fact_sets.report_id AND sections.kind IN (SELECT value FROM json_each(:kinds))
-CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature = 0
+CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature IN (0, 1)
 JOIN concepts ON concepts.id = lines.concept_id
 ORDER BY json_each.key, sections.seq, lines.seq
 
