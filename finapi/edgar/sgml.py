@@ -166,7 +166,8 @@ class SubmissionDocument:
     """A document of a submission, with the type, position and name that the filer declared.
 
     ``filename`` is None before about 2001. It must not be used as a path. ``body`` is the content of ``<TEXT>`` without
-    the ``<XML>``, ``<XBRL>`` or ``<PDF>`` wrapper, uuencoded attachments decoded.
+    the ``<XML>``, ``<XBRL>`` or ``<PDF>`` wrapper, uuencoded attachments decoded. If it cannot be decoded, ``body`` is
+    empty and ``error`` says why.
     """
 
     type: str
@@ -174,6 +175,7 @@ class SubmissionDocument:
     filename: str | None
     description: str | None
     body: bytes
+    error: ParseError | None = None
 
 
 @dataclass(slots=True)
@@ -225,8 +227,8 @@ def parse_header(content: bytes, file: str) -> SubmissionHeader:
 def iter_documents(content: bytes, file: str) -> Iterator[SubmissionDocument]:
     """Yield the documents of a full submission in order. Each is decoded only when it is reached.
 
-    Raise ParseError when a document is cut off or cannot be decoded, and at the end if the envelope is not closed: then
-    the file was cut off between two documents.
+    A document that cannot be decoded has an error instead of a body. Raise ParseError when a document is cut off, and
+    at the end if the envelope is not closed: then the file was cut off between two documents.
     """
     start = content.find(b"<DOCUMENT>")
     preface = content[: min(MAX_PREFACE_BYTES, len(content) if start < 0 else start)]
@@ -400,12 +402,19 @@ def _parse_document(content: bytes, start: int, file: str, place: str) -> tuple[
         if match := _TAG_LINE.match(line.strip()):
             tags.setdefault(match[1], match[2].strip())
     sequence = tags.get("SEQUENCE", "")
+    body = b""
+    body_error = None
+    try:
+        body = _decode_body(content[text_start + len(b"<TEXT>") : end.start()], file, place)
+    except ParseError as error:
+        body_error = error
     document = SubmissionDocument(
         type=_get_required(tags, "TYPE", file),
         sequence=int(sequence) if re.fullmatch("[0-9]{1,6}", sequence) else None,
         filename=tags.get("FILENAME") or None,
         description=tags.get("DESCRIPTION") or None,
-        body=_decode_body(content[text_start + len(b"<TEXT>") : end.start()], file, place),
+        body=body,
+        error=body_error,
     )
     return document, end.end()
 

@@ -76,15 +76,17 @@ def _describe_counts(counts: Any) -> str:
 
 
 def _print_counts(counts: Any, args: argparse.Namespace, say: Say) -> int:
-    """Print the counts of a poll. Return 1 if there were problems, else 0."""
+    """Print the counts of a poll. Return 1 if there were problems or documents were given up, else 0."""
     say("progress", "")
     if args.json:
         print_document(say, vars(counts))
     else:
         for problem in counts.problems:
             say("err", escape_unprintable(f"finapi: {problem}"))
+        for document in counts.given_up:
+            say("err", escape_unprintable(f"finapi: gave up on {document}"))
         say("out", _describe_counts(counts))
-    return 1 if counts.problems else 0
+    return 1 if counts.problems or counts.given_up else 0
 
 
 def _run_follow(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:

@@ -335,18 +335,17 @@ def test_uuencoded_lines_with_checksums_are_decoded() -> None:
         (b"begin 644 a\n#8\x7f)C\n`\nend", "uuencoded line 2: Illegal char"),
     ],
 )
-def test_broken_attachment_is_refused(body: bytes, reason: str) -> None:
-    with pytest.raises(ParseError) as raised:
-        list(iter_documents(replace_once(b"  plain text", body), "a.txt"))
-    assert raised.value.place == "document 2"
-    assert raised.value.reason == reason
+def test_broken_attachment_has_an_error(body: bytes, reason: str) -> None:
+    first, broken = iter_documents(replace_once(b"  plain text", body), "a.txt")
+    assert (first.error, bool(first.body)) == (None, True)
+    assert (broken.body, str(broken.error)) == (b"", f"a.txt: document 2: {reason}")
 
 
-def test_attachment_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attachment_that_is_too_large_has_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("finapi.edgar.sgml.MAX_ATTACHMENT_BYTES", 1000)
     text = replace_once(b"  plain text", b"begin 644 a\n" + b"M\n" * 100 + b"`\nend")
-    with pytest.raises(ParseError, match="attachment of more than 1000 bytes"):
-        list(iter_documents(text, "a.txt"))
+    broken = list(iter_documents(text, "a.txt"))[1]
+    assert (broken.body, str(broken.error)) == (b"", "a.txt: document 2: attachment of more than 1000 bytes")
 
 
 def test_documents_before_a_broken_one_are_yielded() -> None:
@@ -356,9 +355,9 @@ def test_documents_before_a_broken_one_are_yielded() -> None:
         next(broken)
 
 
-def test_wrapper_that_does_not_close_is_refused() -> None:
-    with pytest.raises(ParseError, match="document 1: no </XML>"):
-        list(iter_documents(replace_once(b"</XML>", b""), "a.txt"))
+def test_wrapper_that_does_not_close_is_an_error() -> None:
+    broken, *_ = iter_documents(replace_once(b"</XML>", b""), "a.txt")
+    assert (broken.body, str(broken.error)) == (b"", "a.txt: document 1: no </XML>")
 
 
 def test_document_without_text_does_not_include_the_next() -> None:

@@ -14,7 +14,7 @@ from finapi.core.config import Config
 from finapi.market.intake.poller import build_document_path
 from finapi.ops.app_opening import open_app
 from tests.process import finapi, serve
-from tests.support.edgar_server import AGENT, Page, entry, fake_edgar, feed
+from tests.support.edgar_server import AGENT, Page, entry, fake_edgar, feed, ownership_submission
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
         done = finapi("poll", "--json", *settings, *data)
         assert (done.status, done.json) == (
             0,
-            {"filings": 1, "documents": 0, "refused": 0, "put_off": 1, "problems": []},
+            {"filings": 1, "documents": 0, "refused": 0, "put_off": 1, "problems": [], "given_up": []},
         )
         assert [received.headers["user-agent"] for received in edgar.requests] == [AGENT] * len(edgar.requests)
         edgar.always = Page(b"", 503)
@@ -65,6 +65,26 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
     assert finapi("documents", "retry", "x", *data).complaint.startswith("'x' is not an accession number")
     assert finapi("documents", "retry", *data).complaint == "give accession numbers or --all"
     assert finapi("documents", "retry", "--all", ACCESSION, *data).status == 2
+
+
+def test_poll_reports_what_it_gave_up_with_status_1(tmp_path: Path) -> None:
+    data = ("--data-dir", tmp_path / "data")
+    with fake_edgar() as (edgar, edgar_settings):
+        edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
+        form = ownership_submission(ACCESSION, b"<ownershipDocument><broken>", issuer=1234567, owner=101)
+        edgar.pages[build_document_path(320193, ACCESSION)] = Page(form)
+        settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
+        polled = finapi("poll", *settings, *data)
+        assert (polled.status, polled.out) == (1, "1 new filings, 0 documents stored, 1 refused\n")
+        reason = "form4.xml: line 1, column 28: no element found; the filing is stored without it"
+        assert f"finapi: gave up on {ACCESSION}: {reason}" in polled.err.splitlines()
+        (document,) = finapi("documents", "list", "--json", *data).json["documents"]
+        assert (document["accession"], document["state"], document["reason"]) == (ACCESSION, "given_up", reason)
+        assert finapi("poll", *settings, *data).status == 0
+        edgar.feed[0] = Page(b"", 404)
+        missing = finapi("poll", *settings, *data)
+        assert missing.status == 1
+        assert "the feed of new filings does not exist: answered 404" in missing.err
 
 
 def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core import stopping
+from finapi.core.errors import ParseError
 from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.edgar.sgml import SubmissionHeader
 from finapi.market.documents.identification import FilingClaim, find_listed_accession
@@ -23,6 +24,10 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.documents.sources import Document
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
+
+
+class UnreadDocumentError(ParseError):
+    """A document without the content that its family reads, such as the XBRL of a fee exhibit. It is not damaged."""
 
 
 @dataclass(frozen=True, slots=True)

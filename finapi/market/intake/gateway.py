@@ -92,7 +92,7 @@ class FetchResult:
     ``kind`` is ``found`` with the ``body``, ``unchanged`` since it was last stored, ``missing``, or ``too_long`` for a
     document longer than any that is read. If the caller passed ``may_fail``, it may also be ``busy`` for a 503, or
     ``failed`` for any other error of this one path; ``reason`` describes it, and the path must not be requested again
-    for ``retry_seconds``.
+    for ``retry_seconds``. The ``reason`` of a missing path is the status of the reply, or empty in a directory.
     """
 
     kind: Literal["found", "unchanged", "missing", "too_long", "busy", "failed"]
@@ -225,7 +225,7 @@ class Gateway:
         body = _decode_body(reply)
         if _is_missing(reply, body):
             self._record_success(started_at)
-            return FetchResult("missing", url)
+            return FetchResult("missing", url, reason=f"answered {reply.status}")
         retry_after = reply.headers.get("retry-after")
         if reply.status == 503 and may_fail and retry_after is None:
             self._record_success(started_at)

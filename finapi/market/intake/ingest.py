@@ -40,7 +40,7 @@ from finapi.market.documents import (
     sources,
     submission_documents,
 )
-from finapi.market.documents.families import Family
+from finapi.market.documents.families import Family, UnreadDocumentError
 from finapi.market.documents.identification import FilingClues, IngestOptions
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata, is_unfiled
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE, Outcome
@@ -381,16 +381,20 @@ class _Submission:
     size: int
     listed_documents: list[submission_documents.ListedDocument]
     primary: submission_documents.PreparedText | None
+    # Outcomes of the documents that could not be read.
+    part_outcomes: list[Outcome] = field(default_factory=list)
 
 
 def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> StoreCallback:
     """Parse a full submission: its header, the list of its documents, and those of a form family.
 
-    If one of those documents is invalid, the complete submission is refused: otherwise the filing would look stored
-    while a part of it is missing.
+    A document that cannot be read is left out and reported. The filing and its other documents are stored.
     """
     body = file.read()
     header = sgml.parse_header(body, file.path)
+    if options.accession not in (None, header.accession):
+        reason = f"its header says {header.accession}, --accession says {options.accession}"
+        raise ParseError(file.path, "", reason)
     submission = _Submission(header, len(body), [], None)
     documents: list[Document] = []
     for listed_document, part in submission_documents.iter_listed_documents(sgml.iter_documents(body, file.path)):
@@ -400,8 +404,12 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
         # A line break before the XML declaration belongs to the submission and not to the document.
         part_body = part.body.lstrip()
         part_name = part.filename or ""
-        entry = sources.build_entry(file.path, part_name, part_body)
-        documents.append(Document(entry, document_kinds.detect_kind(part_body, part_name)))
+        entry = sources.build_entry(f"{file.path}!{part_name or listed_document.seq}", part_name, part_body)
+        document = Document(entry, document_kinds.detect_kind(part_body, part_name))
+        if part.error is None:
+            documents.append(document)
+        else:
+            submission.part_outcomes.append(_build_part_outcome(file, document, part.error))
     clues = FilingClues(index_documents.identity_from_header(header), options)
     store_callbacks: list[StoreCallback] = []
     for form in FAMILIES:
@@ -409,7 +417,10 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
         if any(document.kind in form.required_kinds for document in family_documents):
             family = families.load_family(form)
             for filing_documents in family.group_documents(family_documents):
-                store_callbacks.append(_parse_filing(family, filing_documents, clues))
+                try:
+                    store_callbacks.append(_parse_filing(family, filing_documents, clues))
+                except ParseError as error:
+                    submission.part_outcomes.append(_build_part_outcome(file, filing_documents[0], error))
             break
 
     def store(tx: Transaction, now: datetime) -> list[Outcome]:
@@ -418,14 +429,26 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
         for store_filing in store_callbacks:
             document_outcomes += store_filing(tx, now)
         if not document_outcomes:
-            reason = _find_unread_reason(header.form)
-            return [outcomes.accept(file, changed, reason, header.accession)]
+            reason = None if submission.part_outcomes else _find_unread_reason(header.form)
+            return [outcomes.accept(file, changed, reason, header.accession), *submission.part_outcomes]
         outcome = document_outcomes[0]
         if changed and outcome.outcome == "unchanged":
             outcome = replace(outcome, outcome="ingested", reason=None)
-        return [replace(outcome, path=file.path, kind=file.kind)]
+        return [replace(outcome, path=file.path, kind=file.kind), *submission.part_outcomes]
 
     return store
+
+
+def _build_part_outcome(file: Document, part: Document, error: ParseError) -> Outcome:
+    """Return the outcome of a document of a submission that was left out: skipped if it is not damaged, else refused.
+
+    Its path is that of the submission, which is to be ingested again. The reason begins with the document's name.
+    """
+    name = error.file.removeprefix(f"{file.path}!") if error.file != file.path else part.name or part.path
+    reason = f"{name}: {outcomes.format_reason(error)}"
+    if isinstance(error, UnreadDocumentError):
+        return Outcome(file.path, part.kind, "skipped", reason)
+    return Outcome(file.path, part.kind, "refused", f"{reason}; the filing is stored without it")
 
 
 def _find_unread_reason(form_type: str) -> str | None:

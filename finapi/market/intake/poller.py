@@ -60,6 +60,7 @@ WORKERS: Mapping[heartbeats.Component, tuple[str, ...]] = {
 
 MAX_PASS_DOCUMENTS = 20  # Documents fetched in one step, so that the feed and the lists are read in between.
 MAX_FAILURES_IN_A_ROW = 3  # Failed documents in a row before the feed is read again.
+MAX_REPORTED_DOCUMENTS = 1000  # Documents that were given up and are reported with the reason.
 MAX_PASS_LISTS = 10  # Lists of filings fetched in one step.
 
 
@@ -73,13 +74,17 @@ class EdgarSource(Protocol):
 
 @dataclass
 class PollCounts:
-    """The numbers of filings and documents of all steps so far, and the problems that were logged."""
+    """The numbers of filings and documents of all steps so far, the problems that were logged, and what was given up.
+
+    ``given_up`` are the first :data:`MAX_REPORTED_DOCUMENTS` documents, each with the reason. ``refused`` counts all.
+    """
 
     filings: int = 0
     documents: int = 0
     refused: int = 0
     put_off: int = 0
     problems: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
 
 
 class Poller:
@@ -179,6 +184,9 @@ class Poller:
                 is_early_end = fetched.kind == "busy" and back_to is not None and page_number < MIN_FEED_PAGES
                 if fetched.kind == "failed" or is_early_end:
                     return ""  # Not the end but a failure: the next reading must go back as far as this one.
+                if fetched.kind == "missing" and page_number == 0 and fetched.reason:
+                    # An archive directory has no feed, but EDGAR and its mirrors have one.
+                    raise ParseError(fetched.url, "", f"the feed of new filings does not exist: {fetched.reason}")
                 if fetched.kind != "found":
                     break
                 page = getcurrent.parse_page(fetched.body, fetched.url)
@@ -402,6 +410,8 @@ class Poller:
 
     def _count_given_up(self, accession: str, reason: str) -> None:
         self.counts.refused += 1
+        if len(self.counts.given_up) < MAX_REPORTED_DOCUMENTS:
+            self.counts.given_up.append(f"{accession}: {reason}")
         self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "given_up")
         log.warning("gave up on %s: %s", accession, reason)
 

@@ -18,6 +18,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.core.files import get_package_folder
 from finapi.edgar import tickers, xbrl
+from finapi.market.documents.families import UnreadDocumentError
 from finapi.market.statements import layout, statement_kinds
 from finapi.market.statements.layout import (
     AT_OWN_DATE,
@@ -339,7 +340,11 @@ def _build_line(documents: Documents, elements: _FilingElements, node: _Node) ->
 
 
 def _build_cover(documents: Documents, contexts: Sequence[Context], facts: Collection[Fact]) -> Cover:
-    """Return the cover page. Raise ParseError if CIK, period or form are missing or invalid."""
+    """Return the cover page. Raise ParseError if CIK, period or form are missing or invalid.
+
+    The error is an UnreadDocumentError if there is no period. Fee exhibits, proxy statements and registrations of
+    shares have XBRL, but are not reports of a period.
+    """
     # The values of each dei element with the number of their dimensions.
     cover_values: dict[str, list[tuple[int, str]]] = {}
     for fact in facts:
@@ -359,6 +364,8 @@ def _build_cover(documents: Documents, contexts: Sequence[Context], facts: Colle
     if not context_cik.isdigit() or int(context_cik) != int(cik):
         raise ParseError(documents.file, "dei:EntityCentralIndexKey", "is not the CIK of the contexts")
     period = find_value("DocumentPeriodEndDate")
+    if not period:
+        raise UnreadDocumentError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
     if not days.is_day(period) or period[:4] not in _YEARS:
         raise ParseError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
     form = find_value("DocumentType")

@@ -865,3 +865,14 @@ def test_recorded_minute_of_12_december_2025(app: App) -> None:
     assert waits == [0.0, 0.95]
     assert counts.filings == len(filings_held(app)) == 52
     assert set(documents(app).values()) == {("due", "does not exist")}
+
+
+def test_missing_feed_is_reported_and_other_parts_run(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+    follow(app)
+    edgar.feed[0] = Page(b"", 404)
+    edgar.pages[SUBMISSIONS] = Page(submissions(ACCESSION))
+    poller.run_poll_step()
+    (problem,) = poller.counts.problems
+    assert problem.endswith("the feed of new filings does not exist: answered 404")
+    assert beats(app)["news_daemon"] == problem
+    assert ACCESSION in documents(app)

@@ -1,0 +1,126 @@
+"""Full submissions of which a part cannot be read: the filing, its documents and its text are stored without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from finapi.app import App
+from finapi.market.documents import submission_documents
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import fetch_queue, ingest
+from tests.support import ownership_xml, submission_texts
+
+ACCESSION = "0001234567-26-000001"
+PAGE = "<html><body>The prospectus of Brook Lamps.</body></html>"
+FILER = submission_texts.party("FILER", "BROOK LAMPS INC", "0001234567")
+NO_PERIOD = "dei:DocumentPeriodEndDate: the period of the report is missing"
+
+
+def build_instance(form: str, extra: str = "") -> bytes:
+    """Return the XBRL instance of a document that is not a report of a period."""
+    return f"""<?xml version="1.0" encoding="US-ASCII"?>
+<xbrl xmlns="http://www.xbrl.org/2003/instance" xmlns:dei="http://xbrl.sec.gov/dei/2024">
+<context id="c"><entity><identifier scheme="http://www.sec.gov/CIK">0001234567</identifier></entity>
+<period><startDate>2026-01-30</startDate><endDate>2026-01-30</endDate></period></context>
+<dei:EntityCentralIndexKey contextRef="c">0001234567</dei:EntityCentralIndexKey>
+<dei:DocumentType contextRef="c">{form}</dei:DocumentType>{extra}
+</xbrl>""".encode()
+
+
+def ingest_submission(
+    app: App, tmp_path: Path, form: str, *documents: str, parties: str = FILER, accession: str | None = None
+) -> list[Outcome]:
+    file = tmp_path / f"{ACCESSION}.txt"
+    file.write_bytes(submission_texts.full(ACCESSION, form, parties, *documents))
+    outcomes: list[Outcome] = []
+    ingest.run(app, [file], IngestOptions(accession=accession), outcomes.append)
+    return outcomes
+
+
+def read_text(app: App) -> bytes | None:
+    with app.db.read() as tx:
+        text = submission_documents.find_primary_text(tx, ACCESSION)
+    return None if text is None else text.body
+
+
+@pytest.mark.parametrize("form", ["424B5", "S-3ASR", "DEF 14A", "S-8"])
+def test_xbrl_without_a_period_is_skipped(app: App, tmp_path: Path, form: str) -> None:
+    page = submission_texts.text(form, "main.htm", PAGE)
+    exhibit = submission_texts.xml("EX-FILING FEES", "fees_htm.xml", build_instance(form), 2)
+    stored, skipped = ingest_submission(app, tmp_path, form, page, exhibit)
+    assert (stored.outcome, stored.kind, stored.accession, stored.reason) == (
+        "ingested",
+        "full-submission",
+        ACCESSION,
+        None,
+    )
+    assert (skipped.outcome, skipped.kind, skipped.reason) == (
+        "skipped",
+        "xbrl-instance",
+        f"fees_htm.xml: {NO_PERIOD}",
+    )
+    assert read_text(app) == PAGE.encode()
+    assert [outcome.outcome for outcome in ingest_submission(app, tmp_path, form, page, exhibit)] == [
+        "unchanged",
+        "skipped",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "reason"),
+    [
+        (
+            submission_texts.xml("EX-101.INS", "x.xml", build_instance("S-1", "</dei:Broken>"), 2),
+            "xbrl-instance",
+            "x.xml: line 6, column 58: mismatched tag",
+        ),
+        (
+            submission_texts.text("EX-99", "x.pdf", "begin 644 x.pdf\n#8\x7f)C\n`\nend", 2),
+            "empty",
+            "x.pdf: document 2: uuencoded line 2: Illegal char",
+        ),
+        (submission_texts.text("EX-101.INS", "x.xml", "<XML>\n<xbrl/>", 2), "empty", "x.xml: document 2: no </XML>"),
+    ],
+)
+def test_damaged_part_is_refused_and_the_filing_stored(
+    app: App, tmp_path: Path, part: str, kind: str, reason: str
+) -> None:
+    stored, refused = ingest_submission(app, tmp_path, "S-1", submission_texts.text("S-1", "main.htm", PAGE), part)
+    assert (stored.outcome, stored.accession) == ("ingested", ACCESSION)
+    message = f"{reason}; the filing is stored without it"
+    assert (refused.outcome, refused.kind, refused.reason) == ("refused", kind, message)
+    assert read_text(app) == PAGE.encode()
+    with app.db.read() as tx:
+        assert [row["reason"] for row in fetch_queue.list_refused_files(tx, 10)] == [message]
+
+
+def test_refused_part_is_forgotten_when_it_can_be_read(app: App, tmp_path: Path) -> None:
+    document = ownership_xml.form(ownership_xml.transaction())
+    issuer = submission_texts.party("ISSUER", "BROOK LAMPS INC", "0001234567")
+    owner = submission_texts.party("REPORTING-OWNER", "LAMP ANN", "0000000101", data="OWNER DATA")
+    parties = f"{owner}{submission_texts.values('4')}\n{issuer}"
+    broken = submission_texts.xml("4", "form4.xml", document[: len(document) // 2])
+    outcomes = ingest_submission(app, tmp_path, "4", broken, parties=parties)
+    assert [outcome.outcome for outcome in outcomes] == ["ingested", "refused"]
+    complete = submission_texts.xml("4", "form4.xml", document)
+    outcomes = ingest_submission(app, tmp_path, "4", complete, parties=parties)
+    assert [outcome.outcome for outcome in outcomes] == ["ingested"]
+    with app.db.read() as tx:
+        assert fetch_queue.list_refused_files(tx, 10) == []
+
+
+def test_cut_off_submission_is_refused_completely(app: App, tmp_path: Path) -> None:
+    page = submission_texts.text("S-1", "main.htm", PAGE).replace("</TEXT>\n</DOCUMENT>\n", "")
+    (refused,) = ingest_submission(app, tmp_path, "S-1", page)
+    assert (refused.outcome, refused.reason) == ("refused", "document 1: cut off: no <TEXT> or no </TEXT></DOCUMENT>")
+    assert read_text(app) is None
+
+
+def test_option_that_contradicts_the_header_is_refused(app: App, tmp_path: Path) -> None:
+    other = "0001234567-26-000002"
+    page = submission_texts.text("S-1", "main.htm", PAGE)
+    (refused,) = ingest_submission(app, tmp_path, "S-1", page, accession=other)
+    assert (refused.outcome, refused.reason) == ("refused", f"its header says {ACCESSION}, --accession says {other}")
