@@ -302,6 +302,8 @@ def _build_app(
                 config.hashes_waiting,
                 config.hash_wait,
                 wait_slots=wait_slots,
+                pick=lambda count: os.urandom(1)[0] % count,
+                refusal_delay_seconds=passwords.REFUSAL_DELAY_SECONDS,
             ),
         ),
         mail_settings=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),

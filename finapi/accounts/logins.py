@@ -24,8 +24,9 @@ ADDRESS_LIFETIME = timedelta(days=30)
 MAX_ADDRESSES = 20  # Known login addresses that are stored for an account.
 
 # Logins over IPv6 are counted by /64. A provider's customer often has a /48, that is 65,536 of these, so the /48 is
-# counted too.
+# counted too. In the queue for password hashing an IPv4 address is also counted by its /24.
 NETWORK_BITS = 48
+IPV4_NETWORK_BITS = 24
 
 
 class Claim(NamedTuple):
@@ -47,6 +48,18 @@ def parent_network(address: str) -> str | None:
     return str(network.supernet(new_prefix=NETWORK_BITS))
 
 
+@lru_cache(maxsize=1024)
+def find_neighbourhood(address: str) -> str | None:
+    """Return the /24 of an IPv4 address or the /48 of an IPv6 /64, or None for any other text."""
+    try:
+        network = ipaddress.ip_network(address)
+    except ValueError:
+        return None
+    if network.version == 4:
+        return str(network.supernet(new_prefix=IPV4_NETWORK_BITS))
+    return parent_network(address)
+
+
 def build_claim(app: App, tx: Transaction, user: Row | None, email: bytes, address: str, now: datetime) -> Claim:
     """Return the claim of a login.
 
@@ -58,7 +71,7 @@ def build_claim(app: App, tx: Transaction, user: Row | None, email: bytes, addre
     if tx.find_value("login_address", user_id=user_id, address=address_hash, since=iso(now - ADDRESS_LIFETIME)):
         return Claim((("known", email, address),), is_first=True)
     keys = [("address", address), ("email", email)]
-    network = parent_network(address)
+    network = find_neighbourhood(address)
     if network:
         keys.append(("network", network))
     return Claim(tuple(keys))

@@ -51,7 +51,8 @@ class ApiError(Exception):
 
     ``code`` is a key of :data:`STATUS_BY_CODE`. ``message`` and ``details`` become members of ``error`` in the
     response. ``extra_fields`` are members of the response next to ``error``, such as the five of a 402. ``headers`` are
-    added to the response; a 401 without headers gets :data:`CHALLENGE`.
+    added to the response; a 401 without headers gets :data:`CHALLENGE`. The response is sent after ``delay_seconds``,
+    during which it occupies no thread.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class ApiError(Exception):
         details: Mapping[str, Any] | None = None,
         extra_fields: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        delay_seconds: float = 0.0,
     ) -> None:
         super().__init__(message)
+        self.delay_seconds = delay_seconds
         self.code = code
         self.status = STATUS_BY_CODE[code]
         self.message = message
@@ -77,9 +80,10 @@ def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:
     return ApiError("INVALID_PARAM", message, details={"param": param, **expectation})
 
 
-def server_busy(message: str) -> ApiError:
+def server_busy(message: str, delay_seconds: float = 0.0) -> ApiError:
     """Return the 503 for work that has to be refused because the server is busy with the same work for others."""
-    return ApiError("UNAVAILABLE", f"{message} Try again in a moment.", headers={"Retry-After": "1"})
+    text = f"{message} Try again in a moment."
+    return ApiError("UNAVAILABLE", text, headers={"Retry-After": "1"}, delay_seconds=delay_seconds)
 
 
 class ParseError(ValueError):

@@ -13,7 +13,8 @@ becomes free, the waiting calls are compared in this order (:class:`_Rank`):
 4. Then the call that arrived first.
 
 If the queue is full, a new call replaces the waiting call with the worst rank, which is then refused. A new call that
-has the worst rank itself is refused.
+has the worst rank itself is refused. With ``pick``, chance decides between calls that differ only in their arrival, so
+that many callers who are new each time do not keep out one other new caller.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -39,7 +40,9 @@ class FairQueue:
     """A queue that runs ``max_running`` pieces of work at a time, at most ``max_per_key`` of one key.
 
     Another ``max_waiting`` calls wait for up to ``wait_seconds``. A call that is refused or waits too long gets
-    UNAVAILABLE with the message ``refusal``. ``wait_slots`` limits the calls that wait in several queues together.
+    UNAVAILABLE with the message ``refusal``, which is sent after ``refusal_delay_seconds``, so that a caller who tries
+    again at once does not crowd out others. ``wait_slots`` limits the calls that wait in several queues together.
+    ``pick(n)`` returns a random number below n.
     """
 
     def __init__(
@@ -51,8 +54,12 @@ class FairQueue:
         *,
         max_per_key: int | None = None,
         wait_slots: threading.Semaphore | None = None,
+        pick: Callable[[int], int] | None = None,
+        refusal_delay_seconds: float = 0.0,
     ) -> None:
         self._refusal = refusal
+        self._pick = pick
+        self._refusal_delay_seconds = refusal_delay_seconds
         self._max_running = max_running
         self._max_waiting = max_waiting
         self._wait_seconds = wait_seconds
@@ -126,7 +133,7 @@ class FairQueue:
         """Wait until it is the waiter's turn. Without one, remove it from the queue and raise UNAVAILABLE."""
         if not self._make_room(waiter):
             self._waiters.remove(waiter)
-            raise server_busy(self._refusal)
+            raise server_busy(self._refusal, self._refusal_delay_seconds)
         try:
             self._changed.wait_for(
                 lambda: waiter not in self._waiters or self._find_next() is waiter, self._wait_seconds
@@ -134,7 +141,7 @@ class FairQueue:
             if self._find_next() is not waiter:
                 if waiter in self._waiters:
                     self._waiters.remove(waiter)
-                raise server_busy(self._refusal)
+                raise server_busy(self._refusal, self._refusal_delay_seconds)
         finally:
             if waiter.has_wait_slot and self._wait_slots is not None:
                 self._wait_slots.release()
@@ -145,7 +152,7 @@ class FairQueue:
         if has_room and (self._wait_slots is None or self._wait_slots.acquire(blocking=False)):
             waiter.has_wait_slot = True
             return True
-        worst = max(self._waiters, key=self._rank)
+        worst = self._find_worst()
         if worst is waiter:
             return False
         self._waiters.remove(worst)
@@ -153,6 +160,15 @@ class FairQueue:
         worst.has_wait_slot = False
         self._changed.notify_all()
         return True
+
+    def _find_worst(self) -> _Waiter:
+        """Return the waiter to refuse: that with the worst rank, or one of equals by chance."""
+        worst = max(self._waiters, key=self._rank)
+        if self._pick is None:
+            return worst
+        worst_standing = self._rank(worst).build_standing()
+        equals = [waiter for waiter in self._waiters if self._rank(waiter).build_standing() == worst_standing]
+        return equals[self._pick(len(equals))]
 
     def _find_next(self) -> _Waiter | None:
         """Return the waiter whose turn it is, or None if no place is free for any of them."""
@@ -196,6 +212,10 @@ class _Rank(NamedTuple):
     competing_count: int  # The calls of its busiest key that run, or wait and arrived earlier.
     recent_arrivals: list[float]  # The recent arrivals of each of its keys, the largest number first.
     position: int
+
+    def build_standing(self) -> tuple[bool, int, list[int]]:
+        """Return the rank without the order of arrival, by which the recent arrivals differ a little too."""
+        return self.no_priority, self.competing_count, [round(count) for count in self.recent_arrivals]
 
 
 class _RecentArrivals(NamedTuple):

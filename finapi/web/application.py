@@ -52,6 +52,8 @@ class WsgiApp:
         environ["finapi.owners"] = exchange.owners
         environ["finapi.resident"] = exchange.is_resident
         environ["finapi.paused"] = exchange.release
+        if exchange.delay_seconds and "finapi.pace" in environ:
+            environ["finapi.pace"](exchange.delay_seconds)
         if exchange.stream is not None:
             return exchange.stream.start(environ)
         return ReleasingBody(body, exchange.release) if exchange.release_callbacks else [body]

@@ -30,6 +30,7 @@ class Exchange:
     error_code: str | None = None
     cpu_meter: CpuMeter | None = None  # Counts the CPU time of the call if it is refunded; None if no limit applies
     stream: StreamedExport | None = None
+    delay_seconds: float = 0.0  # The time for which the server holds the response back
     is_resident: bool = False  # True if the body stays in memory as long as the process
     # Called when the body has been handed to its connection, or when it is certain that it never will be.
     release_callbacks: list[Callable[[], None]] = field(default_factory=list)

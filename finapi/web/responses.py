@@ -95,6 +95,7 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
 def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     """Return the response for an error, as JSON or, for a browser, as a page."""
     exchange.error_code = error.code
+    exchange.delay_seconds = error.delay_seconds
     request = exchange.request
     if request is not None and request.find_preferred_type(HTML_MEDIA_TYPES) is not None:
         from finapi.web.html import page_layout

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import pytest
 
 from finapi.accounts import logins, users
 from finapi.app import App
-from finapi.core import lockout
+from finapi.core import lockout, passwords
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.core.errors import ApiError
 from finapi.core.lockout import FailureCount
 from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
@@ -95,10 +97,13 @@ def test_from_elsewhere_it_waits_like_everybody(app: App) -> None:
     assert login(Client(app), EMAIL, address=HOME).status == 200
     door = Door(app)
     for number in range(3):
-        door.knock(f"stranger {number}", f"stranger{number}@example.com", f"203.0.113.{number}")
+        door.knock(f"stranger {number}", f"stranger{number}@example.com", f"203.0.{number}.1")
     door.knock("ann", EMAIL, CAFE)
-    assert door.all() == {"stranger 0": 401, "stranger 1": 401, "stranger 2": 401, "ann": 503}
-    assert door.answers["ann"].headers["retry-after"] == "1"
+    # All four are new, so chance decides who of those that wait is refused.
+    statuses = door.all()
+    (refused,) = (name for name, status in statuses.items() if status == 503)
+    assert statuses["stranger 0"] == 401
+    assert door.answers[refused].headers["retry-after"] == "1"
 
 
 def test_an_address_with_many_logins_does_not_shut_out_another(app: App) -> None:
@@ -172,6 +177,62 @@ def test_a_wrong_password_makes_no_address_known(app: App) -> None:
 )
 def test_the_network_of_an_address(address: str, network: str | None) -> None:
     assert logins.parent_network(address) == network
+
+
+@pytest.mark.parametrize(
+    ("address", "neighbourhood"),
+    [
+        ("2001:db8:1:2::/64", "2001:db8:1::/48"),
+        ("192.0.2.1", "192.0.2.0/24"),
+        ("192.0.2.255", "192.0.2.0/24"),
+        ("", None),
+        ("nonsense", None),
+    ],
+)
+def test_logins_of_a_neighbourhood_are_counted_together(address: str, neighbourhood: str | None) -> None:
+    assert logins.find_neighbourhood(address) == neighbourhood
+
+
+def test_a_newcomer_goes_before_new_addresses_of_a_busy_network(make_app: Callable[..., App]) -> None:
+    app = make_app(**ACCOUNTS)
+    queue = app.hasher.queue
+    with app.accounts.read() as tx:
+        claims = [
+            logins.build_claim(app, tx, None, f"x{number}".encode(), f"198.51.100.{number}", NOW)
+            for number in range(1, 9)
+        ]
+        newcomer = logins.build_claim(app, tx, None, b"new", "203.0.113.1", NOW)
+    order: list[str] = []
+
+    def log_in(name: str, keys: tuple[Hashable, ...]) -> None:
+        with suppress(ApiError), queue.enter(*keys):
+            order.append(name)
+
+    threads = []
+    for claim in claims[:2]:
+        queue.acquire(*claim.keys)
+    for number, claim in enumerate([*claims[2:], newcomer]):
+        name = "newcomer" if claim is newcomer else f"flood {number}"
+        threads.append(threading.Thread(target=log_in, args=(name, claim.keys)))
+        threads[-1].start()
+        eventually(lambda: queue.waiting_count == min(len(threads), app.config.hashes_waiting))
+    for claim in claims[:2]:
+        queue.release(*claim.keys)
+    for thread in threads:
+        thread.join(10)
+    assert order[0] == "newcomer"
+    assert len(order) == app.config.hashes_waiting
+
+
+def test_a_refused_login_is_answered_after_a_second(make_app: Callable[..., App]) -> None:
+    app = make_app(**ACCOUNTS, hashes_at_once=1, hashes_waiting=0)
+    delays: list[float] = []
+    environ = {"finapi.pace": delays.append}
+    with app.hasher.queue.enter("somebody else"):
+        assert login(Client(app), environ=environ).status == 503
+    assert delays == [passwords.REFUSAL_DELAY_SECONDS]
+    assert login(Client(app), environ=environ).status == 401
+    assert len(delays) == 1
 
 
 def test_an_ipv6_network_has_a_limit_over_all_its_addresses(make_app: Callable[..., App]) -> None:

@@ -1,4 +1,4 @@
-"""A flood of logins from eight addresses, none of which has met a limit yet: each hash is tens of milliseconds.
+"""A flood of logins, each with a new address and email, so that no limit applies: a hash takes tens of milliseconds.
 
 Somebody else logs in all the while, from an address that the account is known at and from one that nobody has seen.
 """
@@ -38,7 +38,8 @@ def attack(target: Target) -> Outcome:
         while time.monotonic() < until:
             tried += 1
             with suppress(OSError):
-                if log_in(f"127.0.8.{number}", f"x{number}-{tried}@example.com", "wrong") == 429:
+                source = f"127.{20 + number}.{tried // 250 % 250}.{1 + tried % 250}"
+                if log_in(source, f"x{number}-{tried}@example.com", "wrong") == 429:
                     time.sleep(0.05)
 
     email, password = target.running.ready["email"], target.running.ready["password"]

@@ -117,6 +117,42 @@ def test_the_less_frequent_of_two_callers_is_next() -> None:
     assert house.order == ["x", "waits 0", "waits 1", "new"]
 
 
+def test_chance_decides_which_of_several_new_callers_is_refused() -> None:
+    counts: list[int] = []
+    picks = iter([1, 2])
+
+    def pick(count: int) -> int:
+        counts.append(count)
+        return next(picks)
+
+    house = House(FairQueue("Busy.", 1, 2, 60, pick=pick))
+    for name in ("inside", "a", "b"):
+        house.come(name)
+    house.come("c")
+    assert (house.inside, house.refused) == (["inside"], ["b"])
+    house.come("d")
+    assert (house.inside, house.refused) == (["inside"], ["b", "d"])
+    assert counts == [3, 3]
+    house.empty()
+    assert house.order == ["inside", "a", "c"]
+
+
+def test_chance_does_not_refuse_a_caller_of_better_rank() -> None:
+    house = House(FairQueue("Busy.", 1, 2, 60, pick=lambda count: count - 1))
+    for name, key in (("inside", "x"), ("a1", "a"), ("a2", "a")):
+        house.come(name, key)
+    house.come("new")
+    assert house.refused == ["a2"]
+    house.empty()
+
+
+def test_a_refusal_says_how_long_it_is_held_back() -> None:
+    turns = FairQueue("Busy.", 1, 0, 60, refusal_delay_seconds=1.5)
+    with turns.enter("a"), pytest.raises(ApiError) as refused:
+        turns.acquire("b")
+    assert refused.value.delay_seconds == 1.5
+
+
 def test_a_callers_frequency_fades_as_others_arrive() -> None:
     turns = FairQueue("Busy.", 1, 2, 60)
     for _ in range(3):
