@@ -44,7 +44,8 @@ SERVICES = (
 # Second names of components. A component is checked once, and counts once in the overall status.
 ALIASES = {"insider_module": "insider_api", "13f_worker": "sec_13f_worker"}
 
-FIRST_ROUND_SECONDS = 1.0  # Maximum time that a response waits for the first round of checks after a start.
+# After a start, responses wait for the first round of checks: until its deadline, and this much longer for its end.
+FIRST_ROUND_GRACE_SECONDS = 1.0
 
 MAX_DAYS = 90  # A larger number is clamped (DECISIONS 11).
 MAX_BUCKETS = 200  # Buckets returned for a service. For a longer history, hours become days (DECISIONS 11).
@@ -121,8 +122,11 @@ def build_status(app: App, now: datetime) -> StatusDocument:
 
 
 def get_components(app: App) -> dict[str, ComponentStatus]:
-    """Return the status of every component by name. Raise ApiError (UNAVAILABLE) before the first round of checks."""
-    app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
+    """Return the status of every component by name.
+
+    Raise ApiError (UNAVAILABLE) if no watchdog runs, or if the first round of checks does not end at its deadline.
+    """
+    wait_for_first_round(app)
     components = dict(app.health.components)
     if not components:
         raise ApiError("UNAVAILABLE", "No health check has run yet.", headers={"Retry-After": "1"})
@@ -131,6 +135,12 @@ def get_components(app: App) -> dict[str, ComponentStatus]:
         reason = "the round of checks that was due has not been made"
         components[watchdog.NAME] = components[watchdog.NAME]._replace(status="down", reason=reason)
     return components
+
+
+def wait_for_first_round(app: App) -> None:
+    """Wait for the end of the first round of checks after a start. Its checks have ended or timed out by then."""
+    deadline_seconds = min(app.config.watchdog_deadline, app.config.watchdog_interval)
+    app.health.wait_for_first_round(deadline_seconds + FIRST_ROUND_GRACE_SECONDS)
 
 
 def compute_overall_status(statuses: Iterable[Status]) -> Overall:
@@ -191,7 +201,7 @@ def build_history(app: App, service: str | None, days: int, resolution: Resoluti
     with app.accounts.read() as tx:
         buckets_by_service = _read_buckets(tx, names if service is None else (service,), days, resolution, now)
     if service is None:
-        app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
+        wait_for_first_round(app)
         running = {*app.health.components}
         buckets_by_service = {
             name: rows for name, rows in buckets_by_service.items() if rows or ALIASES.get(name, name) in running
@@ -234,7 +244,7 @@ def count_queued_work(app: App, now: datetime) -> dict[str, int]:
 
 def compute_metrics(app: App) -> Figures:
     """Return the figures of ``/metrics`` that are computed for each request: components, queues and the store."""
-    app.health.wait_for_first_round(FIRST_ROUND_SECONDS)
+    wait_for_first_round(app)
     queue_depths = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:
         version = tx.find_value("data_version")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -311,3 +312,22 @@ def test_the_overall_time_follows_the_test_clock(app: App, clock: FixedClock) ->
 def test_a_document_can_be_json(app: App) -> None:
     watchdog.run_round(app, NOW)
     assert json.loads(json.dumps(status.build_status(app, NOW), allow_nan=False))["overall"] == "operational"
+
+
+def test_the_status_waits_for_the_slowest_first_check(make_app: Callable[..., App], clock: FixedClock) -> None:
+    app = make_app(watchdog_deadline=7.0)
+    waits: list[float] = []
+
+    class FirstRound(threading.Event):
+        """The end of a round that takes until its deadline."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            assert timeout is not None
+            waits.append(timeout)
+            watchdog.run_round(app, clock.now())
+            return True
+
+    app.health.first_round_done = FirstRound()
+    app.health.wake_watchdog = lambda: None
+    assert status.build_status(app, clock.now())["services"]
+    assert waits == [7.0 + status.FIRST_ROUND_GRACE_SECONDS]
