@@ -966,6 +966,8 @@ CREATE TABLE reports (
     documents        INTEGER NOT NULL,
     -- xbrl, or fsds for the Financial Statement Data Sets.
     source           TEXT NOT NULL,
+    -- JSON array of the file names of the inline pages, empty if the filing is not inline.
+    pages            TEXT NOT NULL DEFAULT '[]',
     UNIQUE (filing_id, sha256)
 ) STRICT;
 
@@ -1116,6 +1118,22 @@ CREATE TABLE facts (
 
 -- Contains every column that its condition and its queries read, so that no fact is looked up in the table.
 CREATE INDEX facts_by_concept ON facts (concept_id, fact_set_id, end_day, hidden) WHERE dimension_id = 0 AND hidden = 0;
+
+-- The element of an inline page that states a fact. It is a table of its own, because the facts of a company are read
+-- more often than the ids of their elements, which are long.
+CREATE TABLE fact_elements (
+    fact_set_id  INTEGER NOT NULL REFERENCES fact_sets (id) ON DELETE CASCADE,
+    dimension_id INTEGER NOT NULL,
+    concept_id   INTEGER NOT NULL,
+    end_day      INTEGER NOT NULL,
+    days         INTEGER NOT NULL,
+    unit_id      INTEGER NOT NULL,
+    -- Index in reports.pages.
+    page         INTEGER NOT NULL,
+    -- The id of the element.
+    element_id   TEXT NOT NULL,
+    PRIMARY KEY (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
+) STRICT, WITHOUT ROWID;
 
 -- The latest fiscal year of a company with facts, computed in the background so that screens read rows. The figures are
 -- valid while made_of equals stamp and made_by equals the current rules.

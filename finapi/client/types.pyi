@@ -596,6 +596,8 @@ class XbrlCompaniesTickerStatementsDataStatementsValueRows(TypedDict):
     decimals: int | Literal["INF"] | None
     values: list[str | None]
     marks: list[XbrlCompaniesTickerStatementsDataStatementsValueRowsMarks | None]
+    fact_ids: list[str | None]
+    ink_urls: list[str | None]
 
 class XbrlCompaniesTickerStatementsDataStatementsValue(TypedDict, Generic[Day, Moment]):
     accession: str
@@ -2395,6 +2397,8 @@ class TickersTickerOverviewDataOperandsValue(TypedDict, Generic[Day, Moment]):
     form_type: str
     filed_at: Day | None
     source: str
+    fact_id: NotRequired[str | None]
+    ink_url: NotRequired[str | None]
 
 class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
     ticker: str | None
@@ -3341,6 +3345,8 @@ class XbrlProofDataVintages(TypedDict, Generic[Day, Moment]):
     form_type: str
     filed_at: Day | None
     source: str
+    fact_id: NotRequired[str | None]
+    ink_url: NotRequired[str | None]
 
 class XbrlProofData(TypedDict, Generic[Day, Moment]):
     ticker: str | None

@@ -23,6 +23,7 @@ BY_DATA = {
     "cusip_mappings",
     "dimensions",
     "fact_sets",
+    "fact_elements",
     "facts",
     "failed_securities",
     "filed_splits",

@@ -9,7 +9,7 @@ volume II, chapter 6.
 from __future__ import annotations
 
 from finapi.edgar.xbrl.filer_schema import LinkbaseRef, Schema, SchemaElement, parse_schema
-from finapi.edgar.xbrl.inline import InlinePage, parse_inline
+from finapi.edgar.xbrl.inline import InlinePage, list_differences, parse_inline
 from finapi.edgar.xbrl.instance import TEXT_LIMIT, Instance, InstanceContext, InstanceFact, parse_instance
 from finapi.edgar.xbrl.label_roles import STANDARD_LABEL, find_label, get_label_kind, is_negated
 from finapi.edgar.xbrl.linkbases import (
@@ -40,6 +40,7 @@ __all__ = [
     "find_label",
     "get_label_kind",
     "is_negated",
+    "list_differences",
     "parse_calculation",
     "parse_definition",
     "parse_inline",

@@ -111,6 +111,43 @@ def parse_inline(pages: Sequence[InlinePage]) -> Instance:
     )
 
 
+def list_differences(page: Instance, extracted: Instance) -> list[str]:
+    """Return one message for each figure of an inline filing that differs from the instance extracted from it."""
+    page_figures = _collect_figures(page)
+    extracted_figures = _collect_figures(extracted)
+    differences = []
+    for key in {**extracted_figures, **page_figures}:
+        if page_figures.get(key) != extracted_figures.get(key):
+            concept, start, end, *_ = key
+            period = f"{start} to {end}" if start else end
+            differences.append(
+                f"{concept} of {period} is {_format_values(page_figures.get(key))} on the page and "
+                f"{_format_values(extracted_figures.get(key))} in the instance"
+            )
+    return differences
+
+
+# Concept, first day, last day, dimensions and unit.
+_FigureKey = tuple[str, str | None, str, tuple[tuple[str, str], ...], str]
+
+
+def _collect_figures(instance: Instance) -> dict[_FigureKey, set[Decimal | None]]:
+    """Return the values of each figure. A page may print a figure several times, rounded differently."""
+    figures: dict[_FigureKey, set[Decimal | None]] = {}
+    for fact in instance.facts:
+        if fact.unit is not None:
+            context = instance.contexts[fact.context]
+            key = (fact.concept, context.start, context.end, context.dimensions, instance.units[fact.unit])
+            figures.setdefault(key, set()).add(None if fact.value is None else Decimal(fact.value))
+    return figures
+
+
+def _format_values(values: set[Decimal | None] | None) -> str:
+    if values is None:
+        return "missing"
+    return " or ".join(sorted("nil" if value is None else format(value, "f") for value in values))
+
+
 def is_inline(content: bytes) -> bool:
     """Return True if an HTML page declares the namespace of inline XBRL."""
     return any(namespace.encode() in content for namespace in _NAMESPACES)

@@ -17,6 +17,9 @@ from finapi.market.financials.provenance import (
     list_operand_records,
 )
 from finapi.market.financials.series_rows import FormulaInput, RowPeriod, RowView, find_definition
+from finapi.market.statements import fact_links
+from finapi.market.statements.fact_links import FactKey
+from finapi.store.db import Transaction
 
 
 class SeriesKind(TypedDict):
@@ -91,6 +94,22 @@ def build_proof(row: RowView, key: str) -> CellProof:
         proof["formula"] = definition.formula
         proof["inputs"] = [_build_input_record(formula_input) for formula_input in row.list_inputs(key)]
     return proof
+
+
+def add_fact_links(tx: Transaction, cik: int, proof: CellProof) -> None:
+    """Add the element that states each fact of a proof: its id and its URL, or None."""
+    facts: list[FactRecord] = [*proof["vintages"], *proof["cell"].get("operands", [])]
+    for input_record in proof["inputs"]:
+        facts += input_record["operands"]
+    links = fact_links.find_links(tx, cik, map(_get_fact_key, facts))
+    for fact in facts:
+        link = links.get(_get_fact_key(fact), fact_links.NO_LINK)
+        fact["fact_id"] = link.fact_id
+        fact["ink_url"] = link.ink_url
+
+
+def _get_fact_key(fact: FactRecord) -> FactKey:
+    return FactKey(fact["accession"], fact["concept"], fact["unit"], fact["start_date"], fact["end_date"])
 
 
 def _build_input_record(formula_input: FormulaInput) -> InputRecord:

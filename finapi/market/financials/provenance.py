@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import NotRequired, TypedDict
 
 from finapi.core.days import iso
-from finapi.core.records import Date
+from finapi.core.records import Date, Url
 from finapi.market.financials import figure_doubts, metric_mapping
 from finapi.market.financials.cells import Cell, Figure, Mark, Method, Missing, Status, find_value, to_json_number
 from finapi.market.financials.fact_book import PeriodKey, Vintage
@@ -34,7 +34,11 @@ INCOMPLETE_DEDUCTION = 20
 
 
 class FactRecord(TypedDict):
-    """A fact and its filing."""
+    """A fact and its filing.
+
+    In a proof, ``fact_id`` is the id of the element that states the fact on a page of an inline filing, and ``ink_url``
+    shows it in the SEC's viewer. Both are null for other filings, and left out in series.
+    """
 
     value: Decimal
     concept: str
@@ -46,6 +50,8 @@ class FactRecord(TypedDict):
     form_type: str
     filed_at: Date | None
     source: str
+    fact_id: NotRequired[str | None]
+    ink_url: NotRequired[Url | None]
 
 
 class Sign(TypedDict):

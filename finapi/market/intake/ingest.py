@@ -169,7 +169,8 @@ class _FolderDocuments:
     """The documents of a folder that are ingested together, by form family."""
 
     by_family: dict[str, list[Document]] = field(default_factory=dict)
-    html_pages: list[Document] = field(default_factory=list)
+    # The pages with inline XBRL, which are also among the documents of their family.
+    inline_pages: list[Document] = field(default_factory=list)
     index_identity: FilingIdentity | None = None
 
 
@@ -179,23 +180,40 @@ def _ingest_group(app: App, group: Group, options: IngestOptions, finish: Finish
     yield from _ingest_single_documents(app, group, options, finish, folder)
     clues = FilingClues(folder.index_identity, options, folder_name=group.name)
     accessions: set[str] = set()
+    page_paths = {page.path for page in folder.inline_pages}
+    page_outcomes: dict[str, Outcome] = {}
     for form in FAMILIES:
         documents = folder.by_family.get(form.name, [])
         filed_documents = [document for document in documents if document.kind in form.kinds]
         for outcome in _ingest_family(app, form, filed_documents, clues, finish):
             if outcome.accession and not is_unfiled(outcome.accession):
                 accessions.add(outcome.accession)
-            yield outcome
+            if outcome.path in page_paths:
+                page_outcomes[outcome.path] = outcome
+            else:
+                yield outcome
         tables = [document for document in documents if document.kind in form.data_set_kinds]
         ingest_data_set = families.load_family(form).ingest_data_set if tables else None
         if ingest_data_set is not None:
             yield from _run_or_refuse(tables, partial(ingest_data_set, app, tables, options.only_ciks))
-    for page in folder.html_pages:
-        # An HTML page is a filing's own document only if it is the only page in the folder of one filing.
-        if len(accessions) == len(folder.html_pages) == 1:
-            yield from _parse_and_store(app, [page], partial(_parse_page, app, page, *accessions), None)
+    for page in folder.inline_pages:
+        xbrl_outcome = page_outcomes.get(page.path) or single_documents.build_unread_outcome(page)
+        # The text of a page is stored only if it is the only page in the folder of one filing.
+        if xbrl_outcome.outcome != "refused" and len(accessions) == len(folder.inline_pages) == 1:
+            parse = partial(_parse_page, app, page, *accessions)
+            for text_outcome in _parse_and_store(app, [page], parse, None):
+                yield _merge_outcomes(xbrl_outcome, text_outcome)
         else:
-            yield single_documents.build_unread_outcome(page)
+            yield xbrl_outcome
+
+
+def _merge_outcomes(xbrl_outcome: Outcome, text_outcome: Outcome) -> Outcome:
+    """Return the outcome of a page whose XBRL and whose text were ingested."""
+    if text_outcome.outcome == "refused" or xbrl_outcome.outcome == "skipped":
+        return text_outcome
+    if text_outcome.outcome == "ingested" and xbrl_outcome.outcome == "unchanged":
+        return text_outcome
+    return xbrl_outcome
 
 
 def _ingest_single_documents(
@@ -223,8 +241,8 @@ def _ingest_single_documents(
             list_batch.append(document)
         elif document.kind in _FAMILY_BY_KIND:
             folder.by_family.setdefault(_FAMILY_BY_KIND[document.kind].name, []).append(document)
-        elif document.kind == "inline-html":
-            folder.html_pages.append(document)
+            if document.kind == "inline-html":
+                folder.inline_pages.append(document)
         else:
             if document.kind in ("directory-index", "filing-index") and folder.index_identity is None:
                 folder.index_identity = _find_identity(document)

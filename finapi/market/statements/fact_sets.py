@@ -46,6 +46,19 @@ class StoredFact(NamedTuple):
     decimals: str | None
 
 
+class StoredElement(NamedTuple):
+    """A row of the table ``fact_elements``: the key of a fact, and the element of an inline page that states it."""
+
+    fact_set_id: int
+    dimension_id: int
+    concept_id: int
+    end_day: int
+    days: int
+    unit_id: int
+    page: int
+    element_id: str
+
+
 def insert_fact_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
     """Insert an empty set of facts and return its id."""
     return tx.insert_row("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
@@ -55,6 +68,11 @@ def insert_facts(tx: Transaction, rows: Sequence[tuple[int, int, int, int, int, 
     """Insert the facts of a new set (see :class:`StoredFact`); the first six columns are unique."""
     # The table is clustered by its key: sorted rows are appended, which is faster.
     tx.insert_rows("insert_facts", sorted(rows))
+
+
+def insert_fact_elements(tx: Transaction, rows: Sequence[StoredElement]) -> None:
+    """Insert the elements of a new set's facts."""
+    tx.insert_rows("insert_fact_elements", sorted(rows))
 
 
 def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:

@@ -53,13 +53,19 @@ _NO_TICKER = ("NONE", "N-A", "NA")
 
 
 class Fact(NamedTuple):
-    """A value as tagged, None for nil; ``context`` is an index into the report's contexts."""
+    """A value as tagged, None for nil; ``context`` is an index into the report's contexts.
+
+    In an inline filing ``element_id`` is the id of the element that states the fact, if it has one, and ``page`` the
+    index of its page in the report's pages.
+    """
 
     concept: str
     context: int
     unit: str
     value: str | None
     decimals: str | None
+    element_id: str | None = None
+    page: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,8 @@ class Report:
     """A filing's XBRL documents as values.
 
     ``source`` is a member of ``SOURCE_NAMES``, ``documents`` the number of documents, and ``sha256`` the hash of their
-    contents.
+    contents. ``pages`` are the file names of the inline pages, none if the filing is not inline. ``notes`` tell the
+    operator what is odd about the documents; they are not stored.
     """
 
     cover: Cover
@@ -90,13 +97,19 @@ class Report:
     contexts: Sequence[Context]
     facts: Sequence[Fact]
     sections: Sequence[Section] = field(default_factory=tuple)
+    pages: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 class Documents(NamedTuple):
-    """The parsed documents of a filing; all but the instance may be missing."""
+    """The parsed documents of a filing; all but the instance may be missing.
+
+    ``pages`` are the file names of the inline pages that the instance is taken from.
+    """
 
     file: str
     instance: xbrl.Instance
+    pages: Sequence[str]
     schema: xbrl.Schema | None
     presentation: Mapping[str, Sequence[xbrl.PresentationArc]]
     calculation: Mapping[str, Sequence[xbrl.CalculationArc]]
@@ -110,7 +123,7 @@ def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
     Raise ParseError if they do not state their company, period or form, or are larger than any filing.
     """
     contexts, context_indexes = _merge_contexts(documents.file, documents.instance)
-    facts = _merge_facts(documents.instance, context_indexes)
+    facts = _merge_facts(documents.instance, context_indexes, has_elements=bool(documents.pages))
     elements = _FilingElements(documents)
     sections = _build_sections(documents, elements)
     default_members = {}
@@ -126,6 +139,7 @@ def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
         contexts=contexts,
         facts=facts,
         sections=add_columns(documents.file, sections, contexts, facts, default_members),
+        pages=documents.pages,
     )
 
 
@@ -182,13 +196,13 @@ def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], 
     return contexts, indexes_by_id
 
 
-def _merge_facts(instance: xbrl.Instance, context_indexes: Mapping[str, int]) -> list[Fact]:
+def _merge_facts(instance: xbrl.Instance, context_indexes: Mapping[str, int], *, has_elements: bool) -> list[Fact]:
     """Return one fact for each concept, context and unit: values before nil, then the most decimals (DECISIONS 14)."""
     best_facts: dict[tuple[str, int, str], Fact] = {}
-    for concept, context_id, unit_id, decimals, value, *_ in instance.facts:
+    for concept, context_id, unit_id, decimals, value, _, element_id, page in instance.facts:
         context = context_indexes[context_id]
         unit = instance.units[unit_id] if unit_id else ""
-        fact = Fact(concept, context, unit, value, decimals)
+        fact = Fact(concept, context, unit, value, decimals, element_id if has_elements else None, page)
         best_fact = best_facts.get((concept, context, unit))
         if best_fact is None or _get_precision(fact) > _get_precision(best_fact):
             best_facts[concept, context, unit] = fact

@@ -17,8 +17,9 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.days import shift
-from finapi.core.records import Date, build_record
-from finapi.market.statements import layout, statement_kinds
+from finapi.core.records import Date, Url, build_record
+from finapi.market.statements import fact_links, layout, statement_kinds
+from finapi.market.statements.fact_links import FactLink
 from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
 from finapi.market.statements.filed_facts import Decimals
 from finapi.store.db import Row, Transaction
@@ -57,6 +58,8 @@ class FiledReport(NamedTuple):
     fiscal_year: int | None
     fiscal_period: str | None
     source: str
+    # The file names of the inline pages.
+    pages: tuple[str, ...]
 
 
 class StatementColumn(TypedDict):
@@ -70,7 +73,11 @@ class StatementColumn(TypedDict):
 
 
 class StatementRow(TypedDict):
-    """A line with its value in each column. A mark says why a value is missing."""
+    """A line with its value in each column. A mark says why a value is missing.
+
+    In an inline filing ``fact_ids`` are the ids of the elements that state the values, and ``ink_urls`` show them in
+    the SEC's viewer. Both are null for a value without an element, as in all filings before inline XBRL.
+    """
 
     concept: str
     label: str | None
@@ -83,6 +90,8 @@ class StatementRow(TypedDict):
     decimals: Decimals
     values: list[str | None]
     marks: list[CellMark | None]
+    fact_ids: list[str | None]
+    ink_urls: list[Url | None]
 
 
 class FiledStatement(TypedDict):
@@ -167,6 +176,7 @@ def _build_report(row: Row) -> FiledReport:
         fiscal_year=row["fiscal_year"],
         fiscal_period=row["fiscal_period"],
         source=row["source"],
+        pages=tuple(json.loads(row["pages"])),
     )
 
 
@@ -349,7 +359,7 @@ def _build_statement(tx: Transaction, section: _StatementSection, options: _Read
         if line["nature"] == layout.HEADING:
             rows.append(_build_heading(line))
         else:
-            rows += _build_item_rows(line, column_rows, facts, keep_all_lines=options.keep_all_lines)
+            rows += _build_item_rows(section.report, line, column_rows, facts, keep_all_lines=options.keep_all_lines)
     columns = [
         build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in column_rows
     ]
@@ -401,7 +411,7 @@ class _SectionFacts:
 
 
 def _build_item_rows(
-    line: Row, columns: Sequence[Row], facts: _SectionFacts, *, keep_all_lines: bool
+    report: FiledReport, line: Row, columns: Sequence[Row], facts: _SectionFacts, *, keep_all_lines: bool
 ) -> list[StatementRow]:
     """Return the rows of a line: one for each unit in which it is reported in the columns.
 
@@ -411,13 +421,15 @@ def _build_item_rows(
     units = dict.fromkeys(unit for cells in cells_by_unit for unit in cells)
     if keep_all_lines and columns and not units:
         units = facts.units[line["concept_id"]]
-    return [_build_item_row(line, unit, [cells.get(unit) for cells in cells_by_unit]) for unit in units]
+    return [_build_item_row(report, line, unit, [cells.get(unit) for cells in cells_by_unit]) for unit in units]
 
 
-def _build_item_row(line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
+def _build_item_row(report: FiledReport, line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
     values: list[str | None] = []
     marks: list[CellMark | None] = []
+    links: list[FactLink] = []
     for cell in cells:
+        links.append(_build_cell_link(report, cell))
         if cell is None:
             values.append(None)
             marks.append(NOT_REPORTED)
@@ -432,7 +444,15 @@ def _build_item_row(line: Row, unit: str, cells: Sequence[Row | None]) -> Statem
         decimals=_get_common_decimals(cells),
         values=values,
         marks=marks,
+        fact_ids=[link.fact_id for link in links],
+        ink_urls=[link.ink_url for link in links],
     )
+
+
+def _build_cell_link(report: FiledReport, cell: Row | None) -> FactLink:
+    if cell is None:
+        return fact_links.NO_LINK
+    return fact_links.build_link(report.cik, report.accession, report.pages, cell["page"], cell["element_id"])
 
 
 def _get_common_decimals(cells: Sequence[Row | None]) -> Decimals:
@@ -445,7 +465,9 @@ def _get_common_decimals(cells: Sequence[Row | None]) -> Decimals:
 
 
 def _build_heading(line: Row) -> StatementRow:
-    return build_record(StatementRow, line, abstract=True, unit=None, decimals=None, values=[], marks=[])
+    return build_record(
+        StatementRow, line, abstract=True, unit=None, decimals=None, values=[], marks=[], fact_ids=[], ink_urls=[]
+    )
 
 
 def _remove_empty_headings(rows: Sequence[StatementRow]) -> list[StatementRow]:

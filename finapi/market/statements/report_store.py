@@ -7,6 +7,7 @@ embedded data; all of them are stored by :func:`upsert_report`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import lru_cache
@@ -25,7 +26,7 @@ from finapi.market.documents.metadata import (
 )
 from finapi.market.reference import companies
 from finapi.market.statements import fact_sets, restatements
-from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES, KnownIds, StoredFact
+from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES, KnownIds, StoredElement, StoredFact
 from finapi.market.statements.filed_report import Report
 from finapi.market.statements.layout import Dimensions
 from finapi.store.db import Row, Transaction
@@ -51,7 +52,9 @@ def upsert_report(
     report_id = _insert_report(tx, report, filing_id)
     ids = _get_or_insert_name_ids(tx, report, known_ids)
     set_id = fact_sets.insert_fact_set(tx, filing_id, cover.cik, source, report_id)
-    fact_sets.insert_facts(tx, _build_fact_rows(report, ids, set_id))
+    fact_rows = _build_fact_rows(report, ids, set_id)
+    fact_sets.insert_facts(tx, fact_rows)
+    fact_sets.insert_fact_elements(tx, _build_element_rows(report, fact_rows))
     fact_sets.recompute_consolidated_dimension(tx, set_id)
     _insert_sections(tx, report, report_id, ids)
     fact_sets.recompute_hidden_facts(tx, set_id)
@@ -145,6 +148,7 @@ def _insert_report(tx: Transaction, report: Report, filing_id: int) -> int:
         statements=sum(1 for section in report.sections if section.columns),
         documents=report.documents,
         source=report.source,
+        pages=json.dumps(report.pages),
     )
 
 
@@ -191,6 +195,24 @@ def _build_fact_rows(report: Report, ids: _NameIds, set_id: int) -> list[StoredF
             fact.decimals,
         )
         for fact in report.facts
+    ]
+
+
+def _build_element_rows(report: Report, fact_rows: Sequence[StoredFact]) -> list[StoredElement]:
+    """Return the elements of the facts that have one. ``fact_rows`` are in the order of the report's facts."""
+    return [
+        StoredElement(
+            row.fact_set_id,
+            row.dimension_id,
+            row.concept_id,
+            row.end_day,
+            row.days,
+            row.unit_id,
+            fact.page,
+            fact.element_id,
+        )
+        for fact, row in zip(report.facts, fact_rows, strict=True)
+        if fact.element_id is not None
     ]
 
 

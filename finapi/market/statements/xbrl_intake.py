@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from finapi.core.errors import ParseError
 from finapi.edgar import xbrl
+from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
 from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import SUBMISSIONS_EVIDENCE, FilingMetadata
@@ -25,6 +27,7 @@ from finapi.market.statements.layout import CalculationTerm, Context, Line, Sect
 from finapi.store.db import Row, Transaction
 
 INSTANCE_KIND = "xbrl-instance"
+PAGE_KIND = "inline-html"
 _SCHEMA_KIND = "xbrl-schema"
 _LINKBASE_KIND = "xbrl-linkbase"
 
@@ -35,36 +38,56 @@ _LINKBASE_KIND = "xbrl-linkbase"
 def group_by_filing(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
     """Yield the documents of each filing.
 
-    A folder with one instance is one filing. With several instances, the documents whose names begin with an
-    instance's name belong to it, and those that belong to none are yielded together.
+    A filing has an instance or an inline page with a cover, from which the SEC extracts the instance. A folder with one
+    of them is one filing. With several, the documents whose names begin with the name of the instance or page belong to
+    it. Those that belong to none are yielded together, except for inline pages: they are for readers.
     """
     instances = [document for document in documents if document.kind == INSTANCE_KIND]
-    if len(instances) < 2:
-        yield documents
+    instance_stems = {_get_stem(instance.name) for instance in instances}
+    pages = [document for document in documents if document.kind == PAGE_KIND]
+    main_documents = list(instances)
+    for page in pages:
+        if _get_stem(page.name) not in instance_stems and _has_cover(page):
+            main_documents.append(page)
+    if len(main_documents) == 1:
+        stem = _get_stem(main_documents[0].name)
+        # The main page first. Without it, the pages are not those that the instance was extracted from.
+        set_pages = sorted(pages, key=lambda page: (_get_stem(page.name) != stem, page.name))
+        if not set_pages or _get_stem(set_pages[0].name) != stem:
+            set_pages = []
+        yield [*(document for document in documents if document.kind != PAGE_KIND), *set_pages]
         return
-    other_documents = [document for document in documents if document.kind != INSTANCE_KIND]
+    other_documents = [document for document in documents if document not in main_documents]
     # The longest name first: the documents of aapl-20240928x10ka also begin with aapl-20240928.
-    for instance in sorted(instances, key=lambda document: -len(_get_stem(document.name))):
-        stem = _get_stem(instance.name)
+    for main_document in sorted(main_documents, key=lambda document: -len(_get_stem(document.name))):
+        stem = _get_stem(main_document.name)
         filing_documents = [document for document in other_documents if document.name.startswith(stem)]
         other_documents = [document for document in other_documents if document not in filing_documents]
-        yield [instance, *filing_documents]
+        yield [main_document, *filing_documents]
+    other_documents = [document for document in other_documents if document.kind != PAGE_KIND]
     if other_documents:
         yield other_documents
 
 
 def _get_stem(name: str) -> str:
-    """Return the part of an instance's file name with which the names of its other documents begin."""
+    """Return the part of the file name of an instance or page with which the names of its other documents begin."""
     return name.partition(".")[0].removesuffix("_htm")
+
+
+def _has_cover(page: Document) -> bool:
+    """Return True if an inline page tags the period of a report, which is on the first page of a filing."""
+    return b":DocumentPeriodEndDate" in page.read()
 
 
 def parse_report(documents: Sequence[Document]) -> Report:
     """Parse the documents of a filing, each once, and return their report.
 
-    Raise ParseError if a document is invalid or the instance is missing.
+    If there is an instance, the facts come from it, and the inline pages are only compared with it. Raise ParseError if
+    a document is invalid, or if neither an instance nor an inline page is among them.
     """
     instances = [document for document in documents if document.kind == INSTANCE_KIND]
-    if not instances:
+    pages = [document for document in documents if document.kind == PAGE_KIND]
+    if not instances and not pages:
         raise ParseError(documents[0].path, "", "an XBRL filing without its instance document")
     parsers: dict[str, Callable[[bytes, str], dict[str, list[Any]]]] = {
         "presentation": xbrl.parse_presentation,
@@ -76,11 +99,16 @@ def parse_report(documents: Sequence[Document]) -> Report:
     labels: dict[str, dict[str, str]] = {}
     schema = None
     instance = None
+    inline_pages = []
     digests = []
     for document in documents:
         data = document.read()
         path = document.path
-        digests.append(hashlib.sha256(data).digest())
+        if document.kind == PAGE_KIND:
+            inline_pages.append(xbrl.InlinePage(data, path))
+        if document.kind != PAGE_KIND or not instances:
+            # The same instance is the same report, with and without the page that it is extracted from.
+            digests.append(hashlib.sha256(data).digest())
         if document.kind == INSTANCE_KIND:
             instance = xbrl.parse_instance(data, path)
         elif document.kind == _SCHEMA_KIND:
@@ -93,10 +121,17 @@ def parse_report(documents: Sequence[Document]) -> Report:
         if _contains_linkbase(document.kind, data, "label"):
             for element, texts in xbrl.parse_labels(data, path).items():
                 labels.setdefault(element, {}).update(texts)
-    assert instance is not None
+    if instance is None:
+        instance = xbrl.parse_inline(inline_pages)
+        notes = _describe_unknown_texts(instance)
+        page_names = [page.name for page in pages]
+    else:
+        notes = _compare_pages(instance, inline_pages) if inline_pages else []
+        page_names = _list_extracted_pages(instances[0].name)
     parsed_documents = filed_report.Documents(
-        file=instances[0].path,
+        file=(instances or pages)[0].path,
         instance=instance,
+        pages=page_names,
         schema=schema,
         presentation=_select_effective_arcs(arcs_by_linkbase["presentation"]),
         calculation=_select_effective_arcs(arcs_by_linkbase["calculation"]),
@@ -104,7 +139,35 @@ def parse_report(documents: Sequence[Document]) -> Report:
         labels=labels,
     )
     digest = hashlib.sha256(b"".join(sorted(digests))).digest()
-    return filed_report.build_report(parsed_documents, sha256=digest, count=len(documents))
+    report = filed_report.build_report(parsed_documents, sha256=digest, count=len(digests))
+    return replace(report, notes=notes)
+
+
+def _list_extracted_pages(instance_name: str) -> list[str]:
+    """Return the name of the page that an instance was extracted from, or no name.
+
+    EDGAR names the instance of aapl-20240928.htm aapl-20240928_htm.xml and copies the ids of the elements.
+    """
+    stem, _, extension = instance_name.rpartition(".")
+    return [f"{stem.removesuffix('_htm')}.htm"] if extension == "xml" and stem.endswith("_htm") else []
+
+
+def _describe_unknown_texts(instance: xbrl.Instance) -> list[str]:
+    if not instance.unknown_texts:
+        return []
+    return [f"{len(instance.unknown_texts)} texts are left out, the first: {instance.unknown_texts[0]}"]
+
+
+def _compare_pages(instance: xbrl.Instance, inline_pages: Sequence[xbrl.InlinePage]) -> list[str]:
+    """Return a note if the inline pages of a filing do not have the same figures as its extracted instance."""
+    try:
+        page_instance = xbrl.parse_inline(inline_pages)
+    except ParseError as error:
+        return [f"the inline page is not compared with the instance: {outcomes.format_reason(error)}"]
+    differences = xbrl.list_differences(page_instance, instance)
+    if not differences:
+        return []
+    return [f"{len(differences)} figures of the inline page differ from the instance, the first: {differences[0]}"]
 
 
 def _contains_linkbase(document_kind: str, data: bytes, linkbase: str) -> bool:
@@ -143,7 +206,15 @@ def _read_report(tx: Transaction, row: Row) -> Report:
         context_key = (fact_row["start_date"], fact_row["end_date"], fact_row["members"])
         context_index = context_indexes.setdefault(context_key, len(context_indexes))
         facts.append(
-            Fact(fact_row["concept"], context_index, fact_row["unit"], fact_row["value"], fact_row["decimals"])
+            Fact(
+                concept=fact_row["concept"],
+                context=context_index,
+                unit=fact_row["unit"],
+                value=fact_row["value"],
+                decimals=fact_row["decimals"],
+                element_id=fact_row["element_id"],
+                page=fact_row["page"] or 0,
+            )
         )
     contexts = [
         Context(seq, start, end, _parse_dimensions(members))
@@ -166,6 +237,7 @@ def _read_report(tx: Transaction, row: Row) -> Report:
         contexts=contexts,
         facts=facts,
         sections=[_read_section(tx, section) for section in tx.list_rows("pack_sections", report_id=row["id"])],
+        pages=json.loads(row["pages"]),
     )
 
 
@@ -207,7 +279,8 @@ def _build_claim(report: Report) -> FilingClaim:
 
 
 def _describe_stored(report: Report, filed: FilingMetadata) -> str | None:
-    return None if filed.filed_at else UNDATED_NOTE
+    notes = [*report.notes] if filed.filed_at else [UNDATED_NOTE, *report.notes]
+    return "; ".join(notes) or None
 
 
 FAMILY = Family(

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.financials import metric_dictionary
+from finapi.market.financials import cell_proof, metric_dictionary
 from finapi.market.financials.cell_proof import CellProof, ProofPeriod, build_proof
 from finapi.market.financials.latest_years import KEYS, PRIMITIVES
 from finapi.market.financials.metric_dictionary import DictionaryEntry
@@ -120,6 +120,8 @@ def get_proof(call: Call) -> Response:
         if period is None:
             raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
         row = series.get_row(period)
+        proof = build_proof(row, params["metric"])
+        cell_proof.add_fact_links(tx, company.cik, proof)
         data: ProofData = {
             **build_company_names(company),
             "industry": company_book.industry,
@@ -127,6 +129,6 @@ def get_proof(call: Call) -> Response:
             **row.build_period(),
             "basis": params["basis"],
             "as_of": params["as_of"],
-            **build_proof(row, params["metric"]),
+            **proof,
         }
     return call.success(data, {"mapping_version": get_mapping().version})

@@ -162,6 +162,8 @@ def test_negated_label_of_2010_keeps_tagged_value(app: App) -> None:
         "decimals": -3,
         "values": ["4945000", "674000", "14797000"],
         "marks": [None, None, None],
+        "fact_ids": [None, None, None],
+        "ink_urls": [None, None, None],
     }
 
 

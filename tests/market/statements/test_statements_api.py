@@ -87,6 +87,8 @@ def row(
         "negated": False,
         "values": values,
         "marks": marks or [None] * len(values),
+        "fact_ids": [None] * len(values),
+        "ink_urls": [None] * len(values),
         **changes,
     }
 
@@ -251,7 +253,8 @@ def test_each_row_has_a_value_for_each_column_or_is_a_heading(client: Client) ->
     for statement in statements.values():
         for statement_row in statement["rows"]:
             width = 0 if statement_row["abstract"] else len(statement["columns"])
-            assert (len(statement_row["values"]), len(statement_row["marks"])) == (width, width)
+            for name in ("values", "marks", "fact_ids", "ink_urls"):
+                assert len(statement_row[name]) == width
             for value, mark in zip(statement_row["values"], statement_row["marks"], strict=True):
                 assert (value is None) == (mark is not None)
 
@@ -772,8 +775,9 @@ def test_statements_are_listed_with_commas_or_one_by_one(client: Client, query: 
     assert list(client.get(f"{COMPANY}?{query}").json["data"]["statements"]) == ["income", "balance"]
 
 
-def test_unknown_query_names_are_ignored(client: Client) -> None:
-    assert get_accession(client.get(COMPANY, query={"colour": "red", "Period": "Q"}))[0] == ACCESSION
+def test_an_unknown_query_name_is_refused(client: Client) -> None:
+    details = get_error_details(client.get(COMPANY, query={"colour": "red"}), 400, "INVALID_PARAM")
+    assert details["param"] == "colour"
 
 
 # ---- one filing

@@ -18,7 +18,7 @@ NOT (reports.source = 'fsds' AND EXISTS (
 -- compared by the nearest month end, because the data sets round them to it.
 WITH matching AS (
     SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type,
-        reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source,
+        reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source, reports.pages,
         date(reports.period_of_report, '+15 days', 'start of month', '-1 day') AS month_end,
         reports.form LIKE '%/A' AS is_amendment, reports.documents, reports.sha256
     FROM reports
@@ -39,7 +39,7 @@ ranked AS (
         row_number() OVER (PARTITION BY month_end, accession ORDER BY documents DESC, sha256 DESC) AS rank_in_filing
     FROM matching
 )
-SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source, month_end
+SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source, pages, month_end
 FROM ranked
 WHERE period_rank <= :limit AND rank_in_filing = 1
 ORDER BY month_end DESC,
@@ -52,7 +52,7 @@ ORDER BY month_end DESC,
 
 -- name: report_of_filing
 SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type, reports.period_of_report,
-    reports.fiscal_year, reports.fiscal_period, reports.source
+    reports.fiscal_year, reports.fiscal_period, reports.source, reports.pages
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 WHERE filings.accession = :accession
@@ -103,9 +103,10 @@ ORDER BY section_columns.seq
 SELECT facts.concept_id,
     CASE WHEN facts.days > 0 THEN date((facts.end_day - facts.days + 1) * 86400, 'unixepoch') END AS start_date,
     date(facts.end_day * 86400, 'unixepoch') AS end_date,
-    facts.dimension_id, units.name AS unit, facts.value, facts.decimals
+    facts.dimension_id, units.name AS unit, facts.value, facts.decimals, fact_elements.element_id, fact_elements.page
 FROM fact_sets
 JOIN facts ON facts.fact_set_id = fact_sets.id
+LEFT JOIN fact_elements USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
 JOIN units ON units.id = facts.unit_id
 WHERE fact_sets.report_id = :report_id
     AND facts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)

@@ -19,8 +19,9 @@ UPDATE reports SET filing_id = :filing_id WHERE filing_id = :unfiled_id
 
 -- name: insert_report
 INSERT INTO reports (filing_id, cik, sha256, form, period_of_report, fiscal_year, fiscal_period, statements, documents,
-    source)
-VALUES (:filing_id, :cik, :sha256, :form, :period_of_report, :fiscal_year, :fiscal_period, :statements, :documents, :source)
+    source, pages)
+VALUES (:filing_id, :cik, :sha256, :form, :period_of_report, :fiscal_year, :fiscal_period, :statements, :documents, :source,
+    :pages)
 
 -- name: concept_ids
 SELECT name, id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))

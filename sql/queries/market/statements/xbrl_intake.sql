@@ -2,7 +2,7 @@
 SELECT reports.id, reports.cik, filings.accession, filings.filed_at, filings.accepted_at,
     filings.form AS filing_form, filings.period_of_report AS filing_period, companies.name, reports.form,
     reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source, reports.sha256,
-    reports.documents
+    reports.documents, reports.pages
 FROM reports
 JOIN filings ON filings.id = reports.filing_id
 JOIN companies ON companies.cik = reports.cik
@@ -15,9 +15,10 @@ SELECT ticker FROM tickers WHERE cik = :cik ORDER BY source DESC, last_seen DESC
 SELECT concepts.name AS concept,
     CASE WHEN facts.days > 0 THEN date((facts.end_day - facts.days + 1) * 86400, 'unixepoch') END AS start_date,
     date(facts.end_day * 86400, 'unixepoch') AS end_date,
-    dimensions.members, units.name AS unit, facts.value, facts.decimals
+    dimensions.members, units.name AS unit, facts.value, facts.decimals, fact_elements.element_id, fact_elements.page
 FROM fact_sets
 JOIN facts ON facts.fact_set_id = fact_sets.id
+LEFT JOIN fact_elements USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
 JOIN concepts ON concepts.id = facts.concept_id
 JOIN units ON units.id = facts.unit_id
 JOIN dimensions ON dimensions.id = facts.dimension_id

@@ -1,0 +1,65 @@
+"""Links from facts to the printed numbers on the inline pages of their filings.
+
+The SEC's viewer shows an inline page with its facts, and scrolls to the element whose id is the fragment of the URL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+from finapi.core import days
+from finapi.market.documents.metadata import is_unfiled
+from finapi.store.db import Transaction
+
+VIEWER_URL = "https://www.sec.gov/ix?doc=/Archives/edgar/data"
+
+
+class FactKey(NamedTuple):
+    """The identity of a fact of a company in a filing. ``start`` is None for an instant."""
+
+    accession: str
+    concept: str
+    unit: str
+    start: str | None
+    end: str
+
+
+class FactLink(NamedTuple):
+    """The id of the element that states a fact, and its URL in the SEC's viewer, None for an unfiled document."""
+
+    fact_id: str | None
+    ink_url: str | None
+
+
+NO_LINK = FactLink(None, None)
+
+
+def build_link(cik: int, accession: str, pages: Sequence[str], page: int | None, element_id: str | None) -> FactLink:
+    """Return the link of a fact of a filing with these inline pages; :data:`NO_LINK` if it has no element."""
+    if element_id is None or page is None or page >= len(pages):
+        return NO_LINK
+    if is_unfiled(accession):
+        return FactLink(element_id, None)
+    folder = f"{VIEWER_URL}/{cik}/{accession.replace('-', '')}"
+    return FactLink(element_id, f"{folder}/{quote(pages[page])}#{quote(element_id)}")
+
+
+def find_links(tx: Transaction, cik: int, keys: Iterable[FactKey]) -> dict[FactKey, FactLink]:
+    """Return the links of the facts of a company that have an element on an inline page.
+
+    The facts are those of the complete company.
+    """
+    distinct_keys = list(dict.fromkeys(keys))
+    questions = [
+        (key.accession, key.concept, key.unit, days.number(key.end), days.count_days(key.start, key.end))
+        for key in distinct_keys
+    ]
+    rows = tx.list_rows("elements_of_facts", cik=cik, facts=json.dumps(questions)) if questions else []
+    links: dict[FactKey, FactLink] = {}
+    for row in rows:
+        key = distinct_keys[row["position"]]
+        links[key] = build_link(cik, key.accession, json.loads(row["pages"]), row["page"], row["element_id"])
+    return links

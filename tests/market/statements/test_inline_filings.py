@@ -1,0 +1,395 @@
+"""Filings with inline XBRL: pages without an extracted instance, both together, and links to the printed numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from finapi.accounts import users
+from finapi.app import App
+from finapi.edgar.xbrl import InlinePage, parse_inline
+from finapi.edgar.xbrl.inline import is_inline
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.documents.outcomes import Outcome
+from finapi.market.intake import ingest
+from tests.client import Client
+from tests.conftest import SHARED
+from tests.support.inline_pages import CIK, COVER, HIDDEN_COVER, build_number, build_page
+
+ACCESSION = "0001234567-25-000001"
+STATEMENTS = f"/api/v1/xbrl/filing/{ACCESSION}/statements"
+VIEWER = f"https://www.sec.gov/ix?doc=/Archives/edgar/data/1234567/{ACCESSION.replace('-', '')}"
+PAGE_NAME = "brk-20241231.htm"
+DOT = 'format="ixt:num-dot-decimal"'
+
+PAGE_BODY = COVER + "".join(
+    (
+        build_number("5,000", attributes=f'{DOT} scale="6" decimals="-6" id="f-1"'),
+        build_number("2,100", name="us-gaap:Liabilities", attributes=f'{DOT} scale="6" decimals="-6" id="f-2"'),
+        build_number(
+            "300",
+            name="us-gaap:ProfitLoss",
+            context="c-1",
+            attributes=f'{DOT} scale="6" sign="-" decimals="-6" id="f 3"',
+        ),
+        build_number("2,900", name="us-gaap:StockholdersEquity", attributes=f'{DOT} scale="6" decimals="-6"'),
+    )
+)
+PAGE = build_page(PAGE_BODY, hidden=HIDDEN_COVER)
+
+SCHEMA = b"""<?xml version="1.0"?>
+<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:link="http://www.xbrl.org/2003/linkbase"
+ targetNamespace="http://brooklamps.example/20241231"><xs:annotation><xs:appinfo>
+<link:roleType roleURI="http://brooklamps.example/role/Balance" id="Balance">
+<link:definition>0000002 - Statement - CONSOLIDATED BALANCE SHEETS</link:definition></link:roleType>
+<link:roleType roleURI="http://brooklamps.example/role/Income" id="Income">
+<link:definition>0000003 - Statement - CONSOLIDATED STATEMENTS OF INCOME</link:definition></link:roleType>
+</xs:appinfo></xs:annotation></xs:schema>"""
+
+
+def build_presentation(**concepts_by_role: tuple[str, ...]) -> bytes:
+    links = []
+    for role, concepts in concepts_by_role.items():
+        locators = "".join(
+            f'<link:loc xlink:type="locator" xlink:href="a.xsd#{concept}" xlink:label="{concept}"/>'
+            for concept in concepts
+        )
+        arcs = "".join(
+            f'<link:presentationArc xlink:type="arc" xlink:arcrole="http://www.xbrl.org/2003/arcrole/parent-child" '
+            f'xlink:from="{concepts[0]}" xlink:to="{concept}" order="{order}"/>'
+            for order, concept in enumerate(concepts[1:], 1)
+        )
+        role_uri = f"http://brooklamps.example/role/{role}"
+        links.append(
+            f'<link:presentationLink xlink:type="extended" xlink:role="{role_uri}">{locators}{arcs}'
+            "</link:presentationLink>"
+        )
+    return (
+        '<link:linkbase xmlns:link="http://www.xbrl.org/2003/linkbase" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f"{''.join(links)}</link:linkbase>"
+    ).encode()
+
+
+PRESENTATION = build_presentation(
+    Balance=(
+        "us-gaap_StatementOfFinancialPositionAbstract",
+        "us-gaap_Assets",
+        "us-gaap_Liabilities",
+        "us-gaap_StockholdersEquity",
+    ),
+    Income=("us-gaap_IncomeStatementAbstract", "us-gaap_ProfitLoss"),
+)
+
+
+def build_instance(assets: str = "5000000000") -> bytes:
+    """Return the instance that is extracted from the page, with other total assets."""
+    facts = parse_inline([InlinePage(PAGE, PAGE_NAME)]).facts
+    parts = []
+    for fact in facts:
+        value = assets if fact.concept == "us-gaap:Assets" else fact.value
+        unit = f'unitRef="{fact.unit}" decimals="{fact.decimals}"' if fact.unit else ""
+        element_id = f'id="{fact.id}"' if fact.id else ""
+        parts.append(f'<{fact.concept} contextRef="{fact.context}" {unit} {element_id}>{value}</{fact.concept}>')
+    entity = f'<entity><identifier scheme="http://www.sec.gov/CIK">{CIK}</identifier></entity>'
+    return f"""<?xml version="1.0"?><xbrl xmlns="http://www.xbrl.org/2003/instance"
+ xmlns:iso4217="http://www.xbrl.org/2003/iso4217" xmlns:dei="http://xbrl.sec.gov/dei/2024"
+ xmlns:us-gaap="http://fasb.org/us-gaap/2024">
+<context id="c-1">{entity}<period><startDate>2024-01-01</startDate><endDate>2024-12-31</endDate></period></context>
+<context id="c-2">{entity}<period><instant>2024-12-31</instant></period></context>
+<unit id="usd"><measure>iso4217:USD</measure></unit>{"".join(parts)}</xbrl>""".encode()
+
+
+INSTANCE = build_instance()
+DOCUMENTS = {PAGE_NAME: PAGE, "brk-20241231.xsd": SCHEMA, "brk-20241231_pre.xml": PRESENTATION}
+
+
+@pytest.fixture
+def client(app: App, user: users.NewUser) -> Client:
+    return Client(app, user.api_key)
+
+
+Ingest = Callable[..., dict[str, Outcome]]
+
+
+@pytest.fixture
+def ingest_folder(app: App, tmp_path: Path) -> Ingest:
+    """Return a function that ingests documents as a folder and returns their outcomes by file name."""
+
+    def run(documents: dict[str, bytes], folder: str = ACCESSION) -> dict[str, Outcome]:
+        directory = tmp_path / folder
+        directory.mkdir(exist_ok=True)
+        for name, body in documents.items():
+            (directory / name).write_bytes(body)
+        outcomes: list[Outcome] = []
+        ingest.run(app, [directory], IngestOptions(filed_at="2025-02-01"), outcomes.append)
+        assert len({outcome.path for outcome in outcomes}) == len(outcomes)
+        return {Path(outcome.path).name: outcome for outcome in outcomes}
+
+    return run
+
+
+def get_rows(client: Client, kind: str = "balance") -> dict[str, Any]:
+    answer = client.get(STATEMENTS)
+    assert answer.status == 200, answer.body
+    rows = answer.json["data"]["statements"][kind]["rows"]
+    return {row["concept"].removeprefix("us-gaap:"): row for row in rows if not row["abstract"]}
+
+
+# ---- ingest
+
+
+def test_a_page_without_an_instance_is_a_report(client: Client, ingest_folder: Ingest) -> None:
+    outcomes = ingest_folder(DOCUMENTS)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"ingested"}
+    assert {outcome.accession for outcome in outcomes.values()} == {ACCESSION}
+    assert {name: row["values"] for name, row in get_rows(client).items()} == {
+        "Assets": ["5000000000"],
+        "Liabilities": ["2100000000"],
+        "StockholdersEquity": ["2900000000"],
+    }
+    assert get_rows(client, "income")["ProfitLoss"]["values"] == ["-300000000"]
+    meta = client.get(STATEMENTS).json["meta"]
+    assert (meta["form_type"], meta["period_of_report"], meta["company_name"]) == (
+        "10-K",
+        "2024-12-31",
+        "Brook Lamps Inc.",
+    )
+
+
+def test_each_cell_links_to_its_printed_number(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    rows = {**get_rows(client), **get_rows(client, "income")}
+    assert {name: (row["fact_ids"], row["ink_urls"]) for name, row in rows.items()} == {
+        "Assets": (["f-1"], [f"{VIEWER}/{PAGE_NAME}#f-1"]),
+        "Liabilities": (["f-2"], [f"{VIEWER}/{PAGE_NAME}#f-2"]),
+        "ProfitLoss": (["f 3"], [f"{VIEWER}/{PAGE_NAME}#f%203"]),
+        "StockholdersEquity": ([None], [None]),
+    }
+
+
+def test_an_extracted_instance_has_the_same_links(client: Client, ingest_folder: Ingest) -> None:
+    documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
+    ingest_folder({**documents, "brk-20241231_htm.xml": INSTANCE})
+    assert get_rows(client)["Assets"]["ink_urls"] == [f"{VIEWER}/{PAGE_NAME}#f-1"]
+
+
+def test_an_instance_that_is_not_extracted_has_no_links(client: Client, ingest_folder: Ingest) -> None:
+    documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
+    ingest_folder({**documents, "brk-20241231.xml": INSTANCE})
+    row = get_rows(client)["Assets"]
+    assert (row["values"], row["fact_ids"], row["ink_urls"]) == (["5000000000"], [None], [None])
+
+
+def test_a_page_is_compared_with_its_instance(client: Client, ingest_folder: Ingest) -> None:
+    outcomes = ingest_folder({**DOCUMENTS, "brk-20241231_htm.xml": build_instance("5100000000")})
+    assert outcomes["brk-20241231_htm.xml"].reason == (
+        "1 figures of the inline page differ from the instance, the first: us-gaap:Assets of 2024-12-31 is 5000000000 "
+        "on the page and 5100000000 in the instance"
+    )
+    assert get_rows(client)["Assets"]["values"] == ["5100000000"]
+
+
+def test_a_page_that_equals_its_instance_has_no_note(ingest_folder: Ingest) -> None:
+    outcomes = ingest_folder({**DOCUMENTS, "brk-20241231_htm.xml": INSTANCE})
+    assert {outcome.reason for outcome in outcomes.values()} == {None}
+
+
+def test_a_page_may_arrive_after_its_instance(ingest_folder: Ingest, app: App) -> None:
+    documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
+    ingest_folder({**documents, "brk-20241231_htm.xml": INSTANCE})
+    outcomes = ingest_folder(DOCUMENTS)
+    assert outcomes["brk-20241231_htm.xml"].outcome == "unchanged"
+    assert outcomes[PAGE_NAME].outcome == "ingested"
+    with app.db.read() as tx:
+        assert tx._connection.execute("SELECT count(*) FROM reports").fetchone()[0] == 1
+        assert tx.find_value("bodies_size") > 0
+    assert ingest_folder({})[PAGE_NAME].outcome == "unchanged"
+
+
+def test_an_invalid_page_does_not_refuse_its_instance(client: Client, ingest_folder: Ingest) -> None:
+    broken = PAGE.replace(b">5,000<", b">five<")
+    outcomes = ingest_folder({**DOCUMENTS, PAGE_NAME: broken, "brk-20241231_htm.xml": INSTANCE})
+    assert outcomes["brk-20241231_htm.xml"].outcome == "ingested"
+    assert "the inline page is not compared with the instance" in (outcomes["brk-20241231_htm.xml"].reason or "")
+    assert get_rows(client)["Assets"]["values"] == ["5000000000"]
+
+
+def test_an_invalid_page_without_an_instance_is_refused(app: App, ingest_folder: Ingest) -> None:
+    outcomes = ingest_folder({**DOCUMENTS, PAGE_NAME: PAGE.replace(b">5,000<", b">five<")})
+    assert {outcome.outcome for outcome in outcomes.values()} == {"refused"}
+    assert "us-gaap:Assets: 'five' is not a number" in (outcomes[PAGE_NAME].reason or "")
+    with app.db.read() as tx:
+        assert tx._connection.execute("SELECT count(*) FROM reports").fetchone()[0] == 0
+
+
+def test_an_unknown_text_is_reported(client: Client, ingest_folder: Ingest) -> None:
+    exchange = (
+        b'<ix:nonNumeric name="dei:SecurityExchangeName" contextRef="c-1" format="ixt-sec:exchnameen">Moon Exchange'
+        b"</ix:nonNumeric></body>"
+    )
+    outcomes = ingest_folder({**DOCUMENTS, PAGE_NAME: PAGE.replace(b"</body>", exchange)})
+    assert outcomes[PAGE_NAME].reason == (
+        "1 texts are left out, the first: dei:SecurityExchangeName: 'Moon Exchange' is not the name of a known exchange"
+    )
+    assert get_rows(client)["Assets"]["values"] == ["5000000000"]
+
+
+def test_the_pages_of_a_set_are_one_report(client: Client, ingest_folder: Ingest) -> None:
+    exhibit = build_page(build_number("7", name="us-gaap:Liabilities", context="c-2", attributes='id="x-1"'), header="")
+    main = PAGE.replace(b"us-gaap:Liabilities", b"us-gaap:LiabilitiesCurrent")
+    ingest_folder({**DOCUMENTS, PAGE_NAME: main, "a-exhibit.htm": exhibit})
+    row = get_rows(client)["Liabilities"]
+    assert (row["values"], row["ink_urls"]) == (["7"], [f"{VIEWER}/a-exhibit.htm#x-1"])
+
+
+def test_a_page_without_a_cover_is_not_a_report(ingest_folder: Ingest) -> None:
+    outcomes = ingest_folder({"proxy.htm": build_page(build_number("1"))})
+    assert outcomes["proxy.htm"].outcome == "skipped"
+
+
+def test_a_page_without_an_accession_number_has_ids_but_no_urls(client: Client, ingest_folder: Ingest) -> None:
+    accession = ingest_folder(DOCUMENTS, "folder")[PAGE_NAME].accession
+    assert accession is not None
+    assert accession.startswith("unfiled-")
+    rows = client.get(f"/api/v1/xbrl/filing/{accession}/statements").json["data"]["statements"]["balance"]["rows"]
+    row = next(row for row in rows if row["concept"] == "us-gaap:Assets")
+    assert (row["fact_ids"], row["ink_urls"]) == (["f-1"], [None])
+
+
+def build_submission(**documents: bytes) -> bytes:
+    parts = [
+        f"""<SEC-DOCUMENT>{ACCESSION}.txt : 20250201
+<SEC-HEADER>{ACCESSION}.hdr.sgml : 20250201
+ACCESSION NUMBER:\t\t{ACCESSION}
+CONFORMED SUBMISSION TYPE:\t10-K
+PUBLIC DOCUMENT COUNT:\t\t{len(documents)}
+CONFORMED PERIOD OF REPORT:\t20241231
+FILED AS OF DATE:\t\t20250201
+
+FILER:
+
+\tCOMPANY DATA:
+\t\tCOMPANY CONFORMED NAME:\t\t\tBROOK LAMPS INC
+\t\tCENTRAL INDEX KEY:\t\t\t{CIK}
+</SEC-HEADER>
+""".encode()
+    ]
+    for seq, (name, body) in enumerate(documents.items(), 1):
+        document_type = "10-K" if seq == 1 else "EX-101"
+        tag = b"XML" if name.endswith("xsd") else b"XBRL"
+        head = f"<DOCUMENT>\n<TYPE>{document_type}\n<SEQUENCE>{seq}\n<FILENAME>{name}\n<TEXT>\n".encode()
+        parts.append(head + b"<" + tag + b">\n" + body + b"\n</" + tag + b">\n</TEXT>\n</DOCUMENT>\n")
+    return b"".join([*parts, b"</SEC-DOCUMENT>\n"])
+
+
+def test_a_full_submission_with_an_inline_page_is_a_report(app: App, client: Client, tmp_path: Path) -> None:
+    file = tmp_path / f"{ACCESSION}.txt"
+    file.write_bytes(build_submission(**DOCUMENTS))
+    outcomes: list[Outcome] = []
+    ingest.run(app, [file], IngestOptions(), outcomes.append)
+    assert [(outcome.outcome, outcome.accession) for outcome in outcomes] == [("ingested", ACCESSION)]
+    row = get_rows(client)["Assets"]
+    assert (row["values"], row["ink_urls"]) == (["5000000000"], [f"{VIEWER}/{PAGE_NAME}#f-1"])
+
+
+# ---- proofs
+
+PROOF = {"ticker": CIK, "period": "A", "fiscal_year": "2024", "fiscal_period": "FY"}
+
+
+def test_the_operands_of_a_proof_link_to_their_numbers(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    answer = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_assets"})
+    assert answer.status == 200, answer.body
+    cell = answer.json["data"]["cell"]
+    assert [(fact["fact_id"], fact["ink_url"]) for fact in cell["operands"]] == [("f-1", f"{VIEWER}/{PAGE_NAME}#f-1")]
+    assert [fact["fact_id"] for fact in answer.json["data"]["vintages"]] == ["f-1"]
+
+
+def test_a_proof_without_elements_has_null_links(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    cell = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_equity"}).json["data"]["cell"]
+    assert [(fact["fact_id"], fact["ink_url"]) for fact in cell["operands"]] == [(None, None)]
+
+
+# ---- an independent reader of the pages
+
+
+IX = "{http://www.xbrl.org/2013/inlineXBRL}"
+
+
+def iter_elements(page: bytes) -> Iterator[tuple[str, ET.Element]]:
+    """Yield the elements of a page by their ids."""
+    for element in ET.fromstring(page).iter():
+        if "id" in element.attrib:
+            yield element.attrib["id"], element
+
+
+def read_number(element: ET.Element) -> Decimal | None:
+    """Return the value of a tagged number in digits, read from its text, scale and sign; None for words."""
+    text = "".join(element.itertext()).strip().replace(",", "")
+    if element.get("format", "").endswith("fixed-zero"):
+        text = "0"
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text):
+        return None
+    sign = -1 if element.get("sign") == "-" else 1
+    return sign * Decimal(text).scaleb(int(element.get("scale", "0")))
+
+
+def list_pages() -> list[tuple[str, bytes]]:
+    return [
+        (path.parent.name, path.read_bytes())
+        for path in sorted((SHARED / "edgar" / "xbrl").glob("*/*.htm"))
+        if is_inline(path.read_bytes())
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SHARED / "edgar").is_dir(), reason="the real filings (../shared/edgar) are not here")
+def test_every_id_of_real_pages_resolves_to_its_value(app: App, client: Client) -> None:
+    pages = list_pages()
+    assert pages
+    for folder, page in pages:
+        outcomes: list[Outcome] = []
+        ingest.run(app, [SHARED / "edgar" / "xbrl" / folder], IngestOptions(), outcomes.append)
+        accession = next(outcome.accession for outcome in outcomes if outcome.accession)
+        elements = dict(iter_elements(page))
+        url = f"/api/v1/xbrl/filing/{accession}/statements?consolidated_only=false"
+        checked_count = 0
+        for statement in client.get(url).json["data"]["statements"].values():
+            for row in statement["rows"]:
+                for value, fact_id, ink_url in zip(row["values"], row["fact_ids"], row["ink_urls"], strict=True):
+                    if value is None:
+                        continue
+                    assert unquote(ink_url.partition("#")[2]) == fact_id
+                    element = elements[fact_id]
+                    assert element.tag == f"{IX}nonFraction"
+                    assert read_number(element) == Decimal(value), (folder, fact_id)
+                    checked_count += 1
+        assert checked_count > 100
+        # All facts of the page, not only those of the statements.
+        with app.db.read() as tx:
+            rows = tx._connection.execute(
+                "SELECT element_id, value, unit_id FROM facts JOIN fact_elements USING "
+                "(fact_set_id, dimension_id, concept_id, end_day, days, unit_id)"
+            ).fetchall()
+        assert len(rows) > checked_count
+        for row in rows:
+            element = elements[row["element_id"]]
+            number = read_number(element) if row["unit_id"] and row["value"] is not None else None
+            assert number is None or number == Decimal(row["value"]), (folder, row["element_id"])
+
+
+def test_stored_pages_are_the_names_of_the_files(app: App, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    with app.db.read() as tx:
+        (pages,) = tx._connection.execute("SELECT pages FROM reports").fetchone()
+    assert json.loads(pages) == [PAGE_NAME]
