@@ -9,10 +9,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from finapi import app as apps
@@ -20,10 +23,13 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.store import schema
 from finapi.store.db import Database
 from tests import postgres_cluster
 from tests.client import Client
 from tests.postgres_cluster import Cluster
+from tests.support.random_examples import examples
+from tests.support.scratch_databases import ScratchDatabases
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -46,6 +52,9 @@ needs_shared = pytest.mark.skipif(
 # Rewriting the assertions of all tests takes fifteen seconds: it is kept, whatever PYTHONDONTWRITEBYTECODE says.
 sys.dont_write_bytecode = False
 
+hypothesis.settings.register_profile("finapi", max_examples=examples(100))
+hypothesis.settings.load_profile("finapi")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
@@ -58,8 +67,9 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keeps the collector from going through all tests and modules again and again."""
+    """Keeps the collector from going through all tests and modules again and again, and lets it run less often."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 @pytest.fixture(scope="session")
@@ -112,42 +122,71 @@ def clock() -> FixedClock:
     return FixedClock(NOW)
 
 
-@pytest.fixture
-def make_app(clock: FixedClock) -> Iterator[Callable[..., App]]:
-    """Makes Apps in memory with the settings given; their uuids count up from 1."""
-    yield from _making(clock)
+@pytest.fixture(scope="session")
+def empty_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScratchDatabases]:
+    """Databases without rows, which all tests share one after the other."""
+    yield from _open_databases(tmp_path_factory, schema.get_empty_database().serialize())
 
 
 @pytest.fixture(scope="module")
-def make_stored() -> Iterator[Callable[..., App]]:
-    """Makes Apps that last as long as the tests of a module: each test has a copy of what it stores in them once."""
-    yield from _making(FixedClock(NOW))
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[App], ScratchDatabases]]:
+    """Return the databases with the rows of an App of this module, as it was when it was first copied."""
+    with ExitStack() as stack:
+        open_databases = contextmanager(_open_databases)
+
+        @cache
+        def get_databases(app: App) -> ScratchDatabases:
+            return stack.enter_context(open_databases(tmp_path_factory, app.db.image()))
+
+        yield get_databases
 
 
-def _making(clock: FixedClock) -> Iterator[Callable[..., App]]:
-    apps_made: list[App] = []
-
-    def make(**settings: object) -> App:
-        numbers = itertools.count(1)
-        app = apps.create_in_memory(
-            Config(**settings), clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}"
-        )
-        apps_made.append(app)
-        return app
-
-    yield make
-    for app in apps_made:
-        app.db.close()
+def _open_databases(tmp_path_factory: pytest.TempPathFactory, image: bytes) -> Iterator[ScratchDatabases]:
+    file = tmp_path_factory.mktemp("databases") / "base.db"
+    file.write_bytes(image)
+    databases = ScratchDatabases(file)
+    yield databases
+    databases.close()
+    file.unlink()
 
 
 @pytest.fixture
-def copied(make_app: Callable[..., App]) -> Callable[..., App]:
+def make_app(clock: FixedClock, empty_databases: ScratchDatabases) -> Iterator[Callable[..., App]]:
+    """Makes Apps in memory with the settings given; their uuids count up from 1."""
+    yield from _making(clock, empty_databases)
+
+
+@pytest.fixture(scope="module")
+def make_stored(empty_databases: ScratchDatabases) -> Iterator[Callable[..., App]]:
+    """Makes Apps that last as long as the tests of a module: each test has a copy of what it stores in them once."""
+    yield from _making(FixedClock(NOW), empty_databases)
+
+
+def _making(clock: FixedClock, default_databases: ScratchDatabases) -> Iterator[Callable[..., App]]:
+    used: list[tuple[ScratchDatabases, Database]] = []
+
+    def make(databases: ScratchDatabases = default_databases, **settings: object) -> App:
+        numbers = itertools.count(1)
+        database = databases.take()
+        used.append((databases, database))
+        return apps.create_in_memory(
+            Config(**settings),
+            clock,
+            new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}",
+            db=database,
+        )
+
+    yield make
+    for databases, database in used:
+        databases.put_back(database)
+
+
+@pytest.fixture
+def copied(make_app: Callable[..., App], copies: Callable[[App], ScratchDatabases]) -> Callable[..., App]:
     """Makes Apps that hold what another does, which a module stores once."""
 
     def copy(other: App, **settings: object) -> App:
-        app = make_app(**settings)
-        other.db._writer.backup(app.db._writer)
-        return app
+        return make_app(copies(other), **settings)
 
     return copy
 
@@ -155,6 +194,14 @@ def copied(make_app: Callable[..., App]) -> Callable[..., App]:
 @pytest.fixture
 def app(make_app: Callable[..., App]) -> App:
     return make_app()
+
+
+@pytest.fixture
+def unshared_app(clock: FixedClock) -> Iterator[App]:
+    """An App with a database that no other test uses, for failures after which SQLite undoes all changes."""
+    app = apps.create_in_memory(Config(), clock)
+    yield app
+    app.db.close()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
 from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
+from tests.support.raw_sql import run_sql
 
 ENDPOINT = "GET /api/v1/xbrl/companies/{ticker}/statements"
 NO_SUCH = "/api/v1/xbrl/companies/NONE/statements"
@@ -480,12 +481,12 @@ def test_stores_with_the_same_version_number_have_different_tags(make_app: Calla
     assert len(tags) == 2
 
 
-def test_a_full_disk_is_a_free_503_and_free_reads_continue(
-    app: App, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    database = app.db._writer
-    database.execute("VACUUM")
-    database.execute(f"PRAGMA max_page_count={database.execute('PRAGMA page_count').fetchone()[0]}")
+def test_a_full_disk_is_a_free_503_and_free_reads_continue(unshared_app: App, caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(unshared_app, users.create(unshared_app, "ann@example.com", "pro", NOW).api_key)
+    store_report(unshared_app, build_report())
+    run_sql(unshared_app.db, "VACUUM")
+    (page_count,) = run_sql(unshared_app.db, "PRAGMA page_count").fetchone()
+    run_sql(unshared_app.db, f"PRAGMA max_page_count={page_count}")
     # Write until the free space in the pages of the database is used.
     for _ in range(400):
         answer = client.get("/api/v1/form-13f/filers")
@@ -498,6 +499,6 @@ def test_a_full_disk_is_a_free_503_and_free_reads_continue(
     assert (ready.status, ready.headers["retry-after"]) == (503, "30")
     assert client.get("/api/v1/account/balance").status == 200
     assert not any(record.exc_info for record in caplog.records)
-    database.execute("PRAGMA max_page_count=1000000")
+    run_sql(unshared_app.db, "PRAGMA max_page_count=1000000")
     assert client.get("/api/v1/form-13f/filers").status == 200
     assert client.get("/readyz").status == 200

@@ -20,6 +20,7 @@ from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from finapi.market.statements import filed_statements
 from tests.support.edgar_server import entry, feed
+from tests.support.raw_sql import run_sql
 
 FILING = Path(__file__).parents[2] / "filings" / "nflx-10q-20100930"
 ACCESSION = "0001193125-10-999999"
@@ -538,11 +539,12 @@ def test_unexpected_error_refuses_one_document_only(
     assert "nobody thought of this" in caplog.text
 
 
-def test_full_disk_is_reported_in_one_line(app: App, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_full_disk_is_reported_in_one_line(unshared_app: App, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app = unshared_app
     rows = [{"cik_str": n, "ticker": f"T{n}", "title": "x" * 500} for n in range(1, 400)]
     (tmp_path / "company_tickers.json").write_text(json.dumps(dict(enumerate(rows))))
-    (pages,) = app.db._writer.execute("PRAGMA page_count").fetchone()
-    app.db._writer.execute(f"PRAGMA max_page_count={pages + 5}")
+    (pages,) = run_sql(app.db, "PRAGMA page_count").fetchone()
+    run_sql(app.db, f"PRAGMA max_page_count={pages + 5}")
     outcomes = run(app, tmp_path)
     assert outcomes["company_tickers.json"].reason == "cannot be stored: database or disk is full"
     messages = [record.getMessage() for record in caplog.records]
