@@ -7,6 +7,8 @@ import threading
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from tests.bench.metered import table
 from tests.bench.mix import COST, PriceService, iter_calls, ticker_of
 from tests.bench.standins import ANSWER, KEY, Metered
@@ -39,6 +41,7 @@ def test_the_durable_stand_in_debits_each_call_once(tmp_path: Path) -> None:
     metered.close()
 
 
+@pytest.mark.slow
 def test_the_mix_is_60_percent_new_30_repeated_10_errors() -> None:
     calls = list(islice(iter_calls(600, seed=1), 10_000))
     answered_targets = [call.target for call in calls if call.status == 200]

@@ -21,6 +21,7 @@ from finapi.core.errors import ApiError, UsageError
 from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
+from tests.support.random_examples import examples
 
 
 class Boom(Exception):
@@ -395,7 +396,7 @@ class Accounting(RuleBasedStateMachine):
 
 
 TestAccounting = Accounting.TestCase
-TestAccounting.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestAccounting.settings = settings(max_examples=examples(30), stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.parametrize(

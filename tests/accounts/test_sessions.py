@@ -324,6 +324,7 @@ def test_200_wrong_passwords_in_the_second_step_hash_five_more(on_disk: Callable
         clock.advance(seconds)
 
 
+@pytest.mark.slow
 def test_wrong_passwords_of_200_emails_keep_a_bounded_table(on_disk: Callable[..., App]) -> None:
     app = on_disk(lockout_emails=16)
     client = Client(app)

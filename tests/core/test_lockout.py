@@ -24,6 +24,7 @@ from finapi.core.lockout import (
     count_failure,
     hash_email,
 )
+from tests.support.random_examples import examples
 
 HOUR, DAY = 3600.0, 24 * 3600.0
 FIRST, SECOND, LAST = LOCK_SECONDS_BY_FAILURES[5], LOCK_SECONDS_BY_FAILURES[10], LOCK_SECONDS_BY_FAILURES[20]
@@ -532,6 +533,6 @@ class FullLockoutModel(LockoutModel):
 
 TestAgainstTheModel = LockoutModel.TestCase
 TestAgainstTheModelWhenFull = FullLockoutModel.TestCase
-TestAgainstTheModel.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestAgainstTheModel.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
 TestAgainstTheModelWhenFull.settings = TestAgainstTheModel.settings
 TestAgainstTheModel.pytestmark = TestAgainstTheModelWhenFull.pytestmark = [pytest.mark.slow]

@@ -43,6 +43,7 @@ from finapi.store.db import Database
 from tests import process
 from tests.conftest import NOW
 from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.support.slow_cases import slow_except_every
 
 PATIENCE = 30.0  # seconds after which a step that does not end has failed the test
 SNOWFLAKE = 1640147  # of the demo's companies: 2,482 facts
@@ -299,7 +300,7 @@ def test_a_step_does_a_bounded_piece_and_asks_for_more(
     assert wait <= backlog.asks_again
 
 
-@pytest.mark.parametrize("name", sorted(BACKLOGS.keys() - WHOLE - {"archive-ledger"}))
+@pytest.mark.parametrize("name", slow_except_every(3, sorted(BACKLOGS.keys() - WHOLE - {"archive-ledger"})))
 def test_the_steps_of_a_worker_complete_its_backlog(name: str, app: App, clock: FixedClock, tmp_path: Path) -> None:
     backlog = BACKLOGS[name](app, clock, tmp_path)
     for _ in range(100):

@@ -10,6 +10,7 @@ from finapi.edgar import form_families
 from finapi.edgar.document_kinds import detect_kind
 from tests.conftest import SHARED, needs_shared
 from tests.support import schedule_xml
+from tests.support.random_examples import examples
 
 FAMILY_KINDS = {kind for family in form_families.FAMILIES for kind in (*family.kinds, *family.data_set_kinds)}
 KINDS = FAMILY_KINDS | {
@@ -239,7 +240,7 @@ def test_hostile_megabytes_have_a_kind(data: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, database=None)
+@settings(max_examples=examples(500), deadline=None, database=None)
 @given(data=st.data())
 def test_damaged_bytes_never_raise(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from([sample for sample, _ in SAMPLES])))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar.form_indexes import IndexRow, iter_rows
 from tests.conftest import SHARED, needs_shared
+from tests.support.random_examples import examples
 
 RULE = "-" * 90
 DESCRIPTION = "Description:           Daily Index of EDGAR Dissemination Feed by Form Type\nComments:    x\n \n \n"
@@ -103,7 +104,7 @@ def test_invalid_line_is_refused_with_its_number(text: str, reason: str) -> None
 
 
 @given(st.binary(max_size=400), st.sampled_from([b"", FORM.encode(), MASTER.encode(), COMPANY.encode()]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_bytes_are_parsed_or_refused(tail: bytes, heading: bytes) -> None:
     try:
         rows = parse(heading + tail)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar.identifiers import find_accession_in_name, parse_accession, parse_cik, parse_json
+from tests.support.random_examples import examples
 
 
 @pytest.mark.parametrize("text", ["000032019325000057", "0000320193-25-000057"])
@@ -67,7 +68,7 @@ def test_other_value_is_not_a_cik(value: str | int) -> None:
         parse_cik(value)
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(st.text(max_size=40))
 def test_any_name_has_a_valid_accession_number_or_none(name: str) -> None:
     accession = find_accession_in_name(name)

@@ -13,6 +13,7 @@ from finapi.edgar.identifiers import FilingIdentity, find_accession_in_name
 from finapi.edgar.index_documents import MAX_PAGE_BYTES, identity_from_header, parse
 from finapi.edgar.sgml import parse_header
 from tests.conftest import SHARED
+from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
 
@@ -216,7 +217,7 @@ def test_other_real_documents_are_none() -> None:
 # --- damaged files
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=examples(300), deadline=None, database=None)
 @given(st.sampled_from([LISTING, PAGE, HEADERS]), st.integers(0, 1700), st.integers(0, 20), st.binary(max_size=8))
 def test_damaged_index_is_parsed_or_refused(document: bytes, start: int, length: int, piece: bytes) -> None:
     with suppress(ParseError):

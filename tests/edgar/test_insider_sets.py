@@ -12,6 +12,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets
 from finapi.edgar.insider_sets import FiledForm
 from tests.support.ownership_xml import ACCESSION, data_set, files_of, table
+from tests.support.random_examples import examples
 
 
 def parse(**changed: bytes) -> list[FiledForm | ParseError]:
@@ -151,7 +152,7 @@ def test_invalid_cell_is_an_error_of_its_form(column: str, value: str, reason: s
     assert error.reason == reason
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_damaged_tables_are_parsed_or_refused(data: st.DataObject) -> None:
     tables = data_set()

@@ -14,6 +14,7 @@ from finapi.edgar import ownership_forms, sgml
 from finapi.edgar.ownership_forms import OwnershipForm
 from tests.conftest import SHARED, needs_shared
 from tests.support import ownership_xml as forms
+from tests.support.random_examples import examples
 
 FOLDER = SHARED / "edgar" / "ownership"
 
@@ -276,7 +277,7 @@ FORM = forms.form(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_damaged_form_is_parsed_or_refused(data: st.DataObject) -> None:
     damaged = bytearray(FORM)

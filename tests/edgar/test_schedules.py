@@ -165,6 +165,7 @@ def test_a_hostile_document_is_refused(data: bytes, reason: str) -> None:
     assert refusal(schedules.parse, data)[1].startswith(reason)
 
 
+@pytest.mark.slow
 def test_a_huge_document_is_refused_in_little_memory() -> None:
     data = made.d(*[made.person(comment="x" * 50_000)] * 1_100)
     tracemalloc.start()

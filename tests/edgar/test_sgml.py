@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import MAX_HEADER_BYTES, HeaderFormerName, HeaderParty, iter_documents, parse_header
 from tests.conftest import SHARED
+from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
 
@@ -204,7 +205,8 @@ def test_latin_1_name_is_read() -> None:
 def test_header_may_have_four_mebibytes() -> None:
     before, _, after = TEXT.partition(b"</SEC-HEADER>")
     header_bytes = len(before.partition(b"<SEC-HEADER>")[2]) + len(b"</SEC-HEADER>")
-    padding = b"\n" * (MAX_HEADER_BYTES - header_bytes)
+    padding = (b" " * 1023 + b"\n") * (MAX_HEADER_BYTES // 1024)
+    padding = padding[-(MAX_HEADER_BYTES - header_bytes) :]
     assert parse_header(before + padding + b"</SEC-HEADER>" + after, "a.txt") == parse_header(TEXT, "a.txt")
     with pytest.raises(ParseError, match="cut off: it has no end"):
         parse_header(before + padding + b"\n</SEC-HEADER>" + after, "a.txt")
@@ -483,7 +485,7 @@ def test_real_submission_cut_off_anywhere_is_refused() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=examples(300), deadline=None, database=None)
 @given(data=st.data())
 def test_damaged_submission_is_parsed_or_refused(data: st.DataObject) -> None:
     text = bytearray(data.draw(st.sampled_from([TEXT, TAGGED])))

@@ -22,6 +22,7 @@ from finapi.edgar.submissions import (
     parse_older_page,
 )
 from tests.conftest import SHARED
+from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
 
@@ -485,14 +486,14 @@ PATHS = [
 ]
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@settings(max_examples=examples(400), deadline=None, database=None)
 @given(st.sampled_from(PATHS), ANYTHING | st.tuples(ANYTHING, ANYTHING))
 def test_any_value_in_any_member_is_parsed_or_refused(path: str, value: Any) -> None:
     with suppress(ParseError):
         parse_company(with_member(path, value), "c.json")
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=examples(300), deadline=None, database=None)
 @given(st.integers(0, len(encode(COMPANY))), st.integers(0, 20), st.binary(max_size=8))
 def test_damaged_document_is_parsed_or_refused(start: int, length: int, piece: bytes) -> None:
     document = encode(COMPANY)

@@ -16,6 +16,8 @@ from finapi.core.errors import ParseError
 from finapi.edgar import cusip, document_kinds, sgml, thirteenf
 from tests.conftest import SHARED, needs_shared
 from tests.support import thirteenf_xml as xml
+from tests.support.random_examples import examples
+from tests.support.slow_cases import slow_after
 
 FOLDER = SHARED / "edgar" / "thirteenf"
 
@@ -160,8 +162,8 @@ def test_plain_table_is_read_by_the_regular_expression() -> None:
     assert (second.put_call, second.manager_numbers, second.amount) == ("Call", "1,2", 1)
 
 
-@pytest.mark.parametrize("portion", [1_000_000, 500])
-@pytest.mark.parametrize("byte", [*b'<>/&;]" \n\x00\xc3x0.', None])
+@pytest.mark.parametrize("portion", slow_after(1, [500, 1_000_000]))
+@pytest.mark.parametrize("byte", slow_after(4, [None, *b'<&\xc3>/;]" \n\x00x0.']))
 def test_damaged_byte_has_the_same_effect_in_both_readers(
     byte: int | None, portion: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,7 +363,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     document=st.sampled_from(
         [xml.table(xml.row(xml.APPLE, 5, 5), xml.row(xml.NOTE, 7, 1, putCall="Put")), xml.cover(managers=["A"])]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar.tickers import TickerRow, normalise, normalise_prefix, parse_company_tickers
 from tests.conftest import SHARED
+from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
 
@@ -113,7 +114,7 @@ def test_real_list_has_9610_tickers() -> None:
     assert {row.ticker: row.cik for row in rows}["BRK-B"] == "0001067983"
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(st.text(max_size=15))
 def test_normalised_ticker_does_not_change(text: str) -> None:
     with suppress(ValueError):
@@ -128,7 +129,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(
     st.dictionaries(
         st.sampled_from(["0", "fields", "data", "x"]),
@@ -142,7 +143,7 @@ def test_any_json_is_parsed_or_refused(document: object) -> None:
         parse_company_tickers(json.dumps(document).encode(), "t.json")
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=examples(200), deadline=None, database=None)
 @given(st.sampled_from([LIST, TABLE]), st.integers(0, 150), st.integers(0, 10), st.binary(max_size=6))
 def test_damaged_list_is_parsed_or_refused(text: bytes, start: int, length: int, piece: bytes) -> None:
     with suppress(ParseError):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar import xml_reader
 from finapi.edgar.xml_reader import Attributes, XmlReader
+from tests.support.random_examples import examples
 
 
 class Notes(XmlReader):
@@ -369,7 +370,7 @@ SAMPLE = (
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, len(SAMPLE) - 1), st.binary(max_size=3), st.integers(0, 3)), min_size=1, max_size=5
@@ -382,13 +383,13 @@ def test_mutated_document_is_parsed_or_refused(edits: list[tuple[int, bytes, int
     assert re.fullmatch(r"(line \d+, column \d+)?", find_error_place(data))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"<?xml "]), st.binary(max_size=200))
 def test_random_bytes_are_refused(prefix: bytes, content: bytes) -> None:
     get_error(prefix + content)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(st.characters(), max_size=50), st.sampled_from(["utf-16-le", "utf-16-be"]))
 def test_any_utf16_text_is_parsed_or_refused(text: str, encoding: str) -> None:
     data = ("\ufeff" + notes(f"<note>{text}</note>")).encode(encoding, "surrogatepass")

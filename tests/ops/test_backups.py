@@ -41,6 +41,7 @@ from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
 from tests.receiver import receiver
+from tests.support.slow_cases import slow_after
 
 NOON = "2026-01-31T12:00:00.000Z"
 ANN = "ann@example.com"
@@ -454,7 +455,7 @@ def balance(app: App) -> int:
         return plans.get_balance(tx, app.config, 1, app.clock.now())["current_balance"]
 
 
-@pytest.mark.parametrize("later", LATER)
+@pytest.mark.parametrize("later", slow_after(2, LATER))
 def test_a_backup_made_under_traffic_is_restored_at_any_time(
     app: App, config: Config, tmp_path: Path, shelf: Path, later: str
 ) -> None:
@@ -522,7 +523,7 @@ def test_a_backup_of_one_restored_and_backed_up_again_is_proven(
     assert put_back(config, shelf / "second.db", NOW + timedelta(days=2)).refunds == NO_DEBITS
 
 
-@pytest.mark.parametrize("later", LATER)
+@pytest.mark.parametrize("later", slow_after(2, LATER))
 def test_a_directory_left_by_a_kill_is_no_error_at_any_time(killed_config: Config, shelf: Path, later: str) -> None:
     now = NOW + LATER[later]
     findings = check(killed_config)

@@ -32,6 +32,7 @@ from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
 from tests import from_routes
 from tests.receiver import receiver
+from tests.support.slow_cases import slow_after
 from tests.test_architecture import FILES, MODULES, imports, name_of
 
 
@@ -255,7 +256,7 @@ def serve_bytes(pieces: Iterable[bytes]) -> Iterator[str]:
 HEAD_OF = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n"
 
 
-@pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
+@pytest.mark.parametrize("status", slow_after(1, [b"200 OK", b"404 Not Found"]))
 @pytest.mark.parametrize("how", ["urllib", "httpx", "async"])
 def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (synchronous, asynchronous):

@@ -35,6 +35,7 @@ from tests.real import (
     service,
     value_rows,
 )
+from tests.support.slow_cases import slow_after
 
 pytestmark = needs_shared
 
@@ -88,7 +89,7 @@ def test_the_figures_are_of_the_ingested_filings() -> None:
     assert {folder: (count, holes[folder]) for folder, count in rows.items()} == COUNTS
 
 
-@pytest.mark.parametrize("folder", list(COUNTS))
+@pytest.mark.parametrize("folder", slow_after(2, COUNTS))
 def test_every_figure_is_on_a_statement_with_its_exact_value(filings: Service, folder: str) -> None:
     # None of these figures is from a note alone: no row is left out here.
     for row in read_figures_of(folder):
@@ -557,7 +558,7 @@ def test_cash_of_predecessor_and_successor_is_separate(filings: Service) -> None
     }
 
 
-@pytest.mark.parametrize("folder", [AAPL_2023, AEON, NFLX_2010, NFLX_2024])
+@pytest.mark.parametrize("folder", slow_after(1, [AEON, AAPL_2023, NFLX_2010, NFLX_2024]))
 def test_a_filing_without_its_schema_reads_the_same(filings: Service, folder: str, tmp_path: Path) -> None:
     for path in (EDGAR / "xbrl" / folder).glob("*.xml"):
         if ".xsd" not in path.name and not path.name.endswith(("_cal.xml", "_def.xml")):

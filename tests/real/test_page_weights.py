@@ -15,6 +15,7 @@ from tests.client import Client
 from tests.conftest import NOW, needs_shared
 from tests.real import EDGAR
 from tests.support.html_pages import find_row, get_page
+from tests.support.slow_cases import slow_after
 
 pytestmark = needs_shared
 
@@ -27,7 +28,9 @@ def page() -> Iterator[Client]:
     app.db.close()
 
 
-@pytest.mark.parametrize("tab", ["", "/financials", "/financials?period=Q", "/financials?statement=ratios", "/charts"])
+@pytest.mark.parametrize(
+    "tab", slow_after(2, ["/financials?period=Q", "", "/financials", "/financials?statement=ratios", "/charts"])
+)
 def test_a_page_of_more_than_ten_years_is_smaller_than_100_kb(page: Client, tab: str) -> None:
     assert len(get_page(page, f"/company/320193{tab}")) < 100_000
 

@@ -19,6 +19,7 @@ from finapi.ops import proof, status
 from finapi.store import heartbeats
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.slow_cases import slow_except_every
 
 SERIES = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
 
@@ -84,7 +85,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", slow_except_every(3, CALLS))
 def test_a_free_call_takes_no_more_the_more_there_is(app: App, user: users.NewUser, name: str) -> None:
     statement, path = CALLS[name]
     client = Client(app, user.api_key)

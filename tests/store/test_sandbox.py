@@ -24,6 +24,7 @@ from finapi.store import sandbox as sandboxes
 from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
 from tests.conftest import NOW
 from tests.each import each
+from tests.support.random_examples import examples
 
 ALLOWED = frozenset(VIEWS)
 FEW = Budget(seconds=0.3, rows=100, size=100_000)
@@ -707,14 +708,14 @@ WORDS = st.sampled_from(
 
 @pytest.mark.slow
 @given(st.lists(WORDS, max_size=25))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_no_words_do_more_than_be_refused(words: list[str]) -> None:
     with_secret(f"SELECT {' '.join(words)}")
 
 
 @pytest.mark.slow
 @given(st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_text_does_more_than_be_refused(text: str) -> None:
     with_secret(f"SELECT {text}")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -148,8 +149,10 @@ def explain_query(connection: sqlite3.Connection, query: str, how: str) -> list[
     return connection.execute(f"{how} {query}", build_null_values(query)).fetchall()
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
-    """Yield every call ``tx.METHOD(...)`` in finapi, with its location."""
+@cache
+def calls() -> list[tuple[str, ast.Call]]:
+    """Return every call ``tx.METHOD(...)`` in finapi, with its location."""
+    tx_calls = []
     for file in FILES:
         for node in nodes_of(file):
             if (
@@ -159,7 +162,8 @@ def calls() -> Iterator[tuple[str, ast.Call]]:
                 and isinstance(node.func.value, ast.Name)
                 and node.func.value.id == "tx"
             ):
-                yield f"{file.relative_to(ROOT)}:{node.lineno}", node
+                tx_calls.append((f"{file.relative_to(ROOT)}:{node.lineno}", node))
+    return tx_calls
 
 
 def texts() -> Iterator[tuple[str, str]]:

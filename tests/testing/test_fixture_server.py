@@ -148,6 +148,7 @@ def test_the_first_status_shows_a_watchdog_round() -> None:
     assert set(statuses.values()) == {"operational"}
 
 
+@pytest.mark.slow
 def test_unread_output_does_not_stop_the_fixture() -> None:
     command = [
         *process.COMMAND,

@@ -46,6 +46,7 @@ from tests.process import (
     measured,
     write,
 )
+from tests.support.slow_cases import slow_after
 
 MIB = 1024 * 1024
 PEAK = 150 * MIB  # bytes that an ingest may hold, whatever it is given
@@ -338,7 +339,9 @@ def test_a_secrets_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
 # ---- stdout that goes away
 
 
-@pytest.mark.parametrize("words", [("config",), ("config", "--json"), ("openapi",), ("--help",), ("serve", "--help")])
+@pytest.mark.parametrize(
+    "words", slow_after(2, [("openapi",), ("--help",), ("config",), ("config", "--json"), ("serve", "--help")])
+)
 def test_a_reader_that_goes_away_costs_no_traceback(words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -350,7 +353,7 @@ def test_a_reader_that_goes_away_costs_no_traceback(words: tuple[str, ...]) -> N
     assert done.returncode in (0, 1)
 
 
-@pytest.mark.parametrize("closing", [">&-", ">&- <&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closing", slow_after(1, ["<&- >&- 2>&-", ">&-", ">&- <&-", ">&- 2>&-"]))
 def test_streams_that_are_closed_are_done_without(closing: str) -> None:
     line = f"{sys.executable} run.py config {closing}"
     done = subprocess.run(["sh", "-c", line], cwd=ROOT, env=environment(), capture_output=True)

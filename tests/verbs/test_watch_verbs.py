@@ -21,6 +21,7 @@ from finapi.testing import FinapiServer
 from finapi.testing.conformance import CHECKS
 from finapi.verbs import watch_verbs
 from finapi.verbs.verb_table import VERBS
+from tests.support.slow_cases import slow_after
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def test_webhooks_are_forwarded_signed_to_a_local_address(
     assert json.loads(body) == json.loads(inbox_request["body"])
 
 
-@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize("before", slow_after(1, [3, 0]))
 def test_a_burst_between_two_polls_is_forwarded_in_order(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:

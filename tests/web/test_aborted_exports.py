@@ -212,6 +212,7 @@ def test_unread_documents_of_one_address_use_no_export_space(start: Start, app: 
     del hoard
 
 
+@pytest.mark.slow
 def test_four_slow_readers_of_exports_receive_every_row(start: Start, app: App) -> None:
     running = start(spool_limit=12_000_000, held_limit=0, threads=8)
     keys = [users.create(app, f"user{number}@example.com", "pro", NOW).api_key for number in range(4)]

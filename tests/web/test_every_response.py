@@ -33,6 +33,7 @@ from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
 from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
+from tests.support.random_examples import examples
 
 OUR_REQUEST_ID = re.compile(r"00000000-0000-4000-8000-[0-9]{12}")
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -743,7 +744,7 @@ HEADERS = st.dictionaries(
     headers=HEADERS,
     method=st.sampled_from(["GET", "HEAD", "OPTIONS", "POST"]),
 )
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_request_is_an_unexpected_failure(
     unlimited_client: Client, prefix: str, middle: str, name: str, value: str, headers: dict[str, str], method: str
 ) -> None:

@@ -18,6 +18,7 @@ from finapi.market.filings import filing_search
 from finapi.market.reference import companies
 from finapi.web.http.params import Field, Param
 from tests.client import Client
+from tests.support.slow_cases import slow_except_every
 from tests.web.test_paging import MAX_ROWS, NAMES, ROUTE_OF, ROWS, Lists, find_member, size_param
 
 # ---- each list of the route table, with the filters that its route declares
@@ -83,7 +84,7 @@ def build_filter_triples(name: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("name", FILTERED)
+@pytest.mark.parametrize("name", slow_except_every(3, FILTERED))
 def test_pages_of_filtered_rows_are_the_filtered_list(lists: FilteredLists, name: str) -> None:
     route, size = ROUTE_OF[name], size_param(ROUTE_OF[name])
     # In some lists ``from`` is a day, not a position.

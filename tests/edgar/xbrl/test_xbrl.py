@@ -27,6 +27,7 @@ from finapi.edgar.xbrl import (
 )
 from finapi.edgar.xbrl.qnames import find_standard_prefix
 from tests.conftest import SHARED
+from tests.support.random_examples import examples
 
 FILINGS = SHARED / "edgar" / "xbrl"
 needs_filings = pytest.mark.skipif(not FILINGS.is_dir(), reason="the real filings (../shared/edgar) are not here")
@@ -990,7 +991,7 @@ def test_document_type_is_refused(parse: Callable[[bytes, str], object], data: b
 
 @pytest.mark.slow
 @each_sample
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(
     edits=st.lists(
         st.tuples(

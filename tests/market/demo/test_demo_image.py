@@ -233,6 +233,7 @@ def test_old_images_and_abandoned_folders_are_removed(cache: Path, built_images:
     assert (cache / current).stat().st_mtime > 1_000_000
 
 
+@pytest.mark.slow
 def test_two_processes_that_start_together_have_the_image(cache: Path) -> None:
     code = (
         "from finapi.market.demo import demo_image as p; print(bytes(p.get_image()[:15]), len(p.get_image()) > 10**6)"
@@ -245,6 +246,7 @@ def test_two_processes_that_start_together_have_the_image(cache: Path) -> None:
     assert [path.name for path in cache.iterdir()] == [f"demo-{demo_image.compute_version()}.db"]
 
 
+@pytest.mark.slow
 def test_building_an_image_imports_no_excluded_package() -> None:
     code = (
         "import sys; from finapi.market.demo import demo_image as p; p.build_image();"

@@ -1299,6 +1299,7 @@ def test_numbers_are_read_in_every_notation(value: str, plain: str) -> None:
     assert get_cell_text(build_company_book([K18], facts), "eps_diluted", "2018 FY") == plain
 
 
+@pytest.mark.slow
 def test_twenty_thousand_durations_do_not_take_quadratic_time() -> None:
     facts = build_annual_facts((YEAR18, K18.accession))
     for number in range(20_000):

@@ -20,6 +20,7 @@ from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, price_series, price_store
 from finapi.market.prices.price_csv import PriceRow
 from finapi.market.reference import companies
+from tests.support.random_examples import examples
 
 YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
 2020-08-27,127.14,127.49,123.83,125.01,122.65,155552400,0.0,0.0
@@ -218,7 +219,7 @@ def test_truncated_last_line_is_rejected() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_is_parsed_or_refused(tail: str) -> None:
     try:
         price_file = parse("date,close,split,volume\n" + tail)

@@ -131,10 +131,11 @@ SEPARATIONS: dict[str, tuple[list[Filed], Owners, list[tuple[Any, ...]]]] = {
 }
 
 
+@pytest.mark.parametrize("is_exhaustive", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", SEPARATIONS)
-def test_separating_filers_leave_the_joint_stake(make_app: Callable[[], App], case: str) -> None:
+def test_separating_filers_leave_the_joint_stake(make_app: Callable[[], App], case: str, is_exhaustive: bool) -> None:
     filed, expected_owners, expected_groups = SEPARATIONS[case]
-    for order in itertools.permutations(filed):
+    for order in itertools.permutations(filed) if is_exhaustive else (filed, filed[::-1]):
         client = store_schedules(make_app(), [*order, order[0]])
         assert list_owners(client) == expected_owners, order
         assert list_groups(client) == expected_groups, order

@@ -15,6 +15,7 @@ from finapi.web.pages.docs import api_reference, docs_pages
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.support.html_pages import HTML, NOW, get_page, parse_rows
+from tests.support.slow_cases import slow_except_every
 
 # Calls whose example finds nothing in the demo's data, with the status of the response.
 EXPECTED_FAILURES = {
@@ -99,7 +100,7 @@ def test_docs_of_a_demo_show_its_own_key(browser: Client) -> None:
             tx.run("bump_data_version")
 
 
-@pytest.mark.parametrize("name", docs_pages.GUIDES)
+@pytest.mark.parametrize("name", slow_except_every(4, docs_pages.GUIDES))
 def test_every_guide_is_a_page_and_markdown(browser: Client, name: str) -> None:
     body, answer = get_page(browser, f"/docs/{name}"), browser.get(f"/docs/{name}.md")
     assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
