@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -38,7 +38,7 @@ DUE_CHECK_SECONDS = 60.0  # Interval at which the worker checks if the backup of
 RETRY_SECONDS = 3600.0  # Pause after a backup failed.
 WITH_SECRETS = "with-secrets"
 WITHOUT_SECRETS = "without-secrets"
-_BACKUP_NAME = re.compile(rf"finapi-[0-9]{{8}}T[0-9]{{6}}Z-(?:{WITH_SECRETS}|{WITHOUT_SECRETS})\.db")
+_BACKUP_NAME = re.compile(rf"finapi-(?P<time>[0-9]{{8}}T[0-9]{{6}}Z)-(?:{WITH_SECRETS}|{WITHOUT_SECRETS})\.db")
 
 ReportProgress = Callable[[int, int], None]
 
@@ -189,6 +189,21 @@ class NightlyBackup:
     def _add_open_copy(self, db: Database) -> None:
         self._open_copies.append(db)
         stopping.check()  # ``interrupt`` may have been called before the copy was open.
+
+
+def find_backup_age(config: Config, now: datetime) -> float | None:
+    """Return the seconds since the newest backup of the backup directory was made, or None if there is none."""
+    if not config.backup_dir:
+        return None
+    try:
+        paths = list(Path(config.backup_dir).iterdir())
+    except OSError:  # The nightly backup reports this.
+        return None
+    times = [match["time"] for path in paths if (match := _BACKUP_NAME.fullmatch(path.name))]
+    if not times:
+        return None
+    made_at = datetime.strptime(max(times), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    return max(0.0, (now - made_at).total_seconds())
 
 
 def delete_old_backups(directory: Path, number: int) -> list[Path]:

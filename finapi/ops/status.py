@@ -6,7 +6,8 @@ the figures of ``/metrics``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
@@ -244,6 +245,8 @@ def count_queued_work(app: App, now: datetime) -> dict[str, int]:
 
 def compute_metrics(app: App) -> Figures:
     """Return the figures of ``/metrics`` that are computed for each request: components, queues and the store."""
+    from finapi.ops import backups  # It imports much that /status does not need.
+
     wait_for_first_round(app)
     queue_depths = count_queued_work(app, app.clock.now())
     with app.db.read() as tx:
@@ -251,6 +254,7 @@ def compute_metrics(app: App) -> Figures:
         given_up = fetch_queue.count_given_up(tx)
         set_aside = outbox.count_rows_aside(tx)
     copy_age = heartbeats.get_copy_age(app.db, app.clock.now())
+    backup_age = backups.find_backup_age(app.config, app.clock.now())
     values = {"operational": 1.0, "degraded": 0.5, "down": 0.0}
     return {
         metrics.SERVICE_UP: {(name,): values[component.status] for name, component in app.health.components.items()},
@@ -259,8 +263,20 @@ def compute_metrics(app: App) -> Figures:
         metrics.OUTBOX_SET_ASIDE: {(): float(set_aside)},
         metrics.DATABASE_BYTES: {(part,): float(size) for part, size in app.db.sizes().items()},
         metrics.DATA_VERSION: {(): float(version)},
+        metrics.DISK_FREE: _measure_free_disk(app),
+        **({metrics.BACKUP_AGE: {(): backup_age}} if backup_age is not None else {}),
         **({metrics.DATA_AGE: {(): copy_age}} if copy_age is not None else {}),
     }
+
+
+def _measure_free_disk(app: App) -> Mapping[tuple[str, ...], float]:
+    """Return the free bytes of the disk with the database, without a value for a database in memory."""
+    if app.db.path is None:
+        return {}
+    try:
+        return {(): float(shutil.disk_usage(app.db.path.parent).free)}
+    except OSError:  # The data directory was removed, which the store reports.
+        return {}
 
 
 def _read_freshness(app: App) -> DataFreshness:

@@ -62,6 +62,7 @@ OperationalError = sqlite3.OperationalError
 _MACHINE_CODES = {8, 10, 13, 14}
 
 CLOSED = "the database is closed"
+MAX_WAL_BYTES = 16 << 20  # SQLite checkpoints at 4 MB. Only a long reader makes the WAL longer.
 TROUBLE_SECONDS = 60.0  # The interval between two log messages about the same failure.
 
 
@@ -198,6 +199,8 @@ class Database:
             schema.read_version(self._writer, path)  # Raises UsageError before the file is changed.
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute("PRAGMA foreign_keys=ON")
+            # After a long reader has ended, the next checkpoint of the WAL cuts its file to this size.
+            self._writer.execute(f"PRAGMA journal_size_limit={MAX_WAL_BYTES}")
             # PRAGMA takes no parameters. The setting is one of two words.
             self._writer.execute(f"PRAGMA synchronous={synchronous}")
             if not checkpoints:

@@ -134,6 +134,18 @@ def test_a_name_that_does_not_tell_is_refused(app: App, config: Config, shelf: P
     assert names(shelf) == []
 
 
+def test_the_age_of_the_newest_backup_is_known(app: App, config: Config, shelf: Path) -> None:
+    with_shelf = replace(config, backup_dir=str(shelf))
+    assert backups.find_backup_age(config, NOW) is None
+    assert backups.find_backup_age(with_shelf, NOW) is None
+    (shelf / "finapi-20991231T000000Z-mine.db").write_text("not made by finapi")
+    made(config, shelf, NOW - timedelta(hours=5), secrets=True)
+    made(config, shelf, NOW - timedelta(hours=3))
+    assert backups.find_backup_age(with_shelf, NOW) == 3 * 3600
+    assert backups.find_backup_age(with_shelf, NOW - timedelta(days=1)) == 0
+    assert backups.find_backup_age(replace(config, backup_dir=str(shelf / "missing")), NOW) is None
+
+
 def test_a_restore_of_a_missing_file_creates_no_directory(tmp_path: Path) -> None:
     finished = finapi("restore", tmp_path / "missing.db", "--data-dir", tmp_path / "data")
     assert (finished.status, finished.complaint) == (2, f"there is no file {tmp_path}/missing.db")

@@ -331,6 +331,24 @@ def test_a_read_inside_a_read_is_the_same_on_file_and_in_memory(on_file: Databas
 # ---- the file
 
 
+def test_the_wal_shrinks_after_a_long_reader_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db, "MAX_WAL_BYTES", 100_000)
+    database = Database(tmp_path / "finapi.db", synchronous="NORMAL")
+    with closing(database), closing(sqlite3.connect(tmp_path / "finapi.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM users").fetchone()
+        for _ in range(3):
+            with database.write() as tx:
+                tx._connection.execute("CREATE TABLE IF NOT EXISTS large (bytes BLOB)")
+                tx._connection.execute("INSERT INTO large VALUES (zeroblob(4000000))")
+        assert database.sizes()["wal"] > 10_000_000
+        reader.execute("ROLLBACK")
+        for number in range(2):
+            with database.write() as tx:
+                tx._connection.execute("INSERT INTO large VALUES (zeroblob(?))", (number,))
+        assert database.sizes()["wal"] <= 100_000
+
+
 def test_the_file_has_wal_mode_foreign_keys_and_full_commits(on_file: Database) -> None:
     writer = on_file._writer
     assert writer.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
