@@ -88,7 +88,8 @@ def parse_inline(pages: Sequence[InlinePage]) -> Instance:
     try:
         for index, page in enumerate(pages):
             reader = _PageReader(page.file, index, state)
-            reader.read(page.content)
+            # White space before the XML declaration would be an error.
+            reader.read(page.content.lstrip(b" \t\r\n"))
             readers.append(reader)
         facts = list(state.iter_facts())
     finally:

@@ -135,6 +135,7 @@ def _upsert_filing(tx: Transaction, report: Report, filed: FilingMetadata, now: 
             form=cover.form,
             period_of_report=cover.period_of_report,
             is_xbrl=1,
+            is_inline_xbrl=1 if report.pages else None,
         )
     return filing_store.upsert_filing_of_document(tx, filed, document_metadata, now, announces=False)
 

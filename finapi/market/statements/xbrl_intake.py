@@ -40,7 +40,8 @@ def group_by_filing(documents: Sequence[Document]) -> Iterator[Sequence[Document
 
     A filing has an instance or an inline page with a cover, from which the SEC extracts the instance. A folder with one
     of them is one filing. With several, the documents whose names begin with the name of the instance or page belong to
-    it. Those that belong to none are yielded together, except for inline pages: they are for readers.
+    it. The others belong to the instance if there is only one, or are yielded together. Inline pages that belong to no
+    filing are left out: they are for readers.
     """
     instances = [document for document in documents if document.kind == INSTANCE_KIND]
     instance_stems = {_get_stem(instance.name) for instance in instances}
@@ -58,15 +59,20 @@ def group_by_filing(documents: Sequence[Document]) -> Iterator[Sequence[Document
         yield [*(document for document in documents if document.kind != PAGE_KIND), *set_pages]
         return
     other_documents = [document for document in documents if document not in main_documents]
+    filings: list[list[Document]] = []
     # The longest name first: the documents of aapl-20240928x10ka also begin with aapl-20240928.
     for main_document in sorted(main_documents, key=lambda document: -len(_get_stem(document.name))):
         stem = _get_stem(main_document.name)
         filing_documents = [document for document in other_documents if document.name.startswith(stem)]
         other_documents = [document for document in other_documents if document not in filing_documents]
-        yield [main_document, *filing_documents]
-    other_documents = [document for document in other_documents if document.kind != PAGE_KIND]
-    if other_documents:
-        yield other_documents
+        filings.append([main_document, *filing_documents])
+    remaining_documents = [document for document in other_documents if document.kind != PAGE_KIND]
+    if len(instances) == 1:
+        # The pages of other filings are next to a filing whose documents are not all named after its instance.
+        next(filing for filing in filings if filing[0] is instances[0]).extend(remaining_documents)
+    elif remaining_documents:
+        filings.append(remaining_documents)
+    yield from filings
 
 
 def _get_stem(name: str) -> str:

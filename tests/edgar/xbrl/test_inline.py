@@ -261,6 +261,7 @@ def test_the_first_version_of_inline_xbrl_is_read() -> None:
     [
         "<?xml version='1.0' encoding='ASCII'?>",
         "<?xml version='1.0' encoding='windows-1252'?>",
+        "\n <?xml version='1.0' encoding='utf-8'?>",
         "<!DOCTYPE html>",
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">',
     ],

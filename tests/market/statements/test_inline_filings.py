@@ -250,6 +250,29 @@ def test_the_pages_of_a_set_are_one_report(client: Client, ingest_folder: Ingest
     assert (row["values"], row["ink_urls"]) == (["7"], [f"{VIEWER}/a-exhibit.htm#x-1"])
 
 
+def test_a_page_of_another_filing_takes_no_documents(ingest_folder: Ingest) -> None:
+    other = PAGE.replace(b"December 31, 2024", b"December 31, 2023")
+    outcomes = ingest_folder(
+        {
+            "report_htm.xml": INSTANCE,
+            "brk-20241231.xsd": SCHEMA,
+            "brk-20241231_pre.xml": PRESENTATION,
+            "other.htm": other,
+        },
+        "folder",
+    )
+    assert {outcome.outcome for outcome in outcomes.values()} == {"ingested"}
+    accession = outcomes["report_htm.xml"].accession
+    assert outcomes["brk-20241231_pre.xml"].accession == accession
+    assert outcomes["other.htm"].accession != accession
+
+
+def test_an_inline_filing_says_that_it_is_inline(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    index = client.get(f"/api/v1/xbrl/filing/{ACCESSION}/index").json["data"]
+    assert index["is_inline_xbrl"] is True
+
+
 def test_a_page_without_a_cover_is_not_a_report(ingest_folder: Ingest) -> None:
     outcomes = ingest_folder({"proxy.htm": build_page(build_number("1"))})
     assert outcomes["proxy.htm"].outcome == "skipped"
@@ -386,6 +409,25 @@ def test_every_id_of_real_pages_resolves_to_its_value(app: App, client: Client) 
             element = elements[row["element_id"]]
             number = read_number(element) if row["unit_id"] and row["value"] is not None else None
             assert number is None or number == Decimal(row["value"]), (folder, row["element_id"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SHARED / "edgar").is_dir(), reason="the real filings (../shared/edgar) are not here")
+def test_a_real_page_has_the_statements_of_its_instance(app: App, client: Client, tmp_path: Path) -> None:
+    folder = SHARED / "edgar" / "xbrl" / "aapl-10q-20250329_0000320193-25-000057"
+    copy = tmp_path / "0000320193-25-999999"
+    copy.mkdir()
+    for path in folder.glob("aapl-20250329*"):
+        if not path.name.endswith("_htm.xml"):
+            (copy / path.name).write_bytes(path.read_bytes())
+    answers = []
+    for directory, accession in ((folder, "0000320193-25-000057"), (copy, copy.name)):
+        ingest.run(app, [directory], IngestOptions(), lambda outcome: None)
+        url = f"/api/v1/xbrl/filing/{accession}/statements?consolidated_only=false"
+        body = json.dumps(client.get(url).json["data"]).replace(accession, "").replace(accession.replace("-", ""), "")
+        answers.append(json.loads(body))
+    assert len(answers[0]["statements"]) == 6
+    assert answers[0] == answers[1]
 
 
 def test_stored_pages_are_the_names_of_the_files(app: App, ingest_folder: Ingest) -> None:

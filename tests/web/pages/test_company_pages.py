@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from finapi.market.demo import demo_data
 from finapi.web.pages.company import charts_page
 from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
+from tests.support import brook_lamps_report
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 
 TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/holders", "/segments")
@@ -60,6 +62,24 @@ def test_reports_without_statements_have_a_load_hint(browser: Client) -> None:
     assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in match[1]
     assert "0000320193-24-000123" not in match[1]
     assert "<code>finapi load AAPL</code>" in match[1]
+
+
+def test_a_partial_amendment_replaces_only_its_statement(clock: FixedClock) -> None:
+    app = apps.create_in_memory(Config(pages="public", public_url="http://x", pages_per_minute=100_000), clock)
+    brook_lamps_report.store_report(app, brook_lamps_report.build_report())
+    amendment = brook_lamps_report.build_report(form="10-K/A")
+    sections = (brook_lamps_report.COVER_PAGE, brook_lamps_report.BALANCE)
+    brook_lamps_report.store_report(app, replace(amendment, sections=sections), "0001234567-25-000009", "2025-06-01")
+    browser = Client(app)
+    accessions = {
+        statement: re.findall(
+            r'<a href="/filing/([0-9-]+)" title', get_page(browser, f"/company/BRK-B/statements?statement={statement}")
+        )
+        for statement in ("income", "balance")
+    }
+    app.db.close()
+    assert set(accessions["income"]) == {brook_lamps_report.ACCESSION}
+    assert set(accessions["balance"]) == {"0001234567-25-000009"}
 
 
 def test_overlapping_segment_members_are_not_stacked(browser: Client) -> None:
