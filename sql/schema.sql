@@ -1,7 +1,7 @@
 -- The schema of finapi's database: tables, indexes, triggers and views in order of subject.
 --
 -- Accounts (sections 1 to 5) may live in PostgreSQL instead: sql/postgres/schema.sql has the same tables. No query, no
--- trigger and no foreign key joins a table of accounts to one of market data (sections 6 to 17).
+-- trigger and no foreign key joins a table of accounts to one of market data (sections 6 to 18).
 --
 -- Conventions, where a column says nothing else:
 --   *_at           an instant: ISO 8601 in UTC with milliseconds, 2026-01-31T12:00:00.000Z
@@ -2442,7 +2442,161 @@ WHERE notice.id > 0;
 
 
 -- ==================================================================================================================
--- 17. Loading: EDGAR's feed and files of the SEC
+-- 17. Funds and ETFs (Form N-PORT)
+-- ==================================================================================================================
+
+-- A share class of a fund, as the newest submission whose header lists it describes it.
+CREATE TABLE fund_classes (
+    -- The SEC's id: C and nine digits.
+    class_id    TEXT PRIMARY KEY,
+    -- The series that it belongs to: S and nine digits.
+    series_id   TEXT NOT NULL,
+    series_name TEXT,
+    -- The registrant that the series belongs to.
+    cik         INTEGER NOT NULL,
+    name        TEXT,
+    -- In the spelling of table tickers.
+    ticker      TEXT,
+    -- Filing date of that submission.
+    filed_at    TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fund_classes_by_ticker ON fund_classes (ticker) WHERE ticker IS NOT NULL;
+CREATE INDEX fund_classes_by_series ON fund_classes (series_id, class_id);
+
+-- An N-PORT report of a fund. An amendment is a complete report, which replaces the one of the same fund and period.
+CREATE TABLE fund_reports (
+    -- As in schedule_filings.
+    id                INTEGER PRIMARY KEY,
+    accession         TEXT NOT NULL UNIQUE,
+    -- SHA-256 of the parsed document.
+    content           BLOB NOT NULL,
+    form              TEXT NOT NULL,
+    is_amendment      INTEGER NOT NULL CHECK (is_amendment IN (0, 1)),
+    -- The registrant: a trust or company.
+    cik               INTEGER NOT NULL REFERENCES companies (cik),
+    registrant_name   TEXT NOT NULL,
+    -- The fund: its series id, or the registrant's CIK with ten digits if it has no series.
+    fund_id           TEXT NOT NULL,
+    series_id         TEXT,
+    series_name       TEXT,
+    -- The day that the figures are of.
+    period            TEXT NOT NULL,
+    -- End of the fund's fiscal year, which the form calls the end of the reporting period.
+    fiscal_year_end   TEXT,
+    -- 1: the fund will file no further report.
+    is_final          INTEGER CHECK (is_final IN (0, 1)),
+    filed_at          TEXT,
+    -- File name of the document.
+    document          TEXT,
+    -- Dollars.
+    total_assets      TEXT,
+    total_liabilities TEXT,
+    net_assets        TEXT,
+    -- Dollars of shares sold, dividends reinvested and shares redeemed in the month that ends with the period.
+    sales             TEXT,
+    reinvestment      TEXT,
+    redemption        TEXT,
+    -- Total return of the first share class in that month, in per cent.
+    class_return      TEXT,
+    position_count    INTEGER NOT NULL,
+    -- JSON list of the marks of figures that contradict each other.
+    doubts            TEXT NOT NULL,
+    -- 1: no other report of this fund and period replaces it.
+    is_current        INTEGER NOT NULL DEFAULT 0 CHECK (is_current IN (0, 1)),
+    -- 1: the current report of the fund's latest period.
+    is_latest         INTEGER NOT NULL DEFAULT 0 CHECK (is_latest IN (0, 1)),
+    parsed_at         TEXT NOT NULL,
+    -- JSON of everything that the document states, but its positions.
+    body              BLOB NOT NULL
+) STRICT;
+
+CREATE INDEX fund_reports_by_fund ON fund_reports (fund_id, period DESC, filed_at DESC, accession DESC);
+CREATE INDEX fund_reports_by_registrant ON fund_reports (cik, filed_at DESC, accession DESC);
+CREATE INDEX fund_reports_by_day ON fund_reports (filed_at DESC, accession DESC);
+CREATE INDEX fund_reports_by_content ON fund_reports (content);
+CREATE INDEX fund_reports_undated ON fund_reports (id) WHERE filed_at IS NULL;
+CREATE INDEX latest_fund_reports ON fund_reports (fund_id) WHERE is_latest;
+
+-- A security in the words of a filer: everything about a position that stays the same from one report to the next. A
+-- security has several rows if filers describe it differently.
+CREATE TABLE fund_securities (
+    -- Made from the hash of the other columns.
+    id                 INTEGER PRIMARY KEY,
+    -- NULL for a placeholder and for any other number than a CUSIP.
+    cusip              TEXT,
+    -- The text in place of a CUSIP, such as a SEDOL.
+    filed_cusip        TEXT,
+    isin               TEXT,
+    ticker             TEXT,
+    name               TEXT,
+    title              TEXT,
+    -- Legal Entity Identifier of the issuer.
+    lei                TEXT,
+    -- Code of the form, such as EC for common equity.
+    asset_category     TEXT,
+    asset_description  TEXT,
+    issuer_category    TEXT,
+    issuer_description TEXT,
+    country            TEXT,
+    -- JSON list of the identifiers besides the CUSIP: kind, value, description.
+    identifiers        TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX fund_securities_by_cusip ON fund_securities (cusip) WHERE cusip IS NOT NULL;
+CREATE INDEX fund_securities_by_isin ON fund_securities (isin) WHERE isin IS NOT NULL;
+
+-- A position of a fund's report. Numbers may be negative.
+CREATE TABLE fund_positions (
+    report_id           INTEGER NOT NULL REFERENCES fund_reports (id) ON DELETE CASCADE,
+    -- Position in the document, from 1.
+    seq                 INTEGER NOT NULL,
+    security_id         INTEGER NOT NULL REFERENCES fund_securities (id),
+    balance             TEXT,
+    -- What the balance counts: NS shares, PA principal, NC contracts, OU other.
+    units               TEXT,
+    currency            TEXT,
+    -- Units of the currency for a dollar. NULL for dollars.
+    exchange_rate       TEXT,
+    -- Dollars.
+    value               TEXT,
+    -- Per cent of the fund's net assets.
+    percent             TEXT,
+    payoff_profile      TEXT,
+    is_restricted       INTEGER CHECK (is_restricted IN (0, 1)),
+    fair_value_level    TEXT,
+    derivative_category TEXT,
+    -- JSON of the terms of a debt security, of a derivative and of securities on loan; NULL if there are none.
+    terms               TEXT,
+    PRIMARY KEY (report_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fund_positions_by_security ON fund_positions (security_id, report_id);
+
+-- For the SQL proxy: current reports of funds.
+CREATE VIEW fund_report AS
+SELECT accession AS accession_number, form AS form_type, filed_at, cik, registrant_name, series_id, series_name, period,
+    CAST(net_assets AS REAL) AS net_assets, CAST(total_assets AS REAL) AS total_assets,
+    CAST(total_liabilities AS REAL) AS total_liabilities, position_count, is_latest
+FROM fund_reports
+WHERE is_current AND accession NOT GLOB 'unfiled-*';
+
+-- For the SQL proxy: positions in the current reports of funds.
+CREATE VIEW fund_position AS
+SELECT fund_reports.accession AS accession_number, fund_positions.seq, fund_reports.series_id, fund_reports.period,
+    fund_securities.name, fund_securities.title, fund_securities.cusip, fund_securities.isin,
+    CAST(fund_positions.balance AS REAL) AS balance, fund_positions.units, fund_positions.currency,
+    CAST(fund_positions.value AS REAL) AS value, CAST(fund_positions.percent AS REAL) AS percent,
+    fund_positions.payoff_profile, fund_securities.asset_category, fund_securities.issuer_category,
+    fund_securities.country, fund_positions.derivative_category
+FROM fund_positions
+JOIN fund_reports ON fund_reports.id = fund_positions.report_id
+JOIN fund_securities ON fund_securities.id = fund_positions.security_id
+WHERE fund_reports.is_current AND fund_reports.accession NOT GLOB 'unfiled-*';
+
+
+-- ==================================================================================================================
+-- 18. Loading: EDGAR's feed and files of the SEC
 -- ==================================================================================================================
 
 -- A company whose filings the poller fetches.

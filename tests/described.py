@@ -24,7 +24,7 @@ from finapi.market.ownership import schedule_store as ownership
 from finapi.ops import watchdog
 from tests.client import PASSWORD
 from tests.market.documents.test_filing_store import FULL
-from tests.support import schedule_xml
+from tests.support import fund_report_xml, schedule_xml
 
 # No limit and no balance in the way; hashes that cost nothing.
 LIFTED: dict[str, Any] = {
@@ -102,6 +102,7 @@ class World:
                     sale_notice_store.upsert(tx, sale_notices.parse(document, number), filing_metadata, now)
                 else:
                     ownership.upsert(tx, parser.parse(document, number), filing_metadata, now)
+            fund_report_xml.store_examples(tx, now)
             tx.run("bump_data_version")
         # No name is looked up for invented hosts: a delivery goes to an address or fails.
         app.outbound._dialer._resolve = _nowhere

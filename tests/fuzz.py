@@ -29,6 +29,7 @@ from finapi.edgar import (
     cusip_lists,
     document_kinds,
     form_indexes,
+    fund_reports,
     getcurrent,
     index_documents,
     insider_sets,
@@ -44,7 +45,7 @@ from finapi.edgar import (
 from finapi.edgar.xbrl import InlinePage, filer_schema, linkbases, parse_inline, parse_instance
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
-from tests.support import inline_pages, ownership_xml, statement_set_tables
+from tests.support import fund_report_xml, inline_pages, ownership_xml, statement_set_tables
 from tests.support import schedule_xml as made
 from tests.support import thirteenf_xml as holdings
 
@@ -255,6 +256,18 @@ TARGETS = {
     ),
     "sale_notices": Target(
         lambda data: sale_notices.parse(data, "f"), lambda: [made.notice(made.sale(), made.sale("1"), prefix="ns2")]
+    ),
+    "fund_reports": Target(
+        lambda data: fund_reports.parse(data, "f"),
+        lambda: [
+            fund_report_xml.report(
+                fund_report_xml.position(more=fund_report_xml.DEBT + fund_report_xml.LENDING),
+                fund_report_xml.position(cusip="N/A", isin=None, more=fund_report_xml.OPTION),
+                fund_report_xml.position(name="N/A", cusip="000000000", balance="-4", more=fund_report_xml.FUTURE),
+                prefix=prefix,
+            )
+            for prefix in ("", "ns3")
+        ],
     ),
     "companyfacts": Target(
         lambda data: companyfacts.parse(data, "f"),

@@ -129,7 +129,7 @@ class PostAuthLoginUser(TypedDict, Generic[Day, Moment]):
     notify_email: bool
     notify_browser: bool
     webhook_url: str | None
-    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]]
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created"]]
     created_at: Moment
     updated_at: Moment
     Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
@@ -169,7 +169,7 @@ class UserUser(TypedDict, Generic[Day, Moment]):
     notify_email: bool
     notify_browser: bool
     webhook_url: str | None
-    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]]
+    webhook_topics: list[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created"]]
     created_at: Moment
     updated_at: Moment
     Userplan: PostAuthLoginUserUserplan[Day, Moment] | None
@@ -262,7 +262,7 @@ class UserExportDeliveriesAttempts(TypedDict, Generic[Day, Moment]):
 
 class UserExportDeliveries(TypedDict, Generic[Day, Moment]):
     delivery_id: str
-    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "finapi.test"]
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created", "finapi.test"]
     target_id: str | None
     url: str
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"]
@@ -549,7 +549,7 @@ class Policy(TypedDict, Generic[Day, Moment]):
     timestamp: Moment
 
 class EventsData(TypedDict, Generic[Day, Moment]):
-    type: Literal["new_filing", "beneficial_ownership", "data_ready", "restatement_detected", "insider_transaction", "proposed_sale", "13f_filing"]
+    type: Literal["new_filing", "beneficial_ownership", "fund_report", "data_ready", "restatement_detected", "insider_transaction", "proposed_sale", "13f_filing"]
     seq: int
     epoch: int
     occurred_at: Moment
@@ -3750,6 +3750,375 @@ class InsidersTransactionsTop(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class NportLatestData(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    submission_type: Literal["NPORT-P", "NPORT-P/A"]
+    is_amendment: bool
+    reg_cik: str
+    reg_name: str
+    series_id: str | None
+    series_name: str | None
+    as_of: Day
+    rep_pd_end: Day | None
+    net_assets: int | Decimal | None
+    tot_assets: int | Decimal | None
+    filed_at: Moment | None
+    source: Literal["edgar"]
+    holdings_count: int
+    is_current: bool
+    doubts: list[Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]]
+
+class NportLatest(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportLatestData[Day, Moment]]
+    meta: Form13fOverlapMeta
+    request_id: str
+    timestamp: Moment
+
+class NportBySeriesSeriesIdMeta(TypedDict):
+    series_id: str
+    pagination: Form13fFundCikMetaPagination
+
+class NportBySeriesSeriesId(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportLatestData[Day, Moment]]
+    meta: NportBySeriesSeriesIdMeta
+    request_id: str
+    timestamp: Moment
+
+class NportByTickerTickerMetaResolutionMatches(TypedDict):
+    class_id: str | None
+    series_id: str | None
+    reg_cik: str
+    source: Literal["submission_header", "company_ticker"]
+
+class NportByTickerTickerMetaResolution(TypedDict):
+    ticker: str
+    matches: list[NportByTickerTickerMetaResolutionMatches]
+
+class NportByTickerTickerMeta(TypedDict):
+    resolution: NportByTickerTickerMetaResolution
+    pagination: Form13fFundCikMetaPagination
+
+class NportByTickerTicker(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportLatestData[Day, Moment]]
+    meta: NportByTickerTickerMeta
+    request_id: str
+    timestamp: Moment
+
+class NportFundsTickerAumHistoryData(TypedDict, Generic[Day, Moment]):
+    as_of: Day
+    series_id: str | None
+    series_name: str | None
+    reg_cik: str
+    net_assets: int | Decimal | None
+    tot_assets: int | Decimal | None
+    tot_liabs: int | Decimal | None
+    accession_number: str
+    source: Literal["edgar"]
+    doubts: list[Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]]
+
+class NportFundsTickerAumHistoryMeta(TypedDict):
+    pagination: WebhooksDeliveriesMeta
+    resolution: NportByTickerTickerMetaResolution
+
+class NportFundsTickerAumHistory(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportFundsTickerAumHistoryData[Day, Moment]]
+    meta: NportFundsTickerAumHistoryMeta
+    request_id: str
+    timestamp: Moment
+
+class NportHoldersOfCusipDataHolding(TypedDict):
+    name: str | None
+    title: str | None
+    balance: int | Decimal | None
+    units: str | None
+    val_usd: int | Decimal | None
+    pct_val: int | Decimal | None
+    asset_cat: str | None
+    payoff_profile: str | None
+    pct_val_doubt: bool
+
+class NportHoldersOfCusipData(TypedDict, Generic[Day, Moment]):
+    series_id: str | None
+    series_name: str | None
+    reg_cik: str
+    reg_name: str
+    as_of: Day
+    accession_number: str
+    holding: NportHoldersOfCusipDataHolding
+    fund_net_assets: int | Decimal | None
+    filed_at: Moment | None
+    doubts: list[Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]]
+
+class NportHoldersOfCusipMeta(TypedDict):
+    cusip: str
+    period: str | None
+    pagination: Form13fFundCikMetaPagination
+
+class NportHoldersOfCusip(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportHoldersOfCusipData[Day, Moment]]
+    meta: NportHoldersOfCusipMeta
+    request_id: str
+    timestamp: Moment
+
+class PostNportScreenData(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    series_id: str | None
+    series_name: str | None
+    reg_cik: str
+    reg_name: str
+    as_of: Day
+    net_assets: int | Decimal | None
+    tot_assets: int | Decimal | None
+    tot_liabs: int | Decimal | None
+    flow_sales_1m: int | Decimal | None
+    flow_reinvestment_1m: int | Decimal | None
+    flow_redemption_1m: int | Decimal | None
+    return_1m: int | Decimal | None
+    holdings_count: int
+    doubts: list[Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]]
+
+class PostNportScreenMetaScreenFiltersAppliedValue(TypedDict):
+    gt: int | Decimal | None
+    lt: int | Decimal | None
+
+class PostNportScreenMetaScreen(TypedDict):
+    grain: Literal["latest_report_per_fund"]
+    filters_applied: dict[str, PostNportScreenMetaScreenFiltersAppliedValue]
+
+class PostNportScreenMeta(TypedDict):
+    screen: PostNportScreenMetaScreen
+    pagination: Form13fFundCikMetaPagination
+
+class PostNportScreen(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[PostNportScreenData[Day, Moment]]
+    meta: PostNportScreenMeta
+    request_id: str
+    timestamp: Moment
+
+class NportAccessionDataRegistrant(TypedDict):
+    cik: str
+    name: str
+    file_number: str | None
+    lei: str | None
+    street1: str | None
+    city: str | None
+    state: str | None
+    zip: str | None
+    phone: str | None
+
+class NportAccessionDataSeries(TypedDict):
+    series_id: str | None
+    series_name: str | None
+    series_lei: str | None
+    class_id_primary: str | None
+    class_ids: list[str]
+
+class NportAccessionDataPeriod(TypedDict, Generic[Day, Moment]):
+    rep_pd_end: Day | None
+    as_of: Day
+    is_final_filing: bool | None
+
+class NportAccessionDataAssets(TypedDict):
+    tot_assets: int | Decimal | None
+    tot_liabs: int | Decimal | None
+    net_assets: int | Decimal | None
+
+class NportAccessionDataMonthlyFlowMon1Flow(TypedDict):
+    sales: str | None
+    reinvestment: str | None
+    redemption: str | None
+
+class NportAccessionDataMonthlyFlow(TypedDict):
+    mon1Flow: NportAccessionDataMonthlyFlowMon1Flow
+    mon2Flow: NportAccessionDataMonthlyFlowMon1Flow
+    mon3Flow: NportAccessionDataMonthlyFlowMon1Flow
+
+class NportAccessionDataSignature(TypedDict, Generic[Day, Moment]):
+    dateSigned: Day | None
+    nameOfApplicant: str | None
+    signerName: str | None
+    title: str | None
+
+class NportAccessionDataMonthlyReturns(TypedDict):
+    class_id: str | None
+    return_month_1: int | Decimal | None
+    return_month_2: int | Decimal | None
+    return_month_3: int | Decimal | None
+
+class NportAccessionDataEntities(TypedDict):
+    sequence: int
+    role: Literal["class"]
+    owner_cik: str
+    series_id: str
+    series_name: str | None
+    class_contract_id: str
+    class_contract_name: str | None
+    class_contract_ticker: str | None
+
+class NportAccessionData(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    submission_type: Literal["NPORT-P", "NPORT-P/A"]
+    is_amendment: bool
+    registrant: NportAccessionDataRegistrant
+    series: NportAccessionDataSeries
+    period: NportAccessionDataPeriod[Day, Moment]
+    assets: NportAccessionDataAssets
+    payables: dict[str, int | Decimal]
+    monthly_flow: NportAccessionDataMonthlyFlow
+    signature: NportAccessionDataSignature[Day, Moment]
+    monthly_returns: list[NportAccessionDataMonthlyReturns]
+    entities: list[NportAccessionDataEntities]
+    holdings_count: int
+    source: Literal["edgar"]
+    filed_at: Moment | None
+    parsed_at: Moment
+    is_current: bool
+    doubts: list[Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]]
+
+class NportAccession(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: NportAccessionData[Day, Moment]
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
+class NportAccessionHoldingsDataIdentifiersValue(TypedDict):
+    value: str
+    description: str | None
+
+class NportAccessionHoldingsDataDebt(TypedDict, Generic[Day, Moment]):
+    maturity_date: Day | None
+    coupon_kind: str | None
+    annualized_rate: int | Decimal | None
+    is_default: bool | None
+    are_interest_payments_in_arrears: bool | None
+    is_paid_in_kind: bool | None
+
+class NportAccessionHoldingsDataDerivativeCounterparties(TypedDict):
+    name: str | None
+    lei: str | None
+
+class NportAccessionHoldingsDataDerivative(TypedDict, Generic[Day, Moment]):
+    category: str | None
+    description: str | None
+    counterparties: list[NportAccessionHoldingsDataDerivativeCounterparties]
+    payoff_profile: str | None
+    put_or_call: str | None
+    written_or_purchased: str | None
+    reference_name: str | None
+    reference_title: str | None
+    reference_cusip: str | None
+    reference_isin: str | None
+    reference_ticker: str | None
+    shares: int | Decimal | None
+    exercise_price: int | Decimal | None
+    exercise_currency: str | None
+    expiration_date: Day | None
+    delta: int | Decimal | None
+    notional_amount: int | Decimal | None
+    notional_currency: str | None
+    amount_sold: int | Decimal | None
+    currency_sold: str | None
+    amount_purchased: int | Decimal | None
+    currency_purchased: str | None
+    unrealized_appreciation: int | Decimal | None
+
+class NportAccessionHoldingsDataSecuritiesLending(TypedDict):
+    is_cash_collateral: bool | None
+    cash_collateral_value: int | Decimal | None
+    is_non_cash_collateral: bool | None
+    non_cash_collateral_value: int | Decimal | None
+    is_on_loan: bool | None
+    loan_value: int | Decimal | None
+
+class NportAccessionHoldingsData(TypedDict, Generic[Day, Moment]):
+    sequence: int
+    name: str | None
+    lei: str | None
+    title: str | None
+    cusip: str | None
+    isin: str | None
+    ticker: str | None
+    identifiers: dict[str, NportAccessionHoldingsDataIdentifiersValue]
+    balance: int | Decimal | None
+    units: str | None
+    currency: str | None
+    exchange_rate: int | Decimal | None
+    val_usd: int | Decimal | None
+    pct_val: int | Decimal | None
+    pct_val_doubt: bool
+    payoff_profile: str | None
+    asset_cat: str | None
+    asset_description: str | None
+    issuer_cat: str | None
+    issuer_description: str | None
+    inv_country: str | None
+    is_restricted_sec: bool | None
+    fair_value_level: str | None
+    derivative_cat: str | None
+    debt: NportAccessionHoldingsDataDebt[Day, Moment] | None
+    derivative: NportAccessionHoldingsDataDerivative[Day, Moment] | None
+    securities_lending: NportAccessionHoldingsDataSecuritiesLending | None
+
+class NportAccessionHoldingsMeta(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    as_of: Day
+    pagination: Form13fFundCikMetaPagination
+
+class NportAccessionHoldings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportAccessionHoldingsData[Day, Moment]]
+    meta: NportAccessionHoldingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
+class NportAccessionChangesData(TypedDict):
+    status: Literal["new", "increased", "decreased", "unchanged", "closed"]
+    name: str | None
+    title: str | None
+    cusip: str | None
+    isin: str | None
+    asset_cat: str | None
+    derivative_cat: str | None
+    units: str | None
+    balance: int | Decimal | None
+    previous_balance: int | Decimal | None
+    change_balance: int | Decimal | None
+    split_factor: int | Decimal | None
+    val_usd: int | Decimal | None
+    previous_val_usd: int | Decimal | None
+    change_val_usd: int | Decimal | None
+    pct_val: int | Decimal | None
+    previous_pct_val: int | Decimal | None
+
+class NportAccessionChangesMetaCounts(TypedDict):
+    new: int
+    increased: int
+    decreased: int
+    unchanged: int
+    closed: int
+
+class NportAccessionChangesMeta(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    as_of: Day
+    previous_accession_number: str
+    previous_as_of: Day
+    counts: NportAccessionChangesMetaCounts
+    pagination: Form13fFundCikMetaPagination
+
+class NportAccessionChanges(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportAccessionChangesData]
+    meta: NportAccessionChangesMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class InsidersForm144LatestDataSales(TypedDict, Generic[Day, Moment]):
     security_title: str | None
     broker_name: str | None
@@ -4654,7 +5023,7 @@ class PutUserGiven(TypedDict, total=False):
     webhook_url: str | None | None
     notify_email: bool | None
     notify_browser: bool | None
-    webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created"]] | None
+    webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created"]] | None
 
 class DeleteUserGiven(TypedDict, total=False):
     password: Required[str]
@@ -4680,7 +5049,7 @@ class PostSniperTargetsTargetIdStopGiven(TypedDict, total=False):
 
 class GetWebhooksDeliveriesGiven(TypedDict, total=False):
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"] | None
-    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "finapi.test"] | None
+    event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created", "finapi.test"] | None
     limit: int | None
     offset: int | None
     cursor: str | None
@@ -5626,6 +5995,78 @@ class GetInsidersTransactionsTopGiven(TypedDict, total=False):
     include_outcome: bool | None
     include_total: bool | None
 
+class GetNportLatestGiven(TypedDict, total=False):
+    cik: str | None
+    series_id: str | None
+    ticker: str | None
+    form_type: Literal["NPORT-P", "NPORT-P/A"] | None
+    limit: int | None
+    offset: int | None
+
+class GetNportBySeriesSeriesIdGiven(TypedDict, total=False):
+    series_id: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetNportByTickerTickerGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    offset: int | None
+
+class GetNportFundsTickerAumHistoryGiven(TypedDict, total=False):
+    ticker: Required[str]
+    limit: int | None
+    cursor: str | None
+
+class GetNportHoldersOfCusipGiven(TypedDict, total=False):
+    cusip: Required[str]
+    period: str | None
+    limit: int | None
+    offset: int | None
+
+class PostNportScreenGiven(TypedDict, total=False):
+    net_assets_gt: float | Decimal | None | None
+    net_assets_lt: float | Decimal | None | None
+    tot_assets_gt: float | Decimal | None | None
+    tot_assets_lt: float | Decimal | None | None
+    tot_liabs_gt: float | Decimal | None | None
+    tot_liabs_lt: float | Decimal | None | None
+    flow_sales_1m_gt: float | Decimal | None | None
+    flow_sales_1m_lt: float | Decimal | None | None
+    flow_reinvestment_1m_gt: float | Decimal | None | None
+    flow_reinvestment_1m_lt: float | Decimal | None | None
+    flow_redemption_1m_gt: float | Decimal | None | None
+    flow_redemption_1m_lt: float | Decimal | None | None
+    return_1m_gt: float | Decimal | None | None
+    return_1m_lt: float | Decimal | None | None
+    holdings_count_gt: float | Decimal | None | None
+    holdings_count_lt: float | Decimal | None | None
+    cik: str | int | None
+    series_id: str | None | None
+    limit: int | None
+    offset: int | None
+
+class GetNportAccessionGiven(TypedDict, total=False):
+    accession: Required[str]
+
+class GetNportAccessionHoldingsGiven(TypedDict, total=False):
+    accession: Required[str]
+    cusip: str | None
+    isin: str | None
+    asset_cat: str | None
+    derivative_cat: str | None
+    min_pct: float | Decimal | None
+    sort_by: Literal["value", "sequence"] | None
+    limit: int | None
+    offset: int | None
+
+class GetNportAccessionChangesGiven(TypedDict, total=False):
+    accession: Required[str]
+    previous: str | None
+    status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
+    limit: int | None
+    offset: int | None
+
 class GetInsidersForm144LatestGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
@@ -6121,6 +6562,24 @@ class Calls(Generic[Day, Moment]):
         """Search insider transactions."""
     def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsTop[Day, Moment]:
         """Largest insider purchases or sales."""
+    def get_nport_latest(self, **given: Unpack[GetNportLatestGiven]) -> NportLatest[Day, Moment]:
+        """Newest reports of mutual funds and ETFs (Form N-PORT)."""
+    def get_nport_by_series_series_id(self, **given: Unpack[GetNportBySeriesSeriesIdGiven]) -> NportBySeriesSeriesId[Day, Moment]:
+        """Reports of a fund by its series id."""
+    def get_nport_by_ticker_ticker(self, **given: Unpack[GetNportByTickerTickerGiven]) -> NportByTickerTicker[Day, Moment]:
+        """Reports of a fund by its ticker."""
+    def get_nport_funds_ticker_aum_history(self, **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> NportFundsTickerAumHistory[Day, Moment]:
+        """Assets of a fund by day."""
+    def get_nport_holders_of_cusip(self, **given: Unpack[GetNportHoldersOfCusipGiven]) -> NportHoldersOfCusip[Day, Moment]:
+        """Funds that hold a security."""
+    def post_nport_screen(self, **given: Unpack[PostNportScreenGiven]) -> PostNportScreen[Day, Moment]:
+        """Screen funds by assets, flows and returns."""
+    def get_nport_accession(self, **given: Unpack[GetNportAccessionGiven]) -> NportAccession[Day, Moment]:
+        """One report of a fund."""
+    def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportAccessionHoldings[Day, Moment]:
+        """Positions of a fund's report."""
+    def get_nport_accession_changes(self, **given: Unpack[GetNportAccessionChangesGiven]) -> NportAccessionChanges[Day, Moment]:
+        """Changes of a fund's positions since an earlier report."""
     def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
         """Newest notices of proposed sales (Form 144)."""
     def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
@@ -6297,6 +6756,22 @@ class Calls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> Iterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_latest"], **given: Unpack[GetNportLatestGiven]) -> Iterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_by_series_series_id"], **given: Unpack[GetNportBySeriesSeriesIdGiven]) -> Iterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_by_ticker_ticker"], **given: Unpack[GetNportByTickerTickerGiven]) -> Iterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_funds_ticker_aum_history"], **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> Iterator[NportFundsTickerAumHistoryData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_holders_of_cusip"], **given: Unpack[GetNportHoldersOfCusipGiven]) -> Iterator[NportHoldersOfCusipData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_nport_screen"], **given: Unpack[PostNportScreenGiven]) -> Iterator[PostNportScreenData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> Iterator[NportAccessionHoldingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_accession_changes"], **given: Unpack[GetNportAccessionChangesGiven]) -> Iterator[NportAccessionChangesData]: ...
     @overload
     def rows(self, name: Literal["get_insiders_form_144_latest"], **given: Unpack[GetInsidersForm144LatestGiven]) -> Iterator[InsidersForm144LatestData[Day, Moment]]: ...
     @overload
@@ -6592,6 +7067,24 @@ class AsyncCalls(Generic[Day, Moment]):
         """Search insider transactions."""
     async def get_insiders_transactions_top(self, **given: Unpack[GetInsidersTransactionsTopGiven]) -> InsidersTransactionsTop[Day, Moment]:
         """Largest insider purchases or sales."""
+    async def get_nport_latest(self, **given: Unpack[GetNportLatestGiven]) -> NportLatest[Day, Moment]:
+        """Newest reports of mutual funds and ETFs (Form N-PORT)."""
+    async def get_nport_by_series_series_id(self, **given: Unpack[GetNportBySeriesSeriesIdGiven]) -> NportBySeriesSeriesId[Day, Moment]:
+        """Reports of a fund by its series id."""
+    async def get_nport_by_ticker_ticker(self, **given: Unpack[GetNportByTickerTickerGiven]) -> NportByTickerTicker[Day, Moment]:
+        """Reports of a fund by its ticker."""
+    async def get_nport_funds_ticker_aum_history(self, **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> NportFundsTickerAumHistory[Day, Moment]:
+        """Assets of a fund by day."""
+    async def get_nport_holders_of_cusip(self, **given: Unpack[GetNportHoldersOfCusipGiven]) -> NportHoldersOfCusip[Day, Moment]:
+        """Funds that hold a security."""
+    async def post_nport_screen(self, **given: Unpack[PostNportScreenGiven]) -> PostNportScreen[Day, Moment]:
+        """Screen funds by assets, flows and returns."""
+    async def get_nport_accession(self, **given: Unpack[GetNportAccessionGiven]) -> NportAccession[Day, Moment]:
+        """One report of a fund."""
+    async def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportAccessionHoldings[Day, Moment]:
+        """Positions of a fund's report."""
+    async def get_nport_accession_changes(self, **given: Unpack[GetNportAccessionChangesGiven]) -> NportAccessionChanges[Day, Moment]:
+        """Changes of a fund's positions since an earlier report."""
     async def get_insiders_form_144_latest(self, **given: Unpack[GetInsidersForm144LatestGiven]) -> InsidersForm144Latest[Day, Moment]:
         """Newest notices of proposed sales (Form 144)."""
     async def get_insiders_form_144_by_ticker_ticker(self, **given: Unpack[GetInsidersForm144ByTickerTickerGiven]) -> InsidersForm144Latest[Day, Moment]:
@@ -6768,6 +7261,22 @@ class AsyncCalls(Generic[Day, Moment]):
     def rows(self, name: Literal["get_insiders_transactions_search"], **given: Unpack[GetInsidersTransactionsSearchGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_insiders_transactions_top"], **given: Unpack[GetInsidersTransactionsTopGiven]) -> AsyncIterator[InsidersTransactionsLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_latest"], **given: Unpack[GetNportLatestGiven]) -> AsyncIterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_by_series_series_id"], **given: Unpack[GetNportBySeriesSeriesIdGiven]) -> AsyncIterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_by_ticker_ticker"], **given: Unpack[GetNportByTickerTickerGiven]) -> AsyncIterator[NportLatestData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_funds_ticker_aum_history"], **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> AsyncIterator[NportFundsTickerAumHistoryData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_holders_of_cusip"], **given: Unpack[GetNportHoldersOfCusipGiven]) -> AsyncIterator[NportHoldersOfCusipData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["post_nport_screen"], **given: Unpack[PostNportScreenGiven]) -> AsyncIterator[PostNportScreenData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> AsyncIterator[NportAccessionHoldingsData[Day, Moment]]: ...
+    @overload
+    def rows(self, name: Literal["get_nport_accession_changes"], **given: Unpack[GetNportAccessionChangesGiven]) -> AsyncIterator[NportAccessionChangesData]: ...
     @overload
     def rows(self, name: Literal["get_insiders_form_144_latest"], **given: Unpack[GetInsidersForm144LatestGiven]) -> AsyncIterator[InsidersForm144LatestData[Day, Moment]]: ...
     @overload

@@ -24,9 +24,11 @@ class FormFamily(NamedTuple):
     - ``kinds`` are the kinds of their documents, and ``roots`` the root elements by which these are recognised.
     - A filing has at least one document of ``required_kinds``.
     - ``data_set_kinds`` are the kinds of the tables in which the SEC publishes the same filings in bulk.
-    - ``fetched_forms`` are the form types whose documents are fetched from EDGAR for all filers.
+    - ``fetched_forms`` are the form types whose documents are fetched from EDGAR for all filers, and
+      ``followed_forms`` those that are fetched for followed companies only.
     - A new filing is announced as an event of ``event_types`` in ``feed``, and as a webhook of ``topic``.
     - Of ``header_only_forms`` only the header of the submission is parsed.
+    - If ``reads_series`` is True, the family stores the fund series that the header of any submission lists.
     """
 
     name: str
@@ -36,10 +38,12 @@ class FormFamily(NamedTuple):
     roots: tuple[RootElement, ...]
     data_set_kinds: tuple[str, ...] = ()
     fetched_forms: tuple[str, ...] = ()
+    followed_forms: tuple[str, ...] = ()
     feed: str = "main-api"
     event_types: tuple[str, ...] = ()
     topic: str | None = None
     header_only_forms: tuple[str, ...] = ()
+    reads_series: bool = False
 
 
 XBRL = FormFamily(
@@ -119,8 +123,23 @@ SALE_NOTICES = FormFamily(
     topic="insider.proposed_sale.created",
 )
 
+FUND_REPORTS = FormFamily(
+    name="fund-reports",
+    module="finapi.market.funds.fund_report_store",
+    kinds=("nport",),
+    required_kinds=("nport",),
+    roots=(RootElement(b"edgarSubmission", "nport", (b"sec.gov/edgar/nport", b"submissionType>NPORT-P")),),
+    # All funds together file more than ten gigabytes in a quarter, so only those of followed registrants are fetched.
+    followed_forms=("NPORT-P", "NPORT-P/A"),
+    event_types=("fund_report",),
+    topic="nport.report.created",
+    reads_series=True,
+)
+
 # In the order in which the documents of a folder are stored.
-FAMILIES = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, XBRL)
+FAMILIES = (OWNERSHIP, THIRTEEN_F, SCHEDULES, SALE_NOTICES, FUND_REPORTS, XBRL)
 
 TOPICS = tuple(family.topic for family in FAMILIES if family.topic)
 FETCHED_FORMS = frozenset(form for family in FAMILIES for form in family.fetched_forms)
+# Those that are fetched for followed companies without a choice of forms.
+FOLLOWED_FORMS = FETCHED_FORMS.union(form for family in FAMILIES for form in family.followed_forms)

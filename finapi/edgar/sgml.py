@@ -80,11 +80,19 @@ _PARTY_STARTS = {"COMPANY-DATA", "OWNER-DATA"}
 _ITEM_KEYS = {"ITEM-INFORMATION", "ITEMS"}
 _FORMER_NAME_KEY = "FORMER-CONFORMED-NAME"
 _NAME_CHANGE_KEYS = {"DATE-OF-NAME-CHANGE", "DATE-CHANGED"}
+# Series of funds and their share classes, which both dialects write with tags.
+_SERIES_OWNER_KEY = "OWNER-CIK"
+_SERIES_ID_KEY = "SERIES-ID"
+_SERIES_NAME_KEY = "SERIES-NAME"
+_CLASS_ID_KEY = "CLASS-CONTRACT-ID"
+_CLASS_KEYS = {"CLASS-CONTRACT-NAME": "name", "CLASS-CONTRACT-TICKER-SYMBOL": "ticker"}
 
 _TAG_LINE = re.compile(r"<([A-Z][A-Z0-9-]*)>(.*)")
 _KEY_LINE = re.compile(r"([A-Z][A-Z0-9 ./-]*):\s*(.*)")
 _LINE_END = re.compile(r"\r\n?|\n")  # splitlines() would also split at \x85, which occurs in Latin-1 text.
 _ACCESSION = re.compile(r"[0-9]{10}-[0-9]{2}-[0-9]{6}")
+_SERIES_ID = re.compile("S[0-9]{9}")
+_CLASS_ID = re.compile("C[0-9]{9}")
 _SIC = re.compile(r"\[([0-9]{3,4})\]$|^([0-9]{3,4})$")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
@@ -142,13 +150,35 @@ class HeaderParty:
 
 
 @dataclass(frozen=True, slots=True)
+class HeaderClass:
+    """A share class of a fund, or an insurance contract, with its id (C and nine digits)."""
+
+    class_id: str
+    name: str | None
+    ticker: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderSeries:
+    """A series of a registrant, which investors call a fund, with its id (S and nine digits) and its share classes.
+
+    ``owner_cik`` is the registrant's CIK with ten digits.
+    """
+
+    series_id: str
+    owner_cik: str
+    name: str | None
+    classes: tuple[HeaderClass, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionHeader:
     """The metadata of a submission.
 
     ``accession`` has dashes. ``period`` and ``filed`` are ISO dates, and some forms have no period. ``accepted`` is in
     UTC, ``YYYY-MM-DDTHH:MM:SS.mmmZ``, and None before about 2002 and in ``.nc`` files. ``document_count`` is the
     number that the header declares. ``items`` are the item numbers of an 8-K, "2.02" or before August 2004 "12"; an
-    unknown caption is unchanged.
+    unknown caption is unchanged. ``series`` are the funds that the filing is about, with their share classes.
     """
 
     accession: str
@@ -159,6 +189,7 @@ class SubmissionHeader:
     document_count: int | None
     items: tuple[str, ...]
     parties: tuple[HeaderParty, ...]
+    series: tuple[HeaderSeries, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +219,24 @@ class _PartyTexts:
 
 
 @dataclass(slots=True)
+class _SeriesTexts:
+    """The texts of a series, and those of each of its classes."""
+
+    series_id: str
+    owner_cik: str
+    name: str = ""
+    classes: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class _HeaderTexts:
     """The texts of a header, not yet validated. ``heading`` is the last key without a value."""
 
     filing: dict[str, str] = field(default_factory=dict)
     items: list[str] = field(default_factory=list)
     parties: list[_PartyTexts] = field(default_factory=list)
+    series: list[_SeriesTexts] = field(default_factory=list)
+    series_owner: str = ""
     heading: str = ""
 
 
@@ -221,6 +264,7 @@ def parse_header(content: bytes, file: str) -> SubmissionHeader:
         document_count=int(document_count) if re.fullmatch("[0-9]{1,6}", document_count) else None,
         items=tuple(dict.fromkeys(_parse_item(text, filed) for text in texts.items)),
         parties=tuple(_build_party(party, file) for party in texts.parties),
+        series=tuple(_build_series(series) for series in texts.series if _is_valid_series(series)),
     )
 
 
@@ -304,6 +348,8 @@ def _add_text(key: str, text: str, texts: _HeaderTexts) -> None:
         texts.items.append(text)
     elif key in _FILING_KEYS:
         texts.filing.setdefault(_FILING_KEYS[key], text)
+    elif key in _SERIES_KEYS:
+        _add_series_text(key, text, texts)
     elif party is None:
         return
     elif key in _PARTY_KEYS:
@@ -313,6 +359,39 @@ def _add_text(key: str, text: str, texts: _HeaderTexts) -> None:
     elif key in _NAME_CHANGE_KEYS and party.former_names:
         name, _ = party.former_names[-1]
         party.former_names[-1] = (name, text)
+
+
+_SERIES_KEYS = {_SERIES_OWNER_KEY, _SERIES_ID_KEY, _SERIES_NAME_KEY, _CLASS_ID_KEY, *_CLASS_KEYS}
+
+
+def _add_series_text(key: str, text: str, texts: _HeaderTexts) -> None:
+    """Add a text about a series or a class. An owner comes before the ids of its series, an id before its texts."""
+    if key == _SERIES_OWNER_KEY:
+        texts.series_owner = text
+    elif key == _SERIES_ID_KEY:
+        texts.series.append(_SeriesTexts(text, texts.series_owner))
+    elif not texts.series:
+        return
+    elif key == _SERIES_NAME_KEY:
+        texts.series[-1].name = text
+    elif key == _CLASS_ID_KEY:
+        texts.series[-1].classes.append({"id": text})
+    elif texts.series[-1].classes:
+        texts.series[-1].classes[-1].setdefault(_CLASS_KEYS[key], text)
+
+
+def _is_valid_series(series: _SeriesTexts) -> bool:
+    return bool(_SERIES_ID.fullmatch(series.series_id) and re.fullmatch("[0-9]{1,10}", series.owner_cik))
+
+
+def _build_series(series: _SeriesTexts) -> HeaderSeries:
+    classes = [texts for texts in series.classes if _CLASS_ID.fullmatch(texts["id"])]
+    return HeaderSeries(
+        series_id=series.series_id,
+        owner_cik=series.owner_cik.zfill(10),
+        name=series.name or None,
+        classes=tuple(HeaderClass(texts["id"], texts.get("name"), texts.get("ticker")) for texts in classes),
+    )
 
 
 def _get_required(texts: dict[str, str], key: str, file: str) -> str:

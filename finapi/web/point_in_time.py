@@ -121,6 +121,15 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
     (
         _TODAY,
         (
+            "GET /nport/latest",
+            "GET /nport/by-series/{series_id}",
+            "GET /nport/by-ticker/{ticker}",
+            "GET /nport/funds/{ticker}/aum-history",
+            "GET /nport/holders-of/{cusip}",
+            "POST /nport/screen",
+            "GET /nport/{accession}",
+            "GET /nport/{accession}/holdings",
+            "GET /nport/{accession}/changes",
             "GET /xbrl/filing/{accession}/statements",
             "GET /form-13f/fund/{cik}",
             "GET /form-13f/fund/{cik}/periods",

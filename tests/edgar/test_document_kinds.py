@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from finapi.edgar import form_families
 from finapi.edgar.document_kinds import detect_kind
 from tests.conftest import SHARED, needs_shared
-from tests.support import schedule_xml
+from tests.support import fund_report_xml, schedule_xml
 from tests.support.random_examples import examples
 
 FAMILY_KINDS = {kind for family in form_families.FAMILIES for kind in (*family.kinds, *family.data_set_kinds)}
@@ -59,6 +59,8 @@ SAMPLES: list[tuple[bytes, str]] = [
     (schedule_xml.d(schedule_xml.person(), event="01/10/2025"), "schedule-13"),
     (schedule_xml.g(event="12/18/2024"), "schedule-13"),
     (schedule_xml.notice(schedule_xml.sale(date="01/17/2025")), "form-144"),
+    (fund_report_xml.report(), "nport"),
+    (fund_report_xml.report(prefix="ns3"), "nport"),
     (b"ACCESSION_NUMBER\tFILING_DATE\tDOCUMENT_TYPE\tISSUERCIK\n", "insider-set-submission"),
     (b"ACCESSION_NUMBER\tRPTOWNERCIK\tRPTOWNERNAME\n", "insider-set-owner"),
     (b"ACCESSION_NUMBER\tNONDERIV_TRANS_SK\n", "insider-set-nonderiv-trans"),

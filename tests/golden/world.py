@@ -31,7 +31,7 @@ from finapi.web.financials import screen
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client, text_of
-from tests.support import schedule_xml, submission_texts
+from tests.support import fund_report_xml, schedule_xml, submission_texts
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 FILINGS = Path(__file__).parents[1] / "filings"
@@ -184,7 +184,8 @@ def demo_world(**settings: Any) -> Iterator[World]:
 def golden_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
     """Yield the demo with documents of the kinds that it lacks, and the outcome of each document.
 
-    They are schedules, a notice of sale and a full submission with its text. The caller has a receiver for webhooks.
+    They are schedules, a notice of sale, a full submission with its text, and reports of a fund. The caller has a
+    receiver for webhooks.
     """
     with demo_world() as world:
         topics = ["13f.holdings.updated", "insider.transaction.created"]
@@ -205,9 +206,11 @@ def golden_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
                 file = Path(folder) / "primary_doc.xml"
                 file.write_bytes(document)
                 outcomes += world.ingest(file, accession=accession, filed=filed)
-            submission = Path(folder) / f"{SUBMISSION}.txt"
-            submission.write_bytes(_build_submission())
-            outcomes += world.ingest(submission)
+            submissions = [(SUBMISSION, _build_submission()), *fund_report_xml.example_submissions()]
+            for accession, content in submissions:
+                submission = Path(folder) / f"{accession}.txt"
+                submission.write_bytes(content)
+                outcomes += world.ingest(submission)
             for number, outcome in enumerate(outcomes, 1):
                 outcome["path"] = f"{number} {Path(outcome['path']).name}"
         screen.compute_all_latest_years(world.app)  # As a worker does.

@@ -63,7 +63,8 @@ class Family:
     ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
     # By form type, the reason why submissions of this type contain no documents of the family, for the operator.
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
-    # Stores a filing of which only the header can be parsed. Returns True if anything was new.
+    # Stores a filing of which only the header can be parsed, or the series in a header. Returns True if anything was
+    # new.
     store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
     # The kinds of data that a filing counts as when the time of the latest arrival of each kind is recorded.
     arrival_kinds: tuple[heartbeats.Kind, ...] = ()
@@ -76,10 +77,10 @@ def load_family(form: FormFamily) -> Family:
 
 
 def store_header(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
-    """Store a filing of a form of which only the header is parsed. Return True if anything was new."""
+    """Store what families read in headers: filings without readable documents, series of funds. Return True if new."""
     changed = False
     for form in FAMILIES:
-        if header.form in form.header_only_forms:
+        if header.form in form.header_only_forms or (form.reads_series and header.series):
             store = load_family(form).store_header
             if store is not None:
                 changed |= store(tx, header, now)

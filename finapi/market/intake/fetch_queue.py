@@ -17,7 +17,7 @@ from typing import Any
 from finapi.accounts import audit
 from finapi.app import App
 from finapi.core.clock import iso
-from finapi.edgar.form_families import FETCHED_FORMS
+from finapi.edgar.form_families import FETCHED_FORMS, FOLLOWED_FORMS
 from finapi.market.reference import companies
 from finapi.store.db import Row, Transaction
 
@@ -77,14 +77,14 @@ def queue_filing(
 def queue_recent_filings(tx: Transaction, now: datetime, cik: int, days: int, forms: Sequence[str] = ()) -> None:
     """Queue the documents of a company's filings of the last ``days``.
 
-    With ``forms``, those forms and their amendments; otherwise filings with XBRL and :data:`FETCHED_FORMS`.
+    With ``forms``, those forms and their amendments; otherwise filings with XBRL and :data:`FOLLOWED_FORMS`.
     """
     since = (now - timedelta(days=days)).date().isoformat()
     for row in tx.list_rows("recent_filings_of_company", cik=cik, since=since):
         if forms:
             is_selected = row["form"].removesuffix("/A") in forms
         else:
-            is_selected = row["is_xbrl"] or row["form"] in FETCHED_FORMS
+            is_selected = row["is_xbrl"] or row["form"] in FOLLOWED_FORMS
         if is_selected:
             tx.run("insert_wanted_document", accession=row["accession"], cik=cik, form=row["form"], now=iso(now))
 

@@ -72,6 +72,16 @@ VIEWS: dict[str, View] = {
         "fund_cik, period, cusip, issuer, symbol, kind, shares, value, status, previous_shares, previous_value",
         "what funds held at the end of a quarter, in dollars, and what they no longer held (closed)",
     ),
+    "fund_report": View(
+        "accession_number, form_type, filed_at, cik, registrant_name, series_id, series_name, period, net_assets, "
+        "total_assets, total_liabilities, position_count, is_latest",
+        "reports of mutual funds and ETFs (Form N-PORT) as last amended; is_latest is 1 for the latest of each fund",
+    ),
+    "fund_position": View(
+        "accession_number, seq, series_id, period, name, title, cusip, isin, balance, units, currency, value, percent, "
+        "payoff_profile, asset_category, issuer_category, country, derivative_category",
+        "positions in those reports: value in dollars, percent of net assets; both may be negative",
+    ),
 }
 
 

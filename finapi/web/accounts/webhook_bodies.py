@@ -104,6 +104,20 @@ class ProposedSalePayload(TypedDict):
     filed_at: KnownFiledAt
 
 
+class FundReportPayload(TypedDict):
+    """The payload for a report of a mutual fund or ETF (Form N-PORT)."""
+
+    filer_cik: Cik
+    filer_name: str
+    accession_number: AccessionNumber
+    series_id: Annotated[str | None, "null: the filer has no series."]
+    series_name: str | None
+    period: Annotated[Date, "The day that the figures are of."]
+    holdings_count: int
+    net_assets: Figure
+    filed_at: KnownFiledAt
+
+
 class TestPayload(TypedDict):
     """The payload of a test event."""
 
@@ -208,6 +222,21 @@ _PAYLOADS: dict[str, PayloadDescription] = {
             "approximate_sale_date": "2026-02-02",
             "shares": 250,
             "aggregate_market_value": 120312.5,
+            **_FILED_AT,
+        },
+    ),
+    "nport.report.created": PayloadDescription(
+        "A report of a mutual fund or ETF (Form N-PORT), for accounts with this topic.",
+        FundReportPayload,
+        {
+            "filer_cik": "0000036405",
+            "filer_name": "VANGUARD INDEX FUNDS",
+            "accession_number": "0000036405-26-000123",
+            "series_id": "S000002839",
+            "series_name": "VANGUARD 500 INDEX FUND",
+            "period": "2025-12-31",
+            "holdings_count": 512,
+            "net_assets": 1421263311402.89,
             **_FILED_AT,
         },
     ),

@@ -14,6 +14,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.delivery import events, sniper, webhooks
 from finapi.delivery.dispatcher import Dispatcher
+from finapi.market.intake import ingest
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.poller import Poller, build_document_path
 from finapi.market.reference import companies
@@ -21,7 +22,7 @@ from finapi.web.accounts.webhook_bodies import EVENTS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.receiver import Receiver, receiver
-from tests.support import fund_filings, ownership_xml, schedule_xml, thirteenf_xml
+from tests.support import fund_filings, fund_report_xml, ownership_xml, schedule_xml, thirteenf_xml
 from tests.support.edgar_server import (
     AGENT,
     FakeEdgar,
@@ -36,6 +37,7 @@ from tests.support.edgar_server import (
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
 EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", fund_filings.accession(9)
 STAKE, NOTICE = "0000000103-26-000001", "0000000101-26-000002"
+FUND_REPORT = "0009200001-26-000001"
 
 
 def assert_matches_schema(body: Any) -> None:
@@ -128,6 +130,9 @@ def test_feeds_deliveries_and_the_api_agree(
     gateway = Gateway(app)
     poller = Poller(app, gateway, interval_seconds=0.0)
     poller.run_poll_step()
+    # N-PORT reports are fetched for followed registrants only.
+    submission = fund_report_xml.submission(FUND_REPORT, fund_report_xml.report(fund_report_xml.position()))
+    ingest.ingest_document(app, f"{FUND_REPORT}.txt", submission, lambda tx, outcomes: None)
     assert (poller.counts.documents, poller.counts.refused, poller.counts.problems) == (4, 0, [])
     clock.advance(60)
     sniper.run_window_step(app, clock.now())
@@ -175,6 +180,17 @@ def test_feeds_deliveries_and_the_api_agree(
         "aggregate_market_value": 250000.5,
         "filed_at": "2026-01-31T11:30:00.000Z",
     }
+    assert by_type["nport.report.created"] == {
+        "filer_cik": "0009200001",
+        "filer_name": "Lantern Funds Trust",
+        "accession_number": FUND_REPORT,
+        "series_id": "S000900001",
+        "series_name": "Lantern Index ETF",
+        "period": "2025-12-31",
+        "holdings_count": 1,
+        "net_assets": 50000,
+        "filed_at": "2026-02-27T11:00:00.000Z",
+    }
     payloads = sorted(
         (body["payload"] for body in bodies if body["event_type"] == "insider.transaction.created"),
         key=lambda payload: payload["shares"],
@@ -192,8 +208,14 @@ def assert_feeds_equal_endpoints(app: App, user: users.NewUser) -> None:
         insider_events = events.list_events_after(tx, events.INSIDER_FEED, 0, 10)
         insiders = [json.loads(event.data) for event in insider_events if event.type == "insider_transaction"]
         reports = [json.loads(event.data) for event in events.list_events_after(tx, events.HOLDINGS_FEED, 0, 10)]
-        news = [event for event in events.list_events_after(tx, events.MAIN_FEED, 0, 10) if event.type == "new_filing"]
+        fund_reports = [
+            json.loads(event.data)
+            for event in events.list_events_after(tx, events.MAIN_FEED, 0, 20)
+            if event.type == "fund_report"
+        ]
+        news = [event for event in events.list_events_after(tx, events.MAIN_FEED, 0, 20) if event.type == "new_filing"]
         filings = [json.loads(event.data)["accession_number"] for event in news]
     assert sorted(insiders, key=str) == sorted(trades, key=str)
     assert reports == [fund]
-    assert sorted(filings) == sorted([EIGHT_K, FORM_4, REPORT, STAKE, NOTICE])
+    assert fund_reports == client.get("/api/v1/nport/latest").json["data"]
+    assert sorted(filings) == sorted([EIGHT_K, FORM_4, REPORT, STAKE, NOTICE, FUND_REPORT])

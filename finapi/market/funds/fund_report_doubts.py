@@ -1,0 +1,76 @@
+"""Marks of N-PORT reports whose figures contradict each other. The figures are served as filed.
+
+EDGAR does not compare the figures of a report. Real reports state percentages as fractions, lack their positions, or
+repeat the total assets of another series.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from finapi.edgar.fund_reports import FundReport
+
+DOUBTS = ("assets_differ", "percentages_differ", "no_positions", "period_after_filing")
+Doubt = Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]
+
+# Assets less liabilities may differ from the net assets by this part of them, and by a dollar of rounding.
+MAX_ASSET_DIFFERENCE = Decimal("0.001")
+# Percentage points by which the sum of all percentages may differ from that of the values, in addition to rounding.
+MAX_PERCENT_DIFFERENCE = Decimal(1)
+# The same for one position, in percentage points and as a part of its percentage.
+MAX_POSITION_DIFFERENCE = Decimal("0.05")
+MAX_POSITION_SHARE = Decimal("0.05")
+
+
+def find_doubts(report: FundReport, filed_at: str | None) -> list[Doubt]:
+    """Return the marks of a report that was filed on this day."""
+    doubts: list[Doubt] = []
+    if _has_different_assets(report):
+        doubts.append("assets_differ")
+    if _has_different_percentages(report):
+        doubts.append("percentages_differ")
+    if not report.positions and report.net_assets is not None and Decimal(report.net_assets) != 0:
+        doubts.append("no_positions")
+    if filed_at is not None and report.period > filed_at[:10]:
+        doubts.append("period_after_filing")
+    return doubts
+
+
+def is_percent_doubtful(value: str | None, percent: str | None, net_assets: str | None) -> bool:
+    """Return True if the percentage of a position is not that of its value in the fund's net assets."""
+    if value is None or percent is None or net_assets is None or Decimal(net_assets) == 0:
+        return False
+    expected = 100 * Decimal(value) / Decimal(net_assets)
+    difference = abs(Decimal(percent) - expected)
+    return difference > max(MAX_POSITION_DIFFERENCE, MAX_POSITION_SHARE * abs(expected))
+
+
+def _has_different_assets(report: FundReport) -> bool:
+    if report.total_assets is None or report.total_liabilities is None or report.net_assets is None:
+        return False
+    net_assets = Decimal(report.net_assets)
+    difference = abs(Decimal(report.total_assets) - Decimal(report.total_liabilities) - net_assets)
+    return difference > max(Decimal(1), MAX_ASSET_DIFFERENCE * abs(net_assets))
+
+
+def _has_different_percentages(report: FundReport) -> bool:
+    """Return True if the percentages sum to another part of the net assets than the values.
+
+    Percentages with two decimals lose up to 0.005 points each, which are 50 points in a fund of 10,000 positions.
+    """
+    if report.net_assets is None or Decimal(report.net_assets) == 0:
+        return False
+    value_sum = Decimal(0)
+    percent_sum = Decimal(0)
+    max_decimals = 0
+    count = 0
+    for position in report.positions:
+        if position.value is not None and position.percent is not None:
+            value_sum += Decimal(position.value)
+            percent_sum += Decimal(position.percent)
+            max_decimals = max(max_decimals, len(position.percent.partition(".")[2]))
+            count += 1
+    rounding = count * Decimal(5).scaleb(-max_decimals - 1)
+    difference = abs(percent_sum - 100 * value_sum / Decimal(report.net_assets))
+    return difference > MAX_PERCENT_DIFFERENCE + rounding

@@ -1,0 +1,1 @@
+"""HTTP endpoints for mutual funds and ETFs (Form N-PORT)."""
