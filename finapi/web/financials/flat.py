@@ -25,7 +25,10 @@ _STATEMENT_COLUMNS = (
     "decimals",
     "negated",
     "accession",
+    "form_type",
     "filed_at",
+    "fact_id",
+    "ink_url",
 )
 _SEGMENT_COLUMNS = (
     "ticker",
@@ -46,19 +49,20 @@ _SEGMENT_COLUMNS = (
 
 def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
     """Return the statements of a report, one row for each line and column of a statement, without headings."""
-    data, meta = answer["data"], answer["meta"]
+    data = answer["data"]
     rows = []
     for kind, statement in data["statements"].items():
+        filing = {name: statement[name] for name in ("accession", "form_type", "filed_at")}
         for line in statement["rows"]:
             # A heading has no values.
-            for column, value, mark in zip(statement["columns"], line["values"], line["marks"], strict=False):
-                members = {**line, **column}
+            for index, value in enumerate(line["values"]):
+                members = {**line, **statement["columns"][index], **filing}
                 members["ticker"] = data["ticker"]
-                members["accession"] = meta["accession"]
-                members["filed_at"] = meta["filed_at"]
-                members.update(mark or {})
+                members.update(line["marks"][index] or {})
                 members["statement"] = kind
                 members["value"] = value
+                members["fact_id"] = line["fact_ids"][index]
+                members["ink_url"] = line["ink_urls"][index]
                 rows.append({name: members.get(name) for name in _STATEMENT_COLUMNS})
     return FlatTable(_STATEMENT_COLUMNS, rows)
 

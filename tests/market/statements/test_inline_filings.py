@@ -175,6 +175,17 @@ def test_each_cell_links_to_its_printed_number(client: Client, ingest_folder: In
     }
 
 
+def test_a_table_has_a_link_in_each_row(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    answer = client.get(STATEMENTS, query={"format": "ndjson", "statement": "balance"})
+    rows = [json.loads(line) for line in answer.body.splitlines()]
+    assert [(row["value"], row["fact_id"], row["ink_url"]) for row in rows] == [
+        ("5000000000", "f-1", f"{VIEWER}/{PAGE_NAME}#f-1"),
+        ("2100000000", "f-2", f"{VIEWER}/{PAGE_NAME}#f-2"),
+        ("2900000000", None, None),
+    ]
+
+
 def test_an_extracted_instance_has_the_same_links(client: Client, ingest_folder: Ingest) -> None:
     documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
     ingest_folder({**documents, "brk-20241231_htm.xml": INSTANCE})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -512,6 +513,18 @@ def test_a_partial_amendment_replaces_only_its_statements(app: App, client: Clie
     meta = answer.json["meta"]
     assert (meta["resolved_accession"], meta["form_type"]) == (AMENDMENT, "10-K/A")
     assert meta["absent"] == [{"statement": "equity", "status": "absent", "reason": "only_with_dimensions"}]
+
+
+def test_each_row_of_a_table_names_its_own_filing(app: App, client: Client) -> None:
+    store_partial_amendment(app)
+    answer = client.get(COMPANY, query={"format": "ndjson"})
+    rows = [json.loads(line) for line in answer.body.splitlines()]
+    assert {(table_row["statement"], table_row["accession"], table_row["form_type"]) for table_row in rows} == {
+        ("income", ACCESSION, "10-K"),
+        ("balance", AMENDMENT, "10-K/A"),
+        ("cash-flow", ACCESSION, "10-K"),
+    }
+    assert {table_row["filed_at"] for table_row in rows if table_row["statement"] == "balance"} == {"2025-06-01"}
 
 
 def test_the_meta_names_the_filing_that_is_served(app: App, client: Client) -> None:
