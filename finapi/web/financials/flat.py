@@ -54,15 +54,16 @@ def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
     for kind, statement in data["statements"].items():
         filing = {name: statement[name] for name in ("accession", "form_type", "filed_at")}
         for line in statement["rows"]:
-            # A heading has no values.
-            for index, value in enumerate(line["values"]):
-                members = {**line, **statement["columns"][index], **filing}
+            # A heading has no values, and an example of the documentation has fewer columns than values.
+            lists = (statement["columns"], line["values"], line["marks"], line["fact_ids"], line["ink_urls"])
+            for column, value, mark, fact_id, ink_url in zip(*lists, strict=False):
+                members = {**line, **column, **filing}
                 members["ticker"] = data["ticker"]
-                members.update(line["marks"][index] or {})
+                members.update(mark or {})
                 members["statement"] = kind
                 members["value"] = value
-                members["fact_id"] = line["fact_ids"][index]
-                members["ink_url"] = line["ink_urls"][index]
+                members["fact_id"] = fact_id
+                members["ink_url"] = ink_url
                 rows.append({name: members.get(name) for name in _STATEMENT_COLUMNS})
     return FlatTable(_STATEMENT_COLUMNS, rows)
 
