@@ -658,7 +658,11 @@ def test_an_announced_size_alone_costs_nothing(raw: Raw) -> None:
     assert raw.close_code() == 1009
 
 
-@pytest.mark.parametrize("flood", [frame(PING), frame(PING, b"x" * 125), frame(CONT, fin=False)])
+@pytest.mark.parametrize(
+    "flood",
+    [frame(PING), frame(PING, b"x" * 125), frame(CONT, fin=False)],
+    ids=["empty pings", "large pings", "fragments"],
+)
 def test_a_flood_of_frames_is_closed_with_1008(raw: Raw, flood: bytes) -> None:
     raw.send(frame(TEXT, fin=False), flood * (int(websocket.FRAME_BURST) + 200))
     opcode, payload = raw.frame()
