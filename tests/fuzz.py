@@ -224,7 +224,7 @@ TARGETS = {
         _submissions,
         lambda: _with_shorter(_files("submissions/*.json", "submissions_older_vintage/*"), _shorter),
     ),
-    "indexes": Target(lambda data: list(form_indexes.iter_rows(data, "f")), lambda: _files("index/*")),
+    "indexes": Target(lambda data: form_indexes.parse(data, "f"), lambda: _files("index/*")),
     "tickers": Target(
         lambda data: tickers.parse_company_tickers(data, "f"),
         lambda: _with_shorter(_files("company_tickers.json"), _shorter),

@@ -26,6 +26,7 @@ from typing import NamedTuple
 from finapi.core.errors import ParseError
 
 _MAX_HEADING_LINES = 100  # The heading and its rule are within the first dozen lines.
+_MAX_BROKEN_LINES = 100  # Lines that may be left out of the index of a quarter.
 _MAX_LINE_BYTES = 2_000  # Real lines have fewer than 300.
 _RULE = re.compile(r"-{20,}\s*")
 # CIK, day and path at the end of a line.
@@ -50,20 +51,42 @@ class IndexRow(NamedTuple):
 _LineParser = Callable[[str, str, int], IndexRow]
 
 
-def iter_rows(content: bytes, file: str) -> Iterator[IndexRow]:
-    """Yield the rows of an index in its order.
+class IndexFile(NamedTuple):
+    """The rows of an index in its order, and the errors of the lines that were left out."""
 
-    Raise ParseError if the file has no heading of an index, or, with the number of the line, if a line is not a row. A
-    line that is cut off is not a row, because its path has no complete accession number.
+    rows: list[IndexRow]
+    errors: list[ParseError]
+
+
+def parse(content: bytes, file: str) -> IndexFile:
+    """Return the rows of an index. A single broken line, or one in a hundred, is left out.
+
+    Raise ParseError if the file has no heading of an index, or, with the number of the line, if more lines are broken
+    or the last line is cut off: its path then has no complete accession number.
     """
     lines = _iter_lines(content, file)
     heading, heading_number = _read_heading(lines, file)
     parse_line: _LineParser = _parse_bar_line
     if not heading.replace(" ", "").startswith("CIK|Company"):
         parse_line = _build_column_parser(heading, file, heading_number)
+    rows: list[IndexRow] = []
+    errors: list[ParseError] = []
+    is_last_line_broken = False
     for number, line in enumerate(lines, heading_number + 2):
-        if line.strip():
-            yield parse_line(line, file, number)
+        if not line.strip():
+            continue
+        is_last_line_broken = False
+        try:
+            rows.append(parse_line(line, file, number))
+        except ParseError as error:
+            is_last_line_broken = True
+            errors.append(error)
+            if len(errors) > _MAX_BROKEN_LINES:
+                raise errors[0] from None
+    is_cut_off = is_last_line_broken and not content.endswith(b"\n")
+    if errors and (is_cut_off or len(errors) > max(len(rows) // 100, min(len(rows), 1))):
+        raise errors[-1 if is_cut_off else 0]
+    return IndexFile(rows, errors)
 
 
 def _iter_lines(content: bytes, file: str) -> Iterator[str]:

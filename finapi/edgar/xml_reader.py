@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 from finapi.core import stopping
 from finapi.core.errors import ParseError
+from finapi.edgar import xml_encodings
 
 # Bytes of one document. The largest instances on EDGAR are about 100 MB (funds and asset-backed issuers).
 MAX_BYTES = 256_000_000
@@ -57,7 +58,7 @@ MAX_TEXT_CHARACTERS = 100_000
 TEXT_BUFFER_BYTES = 2_048
 
 # Encodings that expat decodes itself. For any other name pyexpat would import a Python codec that the document chooses.
-ENCODINGS = frozenset({"UTF-8", "UTF-16", "UTF-16LE", "UTF-16BE", "US-ASCII", "ISO-8859-1"})
+ENCODINGS = xml_encodings.NATIVE_NAMES
 
 Attributes = dict[str, str]
 # A method of a reader, taken from its class. A table of bound methods would be a reference cycle: the reader and all
@@ -107,13 +108,15 @@ class XmlReader:
     def read(self, content: bytes) -> None:
         """Go through the document. A reader can be used once.
 
-        Raise ParseError if the document is not well-formed, is cut off, is not in one of ``encodings``, exceeds one of
-        the limits above, has a document type declaration or an unexpected root element, or if a handler refused it.
+        The encoding may be declared by any of the names in ``xml_encodings``.
+        Raise ParseError if the document is not well-formed, is cut off, is in another encoding, exceeds one of the
+        limits above, has a document type declaration or an unexpected root element, or if a handler refused it.
         Without a document type declaration there are no entities, and nothing outside of the document is ever read.
         UTF-16 needs its byte order mark.
         """
         if len(content) > MAX_BYTES:
             raise ParseError(self.file, "", f"{len(content)} bytes, more than the limit of {MAX_BYTES}")
+        content = xml_encodings.convert(content, self.file)
         parser = self.parser
         parser.XmlDeclHandler = self._check_encoding
         parser.StartDoctypeDeclHandler = self.open_doctype

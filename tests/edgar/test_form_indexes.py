@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.form_indexes import IndexRow, iter_rows
+from finapi.edgar import form_indexes
+from finapi.edgar.form_indexes import IndexRow
 from tests.conftest import SHARED, needs_shared
 from tests.support.random_examples import examples
 
@@ -23,7 +24,7 @@ ROW = IndexRow("10-K/A", "LAMP CORP", 1750, "2020-03-18", "0000001750-20-000001"
 
 
 def parse(text: str | bytes) -> list[IndexRow]:
-    return list(iter_rows(text.encode() if isinstance(text, str) else text, "an.idx"))
+    return form_indexes.parse(text.encode() if isinstance(text, str) else text, "an.idx").rows
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,43 @@ def test_invalid_line_is_refused_with_its_number(text: str, reason: str) -> None
     assert str(caught.value) == reason
 
 
+GOOD_LINE = f"1750|LAMP CORP|10-K/A|20200318|{PATH}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "row_count", "reasons"),
+    [
+        (f"1750|LAMP|10-K\n{GOOD_LINE}", 1, ["an.idx: line 7: is not five columns separated by bars"]),
+        (f"{GOOD_LINE}x\n{GOOD_LINE}", 2, ["an.idx: line 8: is not five columns separated by bars"]),
+        (f"{GOOD_LINE}x\n", 1, ["an.idx: line 8: is not five columns separated by bars"]),
+        (
+            GOOD_LINE * 200 + "x\ny\n",
+            200,
+            [f"an.idx: line {n}: is not five columns separated by bars" for n in (207, 208)],
+        ),
+    ],
+)
+def test_broken_line_is_left_out_and_reported(text: str, row_count: int, reasons: list[str]) -> None:
+    index = form_indexes.parse((MASTER + text).encode(), "an.idx")
+    assert index.rows == [ROW] * row_count
+    assert [str(error) for error in index.errors] == reasons
+
+
+@pytest.mark.parametrize(
+    ("text", "line_number"),
+    [
+        (f"{GOOD_LINE}x\ny\n", 8),
+        (GOOD_LINE * 200 + "x\ny\nz\n", 207),
+        # A last line without an end is cut off, and so are all lines that should come after it.
+        (f"{GOOD_LINE}{GOOD_LINE[:-3]}", 8),
+        (GOOD_LINE * 20_000 + "x\n" * 101, 20_007),
+    ],
+)
+def test_index_with_many_broken_lines_is_refused(text: str, line_number: int) -> None:
+    with pytest.raises(ParseError, match=f"an.idx: line {line_number}: "):
+        form_indexes.parse((MASTER + text).encode(), "an.idx")
+
+
 @given(st.binary(max_size=400), st.sampled_from([b"", FORM.encode(), MASTER.encode(), COMPANY.encode()]))
 @settings(max_examples=examples(300), deadline=None)
 def test_any_bytes_are_parsed_or_refused(tail: bytes, heading: bytes) -> None:
@@ -117,7 +155,7 @@ def test_any_bytes_are_parsed_or_refused(tail: bytes, heading: bytes) -> None:
 def test_memory_stays_below_twenty_times_the_index() -> None:
     data = (MASTER + f"1|A|4|20200318|{PATH}\n" * 20_000).encode()
     tracemalloc.start()
-    rows = list(iter_rows(data, "an.idx"))
+    rows = form_indexes.parse(data, "an.idx").rows
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(rows) == 20_000
@@ -127,12 +165,12 @@ def test_memory_stays_below_twenty_times_the_index() -> None:
 @needs_shared
 def test_real_indexes_are_read_to_the_last_line() -> None:
     daily = (SHARED / "edgar/index/form.20200318.idx").read_bytes()
-    rows = list(iter_rows(daily, "form.20200318.idx"))
+    rows = form_indexes.parse(daily, "form.20200318.idx").rows
     assert len(rows) == daily.count(b"edgar/data/") == 4_084
     # A day's index also lists filings that are dated back, and each party of a filing has a line.
     assert sum(row.filed == "2020-03-18" for row in rows) == 3_940
     assert len({row.accession for row in rows}) == 2_666
-    quarter = list(iter_rows((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx"))
+    quarter = form_indexes.parse((SHARED / "edgar/index/master.1993QTR4.idx").read_bytes(), "master.idx").rows
     assert len(quarter) == 20
     assert quarter[1] == IndexRow("10-Q", "BETHLEHEM STEEL CORP /DE/", 11860, "1993-11-12", "0000011860-94-000005")
 

@@ -220,7 +220,62 @@ def test_utf16_with_byte_order_mark_is_read(encoding: str) -> None:
     assert read(("\ufeff" + notes("<note>é€</note>")).encode(encoding)).notes == ["é€"]
 
 
-@pytest.mark.parametrize("encoding", ["windows-1252", "utf-7", "utf-32", "idna", "rot13", "x" * 1000])
+@pytest.mark.parametrize(
+    ("declared", "codec"),
+    [
+        ("ASCII", "ascii"),
+        ("us_ascii", "ascii"),
+        ("ANSI_X3.4-1968", "ascii"),
+        ("utf8", "utf-8"),
+        ("UTF8", "utf-8"),
+        ("latin1", "latin-1"),
+        ("Latin-1", "latin-1"),
+        ("ISO8859-1", "latin-1"),
+        ("ISO_8859-1:1987", "latin-1"),
+        ("cp819", "latin-1"),
+        ("windows-1252", "cp1252"),
+        ("Windows-1252", "cp1252"),
+        ("cp1252", "cp1252"),
+        ("windows-1251", "cp1251"),
+        ("ISO-8859-15", "iso8859-15"),
+        ("latin-9", "iso8859-15"),
+        ("ISO-8859-2", "iso8859-2"),
+        ("macintosh", "mac-roman"),
+    ],
+)
+def test_encoding_may_be_declared_by_an_alias(declared: str, codec: str) -> None:
+    text = "Zürich costs €5 – “fine”, Łódź, Мир".encode(codec, "ignore").decode(codec)
+    for quote in ('"', "'"):
+        document = f"<?xml version={quote}1.0{quote} encoding={quote}{declared}{quote} standalone='yes'?>\n"
+        assert read((document + notes(f"<note>{text}</note>")).encode(codec)).notes == [text]
+
+
+@pytest.mark.parametrize("declared", ["utf16", "UTF_16", "Unicode", "ISO-10646-UCS-2"])
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf16_may_be_declared_by_an_alias(declared: str, codec: str) -> None:
+    text = f'\ufeff<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é€</note>")
+    assert read(text.encode(codec)).notes == ["é€"]
+
+
+@pytest.mark.parametrize("declared", ["ASCII", "iso-8859-1", "windows-1252", "utf8", "UTF-8"])
+def test_byte_order_mark_wins_over_the_declaration(declared: str) -> None:
+    text = f'<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é€</note>")
+    assert read(text.encode("utf-8-sig")).notes == ["é€"]
+
+
+def test_white_space_before_the_declaration_is_ignored() -> None:
+    assert read('\r\n <?xml version="1.0" encoding="utf-8"?>' + notes("<note>é</note>")).notes == ["é"]
+
+
+def test_bytes_that_the_encoding_does_not_have_are_refused() -> None:
+    text = b'<?xml version="1.0" encoding="windows-1252"?>'
+    error = get_error(text + notes("<note>").encode() + b"\x81")
+    assert (error.place, error.reason) == (f"byte {len(text + notes('<note>').encode())}", "not windows-1252")
+    with pytest.raises(ParseError, match="not well-formed"):
+        read(b'<?xml version="1.0" encoding="ASCII"?>' + notes("<note>\xe9</note>").encode("latin-1"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "idna", "rot13", "x" * 1000])
 def test_other_encoding_is_refused(encoding: str) -> None:
     error = get_error(f'<?xml version="1.0" encoding="{encoding}"?>' + notes(""))
     assert error.reason.startswith(f"encoding {encoding[:40]} is not one of ISO-8859-1, ")

@@ -57,10 +57,11 @@ class PrimaryText(NamedTuple):
 
 
 class PreparedText(NamedTuple):
-    """A primary document ready to be stored, with its plain text."""
+    """A primary document ready to be stored, with its plain text, and how it was repaired for it."""
 
     primary_text: PrimaryText
     plain_text: str
+    note: str | None = None
 
 
 def iter_listed_documents(
@@ -87,12 +88,23 @@ def prepare_text(body: bytes, filename: str | None, max_bytes: int) -> PreparedT
         return None
     extension = (filename or "").lower().rpartition(".")[2]
     is_html = extension in ("htm", "html") or (extension != "xml" and b"<html" in body[:_SNIFFED_BYTES].lower())
-    try:
-        body.decode("utf-8")
-    except UnicodeDecodeError:
-        body = body.decode("latin-1").encode()
+    body = _to_utf_8(body)
     primary_text = PrimaryText("html" if is_html else "text", body)
-    return PreparedText(primary_text, primary_text.to_plain_text())
+    note = None
+    if is_html and (unclosed_count := text_index.count_unclosed_comments(body.decode())):
+        name = filename or "the primary document"
+        note = f"{name}: {unclosed_count} comments have no end, and the text after them is read"
+    return PreparedText(primary_text, primary_text.to_plain_text(), note)
+
+
+def _to_utf_8(body: bytes) -> bytes:
+    """Return a text in UTF-8. Other texts are mostly in windows-1252. Latin-1 has all bytes."""
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return body.decode(encoding).encode()
+        except UnicodeDecodeError:
+            continue
+    return body.decode("latin-1").encode()
 
 
 def insert_documents(

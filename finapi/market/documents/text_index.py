@@ -34,6 +34,8 @@ _ROWIDS_PER_DAY = 1 << 32
 # A comment, a tag with its name, or another declaration. No match extends beyond the next "<", so that a document of
 # nothing but "<" is still scanned in linear time.
 _MARKUP = re.compile(r"<!--|<(/?)([A-Za-z][\w:.-]*)[^<>]*>|<[!?/][^<>]*>")
+# The text of a comment up to a ">" that is not the end of a tag in it.
+_COMMENT_TAG_END = re.compile(r"[^<>]{0,1000}>")
 _HIDDEN_ELEMENTS = {"script", "style", "head", "ix:header"}
 # Elements within a word or line. Like in browsers, every other element starts a new line.
 _INLINE_ELEMENTS = {
@@ -79,13 +81,13 @@ def extract_plain_text(body: str) -> str:
 def _iter_text_parts(body: str) -> Iterator[str]:
     """Yield the text between tags, and the white space that each tag stands for."""
     position = 0
+    comments = _CommentFinder(body)
     unclosed_elements = set[str]()
     while markup := _MARKUP.search(body, position):
         yield body[position : markup.start()].replace("\n", " ")
         position = markup.end()
         if markup[0] == "<!--":
-            comment_end = body.find("-->", position)
-            position = len(body) if comment_end < 0 else comment_end + 3
+            position, _ = comments.find_end(position)
             continue
         is_end_tag = bool(markup[1])
         name = (markup[2] or "").lower()
@@ -100,6 +102,44 @@ def _iter_text_parts(body: str) -> Iterator[str]:
         elif name not in _INLINE_ELEMENTS and not name.startswith("ix:"):
             yield "\n"
     yield body[position:].replace("\n", " ")
+
+
+class _CommentFinder:
+    """The ends of the comments of an HTML document.
+
+    A comment without ``-->`` ends at the next ``>``, as authors mean it: ``<!-- Page 1 >``. If the comment contains a
+    tag, only its mark is skipped, so that no text is lost. The same holds for ``<!-- Page 1 >`` if only a later
+    comment has the end: browsers would hide all text between the two.
+    """
+
+    def __init__(self, body: str) -> None:
+        self._body = body
+        self._next_close = 0  # Of the last search, so that a document of many unclosed comments takes linear time.
+
+    def find_end(self, start: int) -> tuple[int, bool]:
+        """Return the offset after the comment whose text begins at ``start``, and whether it has its own end."""
+        body = self._body
+        if body.startswith((">", "->"), start):
+            return body.index(">", start) + 1, True  # <!--> and <!---> are empty comments.
+        if 0 <= self._next_close < start:
+            self._next_close = body.find("-->", start)
+        close = self._next_close
+        tag_end = _COMMENT_TAG_END.match(body, start)
+        if close >= 0 and (tag_end is None or tag_end.end() > close or body.find("<!--", start, close) < 0):
+            return close + 3, True
+        return (start if tag_end is None else tag_end.end()), False
+
+
+def count_unclosed_comments(body: str) -> int:
+    """Return the number of comments of an HTML document that have no end of their own."""
+    comments = _CommentFinder(body)
+    count = 0
+    position = body.find("<!--")
+    while position >= 0:
+        end, is_closed = comments.find_end(position + 4)
+        count += not is_closed
+        position = body.find("<!--", end)
+    return count
 
 
 @cache

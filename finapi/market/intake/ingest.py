@@ -28,7 +28,7 @@ from finapi.app import App
 from finapi.core import json, metrics, stopping
 from finapi.core.clock import iso
 from finapi.core.errors import ParseError
-from finapi.edgar import document_kinds, index_documents, sgml
+from finapi.edgar import document_kinds, index_documents, sgml, xml_repair
 from finapi.edgar.form_families import FAMILIES, FormFamily
 from finapi.edgar.identifiers import FilingIdentity
 from finapi.market.documents import (
@@ -353,8 +353,18 @@ def _store_lists(app: App, documents: Sequence[Document]) -> Iterator[Outcome]:
 
 
 def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingClues) -> StoreCallback:
-    """Parse a filing of a form family. Return the function that identifies and stores it."""
-    content = family.read_content(documents)
+    """Parse a filing of a form family. Return the function that identifies and stores it.
+
+    If its documents are not well-formed only because of damaged end tags, they are repaired, and the repairs reported.
+    """
+    repairs: list[str] = []
+    try:
+        content = family.read_content(documents)
+    except ParseError:
+        repaired_documents = _repair_documents(documents, repairs)
+        if not repairs:
+            raise
+        content = family.read_content(repaired_documents)
     claim = family.build_claim(content)
     file_names = tuple(document.name for document in documents)
     document_clues = replace(clues, file_names=file_names).select_applicable(claim, documents[0].path)
@@ -368,9 +378,23 @@ def _parse_filing(family: Family, documents: Sequence[Document], clues: FilingCl
             for kind in family.arrival_kinds:
                 heartbeats.record_arrival(tx, kind, now)
         note = family.describe_stored(content, filing) if changed else ALREADY_STORED_NOTE
+        note = _join_notes(*repairs, note)
         return [outcomes.accept(document, changed, note, filing.accession) for document in documents]
 
     return store
+
+
+def _repair_documents(documents: Sequence[Document], repairs: list[str]) -> list[Document]:
+    """Return the documents with their damaged end tags completed. Add the repairs to ``repairs``."""
+    repaired_documents = []
+    for document in documents:
+        repaired = xml_repair.repair_end_tags(document.read())
+        if repaired is not None:
+            entry = sources.build_entry(document.path, document.name, repaired.content)
+            document = replace(document, entry=entry)
+            repairs += [f"{document.name}: {repair}" for repair in repaired.repairs]
+        repaired_documents.append(document)
+    return repaired_documents
 
 
 def _parse_page(app: App, page: Document, accession: str) -> StoreCallback:
@@ -386,7 +410,7 @@ def _parse_page(app: App, page: Document, accession: str) -> StoreCallback:
         changed |= _insert_documents(app, tx, row["id"], [], primary)
         if changed:
             tx.run("bump_data_version")
-        return [outcomes.accept(page, changed, None, accession)]
+        return [outcomes.accept(page, changed, primary.note, accession)]
 
     return store
 
@@ -401,6 +425,11 @@ class _Submission:
     primary: submission_documents.PreparedText | None
     # Outcomes of the documents that could not be read.
     part_outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def note(self) -> str | None:
+        """Return how the primary document was repaired, or None."""
+        return None if self.primary is None else self.primary.note
 
 
 def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> StoreCallback:
@@ -448,13 +477,19 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
             document_outcomes += store_filing(tx, now)
         if not document_outcomes:
             reason = None if submission.part_outcomes else _find_unread_reason(header.form)
-            return [outcomes.accept(file, changed, reason, header.accession), *submission.part_outcomes]
+            note = _join_notes(reason, submission.note)
+            return [outcomes.accept(file, changed, note, header.accession), *submission.part_outcomes]
         outcome = document_outcomes[0]
         if changed and outcome.outcome == "unchanged":
             outcome = replace(outcome, outcome="ingested", reason=None)
-        return [replace(outcome, path=file.path, kind=file.kind), *submission.part_outcomes]
+        outcome = replace(outcome, path=file.path, kind=file.kind, reason=_join_notes(outcome.reason, submission.note))
+        return [outcome, *submission.part_outcomes]
 
     return store
+
+
+def _join_notes(*notes: str | None) -> str | None:
+    return "; ".join(note for note in notes if note) or None
 
 
 def _build_part_outcome(file: Document, part: Document, error: ParseError) -> Outcome:

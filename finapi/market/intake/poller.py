@@ -255,7 +255,11 @@ class Poller:
             tx.run("upsert_poll_state", name="index_again_at", value=iso(now + INDEX_RETRY_AFTER))
         _check_reply(fetched)
         if fetched.kind == "found":
-            self._store_index(list(form_indexes.iter_rows(fetched.body, fetched.url)))
+            index = form_indexes.parse(fetched.body, fetched.url)
+            for error in index.errors:
+                log.warning("a line of an index is left out: %s", error)
+                self.counts.problems.append(str(error))
+            self._store_index(index.rows)
         elif day > last_day - timedelta(days=HOLIDAY_DAYS):
             return False
         with self._app.db.write() as tx:

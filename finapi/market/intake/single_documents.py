@@ -26,6 +26,8 @@ from finapi.market.statements import fact_sets
 from finapi.store import heartbeats
 from finapi.store.db import Transaction
 
+_MAX_REPORTED_LINES = 20  # Broken lines of an index that are reported.
+
 # Stores a parsed document in the caller's transaction and returns the outcomes.
 StoreCallback = Callable[[Transaction, datetime], Sequence[Outcome]]
 
@@ -61,8 +63,11 @@ def build_unread_outcome(document: Document) -> Outcome:
 
 def ingest_form_index(app: App, document: Document) -> list[Outcome]:
     """Store an index of EDGAR in several transactions, as it is too long for one. Return its outcome."""
-    rows = list(form_indexes.iter_rows(document.read(), document.path))
-    return [outcomes.accept(document, lists.upsert_index(app, rows))]
+    index = form_indexes.parse(document.read(), document.path)
+    changed = lists.upsert_index(app, index.rows)
+    notes = [format_reason(error) for error in index.errors[:_MAX_REPORTED_LINES]]
+    note = f"{len(index.errors)} lines are left out: {'; '.join(notes)}" if notes else None
+    return [outcomes.accept(document, changed, note)]
 
 
 def _build_store(

@@ -386,10 +386,9 @@ def test_index_lines_of_one_filing_are_merged(app: App, document: Any) -> None:
     assert [outcome.outcome for outcome in run(app, document("master.idx", HEAD + PAIR))] == ["unchanged"]
 
 
-def test_index_with_broken_line_stores_nothing(app: App, document: Any) -> None:
-    [outcome] = run(
-        app, document("master.idx", HEAD + PAIR + "1|A|10-K|20260231|edgar/data/1/0000000001-26-000001.txt\n")
-    )
+def test_index_with_two_broken_lines_stores_nothing(app: App, document: Any) -> None:
+    broken_line = "1|A|10-K|20260231|edgar/data/1/0000000001-26-000001.txt\n"
+    [outcome] = run(app, document("master.idx", HEAD + PAIR + broken_line * 2))
     assert (outcome.outcome, outcome.reason) == ("refused", "line 8: '20260231' is not a day")
     assert rows(app, "SELECT count(*) FROM filings") == [(0,)]
 

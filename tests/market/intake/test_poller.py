@@ -450,6 +450,17 @@ def test_index_closes_gap_of_ended_days(app: App, edgar: FakeEdgar, poller: Poll
     assert [row[0] for row in filings_held(app)] == ["0000320193-26-000009"]
 
 
+def test_broken_line_of_an_index_is_reported(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+    with app.db.write() as tx:
+        tx.run("upsert_poll_state", name="indexed_through", value="2026-01-29")
+    line = "320193|Apple Inc.|8-K|20260130|edgar/data/320193/0000320193-26-000009.txt"
+    edgar.pages[build_index_path(datetime(2026, 1, 30).date())] = Page(index("320193|Apple", line))
+    poller.run_poll_step()
+    assert [row[0] for row in filings_held(app)] == ["0000320193-26-000009"]
+    (problem,) = poller.counts.problems
+    assert problem.endswith("master.20260130.idx: line 5: is not five columns separated by bars")
+
+
 def test_missing_index_is_requested_until_it_is_a_holiday(
     app: App, edgar: FakeEdgar, poller: Poller, clock: FixedClock
 ) -> None:

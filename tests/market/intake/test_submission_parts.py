@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from finapi.market.documents import submission_documents
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import fetch_queue, ingest
-from tests.support import ownership_xml, submission_texts
+from tests.support import ownership_xml, schedule_xml, submission_texts
 
 ACCESSION = "0001234567-26-000001"
 PAGE = "<html><body>The prospectus of Brook Lamps.</body></html>"
@@ -124,3 +125,84 @@ def test_option_that_contradicts_the_header_is_refused(app: App, tmp_path: Path)
     page = submission_texts.text("S-1", "main.htm", PAGE)
     (refused,) = ingest_submission(app, tmp_path, "S-1", page, accession=other)
     assert (refused.outcome, refused.reason) == ("refused", f"its header says {ACCESSION}, --accession says {other}")
+
+
+def test_schedule_with_a_damaged_end_tag_is_read(app: App, tmp_path: Path) -> None:
+    document = schedule_xml.g().rstrip()
+    root_end = document[document.rindex(b"</") :]
+    for number, damaged in enumerate((document[:-1], document[: -len(root_end)] + root_end[:8]), 1):
+        accession = f"0000000103-24-{number:06}"
+        file = tmp_path / f"{accession}.txt"
+        submission = schedule_xml.submission(accession, damaged, "SCHEDULE 13G", subject=1234567, filer=103)
+        file.write_bytes(submission)
+        outcomes: list[Outcome] = []
+        ingest.run(app, [file], IngestOptions(), outcomes.append)
+        (outcome,) = outcomes
+        assert outcome.outcome == "ingested"
+        assert outcome.reason is not None
+        line_number = document.count(b"\n") + 1
+        written = damaged[damaged.rindex(b"</") :].decode()
+        repair = f"line {line_number}: the end tag {written} is read as {root_end.decode()}"
+        assert outcome.reason.startswith(f"primary_doc.xml: {repair}")
+        with app.db.read() as tx:
+            assert len(tx.list_rows("stored_schedules", accession=accession, content=b"")) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "unclosed_count"),
+    [
+        ("<html><!-- Page 1 ><p>Revenue rose.</p></html>", "Revenue rose.", 1),
+        ("<html><!-- <p>Revenue rose.</p></html>", "Revenue rose.", 1),
+        (
+            "<html><p>Revenue</p><!-- Page 1 ><p>rose.</p><!-- Page 2 --><p>Costs fell.</p></html>",
+            "Revenue\nrose.\nCosts fell.",
+            1,
+        ),
+        ("<html><!-- Page 1 --><p>Revenue rose.</p><!-- end --></html>", "Revenue rose.", 0),
+        ("<html><!-- <p>hidden</p> --><p>Revenue rose.</p></html>", "Revenue rose.", 0),
+        ("<html><!-- a > b --><p>Revenue rose.</p></html>", "Revenue rose.", 0),
+        ("<html><!--><p>Revenue rose.</p><!-- x --></html>", "Revenue rose.", 0),
+        ("<html><!--[if !IE]><!--><p>Revenue rose.</p><!--<![endif]--></html>", "Revenue rose.", 0),
+        ("<html><p>Revenue rose.</p><!--</html>", "Revenue rose.", 1),
+    ],
+)
+def test_text_after_an_unclosed_comment_is_read(
+    app: App, tmp_path: Path, page: str, text: str, unclosed_count: int
+) -> None:
+    (outcome,) = ingest_submission(app, tmp_path, "8-K", submission_texts.text("8-K", "main.htm", page))
+    note = f"main.htm: {unclosed_count} comments have no end, and the text after them is read"
+    assert (outcome.outcome, outcome.reason) == ("ingested", note if unclosed_count else None)
+    with app.db.read() as tx:
+        primary = submission_documents.find_primary_text(tx, ACCESSION)
+    assert primary is not None
+    assert primary.to_plain_text() == text
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<!-- >", "<!-- x", "<!-- <p>", "<!---->"])
+def test_comments_are_read_in_linear_time(piece: str) -> None:
+    start = time.process_time()
+    submission_documents.prepare_text(f"<html>{piece * 50_000}".encode(), "a.htm", 10**7)
+    assert time.process_time() - start < 5
+
+
+def test_text_in_windows_1252_is_read() -> None:
+    prepared = submission_documents.prepare_text("<html>\u201cfine\u201d \u20ac5".encode("cp1252"), "a.htm", 10**6)
+    assert prepared is not None
+    assert prepared.plain_text == "\u201cfine\u201d \u20ac5"
+
+
+def test_broken_line_of_an_index_is_reported(app: App, tmp_path: Path) -> None:
+    head = (
+        "Description: Daily Index of EDGAR Dissemination Feed\n\nCIK|Company Name|Form Type|Date Filed|File Name\n"
+        + "-" * 80
+        + "\n"
+    )
+    file = tmp_path / "master.idx"
+    file.write_text(f"{head}1750|LAMP\n1750|LAMP|8-K|2026-01-29|edgar/data/1750/0000001750-26-000001.txt\n")
+    outcomes: list[Outcome] = []
+    ingest.run(app, [file], IngestOptions(), outcomes.append)
+    assert [(outcome.outcome, outcome.reason) for outcome in outcomes] == [
+        ("ingested", "1 lines are left out: line 5: is not five columns separated by bars")
+    ]
+    with app.db.read() as tx:
+        assert tx.find_value("filing_id", accession="0000001750-26-000001") is not None
