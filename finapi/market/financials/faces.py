@@ -93,6 +93,8 @@ _DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
 _TOTAL = re.compile(r"^total\b|\btotal$")
 # Labels of amounts before deductions.
 _GROSS = re.compile(r"\bgross\b|\bbefore\b")
+# Labels of subtotals of cash flows.
+_CONTINUING = re.compile(r"\bcontinuing\b")
 # Labels of costs of financing, which are not deducted from gross revenue but for banks.
 _FINANCING = re.compile(r"\binterest\b")
 # The maximum number of lines between a gross and a net amount.
@@ -245,7 +247,7 @@ class Faces:
             for metric in self._list_metrics(statement):
                 if metric.net_labels is not None:
                     concepts |= {line.concept for line in _list_lines_before_net(metric, page)}
-                if metric.can_be_heading:
+                if metric.heading_labels is not None:
                     concepts |= {line.concept for lines in _list_headed_groups(metric, page) for line in lines}
         return concepts
 
@@ -269,7 +271,7 @@ class Faces:
             elif statement == "income_statement":
                 proved = self._prove_costs(filing_index, page, values)
             for metric in self._list_metrics(statement):
-                if metric.key not in proved and metric.can_be_heading:
+                if metric.key not in proved and metric.heading_labels is not None:
                     headed_lines = self._choose_headed_lines(metric, filing_index, page, unit_kinds, values)
                     if headed_lines is not None:
                         proved[metric.key] = headed_lines
@@ -462,6 +464,7 @@ class Faces:
         ]
         exact = sure or [line for line in lines if metric.is_meant_by(line.label)]
         exact = _drop_per_share_amounts(metric, filing_index, exact, values)
+        exact = _drop_subtotals(metric, exact)
         parts = {
             line.concept: line
             for line in lines
@@ -563,7 +566,7 @@ class Faces:
                     lines.append(line)
             concepts = tuple(dict.fromkeys(line.concept for line in lines))
             is_indented = all(line.heading is not None and line.heading.is_parent for line in lines)
-            has_tag = any(self._is_mapped(metric, concept) for concept in concepts)
+            has_tag = any(self._is_used(metric, concept) for concept in concepts)
             if len(lines) < len(group) and is_indented:
                 continue
             total = self._find_sum(filing_index, concepts, values) if len(concepts) > 1 else None
@@ -737,6 +740,11 @@ class Faces:
     def _get_order(self, metric: Metric, concept: str) -> tuple[int, str]:
         return _get_priorities(self._mapping, concept)[metric.key], concept
 
+    def _is_used(self, metric: Metric, concept: str) -> bool:
+        """Return True if a rule of a metric uses a concept, alone or in a formula."""
+        terms = (term for rules in metric.rules.values() for rule in rules for term in rule.terms)
+        return self._is_mapped(metric, concept) or any(concept in term.names for term in terms)
+
     def _is_mapped(self, metric: Metric, concept: str) -> bool:
         return metric.key in _get_priorities(self._mapping, concept)
 
@@ -774,7 +782,7 @@ def _list_headed_groups(metric: Metric, page: Iterable[FaceLine]) -> list[list[F
     """Return the lines under each heading that means a metric."""
     groups: dict[int, list[FaceLine]] = {}
     for line in page:
-        if line.heading is not None and metric.is_meant_by(line.heading.label):
+        if line.heading is not None and metric.is_meant_by_heading(line.heading.label):
             groups.setdefault(line.heading.row_number, []).append(line)
     return list(groups.values())
 
@@ -808,6 +816,14 @@ def _is_below(metric: Metric, exact_concepts: Set[str], best_tag: str, page: Seq
     if metric.may_be_meant_by(tagged_line.label):
         return False
     return all(line_numbers[concept] > line_numbers[best_tag] for concept in exact_concepts)
+
+
+def _drop_subtotals(metric: Metric, lines: list[FaceLine]) -> list[FaceLine]:
+    """Return the lines of cash flows without subtotals of continuing operations, unless no other line is left."""
+    if metric.statement != "cash_flow_statement":
+        return lines
+    totals = [line for line in lines if not _CONTINUING.search(line.label) and "Discontinued" not in line.concept]
+    return totals or lines
 
 
 def _is_net_amount(

@@ -130,8 +130,8 @@ class Metric:
     net_labels: LabelPattern | None
     # Labels that name the opposite sign of the metric, so that a line needs a declared balance to be used.
     opposite_labels: LabelPattern | None
-    # True if the lines under a heading with a label of the metric make it, where no line is it alone.
-    can_be_heading: bool
+    # Labels of headings, in addition to ``face_labels``, if the lines under a heading can make the metric.
+    heading_labels: LabelPattern | None
     # Tags of totals. Without pages, a smaller figure of the same filing under another tag is a part.
     total_tags: frozenset[str]
     # True if, of two tags on one statement, the one that includes the other is used.
@@ -157,6 +157,12 @@ class Metric:
         """Return True if a line with this label may be the metric, or is a part of it."""
         patterns = (self.possible_labels, self.part_labels, self.separate_labels)
         return any(pattern is not None and pattern.fullmatch(label) is not None for pattern in patterns)
+
+    def is_meant_by_heading(self, label: str) -> bool:
+        """Return True if the lines under a heading with this label make the metric."""
+        if self.heading_labels is None:
+            return False
+        return self.is_meant_by(label) or self.heading_labels.fullmatch(label) is not None
 
     def get_priority(self, concept: str) -> int:
         """Return the priority of a concept that is the metric without a formula; 0 is the best.
@@ -410,7 +416,7 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
         sibling_labels=_parse_labels(entry.get("siblings"), label_words),
         net_labels=_parse_labels(entry.get("net"), label_words),
         opposite_labels=_parse_labels(entry.get("opposite"), label_words),
-        can_be_heading=entry.get("heading", False),
+        heading_labels=_parse_labels(entry.get("heading"), label_words),
         total_tags=frozenset(_parse_names(entry.get("totals", ""))[0]),
         prefers_containing_tag=entry.get("whole", False),
         rules=rules,

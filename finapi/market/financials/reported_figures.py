@@ -165,21 +165,23 @@ class ReportedFigures:
         is nothing of one kind. The total of another amount is a larger one under a tag that the mapping lists as total.
         """
         figure = candidate.figure
-        total_tags = self._list_known(sorted(metric.total_tags - set(figure.concepts))) if figure.value else []
-        if (figure.value and not total_tags) or self._is_on_statement(metric, figure):
+        may_be_part = metric.total_tags.isdisjoint(figure.concepts) and bool(
+            self._list_known(sorted(metric.total_tags))
+        )
+        if (figure.value and not may_be_part) or self._is_on_statement(metric, figure):
             return candidate
+        # All rules are tried, because the tags of totals may disagree with those of parts.
         all_rules = [UsableRule(rule, self._list_rule_concepts(rule)) for rule in metric.rules[self.industry]]
-        totals = [
+        others = [
             other
             for other in self._iter_candidates(metric, period_key, [usable for usable in all_rules if usable.concepts])
-            if other.figure.filing_index == figure.filing_index and self._is_total(metric, other.figure, figure)
+            if other.figure.filing_index == figure.filing_index and other.figure.value
         ]
-        return min(totals, key=lambda other: other.order_among_rules, default=candidate)
-
-    def _is_total(self, metric: Metric, total: Figure, part: Figure) -> bool:
-        if not part.value:
-            return bool(total.value)
-        return not metric.total_tags.isdisjoint(total.concepts) and abs(total.value) > abs(part.value)
+        if figure.value:
+            # A formula that starts with a total is the part of it that is the metric: debt less current maturities.
+            others = [other for other in others if other.figure.concepts[0].removeprefix("+") in metric.total_tags]
+        total = min(others, key=lambda other: other.order_among_rules, default=candidate)
+        return total if abs(total.figure.value) > abs(figure.value) else candidate
 
     def _is_on_statement(self, metric: Metric, figure: Figure) -> bool:
         """Return True if all facts of a figure are known to be on the face of the metric's statement."""

@@ -46,7 +46,7 @@ def describe_rule(rule: Rule, metric: Metric) -> str:
             return "The sum of the lines between liabilities and equity on the balance sheet."
         if metric.key == COSTS:
             return "The sum of the cost lines between revenue and gross profit, if they make up the difference."
-        if metric.can_be_heading:
+        if metric.heading_labels is not None:
             return f"The sum of the lines of the {statement} whose labels, or the heading above them, name its parts."
         return f"The sum of the lines of the {statement} whose labels name its parts."
     if rule.terms:

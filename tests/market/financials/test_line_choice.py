@@ -411,3 +411,135 @@ def test_a_printed_zero_is_not_replaced_by_a_note() -> None:
 def test_income_including_noncontrolling_interest_is_pretax() -> None:
     tag = "IncomeLossIncludingPortionAttributableToNoncontrollingInterest"
     assert get_text(build_book(INCOME, [], [(tag, "17")]), "pretax_income") == "17"
+
+
+# ---- more variations
+
+
+@pytest.mark.parametrize(
+    ("subtotal", "total", "expected"),
+    [
+        ("Net cash provided by continuing operating activities", "Net cash provided by operating activities", "88"),
+        (
+            "Net cash provided by operating activities - continuing operations",
+            "Net cash from operating activities",
+            "88",
+        ),
+        ("Net cash provided by continuing operating activities", "Sundry", "80"),
+    ],
+)
+def test_a_total_beats_a_subtotal_of_continuing_operations(subtotal: str, total: str, expected: str) -> None:
+    lines: list[Line] = [
+        ("NetCashProvidedByUsedInOperatingActivities", subtotal, "80"),
+        ("CashProvidedByUsedInOperatingActivitiesDiscontinuedOperations", "Discontinued operations", "8"),
+        ("ext:Everything", total, "88"),
+    ]
+    assert get_text(build_book(FLOWS, lines), "operating_cashflow") == expected
+
+
+def test_cash_flows_of_discontinued_operations_are_added() -> None:
+    lines: list[Line] = [
+        (f"CashProvidedByUsedIn{kind}ActivitiesDiscontinuedOperations", f"{kind} activities, discontinued", value)
+        for kind, value in (("Operating", "8"), ("Investing", "-3"), ("Financing", "1"))
+    ]
+    assert get_text(build_book(FLOWS, lines), "discontinued_cashflow") == "6"
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "heading", "lines", "expected"),
+    [
+        (
+            "capex",
+            FLOWS,
+            "Capital expenditures, including accruals",
+            [("PaymentsToAcquirePropertyPlantAndEquipment", "Growth", "30"), ("ext:Upkeep", "Maintenance", "12")],
+            "42",
+        ),
+        (
+            "cost_of_revenue",
+            INCOME,
+            "Cost of services and products",
+            [("ext:Affiliates", "From affiliates", "50"), ("CostOfServices", "Third parties", "70")],
+            "120",
+        ),
+        (
+            "revenue",
+            INCOME,
+            "Revenues:",
+            [("ext:Affiliates", "Related parties", "500"), ("SalesRevenueServicesNet", "Third parties", "700")],
+            "1200",
+        ),
+        (
+            "long_term_debt",
+            BALANCE,
+            "Long-term debt:",
+            [("ext:First", "Due to banks", "500"), ("LongTermNotesPayable", "Due to others", "700")],
+            "1200",
+        ),
+        (
+            "accounts_receivable",
+            BALANCE,
+            "Accounts receivable, net",
+            [("AccountsReceivableNetCurrent", "From customers", "500"), ("ext:Affiliates", "From affiliates", "700")],
+            "1200",
+        ),
+        (
+            "dividends_paid",
+            FLOWS,
+            "Dividends paid to shareholders",
+            [("PaymentsOfDividendsCommonStock", "Ordinary", "50"), ("ext:Extra", "Extraordinary", "70")],
+            "120",
+        ),
+        # Lines with different signs are not summed.
+        (
+            "capex",
+            FLOWS,
+            "Capital expenditures",
+            [("PaymentsToAcquirePropertyPlantAndEquipment", "Paid", "30"), ("ext:Grants", "Grants", "-12")],
+            "30",
+        ),
+    ],
+)
+def test_lines_under_the_heading_of_a_metric_are_added(
+    metric: str, kind: str, heading: str, lines: list[Line], expected: str
+) -> None:
+    page: list[Line] = [("ext:LinesAbstract", heading, None, "", "1")]
+    page += [(*line, "", "1") for line in lines]
+    page.append(("ext:Sundry", "Sundry", None, "", "1"))
+    assert get_text(build_book(kind, page), metric) == expected
+
+
+def test_a_part_of_capital_expenditure_beside_unknown_spending_is_a_hole() -> None:
+    lines: list[Line] = [
+        ("PaymentsToAcquireProductiveAssets", "Purchase of capital assets", "5"),
+        ("ext:Rigs", "Drydocking and special surveys", "70"),
+    ]
+    assert get_text(build_book(FLOWS, lines), "capex") == "not_mapped: Drydocking and special surveys"
+    lines[0] = ("PaymentsToAcquireProductiveAssets", "Capital expenditures", "5")
+    assert get_text(build_book(FLOWS, lines), "capex") == "5"
+
+
+@pytest.mark.parametrize(
+    ("metric", "facts", "expected"),
+    [
+        ("short_term_debt", {"CommercialPaper": "500", "DebtCurrent": "1250"}, "1250"),
+        ("short_term_debt", {"CommercialPaper": "500", "DebtCurrent": "1250", "LongTermDebtCurrent": "350"}, "900"),
+        ("short_term_debt", {"CommercialPaper": "500", "DebtCurrent": "850", "LongTermDebtCurrent": "350"}, "500"),
+        ("long_term_debt", {"ConvertibleDebtNoncurrent": "500", "LongTermDebt": "3000"}, "3000"),
+        (
+            "long_term_debt",
+            {"ConvertibleDebtNoncurrent": "500", "LongTermDebt": "3000", "LongTermDebtCurrent": "200"},
+            "2800",
+        ),
+        ("long_term_debt", {"LongTermDebtNoncurrent": "2800", "LongTermDebt": "3000"}, "2800"),
+        ("intangibles_ex_goodwill", {"IntangibleAssetsNetIncludingGoodwill": "90", "Goodwill": "60"}, "30"),
+        (
+            "accounts_receivable",
+            {"AccountsReceivableGrossCurrent": "90", "AllowanceForDoubtfulAccountsReceivableCurrent": "4"},
+            "86",
+        ),
+        ("accounts_receivable", {"AccountsReceivableGrossCurrent": "90"}, "not_reported"),
+    ],
+)
+def test_parts_without_pages_make_the_total(metric: str, facts: dict[str, str], expected: str) -> None:
+    assert get_text(build_book(BALANCE, [], list(facts.items())), metric) == expected
