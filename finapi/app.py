@@ -7,9 +7,9 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
@@ -29,6 +29,7 @@ from finapi.net.dial import Resolver, system_resolver
 from finapi.net.mail import MailSettings, Transport
 from finapi.net.outbound import Outbound, ReachPolicy
 from finapi.store import account_moves, sandbox, upgrades
+from finapi.store.as_of_database import AsOfDatabase
 from finapi.store.datadir import DATABASE
 from finapi.store.db import Database, DatabaseError, Row
 from finapi.store.file_cache import FileCache
@@ -125,6 +126,11 @@ class App:
     )
     # The latest years of companies, for screens. Only of companies whose years the database does not contain yet.
     screening_cache: Cache = field(default_factory=lambda: Cache(SCREENING_CACHE_BYTES, len))
+
+    def as_of(self, day: str) -> App:
+        """Return the app with the market data as they were known at the end of a day."""
+        # Handlers call the methods for reading only.
+        return replace(self, db=cast(Database, AsOfDatabase(self.db, day)))
 
     @property
     def accounts(self) -> Database:

@@ -76,6 +76,7 @@ ONLY = {
 # Who alone imports a package from outside, or a module of the standard library that reaches outside.
 ALONE = {
     "sqlite3": {
+        "store.as_of",
         "store.checkpoints",
         "store.connections",
         "store.copies",
@@ -300,7 +301,18 @@ def test_only_the_database_executes_sql() -> None:
         and node.args
     ]
     rooms = {
-        *("account_changes", "backup", "checkpoints", "connections", "copies", "db", "layered", "postgres", "sandbox"),
+        *(
+            "account_changes",
+            "as_of",
+            "backup",
+            "checkpoints",
+            "connections",
+            "copies",
+            "db",
+            "layered",
+            "postgres",
+            "sandbox",
+        ),
         "schema",
     }
     assert {location.partition(":")[0] for location in locations} == {f"finapi/store/{name}.py" for name in rooms}

@@ -5099,6 +5099,7 @@ class GetXbrlFilingAccessionStatementsGiven(TypedDict, total=False):
     accession: Required[str]
     statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
     consolidated_only: bool | None
+    as_of: str | date | None
 
 class GetForm13fFundCikGiven(TypedDict, total=False):
     cik: Required[str]
@@ -5282,17 +5283,21 @@ class GetOwnershipBeneficialOwnershipFilingsGiven(TypedDict, total=False):
     page: int | None
     size: int | None
     include: Sequence[Literal["positions"]] | str | None
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipFilingsAccessionGiven(TypedDict, total=False):
     accession: Required[str]
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven(TypedDict, total=False):
     cik: Required[str]
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven(TypedDict, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipActivistsGiven(TypedDict, total=False):
     issuerTicker: str | None
@@ -5303,6 +5308,7 @@ class GetOwnershipBeneficialOwnershipActivistsGiven(TypedDict, total=False):
     purposeCategory: Literal["intends_to_acquire", "opposes_management", "board_seat_demand", "seeks_sale_or_merger"] | None
     page: int | None
     size: int | None
+    as_of: str | date | None
 
 class GetOwnershipAnalyticsThresholdCrossingsGiven(TypedDict, total=False):
     issuerTicker: str | None
@@ -5312,23 +5318,27 @@ class GetOwnershipAnalyticsThresholdCrossingsGiven(TypedDict, total=False):
     dateTo: str | date | None
     page: int | None
     size: int | None
+    as_of: str | date | None
 
 class PostForm13dGiven(TypedDict, total=False):
     query: Any | None
     from_: int | None
     size: int | None
     sort: Any | None
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipConversionsGiven(TypedDict, total=False):
     dateFrom: str | date | None
     page: int | None
     size: int | None
+    as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipGroupsGiven(TypedDict, total=False):
     issuerCik: str | None
     activeOnly: bool | None
     page: int | None
     size: int | None
+    as_of: str | date | None
 
 class GetOwnershipHoldersGiven(TypedDict, total=False):
     q: str | None
@@ -5336,25 +5346,30 @@ class GetOwnershipHoldersGiven(TypedDict, total=False):
     type: Literal["institutional", "insider", "beneficial_owner"] | None
     page: int | None
     size: int | None
+    as_of: str | date | None
 
 class GetOwnershipHoldersUuidGiven(TypedDict, total=False):
     uuid: Required[str]
+    as_of: str | date | None
 
 class GetOwnershipHoldersUuidFilingHistoryGiven(TypedDict, total=False):
     uuid: Required[str]
     sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipCrossReferenceHolderUuidGiven(TypedDict, total=False):
     holder_uuid: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven(TypedDict, total=False):
     holder_uuid: Required[str]
     issuer_cik: Required[str]
     asOfDate: str | date | None
+    as_of: str | date | None
 
 class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(TypedDict, total=False):
     holder_uuid: Required[str]
@@ -5364,11 +5379,13 @@ class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(TypedDict, tota
     sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipPositionsIssuerIssuerCikHoldersGiven(TypedDict, total=False):
     issuer_cik: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
     issuer_cik: Required[str]
@@ -5377,9 +5394,11 @@ class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
     source: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(TypedDict, total=False):
     cik: Required[str]
+    as_of: str | date | None
 
 class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     dateFrom: str | date | None
@@ -5392,6 +5411,7 @@ class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
     dateFrom: str | date | None
@@ -5404,6 +5424,7 @@ class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
     dateFrom: str | date | None
@@ -5416,11 +5437,13 @@ class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetTickersAutocompleteGiven(TypedDict, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetTickersTickerHoldersGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -5437,6 +5460,7 @@ class GetTickersTickerFundTrendsGiven(TypedDict, total=False):
 
 class GetTickersTickerOverviewGiven(TypedDict, total=False):
     ticker: Required[str]
+    as_of: str | date | None
 
 class GetCusipLookupCusipGiven(TypedDict, total=False):
     cusip: Required[str]
@@ -5479,6 +5503,7 @@ class GetSecFilingsGiven(TypedDict, total=False):
     offset: int | None
     cursor: str | None
     include_total: bool | None
+    as_of: str | date | None
 
 class GetSecFilingsSearchGiven(TypedDict, total=False):
     q: Required[str]
@@ -5490,9 +5515,14 @@ class GetSecFilingsSearchGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
+
+class GetSecFilingsStatsGiven(TypedDict, total=False):
+    as_of: str | date | None
 
 class GetSecFilingsAccessionNumberGiven(TypedDict, total=False):
     accession_number: Required[str]
+    as_of: str | date | None
 
 class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     accession_number: Required[str]
@@ -5500,6 +5530,7 @@ class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     length: int | None
     max_bytes: int | None
     plain: bool | None
+    as_of: str | date | None
 
 class GetXbrlBulkGiven(TypedDict, total=False):
     dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
@@ -5514,15 +5545,18 @@ class GetSecFormsGiven(TypedDict, total=False):
     q: str | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetSecFormsFormTypeGiven(TypedDict, total=False):
     form_type: Required[str]
+    as_of: str | date | None
 
 class GetSecEntitiesGiven(TypedDict, total=False):
     form_type: str | None
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetFilingsGiven(TypedDict, total=False):
     ticker: Sequence[str] | str | None
@@ -5533,15 +5567,18 @@ class GetFilingsGiven(TypedDict, total=False):
     to_date: str | date | None
     limit: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetIndexGiven(TypedDict, total=False):
     date: Required[str | date]
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetXbrlFilingAccessionIndexGiven(TypedDict, total=False):
     accession: Required[str]
+    as_of: str | date | None
 
 class GetXbrlFactsGiven(TypedDict, total=False):
     accession: str | None
@@ -5558,11 +5595,13 @@ class GetXbrlCoverageGiven(TypedDict, total=False):
     ticker: str | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetXbrlSearchGiven(TypedDict, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetFactsGiven(TypedDict, total=False):
     ticker: str | None
@@ -5573,6 +5612,7 @@ class GetFactsGiven(TypedDict, total=False):
     date_to: str | date | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetFactsByConceptGiven(TypedDict, total=False):
     concept: Required[str]
@@ -5581,12 +5621,14 @@ class GetFactsByConceptGiven(TypedDict, total=False):
     date_to: str | date | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class PostFactsAggregateGiven(TypedDict, total=False):
     concept: Required[str]
     period: Required[str | int]
     sector: Literal["Agriculture, Forestry and Fishing", "Mining", "Construction", "Manufacturing", "Transportation, Communications and Utilities", "Wholesale Trade", "Retail Trade", "Finance, Insurance and Real Estate", "Services", "Public Administration", "Nonclassifiable", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", None] | None
     tickers: Sequence[str] | None | None
+    as_of: str | date | None
 
 class GetPricesTickerGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -5596,6 +5638,7 @@ class GetPricesTickerGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetXbrlTimeseriesGiven(TypedDict, total=False):
     ticker: str | None
@@ -5817,6 +5860,7 @@ class GetXbrlScreenGiven(TypedDict, total=False):
     ticker: Sequence[str] | str | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetXbrlCompaniesIdValuationGiven(TypedDict, total=False):
     id: Required[str]
@@ -5857,6 +5901,7 @@ class GetInsidersTransactionsLatestGiven(TypedDict, total=False):
     collapse_joint_filers: bool | None
     include_outcome: bool | None
     include_total: bool | None
+    as_of: str | date | None
 
 class GetInsidersTransactionsByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -5892,6 +5937,7 @@ class GetInsidersTransactionsByTickerTickerGiven(TypedDict, total=False):
     dedup_owners: bool | None
     collapse_joint_filers: bool | None
     include_outcome: bool | None
+    as_of: str | date | None
 
 class GetInsidersTransactionsByInsiderCikGiven(TypedDict, total=False):
     cik: Required[str]
@@ -5925,6 +5971,7 @@ class GetInsidersTransactionsByInsiderCikGiven(TypedDict, total=False):
     dedup_owners: bool | None
     collapse_joint_filers: bool | None
     include_outcome: bool | None
+    as_of: str | date | None
 
 class GetInsidersTransactionsSearchGiven(TypedDict, total=False):
     query: str | None
@@ -5960,6 +6007,7 @@ class GetInsidersTransactionsSearchGiven(TypedDict, total=False):
     dedup_owners: bool | None
     collapse_joint_filers: bool | None
     include_outcome: bool | None
+    as_of: str | date | None
 
 class GetInsidersTransactionsTopGiven(TypedDict, total=False):
     direction: Literal["BUY", "SELL"] | None
@@ -5994,6 +6042,7 @@ class GetInsidersTransactionsTopGiven(TypedDict, total=False):
     collapse_joint_filers: bool | None
     include_outcome: bool | None
     include_total: bool | None
+    as_of: str | date | None
 
 class GetNportLatestGiven(TypedDict, total=False):
     cik: str | None
@@ -6074,6 +6123,7 @@ class GetInsidersForm144LatestGiven(TypedDict, total=False):
     to_date: str | date | None
     is_amendment: bool | None
     ticker: str | None
+    as_of: str | date | None
 
 class GetInsidersForm144ByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -6082,6 +6132,7 @@ class GetInsidersForm144ByTickerTickerGiven(TypedDict, total=False):
     from_date: str | date | None
     to_date: str | date | None
     is_amendment: bool | None
+    as_of: str | date | None
 
 class GetInsidersForm144ByInsiderCikGiven(TypedDict, total=False):
     cik: Required[str]
@@ -6091,12 +6142,14 @@ class GetInsidersForm144ByInsiderCikGiven(TypedDict, total=False):
     to_date: str | date | None
     is_amendment: bool | None
     ticker: str | None
+    as_of: str | date | None
 
 class PostInsidersQueryGiven(TypedDict, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
     sort: Any | None
+    as_of: str | date | None
 
 class GetInsidersClustersGiven(TypedDict, total=False):
     days: int | None
@@ -6126,6 +6179,7 @@ class GetInsidersClustersGiven(TypedDict, total=False):
     exclude_sell_to_cover: bool | None
     sector: str | None
     industry: str | None
+    as_of: str | date | None
 
 class GetInsidersScreenGiven(TypedDict, total=False):
     filed_at_days: int | None
@@ -6161,6 +6215,7 @@ class GetInsidersScreenGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
     sort_by: Literal["sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions"] | None
+    as_of: str | date | None
 
 class GetInsidersSummaryByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -6186,26 +6241,31 @@ class GetInsidersSummaryByTickerTickerGiven(TypedDict, total=False):
     exclude_10b5_1: bool | None
     exclude_cashless: bool | None
     exclude_sell_to_cover: bool | None
+    as_of: str | date | None
 
 class GetInsidersInsiderSearchGiven(TypedDict, total=False):
     query: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetInsidersInsiderInsiderCikGiven(TypedDict, total=False):
     insider_cik: Required[str]
+    as_of: str | date | None
 
 class GetInsidersHoldingsByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetInsidersHoldingsByInsiderCikGiven(TypedDict, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetInsidersHoldingsSnapshotSnapshotDateGiven(TypedDict, total=False):
     snapshot_date: Required[str | date]
@@ -6214,6 +6274,7 @@ class GetInsidersHoldingsSnapshotSnapshotDateGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetInsidersFilingsLatestGiven(TypedDict, total=False):
     limit: int | None
@@ -6226,6 +6287,7 @@ class GetInsidersFilingsLatestGiven(TypedDict, total=False):
     is_amendment: bool | None
     sector: str | None
     industry: str | None
+    as_of: str | date | None
 
 class GetInsidersFilingsByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
@@ -6236,9 +6298,11 @@ class GetInsidersFilingsByTickerTickerGiven(TypedDict, total=False):
     from_date: str | date | None
     to_date: str | date | None
     insider_cik: str | None
+    as_of: str | date | None
 
 class GetInsidersFilingsAccessionNumberGiven(TypedDict, total=False):
     accession_number: Required[str]
+    as_of: str | date | None
 
 class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
     group_by: Literal["sector", "industry"] | None
@@ -6271,6 +6335,10 @@ class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
     sort_by: Literal["abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group"] | None
+    as_of: str | date | None
+
+class GetInsidersRecommendationsDailyGiven(TypedDict, total=False):
+    as_of: str | date | None
 
 class GetInsidersBulkFormFormTypeIndexJsonGiven(TypedDict, total=False):
     form_type: Required[Literal["3", "4", "5", "144"]]
@@ -6287,6 +6355,7 @@ class PostInsidersBulkFormFormTypeGenerateYearMonthGiven(TypedDict, total=False)
 
 class GetInsidersStatsGlobalGiven(TypedDict, total=False):
     days: int | None
+    as_of: str | date | None
 
 class PostSqlProxyGiven(TypedDict, total=False):
     query: Required[str]
@@ -6494,7 +6563,7 @@ class Calls(Generic[Day, Moment]):
         """Filings, newest first."""
     def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
         """Full text search of stored documents."""
-    def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
+    def get_sec_filings_stats(self, **given: Unpack[GetSecFilingsStatsGiven]) -> SecFilingsStats[Day, Moment]:
         """Number of filings by form."""
     def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
         """One filing."""
@@ -6612,7 +6681,7 @@ class Calls(Generic[Day, Moment]):
         """One Form 3, 4 or 5 in full."""
     def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
         """Insider activity by sector or industry."""
-    def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
+    def get_insiders_recommendations_daily(self, **given: Unpack[GetInsidersRecommendationsDailyGiven]) -> InsidersRecommendationsDaily[Day, Moment]:
         """Strongest clusters of the last month."""
     def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
         """Monthly bulk files of a form."""
@@ -6999,7 +7068,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """Filings, newest first."""
     async def get_sec_filings_search(self, **given: Unpack[GetSecFilingsSearchGiven]) -> SecFilingsSearch[Day, Moment]:
         """Full text search of stored documents."""
-    async def get_sec_filings_stats(self) -> SecFilingsStats[Day, Moment]:
+    async def get_sec_filings_stats(self, **given: Unpack[GetSecFilingsStatsGiven]) -> SecFilingsStats[Day, Moment]:
         """Number of filings by form."""
     async def get_sec_filings_accession_number(self, **given: Unpack[GetSecFilingsAccessionNumberGiven]) -> SecFilingsAccessionNumber[Day, Moment]:
         """One filing."""
@@ -7117,7 +7186,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """One Form 3, 4 or 5 in full."""
     async def get_insiders_aggregation_by_sector(self, **given: Unpack[GetInsidersAggregationBySectorGiven]) -> InsidersAggregationBySector[Day, Moment]:
         """Insider activity by sector or industry."""
-    async def get_insiders_recommendations_daily(self) -> InsidersRecommendationsDaily[Day, Moment]:
+    async def get_insiders_recommendations_daily(self, **given: Unpack[GetInsidersRecommendationsDailyGiven]) -> InsidersRecommendationsDaily[Day, Moment]:
         """Strongest clusters of the last month."""
     async def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
         """Monthly bulk files of a form."""

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.core.files import write_new_file
-from finapi.store import schema
+from finapi.store import as_of, schema
 from finapi.store.checkpoints import disable_checkpoints, with_larger_cache
 from finapi.store.connections import (
     BREAK_SECONDS,
@@ -231,6 +231,8 @@ class Database:
         # Separate readers, each with the lock that a thread holds while it reads.
         self._separate_readers: dict[sqlite3.Connection, threading.Lock] = {}
         self._opening = threading.Lock()  # Guards ``_readers``.
+        # Separate readers with the views of :meth:`read_as_of` that no thread uses now.
+        self._idle_as_of_readers: list[sqlite3.Connection] = []
         self.closed = False
         self._write_count = 0
         # The reason why the last write failed. None if it succeeded.
@@ -370,6 +372,44 @@ class Database:
             except sqlite3.DatabaseError as error:
                 self._raise_if_damaged(error)
                 raise
+
+    @contextmanager
+    def read_as_of(self, day: str) -> Iterator[Transaction]:
+        """Yield a read transaction that contains only what was filed up to a day (:mod:`finapi.store.as_of`)."""
+        queries = _load_as_of_queries()
+        if self.path is None or self.is_copy:
+            with self.read() as tx, as_of.temporary_views(tx._connection, day):
+                yield Transaction(tx._connection, queries)
+            return
+        connection = self._take_as_of_reader()
+        try:
+            with self.reading(connection):
+                as_of.set_day(connection, day)
+                connection.execute("BEGIN")
+                try:
+                    yield Transaction(connection, queries)
+                except sqlite3.DatabaseError as error:
+                    self._raise_if_damaged(error)
+                    raise
+                finally:
+                    # A failed read may have ended the transaction by itself, and nothing was written.
+                    with suppress(sqlite3.DatabaseError):
+                        connection.execute("COMMIT")
+        finally:
+            self._idle_as_of_readers.append(connection)
+
+    def _take_as_of_reader(self) -> sqlite3.Connection:
+        """Return a connection with the views of :meth:`read_as_of`."""
+        assert self.path is not None
+        with self._opening:
+            if self.closed:
+                raise sqlite3.ProgrammingError(CLOSED)
+            if self._idle_as_of_readers:
+                return self._idle_as_of_readers.pop()
+            connection = connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True)
+            as_of.create_views(connection)
+            self._separate_readers[connection] = threading.Lock()
+            return connection
 
     @contextmanager
     def _reading(self, connection: LockedConnection) -> Iterator[None]:
@@ -638,6 +678,11 @@ def _create_file(path: Path) -> None:
         pass  # Another process has just created it.
     except OSError as error:
         raise UsageError(f"{path} cannot be created: {error.strerror}") from None
+
+
+@cache
+def _load_as_of_queries() -> dict[str, str]:
+    return as_of.adapt_queries(load_queries())
 
 
 @cache

@@ -367,8 +367,15 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError 
     return replace(response, charge=charge)
 
 
+def select_day(call: Call) -> Call:
+    """Return the call with the data of the past day that it names (``as_of``)."""
+    day = call.params.get("as_of") or call.body.get("as_of")
+    return call.as_of(day) if day and call.route.as_of_rule.kind == "honoured" else call
+
+
 def find_response(call: Call, exchange: Exchange) -> Response:
     """Return the response to a call from the handler, from the cache, or stored under an ``Idempotency-Key``."""
+    call = select_day(call)
     if has_idempotency_key(call.route, call.request):
         return answer_idempotent_call(call, exchange)
     if exchange.tag is not None and has_if_none_match_star(call.request):

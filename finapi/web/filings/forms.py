@@ -119,7 +119,7 @@ def get_statistics(call: Call) -> Response:
     """Return the number of filings in total and by form, for the most frequent forms."""
     with call.app.db.read() as tx:
         statistics = filing_search.compute_statistics(tx)
-    return call.success({**statistics, "timestamp": iso(call.now)}, {})
+    return call.success({**statistics, "timestamp": iso(call.request_time)}, {})
 
 
 def get_totals(call: Call) -> Response:

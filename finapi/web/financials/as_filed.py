@@ -151,7 +151,7 @@ def _build_response(call: Call, company: Company, reports: Sequence[FiledReport]
         covered=True,
         view="consolidated" if consolidated_only else "all",
         engine_version=filed_statements.ENGINE_VERSION,
-        generated_at=iso(call.now),
+        generated_at=iso(call.request_time),
         statement_count=len(statements),
         entity=filed_statements.find_consolidated_dimension(tx, report),
         absent=absent,

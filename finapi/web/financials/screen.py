@@ -133,7 +133,7 @@ def screen_companies(call: Call) -> Response:
     offset, limit = params["offset"], params["limit"]
     with call.app.db.read() as tx:
         left_out: list[int] = []
-        passing = _iter_passing(call.app, tx, _find_selected_ciks(tx, params), bounds, left_out)
+        passing = _iter_passing(call.app, tx, _find_selected_ciks(tx, params), bounds, left_out, params["as_of"])
         # Read one more than the page has, to know if there are more.
         passed = list(islice(passing, offset, offset + limit + 1))
         rows = []
@@ -154,21 +154,26 @@ def screen_companies(call: Call) -> Response:
 
 
 def _iter_passing(
-    app: App, tx: Transaction, ciks: set[int] | None, bounds: Mapping[str, Bound], left_out: list[int]
+    app: App,
+    tx: Transaction,
+    ciks: set[int] | None,
+    bounds: Mapping[str, Bound],
+    left_out: list[int],
+    as_of: str | None,
 ) -> Iterator[tuple[int, LatestYear]]:
     """Yield the companies that pass every bound, by CIK, with their years.
 
     The years are read lazily. Companies whose year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if
-    too many years are due.
+    too many years are due, or INVALID_PARAM if they are due because the years of a past day (``as_of``) are not stored.
     """
     is_due_count_checked = False
     for stored in latest_years.iter_known(tx, ciks):
         text = stored.text
         if text is None:
             if not is_due_count_checked:
-                _check_due_count(latest_years.count_due(tx, ciks))
+                _check_due_count(latest_years.count_due(tx, ciks), as_of)
                 is_due_count_checked = True
-            cache_key = (stored.cik, stored.stamp)
+            cache_key = (stored.cik, stored.stamp, as_of)
             text = app.screening_cache.get(None, cache_key, partial(_compute_year_text, tx, stored.cik))
         year = latest_years.deserialise(text)
         if year is not None and year.passes(bounds):
@@ -185,9 +190,15 @@ def _find_selected_ciks(tx: Transaction, params: Mapping[str, Any]) -> set[int] 
     return {companies.resolve(tx, text, name).cik for text, name in selectors}
 
 
-def _check_due_count(due_count: int) -> None:
-    """Raise UNAVAILABLE if a screen would have to compute too many years."""
+def _check_due_count(due_count: int, as_of: str | None) -> None:
+    """Raise UNAVAILABLE or INVALID_PARAM if a screen would have to compute too many years."""
     if due_count > MAX_YEARS_DUE:
+        if as_of is not None:
+            message = (
+                f"Figures of a past day are computed for at most {MAX_YEARS_DUE} companies in a call; {due_count:,} "
+                "have figures of that day. Choose companies with ticker or cik."
+            )
+            raise invalid_param("as_of", message, expected=f"at most {MAX_YEARS_DUE} companies in ticker or cik")
         message = f"Figures of {due_count:,} companies changed, by an upgrade or an import, and are being made anew."
         raise ApiError("UNAVAILABLE", message, details={"due": due_count}, headers={"Retry-After": "10"})
 

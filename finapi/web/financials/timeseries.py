@@ -261,6 +261,7 @@ def get_book(
 
     The book is cached, together with all cells computed from it, until the facts of the company change.
     """
+    as_of = as_of or call.params.get("as_of")
     cache_key = (company.cik, as_of, currency, company_books.find_stamp(tx, company.cik))
     company_book = call.app.fact_book_cache.get(
         None, cache_key, lambda: company_books.load_cached(tx, company.cik, as_of, currency)

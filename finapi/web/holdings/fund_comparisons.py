@@ -283,7 +283,7 @@ def get_basket(call: Call) -> Response:
     answer: BasketAnswer = {
         "period": period,
         "compare_period": compare_period,
-        "generated_at": iso(call.now),
+        "generated_at": iso(call.request_time),
         "basket": {
             "total_funds": len(ciks),
             "funds_filed": len(basket.filed),

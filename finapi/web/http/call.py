@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 from finapi.accounts.users import Caller
 from finapi.app import App
+from finapi.core import days
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError
 from finapi.core.json import dumps, iter_chunks
@@ -105,6 +106,8 @@ class Call(NamedTuple):
     body: Mapping[str, Any]
     # Functions to call when the answer has been handed to its connection.
     release_callbacks: list[Callable[[], None]]
+    # The time of the call if it is about a past day (``as_of``): ``now`` is then the end of that day.
+    answered_at: datetime | None = None
     # Unknown names of the request, which the answer reports.
     ignored_names: tuple[str, ...] = ()
     # Returns the route table, for answers about the API itself.
@@ -115,6 +118,16 @@ class Call(NamedTuple):
     call_api: Callable[[ApiRequest], ApiAnswer] | None = None
     # Set by an export: tables are appended here instead of being rendered.
     exported_pages: list[TablePage] | None = None
+
+    @property
+    def request_time(self) -> datetime:
+        """Return the time of the request, for stamps."""
+        return self.answered_at or self.now
+
+    def as_of(self, day: str) -> Call:
+        """Return the call as if it were made at the end of a day, about what was known then."""
+        end_of_day = datetime.combine(days.parse(day), time(23, 59, 59), self.now.tzinfo)
+        return self._replace(app=self.app.as_of(day), now=min(self.now, end_of_day), answered_at=self.now)
 
     @property
     def routes(self) -> Sequence[Route]:
@@ -143,7 +156,7 @@ class Call(NamedTuple):
             "data": data,
             "meta": self._complete_meta(meta),
             "request_id": self.request_id,
-            "timestamp": iso(self.now),
+            "timestamp": iso(self.request_time),
         }
 
     def _complete_meta(self, meta: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -204,7 +217,7 @@ class Call(NamedTuple):
     @property
     def envelope_suffix(self) -> bytes:
         """Return the end of the envelope, with the id and the time of this call."""
-        return envelope_suffix(self.request_id, self.now)
+        return envelope_suffix(self.request_id, self.request_time)
 
     def success_rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """Return a list as the caller's ``Accept`` says: the envelope, or only the rows as CSV or NDJSON.

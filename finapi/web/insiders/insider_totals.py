@@ -281,7 +281,7 @@ def screen_companies(call: Call) -> Response:
         "offset": paging["offset"],
         "has_more": paging["has_more"],
         "request_id": call.request_id,
-        "timestamp": iso(call.now),
+        "timestamp": iso(call.request_time),
         "filters_applied": {name: value for name, value in call.params.items() if value not in (None, {})},
     }
     screen: InsiderScreen = {"results": rows, "meta": meta}
@@ -373,7 +373,7 @@ def list_signals(call: Call) -> Response:
             "period": f"{SIGNAL_DAYS} days by filing day",
             "undated_left_out": undated,
             "doubtful_left_out": doubtful_count,
-            "generated_at": iso(call.now),
+            "generated_at": iso(call.request_time),
         },
     }
     return call.bare_object(signals)

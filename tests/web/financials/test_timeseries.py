@@ -205,7 +205,7 @@ def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     rows = caller.get(URL, query={"cik": "77", "as_of": "2021-02-19"}).json["data"]["rows"]
     assert [row["fiscal_year"] for row in rows] == [2019, 2018]
     answer = caller.get(URL, query={"cik": "77", "as_of": "2018-01-01"})
-    assert answer.verdict[:2] == (404, "NOT_COVERED")
+    assert answer.verdict[:2] == (404, "UNKNOWN_TICKER")
     assert answer.headers["x-tokens-charged"] == "0"
 
 

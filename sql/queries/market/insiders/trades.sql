@@ -137,6 +137,9 @@ SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :max_count)
 -- name: few_trades_count_by_value
 SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :max_count)
 
+-- name: count_trades_of_all_as_of
+SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL
+
 -- name: count_trades_of_all
 -- The stored count without transactions filed before 1970, which no list shows.
 SELECT number - (SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day < 0)

@@ -30,6 +30,9 @@ ORDER BY page.cik
 -- name: stored_filing_count
 SELECT number FROM held_counts WHERE name = 'filings'
 
+-- name: stored_filing_count_as_of
+SELECT count(*) FROM filing_terms WHERE term = ''
+
 -- name: matching_companies
 -- A company of this ticker comes first, then the company of the CIK, then tickers and names that begin with the text, then
 -- names and former names that contain it. Equal ones are in the order of the SEC's list of tickers, which is sorted by

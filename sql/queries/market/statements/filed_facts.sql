@@ -55,6 +55,16 @@ SELECT members FROM dimensions WHERE id = :id
 -- name: concepts_by_name
 SELECT id, name FROM concepts WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
 
+-- name: concepts_by_name_as_of
+SELECT id, name FROM concepts
+WHERE name IN (SELECT value FROM json_each(:names))
+    AND EXISTS (
+        SELECT 1 FROM facts
+        JOIN fact_sets ON fact_sets.id = facts.fact_set_id
+        WHERE facts.concept_id = concepts.id AND facts.dimension_id = 0 AND facts.hidden = 0
+    )
+ORDER BY name
+
 -- name: fact_counts_by_end_day
 -- The number of facts that end on each day, the latest first. One pass over the concept's index gives the total and
 -- the position of every page.
@@ -64,6 +74,15 @@ WHERE concept_id = :concept AND dimension_id = 0 AND hidden = 0
     AND end_day BETWEEN :first AND :last
 GROUP BY end_day
 ORDER BY end_day DESC
+
+-- name: fact_counts_by_end_day_as_of
+SELECT facts.end_day, count(*) AS number
+FROM facts
+JOIN fact_sets ON fact_sets.id = facts.fact_set_id
+WHERE facts.concept_id = :concept AND facts.dimension_id = 0 AND facts.hidden = 0
+    AND facts.end_day BETWEEN :first AND :last
+GROUP BY facts.end_day
+ORDER BY facts.end_day DESC
 
 -- name: concept_facts
 -- The inner query reads only the index of concepts; the facts are then looked up by their key.
