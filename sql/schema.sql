@@ -1844,6 +1844,8 @@ CREATE TABLE holdings_reports (
     row_count            INTEGER NOT NULL,
     -- Sum of the rows' values.
     row_value            INTEGER NOT NULL,
+    -- Rows of row_count that are not stored, because they have a placeholder for a CUSIP.
+    rejected_count       INTEGER NOT NULL DEFAULT 0,
     -- Dollars in a unit of the rows: 1 or 1000.
     value_unit           INTEGER NOT NULL,
     -- Dollars in a unit of the cover's total.
@@ -1863,11 +1865,11 @@ CREATE INDEX holdings_reports_by_period ON holdings_reports (period, form, cik);
 CREATE INDEX holdings_reports_by_accession ON holdings_reports (accession);
 
 CREATE TRIGGER holdings_added AFTER INSERT ON holdings_reports BEGIN
-    UPDATE held_counts SET number = number + NEW.row_count WHERE name = 'holdings';
+    UPDATE held_counts SET number = number + NEW.row_count - NEW.rejected_count WHERE name = 'holdings';
 END;
 
 CREATE TRIGGER holdings_removed AFTER DELETE ON holdings_reports BEGIN
-    UPDATE held_counts SET number = number - OLD.row_count WHERE name = 'holdings';
+    UPDATE held_counts SET number = number - OLD.row_count + OLD.rejected_count WHERE name = 'holdings';
 END;
 
 -- A manager on the cover of a 13F report.
@@ -2026,9 +2028,14 @@ CREATE TABLE fund_quarters (
     decreased INTEGER,
     unchanged INTEGER,
     closed    INTEGER,
+    -- 1: every report was filed before the quarter ended, so its period is wrong. Such a quarter is not a default.
+    is_early  INTEGER NOT NULL DEFAULT 0,
+    -- Number of positions that a doubtful restatement drops. They stay as reported before.
+    retained  INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (cik, period)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX fund_quarters_ended ON fund_quarters (period) WHERE is_early = 0;
 CREATE INDEX fund_quarters_by_value ON fund_quarters (period, value DESC, cik);
 
 -- A security's quarter over all funds, in shares only. The columns from compared to closed are of funds that reported

@@ -669,6 +669,10 @@ class Form13fFundCikFiling(TypedDict, Generic[Day, Moment]):
     value_unit_rule: str
     confidential_omitted: bool
     reports_united: int
+    table_rows_rejected: int
+    period_after_filing: bool
+    restatement_doubt: Literal["drops_unchanged_positions"] | None
+    positions_retained: int
 
 class Form13fFundCikHoldingsVotingAuthority(TypedDict):
     sole: int | None
@@ -687,7 +691,7 @@ class Form13fFundCikHoldings(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     investment_discretion: str | None
@@ -717,7 +721,7 @@ class Form13fFundCikAnalysisNewBuys(TypedDict):
     change_shares: int | None
     change_pct: int | Decimal | None
     value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     put_call: Literal["Put", "Call"] | None
 
@@ -797,7 +801,7 @@ class Form13fFundCikCusipCusipHistoryHistory(TypedDict, Generic[Day, Moment]):
     split_source: str | None
     value: int
     implied_price: int | Decimal | None
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     shares_delta: int | None
     transaction_type: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
@@ -848,7 +852,7 @@ class Form13fFundCikHoldingsAnalyticsHoldings(TypedDict, Generic[Day, Moment]):
     first_added: Day | None
     sector: str | None
     last_transaction_quarter: Day | None
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     last_share_delta: int | None
     reason: str | None
@@ -1042,7 +1046,7 @@ class PostForm13fHoldingsHoldings(TypedDict):
     put_call: Literal["Put", "Call"] | None
     shares: int
     value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     changeShares: int | None
     changePercent: int | Decimal | None
@@ -1115,7 +1119,7 @@ class Form13fHoldingsSearchHolders(TypedDict):
     cusip: str
     shares: int
     value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     change_shares: int | None
@@ -1154,9 +1158,9 @@ class Form13fMovesMoves(TypedDict):
     change_pct: int | Decimal | None
     value_usd: int
     previous_value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
-    previous_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    previous_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     flow_usd: int
     pct_of_portfolio: int | Decimal | None
     previous_pct_of_portfolio: int | Decimal | None
@@ -1191,11 +1195,11 @@ class Form13fOverlapPositions(TypedDict):
     name_of_issuer: str
     shares: int
     value_usd: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     pct_of_portfolio: int | Decimal | None
     other_shares: int
     other_value_usd: int
-    other_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    other_value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     other_pct_of_portfolio: int | Decimal | None
     overlap_pct: int | Decimal | None
@@ -2309,7 +2313,7 @@ class TickersTickerHoldersDataHoldersHistory(TypedDict, Generic[Day, Moment]):
     period: Day
     shares: int | None
     value: int | None
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
 
 class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
@@ -2318,7 +2322,7 @@ class TickersTickerHoldersDataHolders(TypedDict, Generic[Day, Moment]):
     cusip: str
     shares: int
     value: int
-    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers"] | None
+    value_doubt: Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"] | None
     others_price: int | Decimal | None
     pct_of_portfolio: int | Decimal | None
     previous_shares: int | None

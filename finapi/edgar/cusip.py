@@ -11,6 +11,8 @@ from functools import lru_cache
 _CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*@#"
 _SHAPE = re.compile(r"[0-9A-Z*@#]{1,9}")
 
+_PLACEHOLDER_WORDS = ("CASH", "NA", "NAN", "NIL", "NONE", "NULL", "TBD", "UNKNOWN", "USD", "VARIOUS")
+
 # What a character adds to the checksum: at an odd position the sum of the digits of its value, at an even position that
 # of twice its value. "A" has the value 10, so it adds 1 + 0 or 2 + 0.
 _ODD_PLACE = {character: value // 10 + value % 10 for value, character in enumerate(_CHARACTERS)}
@@ -29,6 +31,18 @@ def is_valid(number: str) -> bool:
     return len(number) == 9 and compute_check_digit(number[:8]) == number[8]
 
 
+def is_placeholder(text: str) -> bool:
+    """Return True for what filers write if a security has no CUSIP: 000000000, XXXXXXXXX, 123456789, N/A, NONE00000.
+
+    No issuer has the number 000000, so a CUSIP that begins with it is not assigned either.
+    """
+    number = "".join(text.split()).upper().strip("-./")
+    letters = "".join(character for character in number if character.isalpha())
+    if len(set(number)) <= 1 or number.startswith(("000000", "12345678", "01234567")):
+        return True
+    return letters in _PLACEHOLDER_WORDS and not number.strip(letters + "09/")
+
+
 def normalise(text: str) -> str:
     """Return a CUSIP in normal form: in upper case, without spaces, with the leading zeros that spreadsheets drop.
 
@@ -43,8 +57,13 @@ def normalise(text: str) -> str:
 
 
 def validate(text: str) -> str:
-    """Return a CUSIP in normal form. Raise ValueError if it is not a CUSIP or its check digit is wrong."""
+    """Return a CUSIP in normal form. Raise ValueError if it is not a CUSIP or its check digit is wrong.
+
+    Placeholders such as 000000000, whose check digit is right, are not CUSIPs.
+    """
     number = normalise(text)
+    if is_placeholder(number):
+        raise ValueError(f"{number} is a placeholder, not a CUSIP")
     if not is_valid(number):
         raise ValueError(f"the check digit of {number} is wrong")
     return number

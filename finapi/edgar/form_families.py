@@ -95,7 +95,7 @@ THIRTEEN_F = FormFamily(
         RootElement(b"edgarSubmission", "13f-cover", (b"edgar/thirteenffiler", b"<submissionType>13F")),
         RootElement(b"informationTable", "13f-table"),
     ),
-    fetched_forms=("13F-HR", "13F-HR/A"),
+    fetched_forms=("13F-HR", "13F-HR/A", "13F-CTR", "13F-CTR/A"),
     feed="13f-live",
     event_types=("13f_filing",),
     topic="13f.holdings.updated",

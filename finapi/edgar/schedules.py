@@ -191,7 +191,7 @@ def _list_valid_cusips(texts: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError:
             continue
         has_digit = any(character.isdigit() for character in number)
-        if len(number) == 9 and has_digit and number.strip("0"):
+        if len(number) == 9 and has_digit and not cusip.is_placeholder(number):
             numbers.append(number)
     return tuple(dict.fromkeys(numbers))
 

@@ -47,7 +47,7 @@ TABLE_NAMESPACE = "http://www.sec.gov/edgar/document/thirteenf/informationtable"
 
 RESTATEMENT = "RESTATEMENT"
 NEW_HOLDINGS = "NEW HOLDINGS"
-FORM_TYPES = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A")
+FORM_TYPES = ("13F-HR", "13F-HR/A", "13F-NT", "13F-NT/A", "13F-CTR", "13F-CTR/A")
 
 MAX_TEXT = 1_000  # Characters of a name, a number or a date.
 
@@ -98,6 +98,11 @@ class CoverPage:
         return self.form.startswith("13F-NT")
 
     @property
+    def is_confidential_request(self) -> bool:
+        """Return True for a 13F-CTR: holdings that the manager asked to keep out of its public report for a time."""
+        return self.form.startswith("13F-CTR")
+
+    @property
     def is_amendment(self) -> bool:
         """Return True if this amends an earlier report of the same quarter."""
         return self.form.endswith("/A")
@@ -106,9 +111,9 @@ class CoverPage:
 class Holding(NamedTuple):
     """One row of the table. ``value`` is in the unit of the filing.
 
-    ``amount_type`` is SH (shares) or PRN (principal, in dollars), ``put_call`` is Put, Call or None.
-    ``manager_numbers`` refer to the managers on the cover, as the filer wrote them ("1,4"). The voting fields are the
-    numbers of shares with sole, shared and no voting authority.
+    ``cusip`` is empty if the filer wrote a placeholder. ``amount_type`` is SH (shares) or PRN (principal, in dollars),
+    ``put_call`` is Put, Call or None. ``manager_numbers`` refer to the managers on the cover, as the filer wrote them
+    ("1,4"). The voting fields are the numbers of shares with sole, shared and no voting authority.
     """
 
     issuer: str
@@ -127,7 +132,10 @@ class Holding(NamedTuple):
 
 
 def parse_cover(content: bytes, file: str) -> CoverPage:
-    """Return the cover of a 13F-HR, a 13F-NT or an amendment. Raise ParseError for other documents and test filings."""
+    """Return the cover of a 13F-HR, 13F-NT, 13F-CTR or an amendment.
+
+    Raise ParseError for other documents and test filings.
+    """
     reader = _CoverReader(file)
     reader.read(content.strip())
     return _build_cover(reader)
@@ -355,8 +363,13 @@ def _build_text_names() -> dict[str, str]:
 
 
 _TEXT_NAMES = _build_text_names()
+
+
 # There are some 25,000 securities, and all tables name the same ones.
-_normalise_cusip = lru_cache(maxsize=1 << 14)(cusip.normalise)
+@lru_cache(maxsize=1 << 14)
+def _parse_cusip(text: str) -> str:
+    """Return a CUSIP in normal form, or "" for a placeholder. Raise ValueError for any other text."""
+    return "" if text.strip() and cusip.is_placeholder(text) else cusip.normalise(text)
 
 
 class _TableReader(xml_reader.XmlReader):
@@ -457,7 +470,7 @@ class _TableReader(xml_reader.XmlReader):
         if put_call not in _PUT_CALLS:
             raise self._build_row_error(f"putCall {put_call[:20]!r} is neither Put nor Call")
         try:
-            cusip_number = _normalise_cusip(get_text("cusip", ""))
+            cusip_number = _parse_cusip(get_text("cusip", ""))
         except ValueError as error:
             raise self._build_row_error(str(error)) from None
         discretion = get_text("discretion")
@@ -614,7 +627,7 @@ def _build_plain_holding(row_texts: tuple[str, ...]) -> Holding:
     return Holding(
         issuer=issuer_name,
         title=_parse_plain_text(title),
-        cusip=_normalise_cusip(cusip_text),
+        cusip=_parse_cusip(cusip_text),
         figi=_parse_plain_text(figi) or None,
         value=int(value),
         amount=int(amount),

@@ -305,7 +305,11 @@ def test_berkshire_includes_fourteen_managers() -> None:
 @pytest.mark.parametrize(
     ("data", "place", "reason"),
     [
-        (xml.cover(form="13F-XX"), "submissionType", "'13F-XX' is not one of 13F-HR, 13F-HR/A, 13F-NT, 13F-NT/A"),
+        (
+            xml.cover(form="13F-XX"),
+            "submissionType",
+            "'13F-XX' is not one of 13F-HR, 13F-HR/A, 13F-NT, 13F-NT/A, 13F-CTR, 13F-CTR/A",
+        ),
         (xml.cover(flag="TEST"), "liveTestFlag", "is a test filing"),
         (xml.cover(cik="0"), "cik", "'0' is not a CIK"),
         (xml.cover(period="2025-09-30"), "periodOfReport", "'2025-09-30' is not a date MM-DD-YYYY"),

@@ -60,6 +60,7 @@ class StandingReport(NamedTuple):
     amendment_type: str | None
     is_amendment: bool
     is_notice: bool
+    is_confidential_request: bool = False
 
 
 class ReportedRow(NamedTuple):
@@ -127,6 +128,35 @@ def choose_effective_reports(reports: Iterable[StandingReport]) -> tuple[list[St
     if base is None:
         return additions, False
     return [base, *additions], True
+
+
+def is_doubtful_restatement(
+    restated: Mapping[PositionKey, ReportedRow],
+    earlier: Mapping[PositionKey, ReportedRow],
+    previous: Mapping[PositionKey, ReportedRow] | None,
+) -> bool:
+    """Return True if a restatement drops most of a book without any sign that the book was wrong.
+
+    Some managers file the few holdings that they add as a RESTATEMENT instead of as NEW HOLDINGS. ``restated`` are the
+    positions of the restatement, ``earlier`` those that it would replace, and ``previous`` those of the quarter before.
+    It is doubtful if more than half of the earlier positions and of their value are missing, and
+
+    - the positions in both have the same shares: a book that was wrong is not right in these; and
+    - most of the missing ones were held at the end of the quarter before. If that quarter is unknown, positions with
+      the same shares in both are enough.
+    """
+    dropped = [key for key in earlier if key not in restated]
+    dropped_value = sum(earlier[key].value for key in dropped)
+    if 2 * len(dropped) <= len(earlier) or 2 * dropped_value <= sum(row.value for row in earlier.values()):
+        return False
+    common = [key for key in earlier if key in restated]
+    unchanged_count = sum(earlier[key].shares == restated[key].shares for key in common)
+    if common and 2 * unchanged_count <= len(common):
+        return False
+    if previous is None:
+        return bool(common)
+    held_before_count = sum(key in previous for key in dropped)
+    return 2 * held_before_count > len(dropped)
 
 
 def merge_rows(rows: Iterable[ReportedRow]) -> dict[PositionKey, ReportedRow]:

@@ -100,6 +100,15 @@ class QuarterFiling(TypedDict):
     value_unit_rule: str
     confidential_omitted: bool
     reports_united: int
+    table_rows_rejected: Annotated[int, "Rows of the table that have a placeholder for a CUSIP and are left out."]
+    period_after_filing: Annotated[
+        bool, "True if the quarter had not ended when it was reported. Such a quarter is not the default."
+    ]
+    restatement_doubt: Annotated[
+        Literal["drops_unchanged_positions"] | None,
+        "Why a restatement is doubtful. The positions that it drops stay as reported before.",
+    ]
+    positions_retained: Annotated[int, "Number of positions that a doubtful restatement drops."]
 
 
 class ChangeCounts(TypedDict):
@@ -148,14 +157,17 @@ def get_name(tx: Transaction, cik: int) -> str:
 
 
 def list_periods(tx: Transaction, cik: int) -> list[str]:
-    """Return the quarters for which finapi has a fund's holdings, the newest first."""
+    """Return the quarters for which finapi has a fund's holdings, the newest first.
+
+    Quarters that had not ended when they were reported come last.
+    """
     return [row["period"] for row in tx.list_rows("fund_periods", cik=cik)]
 
 
 def find_common_period(tx: Transaction, cik: int, other_cik: int) -> str | None:
     """Return the latest quarter for which finapi has reports of both funds, or None."""
-    common_periods = {*list_periods(tx, cik)} & {*list_periods(tx, other_cik)}
-    return max(common_periods, default=None)
+    other_periods = set(list_periods(tx, other_cik))
+    return next((period for period in list_periods(tx, cik) if period in other_periods), None)
 
 
 def get_quarter(tx: Transaction, cik: int, period: str | None) -> FundQuarter:

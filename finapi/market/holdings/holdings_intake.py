@@ -106,11 +106,13 @@ def _build_note(report: HoldingsReport, metadata: FilingMetadata) -> str | None:
     cover = report.cover
     if not report.is_complete:
         notes.append(
-            f"the table has {len(report.rows)} of the {cover.entry_total} rows that its cover says: "
+            f"the table has {report.row_count} of the {cover.entry_total} rows that its cover says: "
             "no change is concluded from it"
         )
     elif cover.value_total is not None and cover.value_total != report.row_value:
         notes.append(f"the rows sum to {report.row_value}, the cover says {cover.value_total}")
+    if report.rejected_count:
+        notes.append(f"{report.rejected_count} rows have a placeholder for a CUSIP and are left out")
     if metadata.filed_at is None:
         notes.append("the filing date is not known: it counts as the first of its quarter")
     return "; ".join(notes) or None
@@ -128,7 +130,12 @@ def _iter_reports_to_pack(tx: Transaction) -> Iterator[tuple[HoldingsReport, Fil
         )
         holdings = tuple(_build_holding(holding) for holding in tx.list_rows("holdings_to_pack", report_id=row["id"]))
         report = HoldingsReport(
-            cover=_build_cover(tx, row), rows=holdings, sha256=row["sha256"], documents=row["documents"]
+            cover=_build_cover(tx, row),
+            rows=holdings,
+            sha256=row["sha256"],
+            documents=row["documents"],
+            rejected_count=row["rejected_count"],
+            rejected_value=row["row_value"] - sum(holding.value for holding in holdings),
         )
         yield report, metadata, None
 
@@ -176,7 +183,7 @@ FAMILY = Family(
     move_filing=holdings_store.move_reports,
     update_dates=holdings_store.update_filing_days,
     finish_ingest=_finish_ingest,
-    unread_reasons={"13F-HR": _NOT_XML, "13F-HR/A": _NOT_XML},
+    unread_reasons=dict.fromkeys(("13F-HR", "13F-HR/A", "13F-CTR", "13F-CTR/A"), _NOT_XML),
     iter_pack_rows=_iter_reports_to_pack,
     arrival_kinds=("13f_batch", "filing"),
 )

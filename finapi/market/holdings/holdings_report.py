@@ -26,6 +26,9 @@ class HoldingsReport:
     rows: tuple[thirteenf.Holding, ...]
     sha256: bytes  # Hash of the documents' hashes, independent of their order.
     documents: int  # The number of documents that the report was parsed from.
+    # The rows of the table that are left out because they have a placeholder for a CUSIP, and the sum of their values.
+    rejected_count: int = 0
+    rejected_value: int = 0
 
     @property
     def cik(self) -> int:
@@ -34,13 +37,18 @@ class HoldingsReport:
 
     @property
     def row_value(self) -> int:
-        """Return the sum of the rows' values, in the unit of the table (dollars or thousands)."""
-        return sum(row.value for row in self.rows)
+        """Return the sum of the table's values, rejected rows included, in its unit (dollars or thousands)."""
+        return sum(row.value for row in self.rows) + self.rejected_value
+
+    @property
+    def row_count(self) -> int:
+        """Return the number of rows of the table, rejected rows included."""
+        return len(self.rows) + self.rejected_count
 
     @property
     def is_complete(self) -> bool:
         """Return True if the table has as many rows as the cover states, or if the cover states no number."""
-        return self.cover.entry_total is None or self.cover.entry_total == len(self.rows)
+        return self.cover.entry_total is None or self.cover.entry_total == self.row_count
 
 
 def build_report(
@@ -48,18 +56,28 @@ def build_report(
 ) -> HoldingsReport:
     """Return the report of a cover page and its table. Raise ParseError if they cannot belong to one report.
 
-    A notice (13F-NT) has no table. Every other report has one: a cover alone would be a fund without holdings, which
-    no manager reported.
+    A notice (13F-NT) has no table, and a 13F-CTR may have none. Every other report has one: a cover alone would be a
+    fund without holdings, which no manager reported. Rows with a placeholder for a CUSIP are rejected: the securities
+    of many managers would be taken for one.
     """
     period = date.fromisoformat(cover.period)
     if not quarters.is_quarter_end(period):
         raise ParseError(file, "periodOfReport", f"{cover.period} is not the end of a calendar quarter")
     if rows and cover.is_notice:
         raise ParseError(file, "", f"a {cover.form} must not have a table, because other managers report")
-    if rows is None and not cover.is_notice and cover.entry_total != 0:
+    needs_table = not (cover.is_notice or cover.is_confidential_request or cover.entry_total == 0)
+    if rows is None and needs_table:
         entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
         raise ParseError(file, "", f"{cover.form} cover whose table{entries} is missing")
-    return HoldingsReport(cover=cover, rows=tuple(rows or ()), sha256=sha256, documents=documents)
+    rejected_rows = [row for row in rows or () if not row.cusip]
+    return HoldingsReport(
+        cover=cover,
+        rows=tuple(row for row in rows or () if row.cusip),
+        sha256=sha256,
+        documents=documents,
+        rejected_count=len(rejected_rows),
+        rejected_value=sum(row.value for row in rejected_rows),
+    )
 
 
 def get_position_kind(row: thirteenf.Holding) -> int:

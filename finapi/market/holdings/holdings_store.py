@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from finapi.core import stopping
 from finapi.edgar.form_families import THIRTEEN_F
+from finapi.edgar.thirteenf import NEW_HOLDINGS
 from finapi.market.documents import announcements, filing_store, identification
 from finapi.market.documents.metadata import CLAIMED_RANK, DOCUMENT_EVIDENCE, FilingMetadata, Party, is_unfiled
 from finapi.market.holdings import fund_positions, funds, quarters, value_units
@@ -242,7 +243,8 @@ def _list_prices(
 
     The table's price is in its own unit. The prices of other funds are in dollars, by the CIK of the fund.
     """
-    priced_rows = (row for row in share_rows if row.value and row.amount)
+    # Equal columns imply a price of 1, which is an error of the filer.
+    priced_rows = (row for row in share_rows if row.value and row.amount and row.value != row.amount)
     prices = []
     for row in nlargest(MAX_COMPARED_POSITIONS, priced_rows, key=lambda row: row.value):
         holders = tx.list_rows("largest_other_holders", security_id=row.security_id, period=period, cik=cik)
@@ -300,8 +302,9 @@ def _insert_report(tx: Transaction, report: HoldingsReport, filing_id: int) -> i
         filing_id=filing_id,
         cik=report.cik,
         sha256=report.sha256,
-        row_count=len(report.rows),
+        row_count=report.row_count,
         row_value=report.row_value,
+        rejected_count=report.rejected_count,
         documents=report.documents,
     )
     managers = [(manager, 0) for manager in cover.reporting_managers]
@@ -364,23 +367,66 @@ def _get_name_ids(tx: Transaction, names: Sequence[tuple[str, str]]) -> dict[tup
 # ---- rows derived from a fund's reports
 
 
+class _CombinedReports(NamedTuple):
+    """The reports that count for a quarter, the oldest first, and the positions that they add up to."""
+
+    reports: list[StandingReport]
+    has_full_report: bool
+    rows: dict[PositionKey, ReportedRow]
+    retained_count: int  # Positions that a doubtful restatement drops.
+
+
+def _combine_reports(
+    tx: Transaction, all_reports: Sequence[StandingReport], previous: dict[PositionKey, ReportedRow] | None
+) -> _CombinedReports:
+    """Return the positions of a quarter's reports. ``previous`` are those of the quarter before, None if unknown.
+
+    A doubtful restatement replaces only the positions that it contains.
+    """
+    reports, has_full_report = fund_positions.choose_effective_reports(all_reports)
+    rows_by_report = {
+        report.report_id: [
+            _build_reported_row(row) for row in tx.list_rows("holdings_of_report", report_id=report.report_id)
+        ]
+        for report in reports
+    }
+    amended_keys = {
+        (row.kind, row.security_id)
+        for report in reports
+        if report.is_amendment
+        for row in rows_by_report[report.report_id]
+    }
+    counted_rows: list[ReportedRow] = []
+    for report in reports:
+        for row in rows_by_report[report.report_id]:
+            # Once an amendment publishes a holding that was confidential, the request no longer counts.
+            if not (report.is_confidential_request and (row.kind, row.security_id) in amended_keys):
+                counted_rows.append(row)
+    rows = fund_positions.merge_rows(counted_rows)
+    if not has_full_report or not reports[0].is_amendment:
+        return _CombinedReports(reports, has_full_report, rows, 0)
+    restatement = reports[0]
+    earlier = _combine_reports(tx, [report for report in all_reports if report < restatement], previous)
+    restated = fund_positions.merge_rows(rows_by_report[restatement.report_id])
+    if not fund_positions.is_doubtful_restatement(restated, earlier.rows, previous):
+        return _CombinedReports(reports, has_full_report, rows, 0)
+    retained = {key: row for key, row in earlier.rows.items() if key not in rows}
+    return _CombinedReports([*earlier.reports, *reports], has_full_report, {**retained, **rows}, len(retained))
+
+
 def _recompute_quarter(tx: Transaction, cik: int, period: str) -> None:
     report_by_id = {row["id"]: row for row in tx.list_rows("reports_of_quarter", cik=cik, period=period)}
-    reports, has_full_report = fund_positions.choose_effective_reports(
-        _build_standing_report(row) for row in report_by_id.values()
-    )
-    is_complete = has_full_report and all(report.is_complete for report in reports)
     previous_period = quarters.get_previous_end(period)
-    previous = _find_previous_rows(tx, cik, previous_period) if is_complete else None
+    previous = _find_previous_rows(tx, cik, previous_period)
+    combined = _combine_reports(tx, [_build_standing_report(row) for row in report_by_id.values()], previous)
+    reports, has_full_report = combined.reports, combined.has_full_report
+    is_complete = has_full_report and all(report.is_complete for report in reports)
+    if not is_complete:
+        previous = None
     positions: list[FundPosition] = []
     if reports:
-        rows = (
-            _build_reported_row(row)
-            for report in reports
-            for row in tx.list_rows("holdings_of_report", report_id=report.report_id)
-        )
         splits = share_splits.get_for_quarter(tx, previous_period, period)
-        positions = fund_positions.compare_quarters(fund_positions.merge_rows(rows), previous, splits)
+        positions = fund_positions.compare_quarters(combined.rows, previous, splits)
     _replace_positions(tx, cik, period, positions)
     tx.run("upsert_uncounted_fund", cik=cik, period=period)
     tx.run("insert_uncompared_fund_quarter", cik=cik, period=period)
@@ -407,10 +453,19 @@ def _recompute_quarter(tx: Transaction, cik: int, period: str) -> None:
         value=total_value,
         positions=len(open_positions),
         options=sum(position.row.kind in (CALLS, PUTS) for position in open_positions),
+        is_early=all(_is_before_end(report_by_id[report.report_id], period) for report in reports),
+        retained=combined.retained_count,
     )
 
 
+def _is_before_end(report: Row, period: str) -> bool:
+    """Return True if a report was filed, or else signed, before its quarter ended: then its period is wrong."""
+    day = report["filed_at"] or report["signed"]
+    return bool(day) and day[: len(period)] < period
+
+
 def _build_standing_report(row: Row) -> StandingReport:
+    is_confidential_request = row["form"].startswith("13F-CTR")
     return StandingReport(
         filed_at=row["filed_at"],
         amendment_number=row["amendment_number"],
@@ -419,9 +474,11 @@ def _build_standing_report(row: Row) -> StandingReport:
         row_count=row["row_count"],
         sha256=row["sha256"],
         report_id=row["id"],
-        amendment_type=row["amendment_type"],
-        is_amendment=row["form"].endswith("/A"),
-        is_notice=row["form"].startswith("13F-NT"),
+        # The holdings of a confidential request are missing in the public report.
+        amendment_type=NEW_HOLDINGS if is_confidential_request else row["amendment_type"],
+        is_amendment=row["form"].endswith("/A") and not is_confidential_request,
+        is_notice=row["form"].startswith("13F-NT") or (is_confidential_request and not row["row_count"]),
+        is_confidential_request=is_confidential_request,
     )
 
 

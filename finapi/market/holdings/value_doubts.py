@@ -5,6 +5,10 @@ of its figures is wrong. Its value is therefore served as filed, also in sums. T
 other managers' price, and each sum states its doubtful part. For example, a fund reports 10 shares for $2,500,000 where
 most managers imply a price of $250: the doubt is ``thousand_times_other_managers``.
 
+If the number of shares equals the value in the unit of the table, the filer typed one column twice. This is a doubt at
+any price (``shares_equal_value``), unless the other managers or a close agree that a share costs just one dollar, or a
+thousand dollars in a table in thousands.
+
 A difference is not a doubt if a split near the quarter's end explains it, because one report may have the shares before
 it and another the shares after it. It is not a doubt either if a stored closing price confirms the position.
 
@@ -30,9 +34,12 @@ from finapi.store.portions import read_in_portions, write_in_portions
 
 Key = TypeVar("Key", bound=Hashable)
 
-ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers"]
+ValueDoubt = Literal["thousand_times_other_managers", "thousandth_of_other_managers", "shares_equal_value"]
 # The types of fields that several records share.
-MarkedDoubt = Annotated[ValueDoubt | None, "How the implied price compares with others_price; the value is as filed."]
+MarkedDoubt = Annotated[
+    ValueDoubt | None,
+    "How the implied price compares with others_price, or that the filer repeated one column. The value is as filed.",
+]
 OthersPrice = Annotated[
     Decimal | None, "If the value is doubted, the dollars per share in most other managers' reports."
 ]
@@ -48,6 +55,10 @@ SECURITIES_PER_PORTION = 1_000
 FUND_QUARTERS_PER_PORTION = 20
 # A price that differs from the agreed one by more than this factor is far off.
 FAR_OFF_RATIO = THOUSANDS / MAX_PRICE_RATIO
+# A share whose number equals its value must cost one unit of the table, up to this factor.
+MAX_EQUAL_PRICE_RATIO = 1.1
+# A smaller number may equal the value by chance.
+MIN_EQUAL_SHARES = 100
 # Reports are filed within 45 days after the quarter's end. Only some of them may reflect a split in these days.
 SPLIT_DAYS = 60
 
@@ -136,7 +147,7 @@ class DoubtedPosition(NamedTuple):
     sic_group: int | None
     is_etf: bool
     reason: ValueDoubt
-    price: Decimal  # Dollars per share that other managers imply.
+    price: Decimal | None  # Dollars per share that other managers imply; None if they do not agree.
     value: int  # Dollars as filed.
     flow: int  # Dollars of the change in the quarter.
 
@@ -180,28 +191,40 @@ def _build_days(period: str) -> dict[str, str]:
 
 
 def _judge(tx: Transaction, rows: Iterable[Row], period: str, *, are_closed: bool = False) -> list[DoubtedPosition]:
-    """Return the doubtful positions: far-off rows that neither a split nor a closing price explains."""
+    """Return the doubtful positions: those that no split, closing price or other manager explains."""
     positions = []
     for row in rows:
-        implied_price = row["value"] / row["shares"]
-        sign = value_units.get_thousandfold_sign(implied_price, row["price"])
-        if not sign or _is_explained_by_split(row, implied_price / row["price"]):
+        reason = _find_reason(tx, row, period)
+        if reason is None:
             continue
-        if row["is_priced"] and _is_confirmed_by_close(tx, row, period, implied_price):
-            continue
-        reason: ValueDoubt = "thousand_times_other_managers" if sign > 0 else "thousandth_of_other_managers"
         position = DoubtedPosition(
             cik=row["cik"],
             security_id=row["security_id"],
             sic_group=row["sic_group"],
             is_etf=bool(row["is_etf"]),
             reason=reason,
-            price=Decimal(row["price"]).quantize(Decimal("0.0001")),
+            price=None if row["price"] is None else Decimal(row["price"]).quantize(Decimal("0.0001")),
             value=0 if are_closed else row["value"],
             flow=row["closed_flow"] if are_closed else row["flow"] or 0,
         )
         positions.append(position)
     return positions
+
+
+def _find_reason(tx: Transaction, row: Row, period: str) -> ValueDoubt | None:
+    """Return why a position is doubtful, or None."""
+    implied_price = row["value"] / row["shares"]
+    if row["has_equal_columns"] and row["shares"] >= MIN_EQUAL_SHARES:
+        is_agreed = row["price"] is not None and _are_similar(implied_price, row["price"], MAX_EQUAL_PRICE_RATIO)
+        if is_agreed or _is_confirmed_by_close(tx, row, period, implied_price, MAX_EQUAL_PRICE_RATIO):
+            return None
+        return "shares_equal_value"
+    sign = 0 if row["price"] is None else value_units.get_thousandfold_sign(implied_price, row["price"])
+    if not sign or _is_explained_by_split(row, implied_price / row["price"]):
+        return None
+    if _is_confirmed_by_close(tx, row, period, implied_price):
+        return None
+    return "thousand_times_other_managers" if sign > 0 else "thousandth_of_other_managers"
 
 
 def _is_explained_by_split(row: Row, ratio: float) -> bool:
@@ -210,14 +233,18 @@ def _is_explained_by_split(row: Row, ratio: float) -> bool:
     return any(_are_similar(ratio, factor) or _are_similar(ratio, 1 / factor) for factor in factors)
 
 
-def _is_confirmed_by_close(tx: Transaction, row: Row, period: str, implied_price: float) -> bool:
+def _is_confirmed_by_close(
+    tx: Transaction, row: Row, period: str, implied_price: float, max_ratio: float = MAX_PRICE_RATIO
+) -> bool:
     """Return True if a stored closing price says that the position is right and the other managers are wrong."""
-    close = price_series.find_close(tx, row["ticker"], period)
-    return close is not None and close.source != "synthetic" and _are_similar(implied_price, float(close.close))
+    close = price_series.find_close(tx, row["ticker"], period) if row["is_priced"] else None
+    if close is None or close.source == "synthetic":
+        return False
+    return _are_similar(implied_price, float(close.close), max_ratio)
 
 
-def _are_similar(first: float, second: float) -> bool:
-    return second / MAX_PRICE_RATIO <= first <= second * MAX_PRICE_RATIO
+def _are_similar(first: float, second: float, max_ratio: float = MAX_PRICE_RATIO) -> bool:
+    return second / max_ratio <= first <= second * max_ratio
 
 
 def build_doubt_members(position: DoubtedPosition | None) -> dict[str, ValueDoubt | Decimal | None]:

@@ -11,6 +11,8 @@ each overrules the previous one:
 3. Other managers' reports of the same quarter imply prices, too. If most of the large positions are about a thousand
    times off the price on which the others agree, the table is in the other unit.
 
+A row whose number of shares equals its value is not evidence: the filer typed one column twice.
+
 The total on the cover page may be in another unit than the table. It is in another unit if it differs from the table's
 sum by a factor of exactly one thousand.
 """
@@ -97,7 +99,7 @@ def _get_required_unit(filed_at: str | None, signed: str | None, period: str) ->
 
 def _check_prices(rows: Sequence[tuple[int, int]]) -> tuple[bool, bool]:
     """Return two flags: most prices are too low for dollars, and most prices are too high for thousands."""
-    priced_rows = [(value, shares) for value, shares in rows if value and shares]
+    priced_rows = [(value, shares) for value, shares in rows if value and shares and value != shares]
     if not priced_rows:
         return False, False
     cheap_values = [value for value, shares in priced_rows if value < MIN_PRICE_IN_DOLLARS * shares]

@@ -93,7 +93,7 @@ LIMIT :limit OFFSET :offset
 -- If only its day is known, a filing counts as accepted at the beginning of the day.
 SELECT (SELECT number FROM held_counts WHERE name = 'tickers') AS tickers,
     (SELECT number FROM held_counts WHERE name = 'insiders') AS insiders,
-    (SELECT max(period) FROM fund_quarters) AS last_13f_quarter,
+    (SELECT max(period) FROM fund_quarters WHERE is_early = 0) AS last_13f_quarter,
     (
         SELECT coalesce(filings.accepted_at, filings.filed_at || 'T00:00:00.000Z')
         FROM filing_terms AS filing_term

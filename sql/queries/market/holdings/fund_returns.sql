@@ -77,10 +77,12 @@ CROSS JOIN quarter_returns ON quarter_returns.series_id = price_series.id AND qu
 WHERE positions.cik = :cik AND positions.period = :before AND positions.kind = 0 AND positions.status <> 5
 
 -- name: latest_priced_quarter
-SELECT max(period) FROM fund_returns WHERE priced > 0
+SELECT max(period) FROM fund_returns
+WHERE priced > 0 AND period <= (SELECT max(period) FROM fund_quarters WHERE is_early = 0)
 
 -- name: latest_quarter_of_returns
 SELECT max(period) FROM fund_returns
+WHERE period <= (SELECT max(period) FROM fund_quarters WHERE is_early = 0)
 
 -- name: fund_return_of_quarter
 SELECT 1 FROM fund_returns WHERE period = :period LIMIT 1

@@ -2,10 +2,11 @@
 SELECT name FROM funds WHERE cik = :cik
 
 -- name: fund_periods
-SELECT period FROM fund_quarters WHERE cik = :cik ORDER BY period DESC
+-- A quarter whose reports were filed before its end comes last, so that it is not the default.
+SELECT period FROM fund_quarters WHERE cik = :cik ORDER BY is_early, period DESC
 
 -- name: latest_quarter_before
-SELECT max(period) FROM fund_quarters WHERE period < :period
+SELECT max(period) FROM fund_quarters WHERE is_early = 0 AND period < :period
 
 -- name: fund_quarter_record
 -- A table ties if it has the number of rows and the sum that its cover states. Each row in thousands was rounded by up
@@ -23,14 +24,16 @@ SELECT printf('%010d', quarter.cik) AS cik, funds.name, report.signer AS signing
         AND abs(report.value_total * report.total_unit - report.row_value * report.value_unit)
             <= (report.total_unit <> report.value_unit) * 500 * max(1, report.row_count), 0) AS table_ties,
     report.corrected AS value_corrected, report.value_unit_rule, report.confidential_omitted,
-    quarter.reports AS reports_united
+    quarter.reports AS reports_united, report.rejected_count AS table_rows_rejected,
+    quarter.is_early AS period_after_filing, quarter.retained AS positions_retained,
+    CASE WHEN quarter.retained > 0 THEN 'drops_unchanged_positions' END AS restatement_doubt
 FROM fund_quarters AS quarter
 JOIN holdings_reports AS report ON report.id = quarter.report_id
 JOIN funds ON funds.cik = quarter.cik
 LEFT JOIN fund_quarters AS before ON before.cik = quarter.cik
     AND before.period = date(quarter.period, 'start of month', '-2 months', '-1 day')
 WHERE quarter.cik = :cik AND (:period IS NULL OR quarter.period = :period)
-ORDER BY quarter.period DESC
+ORDER BY quarter.is_early, quarter.period DESC
 LIMIT 1
 
 -- name: fund_change_counts

@@ -17,7 +17,7 @@ SET (filing_count, latest_filed_at) = (
         SELECT count(DISTINCT accession), max(filed_at) FROM holdings_reports WHERE holdings_reports.cik = funds.cik
     ),
     (latest_period, latest_value) = (
-        SELECT period, value FROM fund_quarters WHERE fund_quarters.cik = funds.cik ORDER BY period DESC LIMIT 1
+        SELECT period, value FROM fund_quarters WHERE fund_quarters.cik = funds.cik ORDER BY is_early, period DESC LIMIT 1
     )
 WHERE cik = :cik
 
@@ -25,10 +25,10 @@ WHERE cik = :cik
 -- update_report_from_filing sets the accession number and the day, update_value_unit the units.
 INSERT INTO holdings_reports (filing_id, cik, accession, filed_at, sha256, form, period, report_type, amendment_type,
     amendment_number, name, address, file_number, signer, signer_title, signed, entry_total, value_total,
-    confidential_omitted, row_count, row_value, value_unit, total_unit, value_unit_rule, corrected, documents)
+    confidential_omitted, row_count, row_value, rejected_count, value_unit, total_unit, value_unit_rule, corrected, documents)
 VALUES (:filing_id, :cik, '', '', :sha256, :form, :period, :report_type, :amendment_type,
     :amendment_number, :name, :address, :file_number, :signer, :signer_title, :signed, :entry_total, :value_total,
-    :confidential_omitted, :row_count, :row_value, 1, 1, '', 0, :documents)
+    :confidential_omitted, :row_count, :row_value, :rejected_count, 1, 1, '', 0, :documents)
 
 -- name: insert_holdings_managers
 INSERT INTO holdings_managers (report_id, seq, number, name, cik, file_number, included) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -104,7 +104,7 @@ SET value_unit = :value_unit, total_unit = :total_unit, value_unit_rule = :rule,
 WHERE id = :id
 
 -- name: reports_of_quarter
-SELECT id, accession, filed_at, form, amendment_type, amendment_number, entry_total, row_count, sha256,
+SELECT id, accession, filed_at, form, amendment_type, amendment_number, entry_total, row_count, sha256, signed,
     value_total * total_unit AS stated
 FROM holdings_reports
 WHERE cik = :cik AND period = :period
@@ -125,9 +125,9 @@ DELETE FROM fund_quarters WHERE cik = :cik AND period = :period
 
 -- name: insert_fund_quarter
 INSERT INTO fund_quarters (cik, period, report_id, reports, complete, compared, value, positions, options, new,
-    increased, decreased, unchanged, closed)
+    increased, decreased, unchanged, closed, is_early, retained)
 VALUES (:cik, :period, :report_id, :reports, :complete, :compared, :value, :positions, :options, :new,
-    :increased, :decreased, :unchanged, :closed)
+    :increased, :decreased, :unchanged, :closed, :is_early, :retained)
 
 -- name: positions_of_quarter
 SELECT kind, security_id, report_id, name_id, row_count, shares, value, figi, discretion, managers, sole, shared, none,

@@ -55,6 +55,7 @@ WHERE period = :period
 -- name: latest_quarter_of_securities
 SELECT max(period) FROM security_quarters
 WHERE security_id IN (SELECT value FROM json_each(:ids)) AND funds > 0
+    AND period <= (SELECT max(period) FROM fund_quarters WHERE is_early = 0)
 
 -- name: holders
 SELECT printf('%010d', held.cik) AS cik, held.security_id, funds.name, securities.cusip, held.shares, held.value, held.status,

@@ -38,8 +38,10 @@ CROSS JOIN security_quarters AS quarter ON quarter.period = place.value ->> 0
     AND quarter.security_id = place.value ->> 1
 CROSS JOIN positions ON positions.security_id = quarter.security_id AND positions.period = quarter.period
     AND positions.kind = 0
+CROSS JOIN holdings_reports AS report ON report.id = positions.report_id
 WHERE status <> 5 AND positions.shares > 0 AND positions.value > 0
-    AND positions.value NOT BETWEEN price * positions.shares / :far AND price * positions.shares * :far
+    AND (positions.value = positions.shares * report.value_unit
+        OR positions.value NOT BETWEEN price * positions.shares / :far AND price * positions.shares * :far)
 
 -- name: uncompared_fund_quarters
 SELECT cik, period FROM fund_quarters_uncompared LIMIT :limit
@@ -58,9 +60,12 @@ SELECT positions.period, positions.security_id, positions.cik
 FROM positions
 CROSS JOIN security_quarters AS quarter ON quarter.period = positions.period
     AND quarter.security_id = positions.security_id
+CROSS JOIN holdings_reports AS report ON report.id = positions.report_id
 WHERE positions.cik = :cik AND positions.period = :period AND positions.kind = 0 AND positions.status <> 5
     AND positions.shares > 0 AND positions.value > 0
-    AND positions.value NOT BETWEEN quarter.price * positions.shares / :far AND quarter.price * positions.shares * :far
+    AND (positions.value = positions.shares * report.value_unit
+        OR positions.value NOT BETWEEN quarter.price * positions.shares / :far
+            AND quarter.price * positions.shares * :far)
 
 -- name: insert_far_off_positions_of_fund
 INSERT INTO positions_far_off (period, security_id, cik)
@@ -87,17 +92,19 @@ SELECT count(*) FROM (
 )
 
 -- part: far_off
--- With the splits near the quarter's end, and the flow if the position was closed in the next quarter.
+-- Positions far from the agreed price, and those whose shares equal their value in the unit of the table. With the
+-- splits near the quarter's end, and the flow if the position was closed in the next quarter.
 SELECT positions.cik, positions.security_id, sic_group, security_group = 'ETFs' AS is_etf, ticker, positions.value,
     positions.shares, positions.flow, quarter.price, later.flow AS closed_flow,
+    positions.value = positions.shares * report.value_unit AS has_equal_columns,
     (SELECT json_group_array(factor) FROM security_splits
         WHERE security_splits.security_id = far.security_id AND until > :after AND after < :before) AS splits,
     EXISTS (SELECT 1 FROM price_series WHERE price_series.ticker = securities.ticker AND NOT synthetic) AS is_priced
 FROM positions_far_off AS far
 CROSS JOIN positions ON positions.cik = far.cik AND positions.period = far.period AND positions.kind = 0
     AND positions.security_id = far.security_id AND positions.status <> 5 AND positions.shares > 0
+CROSS JOIN holdings_reports AS report ON report.id = positions.report_id
 CROSS JOIN security_quarters AS quarter ON quarter.period = far.period AND quarter.security_id = far.security_id
-    AND quarter.price IS NOT NULL
 CROSS JOIN securities ON securities.id = far.security_id
 LEFT JOIN positions AS later ON later.cik = far.cik AND later.period = :following AND later.kind = 0
     AND later.security_id = far.security_id AND later.status = 5

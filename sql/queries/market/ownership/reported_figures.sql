@@ -20,7 +20,9 @@ CROSS JOIN securities AS security
 LEFT JOIN positions AS position ON position.cik = quarter.cik AND position.period = quarter.period AND position.kind = 0
     AND position.security_id = security.id
 WHERE quarter.cik = :cik AND security.cik = :issuer
-    AND quarter.period = (SELECT max(period) FROM fund_quarters WHERE cik = :cik AND period <= :until)
+    AND quarter.period = (
+        SELECT max(period) FROM fund_quarters WHERE cik = :cik AND period <= :until AND is_early = 0
+    )
     AND EXISTS (
         SELECT 1 FROM fund_quarters AS earlier
         CROSS JOIN positions ON positions.cik = earlier.cik AND positions.period = earlier.period AND positions.kind = 0
@@ -32,7 +34,7 @@ WHERE quarter.cik = :cik AND security.cik = :issuer
 SELECT max(quarter.period)
 FROM securities AS security
 CROSS JOIN security_quarters AS quarter ON quarter.security_id = security.id
-WHERE security.cik = :issuer
+WHERE security.cik = :issuer AND quarter.period <= (SELECT max(period) FROM fund_quarters WHERE is_early = 0)
 
 -- part: stake_columns
 SELECT coalesce(filing.event_date, filing.filed_at, '') AS day, person.filing_id AS id, person.holder, person.cik, person.name,
