@@ -22,6 +22,7 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from html.entities import html5
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
@@ -147,11 +148,6 @@ def _format_values(values: set[Decimal | None] | None) -> str:
     if values is None:
         return "missing"
     return " or ".join(sorted("nil" if value is None else format(value, "f") for value in values))
-
-
-def is_inline(content: bytes) -> bool:
-    """Return True if an HTML page declares the namespace of inline XBRL."""
-    return any(namespace.encode() in content for namespace in _NAMESPACES)
 
 
 def compute_number(parts: FactParts) -> str:
@@ -342,8 +338,8 @@ class _PageReader(InstanceReader):
             self._contents = [content for content in self._contents if content not in full_contents]
 
     def _add_named_character(self, name: str, is_parameter: bool) -> None:
-        text = html.unescape(f"&{name};")
-        if is_parameter or text == f"&{name};":
+        text = html5.get(f"{name};")
+        if is_parameter or text is None:
             raise self.build_error(f"undefined entity {name[:40]}")
         self._add_text(text)
 

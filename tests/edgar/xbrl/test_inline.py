@@ -9,8 +9,9 @@ import pytest
 
 from finapi.core.errors import ParseError
 from finapi.edgar import sgml
+from finapi.edgar.document_kinds import detect_kind
 from finapi.edgar.xbrl import TEXT_LIMIT, InlinePage, Instance, InstanceFact, parse_inline, parse_instance
-from finapi.edgar.xbrl.inline import MAX_DEPTH, MAX_NUMBER_CHARACTERS, is_inline
+from finapi.edgar.xbrl.inline import MAX_DEPTH, MAX_NUMBER_CHARACTERS
 from tests.conftest import SHARED
 from tests.support.inline_pages import CIK, build_number, build_page, build_text
 
@@ -287,7 +288,8 @@ def test_a_page_with_declarations_is_refused(declaration: str, message: str) -> 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("&moon;", "undefined entity"),
+        ("&moon;", "undefined entity moon"),
+        ("&ampersand;", "undefined entity ampersand"),
         ("<p>", "mismatched tag"),
         ("<ix:tuple name='us-gaap:A'/>", "tuples are not supported"),
         (build_number("1", context="c-9"), "there is no context 'c-9'"),
@@ -328,13 +330,13 @@ def list_real_pages() -> list[tuple[str, bytes, bytes]]:
     pairs = []
     for path in sorted((EDGAR / "xbrl").glob("*/*.htm")):
         instance = path.with_name(f"{path.stem}_htm.xml")
-        if instance.exists() and is_inline(path.read_bytes()):
+        if instance.exists() and detect_kind(path.read_bytes(), path.name) == "inline-html":
             pairs.append((path.name, path.read_bytes(), instance.read_bytes()))
     for path in sorted((EDGAR / "sgml").glob("*.txt")):
         bodies = {document.filename: document.body.strip() for document in sgml.iter_documents(path.read_bytes(), "f")}
         for name, body in bodies.items():
             instance_name = f"{(name or '').rpartition('.')[0]}_htm.xml"
-            if instance_name in bodies and is_inline(body):
+            if instance_name in bodies and detect_kind(body, name or "") == "inline-html":
                 pairs.append((f"{path.name} {name}", body, bodies[instance_name]))
     return pairs
 
@@ -359,8 +361,3 @@ def test_every_real_page_has_the_facts_of_its_instance() -> None:
         values = [{fact.id: normalise(fact.value, fact.unit) for fact in parsed.facts} for parsed in (page, instance)]
         assert values[0] == values[1], name
         assert len(values[0]) == len(page.facts), name
-
-
-def test_a_page_declares_that_it_is_inline() -> None:
-    assert is_inline(build_page(""))
-    assert not is_inline(b"<html><body>inlineXBRL</body></html>")

@@ -15,8 +15,8 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
+from finapi.edgar.document_kinds import detect_kind
 from finapi.edgar.xbrl import InlinePage, parse_inline
-from finapi.edgar.xbrl.inline import is_inline
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
@@ -382,7 +382,7 @@ def list_pages() -> list[tuple[str, bytes]]:
     return [
         (path.parent.name, path.read_bytes())
         for path in sorted((SHARED / "edgar" / "xbrl").glob("*/*.htm"))
-        if is_inline(path.read_bytes())
+        if detect_kind(path.read_bytes(), path.name) == "inline-html"
     ]
 
 
