@@ -3223,6 +3223,7 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     split_break: NotRequired[int | Decimal]
     estimated: NotRequired[list[str]]
     tag_breaks: NotRequired[dict[str, XbrlTimeseriesDataRowsTagBreaksValue]]
+    other_unit: NotRequired[str]
     sign_corrected: NotRequired[list[str]]
     inconsistent: NotRequired[list[str]]
     unit_inverted: NotRequired[list[str]]
@@ -3246,6 +3247,7 @@ class XbrlTimeseriesData(TypedDict, Generic[Day, Moment]):
     basis: Literal["latest", "original"]
     provenance: Literal["none", "summary", "full"]
     reporting_currency: str
+    other_currencies: NotRequired[list[str]]
     ratios: bool
     rows: list[XbrlTimeseriesDataRows[Day, Moment]]
     splits: NotRequired[list[XbrlTimeseriesDataSplits[Day, Moment]]]

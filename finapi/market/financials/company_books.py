@@ -104,7 +104,7 @@ def load(
 ) -> CompanyBook:
     """Return the book of a company from the filings up to ``as_of`` (an ISO date; None: all of them).
 
-    The default ``currency`` is that of most figures, and the default ``mapping`` is the current one.
+    The default ``currency`` is that of the newest report, and the default ``mapping`` is the current one.
     """
     mapping = mapping or metric_mapping.get_mapping()
     filings, fact_set_ids = list_filings(tx, cik, as_of)

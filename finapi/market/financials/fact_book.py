@@ -44,6 +44,8 @@ SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 # statements; and proxy statements, which repeat figures rounded.
 PERIODIC, UNFILED, OTHER, PROXY = range(4)
 
+# Shorter durations are no quarters.
+MIN_DURATION_DAYS = 70
 # Dates in the SEC's data sets are rounded to the nearest month end, so they are off by half a month at most.
 MAX_ROUNDING_DAYS = 16
 
@@ -122,6 +124,7 @@ class FactBook:
         "label_signs",
         "negated_concepts",
         "nil_facts",
+        "other_currencies",
         "other_unit_facts",
         "possible_lines",
         "restatement_factors",
@@ -142,6 +145,8 @@ class FactBook:
         # The (concept, period) pairs that are reported as nil, or in another unit than the requested one.
         self.nil_facts: set[tuple[str, PeriodKey]] = set()
         self.other_unit_facts: set[tuple[str, PeriodKey]] = set()
+        # The currencies of durations that are not reported in the book's currency, the most frequent one first.
+        self.other_currencies: list[str] = []
         self.source_ranks = [filing.source_rank for filing in filings]
         # The days for which balances are reported, in order.
         self.instants: list[int] = []
@@ -348,11 +353,44 @@ def sort_filings(filings: Iterable[SourceFiling]) -> list[SourceFiling]:
     return sorted(filings, key=get_order)
 
 
-def find_main_currency(rows: Iterable[FactRow]) -> str:
-    """Return the currency of most facts, or "USD" if there are none."""
-    unit_counts = Counter(row.unit for row in rows)
-    currency_counts = {unit: count for unit, count in unit_counts.items() if len(unit) == 3 and unit.isupper()}
-    return min(currency_counts, key=lambda unit: (-currency_counts[unit], unit)) if currency_counts else "USD"
+def is_currency(unit: str) -> bool:
+    """Return True for the code of a currency, such as USD."""
+    return len(unit) == 3 and unit.isupper()
+
+
+def find_main_currency(filings: Sequence[SourceFiling], rows: Sequence[FactRow]) -> str:
+    """Return the currency of most facts in the newest report, or "USD" if there are none.
+
+    A company may change its currency. Periodic reports are preferred to other filings.
+    """
+    currencies = {unit for unit in {row.unit for row in rows} if is_currency(unit)}
+    if len(currencies) < 2:
+        return next(iter(currencies), "USD")
+    counts_by_filing: dict[int, Counter[str]] = {}
+    for row in rows:
+        if row.unit in currencies:
+            counts_by_filing.setdefault(row.filing_index, Counter())[row.unit] += 1
+
+    def get_order(filing_index: int) -> tuple[bool, int, int]:
+        filing = filings[filing_index]
+        return filing.source_rank == PERIODIC, filing.known_day or 0, filing_index
+
+    counts = counts_by_filing[max(counts_by_filing, key=get_order)]
+    return min(counts, key=lambda unit: (-counts[unit], unit))
+
+
+def _list_other_currencies(rows: Iterable[FactRow], currency: str) -> list[str]:
+    """Return the currencies of quarters or longer durations that end on days without one in ``currency``."""
+    ends_by_currency: dict[str, Counter[int]] = {}
+    for row in rows:
+        if row.length >= MIN_DURATION_DAYS and row.value is not None and is_currency(row.unit):
+            ends_by_currency.setdefault(row.unit, Counter())[row.end] += 1
+    own_ends = ends_by_currency.pop(currency, Counter())
+    counts = {
+        unit: sum(count for end, count in ends.items() if end not in own_ends)
+        for unit, ends in ends_by_currency.items()
+    }
+    return sorted((unit for unit in counts if counts[unit]), key=lambda unit: (-counts[unit], unit))
 
 
 class ConceptUse(NamedTuple):
@@ -373,7 +411,8 @@ def build_book(
 
     ``filings`` are in the order of :func:`sort_filings`, and ``rows`` in the order of their filings.
     """
-    book = FactBook(filings, currency or find_main_currency(rows))
+    book = FactBook(filings, currency or find_main_currency(filings, rows))
+    has_other_currencies = False
     vintages: dict[str, VintagesByPeriod] = {}
     book.vintages = vintages
     exact_periods = _ExactPeriods(filings, rows)
@@ -390,11 +429,14 @@ def build_book(
         period_key = exact_periods.get(filing_index, end, length)
         if unit not in use.units:
             book.other_unit_facts.add((use.concept, period_key))
+            has_other_currencies = has_other_currencies or (is_currency(unit) and value is not None)
         elif value is None:
             book.nil_facts.add((use.concept, period_key))
         elif number is not None:
             vintage = Vintage(filing_index, reported, unit, number, decimals)
             _add_vintage(vintages.setdefault(use.concept, {}), period_key, vintage, use)
+    if has_other_currencies:
+        book.other_currencies = _list_other_currencies(rows, book.currency)
     if COVER_SHARES in vintages:
         vintages[COVER_SHARES] = _move_to_period_end(book, vintages[COVER_SHARES])
     if faces is not None and faces.concepts:

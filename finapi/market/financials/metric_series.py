@@ -22,7 +22,8 @@ from finapi.core.json import dumps
 from finapi.market.financials import metric_mapping, splits, templates
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Mark, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.periods import HALF_YEAR_DAYS, YEAR_DAYS, Period
+from finapi.market.financials.metric_mapping import Metric
+from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
 from finapi.market.financials.provenance import CellRecord, build_full_provenance, build_provenance
 from finapi.market.financials.series_query import SeriesQuery, format_years, list_keys, select_page, select_periods
 from finapi.market.financials.series_rows import (
@@ -59,7 +60,8 @@ class SeriesRow(RowPeriod):
     in an adjusted row, the number of today's shares that one share of each converted figure became.
     ``mixed_shares``: the row has figures from before and from after a split. ``split_break``: the number of shares of
     the next newer row that one share of this row became. ``estimated``: the keys that ``q4=estimated`` added.
-    ``tag_breaks``: the figures that the next newer row reports under other tags.
+    ``tag_breaks``: the figures that the next newer row reports under other tags. ``other_unit``: the currency of a
+    row whose period is not reported in the currency of the series.
 
     The other members list the keys of marked figures. ``sign_corrected``: payments and expenses that are tagged
     negative, and that the filing's sums prove to be positive. ``inconsistent``: figures with a sign, scale or quarter
@@ -77,6 +79,7 @@ class SeriesRow(RowPeriod):
     split_break: NotRequired[Decimal]
     estimated: NotRequired[list[str]]
     tag_breaks: NotRequired[dict[str, TagBreak]]
+    other_unit: NotRequired[str]
     sign_corrected: NotRequired[list[str]]
     inconsistent: NotRequired[list[str]]
     unit_inverted: NotRequired[list[str]]
@@ -116,17 +119,26 @@ def build_series(
     price_source: str | None = None,
     collect_rows: Callable[[Iterator[SeriesRow]], Iterable[SeriesRow]] = list,
     price_splits: Iterable[tuple[str, Decimal]] = (),
+    other_books: Iterable[CompanyBook] = (),
 ) -> tuple[dict[str, Any], SeriesMeta]:
     """Return the ``data`` (except the names of the company) and the ``meta`` of a series.
 
     With ``collect_rows=iter``, rows are built lazily. ``price_splits`` are the days and factors of the splits in price
-    files. Raise INVALID_PARAM if the query has an unknown key or a malformed cursor.
+    files. ``other_books`` are the company's books in other currencies, for periods that have no row in the first one.
+    Raise INVALID_PARAM if the query has an unknown key or a malformed cursor.
     """
     series = FigureSeries(
         company_book, query.period, query.basis, price_on_day=price_on_day, estimated=query.has_estimates
     )
     keys = list_keys(query, company_book.industry)
-    periods = select_periods(series.periods, query)
+    series_by_period = dict.fromkeys(series.periods, series)
+    for other_book in other_books:
+        other_series = FigureSeries(other_book, query.period, query.basis, estimated=query.has_estimates)
+        _add_other_periods(series_by_period, other_series)
+    all_periods = series.periods
+    if len(series_by_period) > len(all_periods):
+        all_periods = sorted(series_by_period, key=lambda period: (-period.end, -period.quarter_number))
+    periods = select_periods(all_periods, query)
     page, next_cursor = select_page(periods, query)
     share_splits: list[ShareSplit] = []
     if query.adjusted or any(map(splits.counts_shares, keys)):
@@ -137,8 +149,10 @@ def build_series(
         "provenance": query.provenance,
         "reporting_currency": company_book.book.currency,
         "ratios": query.ratios,
-        "rows": collect_rows(_iter_rows(series, page, query, keys, share_splits)),
+        "rows": collect_rows(_iter_rows(series_by_period, page, query, keys, share_splits)),
     }
+    if company_book.book.other_currencies:
+        data["other_currencies"] = company_book.book.other_currencies
     if query.adjusted or share_splits:
         data["splits"] = [splits.build_record(split) for split in share_splits]
     if query.template:
@@ -194,8 +208,16 @@ def estimate_bytes(company_book: CompanyBook, query: SeriesQuery, price_on_day: 
 # ---- rows
 
 
+def _add_other_periods(series_by_period: dict[Period, FigureSeries], other_series: FigureSeries) -> None:
+    """Add the periods of a series in another currency that end on no day of the periods that are already there."""
+    known_ends = [period.end for period in series_by_period]
+    for period in other_series.periods:
+        if all(abs(period.end - end) > SAME_DAYS for end in known_ends):
+            series_by_period[period] = other_series
+
+
 def _iter_rows(
-    series: FigureSeries,
+    series_by_period: Mapping[Period, FigureSeries],
     page: Sequence[Period],
     query: SeriesQuery,
     keys: Sequence[str],
@@ -204,11 +226,18 @@ def _iter_rows(
     """Yield the rows of a page, newest first. Figures are marked if a split affects them, or adjusted for it."""
     share_keys = [key for key in keys if splits.counts_shares(key)] if share_splits else []
     newer_factor = None
-    newer_row = _find_newer_row(series, page[:1])
+    if not page:
+        return
+    main_series = next(iter(series_by_period.values()))
+    newer_row = _find_newer_row(series_by_period[page[0]], page[0])
     if newer_row is not None and not query.adjusted:
         newer_factor = splits.find_last_factor(splits.compute_factors(newer_row, share_keys, share_splits))
-    newer_figures = _find_newer_figures(series, page[:1], keys)
-    for row in map(series.get_row, page):
+    newer_figures = _find_newer_figures(series_by_period[page[0]], page[0], keys)
+    for period in page:
+        row = series_by_period[period].get_row(period)
+        if newer_row is not None and newer_row.series is not row.series:
+            newer_row = None
+            newer_figures = dict.fromkeys(newer_figures)
         factors = splits.compute_factors(row, share_keys, share_splits)
         if query.adjusted:
             adjustments = {key: factor for key, (_, factor) in factors.items()}
@@ -226,16 +255,16 @@ def _iter_rows(
         newer_row = row
         if tag_breaks:
             record["tag_breaks"] = tag_breaks
+        if row.series is not main_series:
+            record["other_unit"] = row.series.company_book.book.currency
         yield record
 
 
-def _find_newer_figures(
-    series: FigureSeries, first_period: Sequence[Period], keys: Iterable[str]
-) -> dict[str, Figure | None]:
+def _find_newer_figures(series: FigureSeries, first_period: Period, keys: Iterable[str]) -> dict[str, Figure | None]:
     """Return the next newer figure after a page for each steady metric; ``first_period`` is the page's newest."""
     mapping = series.resolver.mapping
     steady_keys = [key for key in keys if key in mapping.metrics and mapping.metrics[key].is_steady]
-    newer_periods = series.periods[: series.periods.index(first_period[0])] if first_period else []
+    newer_periods = series.periods[: series.periods.index(first_period)]
     newer_figures: dict[str, Figure | None] = {}
     for key in steady_keys:
         cells = (series.get_row(period).get_cell(key) for period in reversed(newer_periods))
@@ -255,9 +284,9 @@ def _find_tag_breaks(row: RowView, newer_figures: dict[str, Figure | None]) -> d
     return tag_breaks
 
 
-def _find_newer_row(series: FigureSeries, first_period: Sequence[Period]) -> RowView | None:
-    """Return the next newer row before a page, or None; ``first_period`` is the page's newest."""
-    index = series.periods.index(first_period[0]) if first_period else 0
+def _find_newer_row(series: FigureSeries, period: Period) -> RowView | None:
+    """Return the next newer row of a series, or None."""
+    index = series.periods.index(period)
     return series.get_row(series.periods[index - 1]) if index > 0 else None
 
 
@@ -269,7 +298,9 @@ def _find_changed_definitions(row: RowView, newer_row: RowView, keys: Iterable[s
     for key in keys:
         cell = row.get_cell(key)
         newer_cell = newer_row.get_cell(key)
-        if key not in metrics or not isinstance(cell, Figure) or not isinstance(newer_cell, Figure):
+        if not _has_definition(metrics, key):
+            continue
+        if not isinstance(cell, Figure) or not isinstance(newer_cell, Figure):
             continue
         if reported.is_other_definition(metrics[key], newer_cell, cell):
             tag_breaks[key] = {"tags": list_concepts(cell), "later_tags": list_concepts(newer_cell)}
@@ -312,12 +343,17 @@ def _list_cells(row: RowView, keys: Iterable[str]) -> dict[str, Cell]:
     cells: dict[str, Cell] = {}
     for key in keys:
         cell = row.get_cell(key)
-        if older_periods and isinstance(cell, Figure) and key in metrics:
+        if older_periods and isinstance(cell, Figure) and _has_definition(metrics, key):
             older_cell = row.series.get_row(older_periods[0]).get_cell(key)
             if isinstance(older_cell, Figure) and reported.is_other_definition(metrics[key], cell, older_cell):
                 cell = cell.add_mark("definition_changed")
         cells[key] = cell
     return cells
+
+
+def _has_definition(metrics: Mapping[str, Metric], key: str) -> bool:
+    """Return True for a metric in money. Share counts of the cover and of the balance sheet differ by their days."""
+    return key in metrics and metrics[key].units == "currency"
 
 
 def _list_marked_keys(cells: Mapping[str, Cell]) -> dict[Mark, list[str]]:

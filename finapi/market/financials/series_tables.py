@@ -42,7 +42,8 @@ def build_wide_table(data: Mapping[str, Any], provenance: str = "none") -> Table
     for series_row in data["rows"]:
         cells = series_row["metrics"]
         filed_cells = [cell for cell in cells.values() if isinstance(cell, dict) and cell["accession"]]
-        row = {"ticker": data["ticker"], **_select_scalars(series_row), "unit": data["reporting_currency"]}
+        currency = series_row.get("other_unit", data["reporting_currency"])
+        row = {"ticker": data["ticker"], **_select_scalars(series_row), "unit": currency}
         row["accession"] = " ".join(sorted({cell["accession"] for cell in filed_cells})) or None
         row["filed_at"] = max((cell["filed_at"] for cell in filed_cells if cell.get("filed_at")), default=None)
         holes = dict(series_row.get("holes", ()))

@@ -135,6 +135,7 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
     head = {
         "filings": book.filings,
         "currency": book.currency,
+        "other_currencies": book.other_currencies,
         "vintage_count": book.vintage_count,
         "periods": [*period_numbers],
         "kinds": [*kind_numbers],
@@ -208,6 +209,7 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
     first_line, *lines = zlib.decompress(data).decode().split("\n")
     head = json.loads(first_line)
     book = StoredBook([SourceFiling(*fields) for fields in head["filings"]], head["currency"])
+    book.other_currencies = head["other_currencies"]
     book.vintage_count = head["vintage_count"]
     book.instants = head["instants"]
     period_numbers = {_to_key(pair): str(number) for number, pair in enumerate(head["periods"])}

@@ -71,7 +71,7 @@ CURRENCY = Param(
     "currency",
     pattern="[A-Za-z]{3}",
     example="USD",
-    help="The currency of the series; by default the one in which most figures are reported.",
+    help="The currency of the series; by default that of the newest report, and rows in others are marked other_unit.",
 )
 Q4 = Param(
     "q4",
@@ -137,6 +137,7 @@ class SeriesData(CompanyNames):
     basis: Annotated[str, OneOf(BASES)]
     provenance: Annotated[str, OneOf(PROVENANCE_LEVELS)]
     reporting_currency: str
+    other_currencies: NotRequired[list[str]]
     ratios: bool
     rows: list[SeriesRow]
     splits: NotRequired[list[SplitRecord]]
@@ -299,6 +300,8 @@ def _build_series(
 ) -> tuple[dict[str, Any], SeriesMeta]:
     """Return the data of a series, whose rows are built lazily, and its metadata."""
     company_book = get_book(call, tx, company, query.as_of, query.currency)
+    # The years before a change of the currency stay rows, unless the query selects a currency.
+    other_currencies = company_book.book.other_currencies if query.currency is None else []
     price_splits = [
         (split["date"], Decimal(split["value"]))
         for split in share_splits.list_for_ticker(tx, company.ticker)
@@ -311,6 +314,7 @@ def _build_series(
         price_source=find_price_source(tx, company),
         collect_rows=iter,
         price_splits=price_splits,
+        other_books=[get_book(call, tx, company, query.as_of, currency) for currency in other_currencies],
     )
     return {**build_company_names(company), **data}, meta
 

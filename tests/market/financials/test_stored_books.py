@@ -80,6 +80,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
     book.separate_lines = {
         (1, "revenue"): [SeparateLine("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
     }
+    book.other_currencies = ["CAD"]
     book.corrected_signs, book.confirmed_signs = {(1, "a:B", Decimal("-2.50"))}, {(1, "a:C", Decimal(-3))}
     assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
     assert are_equal(company_book, store_and_load(company_book))
