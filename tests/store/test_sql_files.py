@@ -88,8 +88,15 @@ READS_ALL = {
     "insider_forms_to_pack",
     "issuers_to_pack",
     "holdings_reports_to_pack",
+    "undated_fund_reports",
+    "fund_reports_to_pack",
     # After a leak all of them, once.
     "expire_verifications",
+    # Counts of all reports, and one row for each fund.
+    "count_of_reports",
+    "ids_of_latest_reports",
+    "screened_funds",
+    "count_of_screened_funds",
     # Marks that are taken off again at once.
     "redated_holdings_reports",
     "resplit_securities",
