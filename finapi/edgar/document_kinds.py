@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from finapi.edgar import cusip_lists, form_families
+from finapi.edgar import cusip_lists, form_families, tickers
 
 # The number of bytes that detect_kind examines. Callers need not read more of a document to learn its kind.
 MAX_PREFIX_BYTES = 256 * 1024
@@ -173,10 +173,10 @@ def _detect_json(front: bytes) -> str:
             key = token[1]
             if key in _JSON_KEYS:
                 return _JSON_KEYS[key]
-            # The two lists of tickers: rows with the keys "0", "1", ..., and a table with the names of its fields.
+            # The lists of tickers: rows with the keys "0", "1", ..., and a table with the names of its fields.
             if key.isdigit() and b'"cik_str"' in front:
                 return "company-tickers"
-            if key == b"fields" and b'"ticker"' in front:
+            if key == b"fields" and (b'"ticker"' in front or b'"classId"' in front):
                 return "company-tickers"
     return "unknown"
 
@@ -272,6 +272,8 @@ def _detect_text(front: bytes, start: int) -> str:
         return "13f-list"
     if line.startswith(b"Description:") and b"Index of EDGAR" in line:
         return "form-index"
+    if tickers.is_ticker_line(line):
+        return "company-tickers"
     names = {re.sub(rb"[^a-z0-9]", b"", name.lower()) for name in line.split(b",")}
     if names & _CUSIP_COLUMNS and names & _MAPPING_COLUMNS:
         return "cusip-mapping"

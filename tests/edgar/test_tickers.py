@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
-from finapi.edgar.tickers import TickerRow, normalise, normalise_prefix, parse_company_tickers
+from finapi.edgar.tickers import TickerRow, normalise, normalise_prefix, parse_company_tickers, parse_symbols
 from tests.conftest import SHARED
 from tests.support.random_examples import examples
 
@@ -43,6 +43,68 @@ def test_case_and_separators_are_normalised(ticker: str, normalised: str) -> Non
 def test_other_text_is_not_a_ticker(ticker: str) -> None:
     with pytest.raises(ValueError, match="is not a ticker"):
         normalise(ticker)
+
+
+@pytest.mark.parametrize(
+    ("written", "symbols"),
+    [
+        ("BRK.B", ("BRK-B",)),
+        ("NYSE: BRK/B", ("BRK-B",)),
+        ("[aapl]", ("AAPL",)),
+        ("(NasdaqGS: AAPL)", ("AAPL",)),
+        ("AAPL (NASDAQ)", ("AAPL",)),
+        ("BRK.A, BRK.B", ("BRK-A", "BRK-B")),
+        ("NYSE: BRK/A; NYSE: BRK/B", ("BRK-A", "BRK-B")),
+        ("BRK A and BRK B", ("BRK-A", "BRK-B")),
+        ("GOOG GOOGL", ("GOOG", "GOOGL")),
+        ("LEN / LEN.B", ("LEN", "LEN-B")),
+        ("AAPL, AAPL", ("AAPL",)),
+        ("AAPL,", ("AAPL",)),
+        ("BRKB US", ("BRKB",)),
+        ("AAPL US Equity", ("AAPL",)),
+        ("AAPL.US", ("AAPL",)),
+        ("BRK B", ("BRK-B",)),
+        ("REI.UN", ("REI-UN",)),
+        ("0A5J", ("0A5J",)),
+        ("0", ()),
+        ("000", ()),
+        ("-", ()),
+        ("NONE", ()),
+        ("N/A", ()),
+        ("n/a, none", ()),
+        ("NONE, AAPL", ("AAPL",)),
+        ("AAPL, AAPL-W and others", ()),
+        ("None (see below)", ()),
+        ("", ()),
+    ],
+)
+def test_symbols_of_a_filer_are_tickers(written: str, symbols: tuple[str, ...]) -> None:
+    assert parse_symbols(written) == symbols
+
+
+def test_list_of_fund_tickers_has_series_and_classes() -> None:
+    table = b"""{"fields":["cik","seriesId","classId","symbol"],
+        "data":[[2110,"S000009184","C000024954","LACAX"],[2110,"S000009184","C000024955",""]]}"""
+    assert parse_company_tickers(table, "company_tickers_mf.json") == [
+        TickerRow("0000002110", "LACAX", None, None, "S000009184", "C000024954")
+    ]
+
+
+@pytest.mark.parametrize("row", ['1,"S1","C000024954","A"', '1,"S000009184",5,"A"', '1,"S000009184","C000024954",5'])
+def test_list_of_fund_tickers_with_another_id_is_refused(row: str) -> None:
+    table = f'{{"fields":["cik","seriesId","classId","symbol"],"data":[[{row}]]}}'
+    with pytest.raises(ParseError, match="data"):
+        parse_company_tickers(table.encode(), "t.json")
+
+
+def test_lines_of_tickers_are_read_without_a_cut_off_one() -> None:
+    assert parse_company_tickers(b"aapl\t320193\r\nbrk-b\t1067983\nmsft\t7890", "ticker.txt") == [
+        TickerRow("0000320193", "AAPL", None, None),
+        TickerRow("0001067983", "BRK-B", None, None),
+    ]
+    for text in (b"aapl\t320193\naapl 1\n", b"aapl\t0\n", b"a_b\t1\n"):
+        with pytest.raises(ParseError, match="line"):
+            parse_company_tickers(text, "ticker.txt")
 
 
 def test_prefix_of_a_ticker_may_be_any_text() -> None:

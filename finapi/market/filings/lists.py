@@ -110,17 +110,23 @@ def _iter_index_filings(rows: Iterable[form_indexes.IndexRow]) -> Iterator[Filin
 
 
 def upsert_company_tickers(tx: Transaction, rows: Iterable[tickers.TickerRow]) -> bool:
-    """Store the SEC's list of tickers, which is today's and states no day."""
+    """Store a list of tickers of the SEC, which is today's and states no day."""
     listings_by_cik: dict[int, list[tuple[str, str | None]]] = {}
+    named_ciks: set[int] = set()
     changed = False
     for row in rows:
         cik = int(row.cik)
-        changed |= companies.upsert_name(tx, cik, row.name, companies.FROM_LIST_TITLE, "")
+        if row.name is None:
+            companies.insert_unnamed(tx, cik)
+        else:
+            named_ciks.add(cik)
+            changed |= companies.upsert_name(tx, cik, row.name, companies.FROM_LIST_TITLE, "")
         listings_by_cik.setdefault(cik, []).append((row.ticker, row.exchange))
-    # The list is ordered by size, which is the order of search results.
+    # The lists with names are ordered by size, which is the order of search results.
     for position, (cik, listings) in enumerate(listings_by_cik.items()):
         changed |= companies.upsert_tickers(tx, cik, listings, companies.FROM_LIST)
-        changed |= tx.run("update_list_place", cik=cik, place=position) > 0
+        if cik in named_ciks:
+            changed |= tx.run("update_list_place", cik=cik, place=position) > 0
     return changed
 
 

@@ -1,4 +1,4 @@
-"""Share classes of funds and their tickers, from the headers of submissions.
+"""Share classes of funds and their tickers, from the headers of submissions and from company_tickers_mf.json.
 
 The header of every submission about a fund lists its series and their share classes, most of them with a ticker. The
 newest submission that lists a class decides about its row.
@@ -6,6 +6,7 @@ newest submission that lists a class decides about its row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple, TypedDict
 
@@ -59,6 +60,19 @@ def upsert_header_series(tx: Transaction, header: SubmissionHeader, now: datetim
         for fund_class in series.classes
     ]
     return tx.insert_rows("upsert_fund_classes", rows) > 0
+
+
+def upsert_listed_classes(tx: Transaction, rows: Iterable[tickers.TickerRow]) -> bool:
+    """Store the share classes of the SEC's list of fund tickers. Return True if anything changed.
+
+    The list has neither names nor a day, so the header of any submission replaces its rows.
+    """
+    classes = [
+        (row.class_id, row.series_id, None, int(row.cik), None, row.ticker, "")
+        for row in rows
+        if row.class_id is not None and row.series_id is not None
+    ]
+    return tx.insert_rows("upsert_fund_classes", classes) > 0
 
 
 def list_classes(tx: Transaction, series_id: str) -> list[FundClass]:

@@ -81,9 +81,6 @@ EVENT_MEMBERS = (
 # The maximum number of forms in a group connected by amendments. An insider files a handful for one period.
 MAX_CONNECTED_FORMS = 100
 
-# Texts that filers write in place of a ticker if the issuer has none.
-_NO_TICKER = frozenset(("NONE", "N-A", "NA", "NULL", "NOT-APPLICABLE", "UNKNOWN", "TBD", "PRIVATE"))
-
 
 class _TransactionColumns(NamedTuple):
     """The columns of ``insert_insider_transactions``, in their order."""
@@ -248,10 +245,10 @@ def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, encoded
     form_id = derive_form_id(filed.accession)
     issuer_cik = int(form.issuer_cik)
     as_of = filed.filed_at or ""
-    ticker = normalise_symbol(form.symbol)
+    symbols = tickers.parse_symbols(form.symbol or "")
     companies.upsert_name(tx, issuer_cik, form.issuer_name, FROM_FORM, as_of)
-    companies.upsert_tickers(tx, issuer_cik, [(ticker, None)] if ticker else [], FROM_FORM, as_of)
-    words = [(word, ISSUERS, issuer_cik) for word in split_words(f"{form.issuer_name} {ticker or ''}")]
+    companies.upsert_tickers(tx, issuer_cik, [(ticker, None) for ticker in symbols], FROM_FORM, as_of)
+    words = [(word, ISSUERS, issuer_cik) for word in split_words(" ".join([form.issuer_name, *symbols]))]
     if not is_unfiled(filed.accession):
         _upsert_filing(tx, form, filed, now)
     sic = tx.find_value("company_sic", cik=issuer_cik)
@@ -320,21 +317,6 @@ def split_words(text: str) -> list[str]:
     """Return the words of a name for the word index: letters and digits in lower case, each word once."""
     words = re.findall(r"[^\W_]+", text.casefold())
     return list(dict.fromkeys(words))[:MAX_WORDS]
-
-
-def normalise_symbol(text: str | None) -> str | None:
-    """Return the ticker that a form states, such as "BRK-B" for "NYSE: BRK/B".
-
-    Return None if the text is missing, lists several tickers or is not a ticker.
-    """
-    if text is None:
-        return None
-    without_exchange = text.rpartition(":")[2].strip(" ()[]\"'")
-    try:
-        ticker = tickers.normalise(without_exchange)
-    except ValueError:
-        return None
-    return None if ticker in _NO_TICKER else ticker
 
 
 def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now: datetime) -> None:

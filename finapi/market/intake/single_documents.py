@@ -19,6 +19,7 @@ from finapi.market.documents import families, filing_store, metadata, outcomes
 from finapi.market.documents.outcomes import Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.filings import lists
+from finapi.market.funds import fund_classes
 from finapi.market.insiders import trade_doubts
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import cusip_map
@@ -100,7 +101,12 @@ def _parse_older_page(document: Document) -> StoreCallback:
 
 def _parse_company_tickers(document: Document) -> StoreCallback:
     rows = tickers.parse_company_tickers(document.read(), document.path)
-    return _build_store(document, lambda tx, now: lists.upsert_company_tickers(tx, rows))
+
+    def upsert(tx: Transaction, now: datetime) -> bool:
+        changed = lists.upsert_company_tickers(tx, rows)
+        return fund_classes.upsert_listed_classes(tx, rows) or changed
+
+    return _build_store(document, upsert)
 
 
 def _parse_cusip_mapping(document: Document) -> StoreCallback:

@@ -48,9 +48,6 @@ _PLACEMENTS_BY_LABEL = {"periodStart": OPENING, "periodEnd": CLOSING}
 _STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
 _HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
 
-# What cover pages without a ticker symbol say instead, as normalised tickers.
-_NO_TICKER = ("NONE", "N-A", "NA")
-
 
 class Fact(NamedTuple):
     """A value as tagged, None for nil; ``context`` is an index into the report's contexts.
@@ -403,10 +400,5 @@ def _normalise_tickers(symbols: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct tickers of a cover page, without texts such as "N/A" and "None (see below)"."""
     distinct_tickers: dict[str, None] = {}
     for symbol in symbols:
-        try:
-            ticker = tickers.normalise(symbol.strip())
-        except ValueError:
-            continue
-        if ticker not in _NO_TICKER:
-            distinct_tickers[ticker] = None
+        distinct_tickers.update(dict.fromkeys(tickers.parse_symbols(symbol)))
     return tuple(distinct_tickers)

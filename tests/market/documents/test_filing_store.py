@@ -18,6 +18,7 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.filings import lists
+from finapi.market.funds import fund_classes
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from tests.conftest import NOW, SHARED, needs_shared
@@ -412,6 +413,24 @@ def resolve_company(app: App, text: str) -> tuple[int, str | None]:
 def test_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
     put_tickers(app, 1067983, "BRK-B", "BRK-A", source=companies.FROM_LIST)
     assert resolve_company(app, spelling) == (1067983, "BRK-B")
+
+
+def test_lists_without_names_give_tickers(app: App, document: Any) -> None:
+    table = '{"fields":["cik","seriesId","classId","symbol"],"data":[[2110,"S000009184","C000024954","LACAX"]]}'
+    assert [outcome.outcome for outcome in run(app, document("company_tickers_mf.json", table))] == ["ingested"]
+    assert [outcome.outcome for outcome in run(app, document("company_tickers_mf.json", table))] == ["unchanged"]
+    assert [outcome.outcome for outcome in run(app, document("ticker.txt", "aapl\t320193\n"))] == ["ingested"]
+    assert resolve_company(app, "lacax") == (2110, "LACAX")
+    assert resolve_company(app, "AAPL") == (320193, "AAPL")
+    with app.db.read() as tx:
+        (match,) = fund_classes.resolve_ticker(tx, "LACAX")
+        assert (match.series_id, match.class_id, match.cik) == ("S000009184", "C000024954", 2110)
+    # The list that has names gives them later.
+    put_tickers(app, 320193, "AAPL")
+    assert rows(app, "SELECT cik, name FROM companies ORDER BY cik") == [
+        (2110, "CIK 0000002110"),
+        (320193, "Company 320193"),
+    ]
 
 
 def test_ambiguous_ticker_without_separator_is_unknown(app: App) -> None:

@@ -346,20 +346,11 @@ def test_the_newest_form_names_the_insider(app: App) -> None:
     assert {trade["insider_name"] for trade in list_trades(app)} == {"New Ann"}
 
 
-@pytest.mark.parametrize(
-    ("written", "ticker"),
-    [
-        ("BRK.B", "BRK-B"),
-        ("NYSE: BRK/B", "BRK-B"),
-        ("[aapl]", "AAPL"),
-        ("NONE", None),
-        ("N/A", None),
-        ("AAPL, AAPL-W and others", None),
-        (None, None),
-    ],
-)
-def test_a_filers_symbol_becomes_a_ticker(written: str | None, ticker: str | None) -> None:
-    assert insider_store.normalise_symbol(written) == ticker
+def test_every_symbol_of_an_issuer_is_a_ticker(app: App) -> None:
+    store_form(app, forms.form(forms.transaction()).replace(b">BRK-B<", b">BRK.A, BRK.B<"))
+    with app.db.read() as tx:
+        companies_found = {companies.resolve(tx, ticker).cik for ticker in ("BRK.A", "BRK/B")}
+    assert companies_found == {int(forms.ISSUER)}
 
 
 def test_rows_of_other_tables_are_never_restated() -> None:
