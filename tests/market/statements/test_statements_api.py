@@ -445,16 +445,20 @@ def test_as_of_hides_what_was_filed_later(app: App, client: Client, as_of: str, 
     assert get_accession(client.get(COMPANY, query={"as_of": as_of}))[0] == accession
 
 
-def test_as_of_before_the_first_filing_is_not_covered(app: App, client: Client) -> None:
+def test_as_of_before_the_first_annual_report_is_not_covered(app: App, client: Client) -> None:
     store_amendment(app)
+    quarter = build_report(form="10-Q", period_of_report="2024-03-31")
+    store_report(app, quarter, "0001234567-24-000003", "2024-05-01")
     answer = client.get(COMPANY, query={"as_of": "2025-01-31"})
     details = get_error_details(answer, 404, "NOT_COVERED")
     assert details["cik"] == "0001234567"
-    assert sorted(tuple(period.values()) for period in details["covered_periods"]) == [
-        ("10-K", "2024-12-31"),
-        ("10-K/A", "2024-12-31"),
-    ]
+    assert [tuple(period.values()) for period in details["covered_periods"]] == [("10-Q", "2024-03-31")]
     assert answer.json["message"] == "No annual report filed by 2025-01-31 of Brook Lamps Inc. is available."
+
+
+def test_as_of_before_the_first_filing_is_an_unknown_company(app: App, client: Client) -> None:
+    store_amendment(app)
+    get_error_details(client.get(COMPANY, query={"as_of": "2025-01-31"}), 404, "UNKNOWN_TICKER")
 
 
 def test_a_form_selects_among_the_filings_of_a_period(app: App, client: Client) -> None:
@@ -571,6 +575,24 @@ def test_the_last_amendment_of_each_statement_is_served(app: App, client: Client
     }
     as_of = client.get(COMPANY, query={"as_of": "2025-06-30"})
     assert list_sources(as_of)["balance"] == (AMENDMENT, "10-K/A", "123000")
+
+
+@pytest.mark.parametrize("fiscal_year", [None, 2023])
+def test_an_amendment_belongs_to_the_fiscal_year_of_its_original(
+    app: App, empty_client: Client, fiscal_year: int | None
+) -> None:
+    period = {"period_of_report": "2025-01-31"}
+    store_report(app, build_report(fiscal_year=2024, **period))
+    amendment = build_report(form="10-K/A", fiscal_year=fiscal_year, **period)
+    store_report(app, replace(amendment, sections=BALANCE_ONLY), AMENDMENT, "2025-06-01")
+    sources = list_sources(empty_client.get(COMPANY, query={"year": 2024}))
+    assert {kind: source[0] for kind, source in sources.items()} == {
+        "income": ACCESSION,
+        "balance": AMENDMENT,
+        "cash-flow": ACCESSION,
+    }
+    for year in (2023, 2025):
+        get_error_details(empty_client.get(COMPANY, query={"year": year}), 404, "NOT_COVERED")
 
 
 def test_an_amendment_may_be_stored_before_its_original(app: App, empty_client: Client) -> None:

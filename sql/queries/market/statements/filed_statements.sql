@@ -15,7 +15,8 @@ NOT (reports.source = 'fsds' AND EXISTS (
 -- The reports for one period come in the order in which they count: the last filing first, or the first one (basis). An
 -- amendment was filed after an original of the same day, or if neither day is known. A filing of unknown day comes last
 -- and is invisible to as_of. If a filing was ingested twice, only the larger set of documents is returned. Periods are
--- compared by the nearest month end, because the data sets round them to it.
+-- compared by the nearest month end, because the data sets round them to it. The fiscal year of a period is that of its
+-- original: an amendment may state none.
 WITH matching AS (
     SELECT reports.id, reports.cik, filings.accession, filings.filed_at, reports.form AS form_type,
         reports.period_of_report, reports.fiscal_year, reports.fiscal_period, reports.source, reports.pages,
@@ -26,18 +27,23 @@ WITH matching AS (
     WHERE reports.cik = :cik
         AND reports.statements > 0
         AND reports.form IN (SELECT value FROM json_each(:forms))
-        AND (
-            :year IS NULL
-            OR coalesce(reports.fiscal_year, CAST(substr(reports.period_of_report, 1, 4) AS INTEGER)) = :year
-        )
         AND (:as_of IS NULL OR filings.filed_at <= :as_of)
         AND {not_replaced_by_own_documents}
+),
+with_years AS (
+    SELECT *,
+        first_value(coalesce(fiscal_year, CAST(substr(period_of_report, 1, 4) AS INTEGER))) OVER (
+            PARTITION BY month_end
+            ORDER BY fiscal_year IS NULL, is_amendment, filed_at IS NULL, filed_at, accession
+        ) AS year_of_period
+    FROM matching
 ),
 ranked AS (
     SELECT *,
         dense_rank() OVER (ORDER BY month_end DESC) AS period_rank,
         row_number() OVER (PARTITION BY month_end, accession ORDER BY documents DESC, sha256 DESC) AS rank_in_filing
-    FROM matching
+    FROM with_years
+    WHERE :year IS NULL OR year_of_period = :year
 )
 SELECT id, cik, accession, filed_at, form_type, period_of_report, fiscal_year, fiscal_period, source, pages, month_end
 FROM ranked
