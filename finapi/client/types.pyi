@@ -3228,6 +3228,7 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     inconsistent: NotRequired[list[str]]
     unit_inverted: NotRequired[list[str]]
     reported_by_class: NotRequired[list[str]]
+    by_class: NotRequired[dict[str, dict[str, int | Decimal]]]
     definition_changed: NotRequired[list[str]]
     template: NotRequired[XbrlTimeseriesDataRowsTemplate]
 

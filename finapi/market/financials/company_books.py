@@ -13,6 +13,7 @@ from finapi.market.financials import (
     metric_mapping,
     outlay_signs,
     periods,
+    share_classes,
     stored_books,
 )
 from finapi.market.financials.derived_figures import CellResolver
@@ -128,6 +129,9 @@ def load(
         lines = _list_line_values(tx, doubtful_filings, fact_set_ids, book.currency)
         proofs = outlay_signs.prove_signs(mapping, rows, doubtful_filings, book.currency, lines, sums)
         book.corrected_signs, book.confirmed_signs = proofs
+    class_filings = share_classes.list_filings_without_totals(filings, rows, mapping)
+    if class_filings:
+        fact_book.add_class_facts(book, _list_class_facts(tx, class_filings, fact_set_ids, mapping), mapping)
     company = tx.find_row("book_company", cik=cik)
     sic = company["sic"] if company else None
     year_end = company["fiscal_year_end"] if company else None
@@ -141,6 +145,28 @@ def _list_line_values(
     sets_by_index = {str(filing_index): fact_set_ids[filing_index] for filing_index in filing_indexes}
     rows = tx.list_rows("book_line_values", sets=json.dumps(sets_by_index), currency=currency)
     return [StatementLine(int(filing_index), *fields) for filing_index, *fields in rows]
+
+
+def _list_class_facts(
+    tx: Transaction, filing_indexes: Iterable[int], fact_set_ids: Sequence[int], mapping: MetricMapping
+) -> list[tuple[str, FactRow]]:
+    """Return the share counts and per-share figures of classes of shares in some filings, each with its member."""
+    sets_by_index = {str(filing_index): fact_set_ids[filing_index] for filing_index in filing_indexes}
+    rows = tx.list_rows(
+        "book_class_facts",
+        sets=json.dumps(sets_by_index),
+        concepts=json.dumps(sorted(share_classes.list_share_concepts(mapping))),
+        first=FIRST_DAY,
+        last=LAST_DAY,
+    )
+    facts = []
+    for members, filing_index, *fields in rows:
+        dimensions = json.loads(members)
+        if len(dimensions) == 1:
+            ((axis, member),) = dimensions.items()
+            if axis in share_classes.CLASS_AXES:
+                facts.append((member, FactRow._make((*fields, int(filing_index)))))
+    return facts
 
 
 def build(book: FactBook, sic: int | None, year_end: str | None, mapping: MetricMapping | None = None) -> CompanyBook:

@@ -16,15 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from finapi.market.financials import reasons
+from finapi.market.financials import reasons, share_classes
 from finapi.market.financials.cells import Cell, Figure, Missing, Operand, compute_rounding, join_marks
-from finapi.market.financials.fact_book import COVER_SHARES, FactBook, PeriodKey
+from finapi.market.financials.fact_book import COVER_SHARES, ClassFact, FactBook, PeriodKey
 from finapi.market.financials.metric_mapping import Metric, MetricMapping
 from finapi.market.financials.periods import SAME_DAYS, Calendar, Period, QuarterKey, is_gapless
 from finapi.market.financials.reported_figures import ReportedFigures
 
 SHARES_OUTSTANDING, CASH_CHANGE = "shares_outstanding", "net_change_in_cash"
 AVERAGE_SHARE_KEYS = ("weighted_average_shares_basic", "weighted_average_shares_diluted")
+EPS_BY_SHARE_COUNT = {
+    "weighted_average_shares_basic": "eps_basic",
+    "weighted_average_shares_diluted": "eps_diluted",
+}
 # The balances of cash whose difference may be the change of cash: of the cash flow statement, and of the balance sheet.
 CASH_BALANCE_KEYS = (
     ("cash_at_end_of_period", "cash_at_beginning_of_period"),
@@ -59,7 +63,10 @@ class CellResolver:
         cache_key = (metric.key, kind, period.span_index, period.quarter_number)
         cell = self._cells.get(cache_key)
         if cell is None:
-            cell = self._cells[cache_key] = self._resolve(metric, period, kind)
+            cell = self._resolve(metric, period, kind)
+            if isinstance(cell, Missing) and self.book.class_facts and metric.units != "currency":
+                cell = self._add_classes(metric, period, kind) or cell
+            self._cells[cache_key] = cell
         return cell
 
     def _resolve(self, metric: Metric, period: Period, kind: str) -> Cell:
@@ -255,6 +262,64 @@ class CellResolver:
             return False
         tags = metric.list_tags(self.industry)
         return any((tag, period_key) in facts for tag in tags for period_key in period_keys)
+
+    # ---- classes of shares
+
+    def find_classes(self, metric: Metric, period: Period, kind: str) -> dict[str, ClassFact]:
+        """Return the facts of a metric by class of common shares, all from one filing, or none."""
+        if metric.aggregation == "instant":
+            period_keys: Sequence[PeriodKey] = ((period.end, 0),)
+        else:
+            period_keys = period.keys if kind != "TTM" else ()
+        for concept in metric.list_tags(self.industry):
+            for period_key in period_keys:
+                facts = self.book.class_facts.get((concept, period_key), ())
+                common = share_classes.select_common(facts)
+                if common:
+                    filing_indexes = {fact.vintage.filing_index for fact in common.values()}
+                    filing_index = min(filing_indexes, key=self.reported.get_filing_order)
+                    return share_classes.select_common(
+                        fact for fact in facts if fact.vintage.filing_index == filing_index
+                    )
+        return {}
+
+    def _add_classes(self, metric: Metric, period: Period, kind: str) -> Cell | None:
+        """Return the sum over the classes of shares, a missing cell if they have no sum, or None without classes."""
+        classes = self.find_classes(metric, period, kind)
+        if not classes:
+            return None
+        if metric.units != "shares":
+            return Missing(reasons.REPORTED_BY_CLASS)
+        counts = {member: Decimal(fact.vintage.value) for member, fact in classes.items()}
+        first_vintage = next(iter(classes.values())).vintage
+        known_members = {
+            member
+            for facts in self.book.class_facts.values()
+            for member in share_classes.select_common(
+                fact for fact in facts if fact.vintage.filing_index == first_vintage.filing_index
+            )
+        }
+        per_share_key = EPS_BY_SHARE_COUNT.get(metric.key)
+        earnings_per_share: dict[str, Decimal] = {}
+        if per_share_key is not None:
+            per_share_classes = self.find_classes(self.mapping.metrics[per_share_key], period, kind)
+            earnings_per_share = {member: Decimal(fact.vintage.value) for member, fact in per_share_classes.items()}
+        income = self.get_cell(self.mapping.metrics["net_income"], period, kind)
+        income_value = income.value if isinstance(income, Figure) else None
+        if not share_classes.can_be_added(metric, counts, known_members, earnings_per_share, income_value):
+            return Missing(reasons.REPORTED_BY_CLASS)
+        mapped_concept = self.mapping.find_concept(first_vintage.concept) or first_vintage.concept
+        period_key = (period.end, 0) if metric.aggregation == "instant" else period.keys[0]
+        return Figure(
+            value=sum(counts.values(), Decimal(0)),
+            concepts=(mapped_concept,),
+            priority=1,
+            filing_index=first_vintage.filing_index,
+            method="derived",
+            operands=tuple(Operand(1, period_key, fact.vintage) for fact in classes.values()),
+            derivation="the classes of shares together",
+            marks=("reported_by_class",),
+        )
 
     # ---- quarters as differences of longer durations
 

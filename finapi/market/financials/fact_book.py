@@ -106,6 +106,13 @@ class Vintage(NamedTuple):
 VintagesByPeriod = dict[PeriodKey, list[Vintage]]
 
 
+class ClassFact(NamedTuple):
+    """A share count or per-share figure of one class of shares, as one filing reports it."""
+
+    member: str
+    vintage: Vintage
+
+
 class FactBook:
     """The facts of a company, and what the printed pages of its filings show about them."""
 
@@ -113,6 +120,7 @@ class FactBook:
         "_nearest_filings",
         "_usual_tags",
         "bracketed_concepts",
+        "class_facts",
         "confirmed_signs",
         "containing_concepts",
         "corrected_signs",
@@ -175,6 +183,8 @@ class FactBook:
         # negative (:mod:`finapi.market.financials.outlay_signs`).
         self.corrected_signs: set[FactKey] = set()
         self.confirmed_signs: set[FactKey] = set()
+        # The facts by class of shares for which a filing has no fact of all shares, by (concept, period).
+        self.class_facts: dict[tuple[str, PeriodKey], list[ClassFact]] = {}
         # Caches of ``is_from_note``.
         self._nearest_filings: dict[tuple[int, str], int | None] = {}
         self._usual_tags: dict[tuple[str, str, int], UsualTags] = {}
@@ -444,6 +454,30 @@ def build_book(
     book.vintage_count = sum(len(line) for by_period in vintages.values() for line in by_period.values())
     book.instants = sorted({end for by_period in vintages.values() for end, length in by_period if not length})
     return book
+
+
+def add_class_facts(book: FactBook, facts: Iterable[tuple[str, FactRow]], mapping: MetricMapping) -> None:
+    """Add the facts of classes of shares, each with its member. A filing with a fact of all shares needs none.
+
+    Counts on cover pages move to the end of the report's period.
+    """
+    for member, row in facts:
+        use = _find_use(book, mapping, row.concept)
+        number = None if row.value is None else normalise_number(row.value)
+        if use is None or number is None or row.unit not in use.units:
+            continue
+        period_key: PeriodKey = (row.end, row.length)
+        if use.concept == COVER_SHARES:
+            period_end = book.filings[row.filing_index].period_end
+            if period_end is None or not 0 <= row.end - period_end <= MAX_COVER_DAYS:
+                continue
+            period_key = (period_end, 0)
+        known_vintages = book.vintages.get(use.concept, {}).get(period_key, ())
+        if any(vintage.filing_index == row.filing_index for vintage in known_vintages):
+            continue
+        vintage = Vintage(row.filing_index, row.concept, row.unit, number, row.decimals)
+        class_facts = book.class_facts.setdefault((use.concept, period_key), [])
+        class_facts.append(ClassFact(member, vintage))
 
 
 def _find_use(book: FactBook, mapping: MetricMapping, reported: str) -> ConceptUse | None:

@@ -19,8 +19,17 @@ from typing import Any, NotRequired, TypedDict
 
 from finapi.core.days import EPOCH
 from finapi.core.json import dumps
-from finapi.market.financials import metric_mapping, splits, templates
-from finapi.market.financials.cells import Cell, Figure, HoleReason, Mark, build_holes, find_value
+from finapi.market.financials import metric_mapping, reasons, splits, templates
+from finapi.market.financials.cells import (
+    Cell,
+    Figure,
+    HoleReason,
+    Mark,
+    Missing,
+    build_holes,
+    find_value,
+    to_json_number,
+)
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_mapping import Metric
 from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
@@ -67,7 +76,7 @@ class SeriesRow(RowPeriod):
     negative, and that the filing's sums prove to be positive. ``inconsistent``: figures with a sign, scale or quarter
     that other figures contradict; provenance has further checks. ``unit_inverted``: earnings per share that are tagged
     in shares/USD. ``reported_by_class``: sums over the classes of shares. ``definition_changed``: figures with another
-    definition than the rest of the series.
+    definition than the rest of the series. ``by_class``: the figures of each class of shares, by key and member.
     """
 
     calendar_year: NotRequired[int]
@@ -84,6 +93,7 @@ class SeriesRow(RowPeriod):
     inconsistent: NotRequired[list[str]]
     unit_inverted: NotRequired[list[str]]
     reported_by_class: NotRequired[list[str]]
+    by_class: NotRequired[dict[str, dict[str, Decimal]]]
     definition_changed: NotRequired[list[str]]
     template: NotRequired[FilledTemplate]
 
@@ -329,6 +339,8 @@ def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustment
     if row.series.estimated:
         record["estimated"] = [key for key, cell in cells.items() if isinstance(cell, Figure) and cell.is_estimated]
     record |= _list_marked_keys(cells)
+    if row.series.company_book.book.class_facts:
+        record |= _list_class_values(row, cells)
     if query.template:
         record["template"] = templates.fill_template(industry, row.get_cell)
     return record  # type: ignore[no-any-return]
@@ -349,6 +361,21 @@ def _list_cells(row: RowView, keys: Iterable[str]) -> dict[str, Cell]:
                 cell = cell.add_mark("definition_changed")
         cells[key] = cell
     return cells
+
+
+def _list_class_values(row: RowView, cells: Mapping[str, Cell]) -> dict[str, dict[str, dict[str, Decimal]]]:
+    """Return ``by_class``: the values of each class of shares for the cells that are reported by class."""
+    resolver = row.series.resolver
+    by_class: dict[str, dict[str, Decimal]] = {}
+    for key, cell in cells.items():
+        is_sum = isinstance(cell, Figure) and "reported_by_class" in cell.marks
+        is_hole = isinstance(cell, Missing) and cell.reason == reasons.REPORTED_BY_CLASS
+        if key in resolver.mapping.metrics and (is_sum or is_hole):
+            classes = resolver.find_classes(resolver.mapping.metrics[key], row.period, row.series.kind)
+            by_class[key] = {
+                member: to_json_number(Decimal(fact.vintage.value)) for member, fact in sorted(classes.items())
+            }
+    return {"by_class": by_class} if by_class else {}
 
 
 def _has_definition(metrics: Mapping[str, Metric], key: str) -> bool:

@@ -42,6 +42,12 @@ REPORTED_NIL = _add_hole("reported_nil", "Reported as nil", "The filing has the 
 OTHER_UNIT = _add_hole(
     "other_unit", "Reported in another unit", "The figure is reported, but not in the currency or unit of this series."
 )
+REPORTED_BY_CLASS = _add_hole(
+    "reported_by_class",
+    "Reported by class of shares",
+    "The figure is only reported for each class of shares; `by_class` of the row has these. Per-share figures have no "
+    "sum, and averages of shares that contain each other are not added.",
+)
 NOT_APPLICABLE = _add_hole(
     "not_applicable",
     "Not a line of this industry",

@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from finapi.market.financials.faces import SeparateLine
-from finapi.market.financials.fact_book import FactBook, PeriodKey, SourceFiling, Vintage
+from finapi.market.financials.fact_book import ClassFact, FactBook, PeriodKey, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar, FiscalSpan, Period
 
 COMPRESSION_LEVEL = 3  # Higher levels take twice as long and save a tenth of the bytes.
@@ -158,6 +158,10 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
         ],
         "exact_concepts": [(key, sorted(concepts)) for key, concepts in book.exact_concepts.items()],
         "negated_concepts": sorted(book.negated_concepts),
+        "class_facts": [
+            (concept, period_key, [(fact.member, *fact.vintage) for fact in facts])
+            for (concept, period_key), facts in book.class_facts.items()
+        ],
         "corrected_signs": [(index, name, str(value)) for index, name, value in sorted(book.corrected_signs)],
         "confirmed_signs": [(index, name, str(value)) for index, name, value in sorted(book.confirmed_signs)],
         "containing_concepts": [*book.containing_concepts.items()],
@@ -241,6 +245,10 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
         (filing_index, key): set(concepts) for (filing_index, key), concepts in head["exact_concepts"]
     }
     book.negated_concepts = {(filing_index, concept) for filing_index, concept in head["negated_concepts"]}
+    book.class_facts = {
+        (concept, _to_key(pair)): [ClassFact(member, Vintage(*fields)) for member, *fields in facts]
+        for concept, pair, facts in head["class_facts"]
+    }
     book.corrected_signs = {(index, name, Decimal(value)) for index, name, value in head["corrected_signs"]}
     book.confirmed_signs = {(index, name, Decimal(value)) for index, name, value in head["confirmed_signs"]}
     book.containing_concepts = {

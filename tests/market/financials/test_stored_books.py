@@ -15,7 +15,7 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books, fact_book, mapping_diff, metric_mapping, splits, stored_books
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import SeparateLine
-from finapi.market.financials.fact_book import FactRow, SourceFiling, Vintage
+from finapi.market.financials.fact_book import ClassFact, FactRow, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar
 from finapi.market.intake import ingest
 from finapi.web.financials import screen
@@ -81,6 +81,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
         (1, "revenue"): [SeparateLine("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
     }
     book.other_currencies = ["CAD"]
+    book.class_facts = {("a:B", key): [ClassFact("a:ClassAMember", Vintage(1, "a:B", "shares", "5", None))]}
     book.corrected_signs, book.confirmed_signs = {(1, "a:B", Decimal("-2.50"))}, {(1, "a:C", Decimal(-3))}
     assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
     assert are_equal(company_book, store_and_load(company_book))

@@ -67,6 +67,18 @@ JOIN units ON units.id = facts.unit_id AND units.name = :currency
 WHERE facts.value IS NOT NULL AND facts.days > 0
 ORDER BY CAST(json_each.key AS INTEGER), sections.seq, lines.seq
 
+-- name: book_class_facts
+-- The facts of some concepts with dimensions that begin with a class of shares. The key is the index of the set of facts in :sets.
+SELECT dimensions.members, json_each.key, concepts.name, units.name, facts.end_day, facts.days, facts.value, facts.decimals
+FROM json_each(:sets)
+CROSS JOIN facts ON facts.fact_set_id = json_each.value AND facts.dimension_id >= 1
+    AND +facts.concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts)))
+JOIN dimensions ON dimensions.id = facts.dimension_id AND dimensions.members LIKE '{"%Class%Axis":"%'
+JOIN concepts ON concepts.id = facts.concept_id
+JOIN units ON units.id = facts.unit_id
+WHERE facts.hidden = 0 AND facts.unit_id <> 0 AND facts.end_day - facts.days >= :first AND facts.end_day <= :last
+ORDER BY CAST(json_each.key AS INTEGER), dimensions.members
+
 -- name: book_company
 SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
 
