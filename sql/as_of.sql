@@ -3,8 +3,8 @@
 --
 -- as_of_day is a temporary table with one row: the day as a text and as a number (schema.sql, *_day). Documents that
 -- were filed later, or whose filing day is not known, are not visible. A row that a later document replaced is valid.
--- Views of schema.sql are created again after these, so that they read them too. {TABLE without COLUMN} stands for all
--- columns of a table except one, which the view computes.
+-- Views of schema.sql are created again after these, so that they read them too. {TABLE without COLUMNS} stands for all
+-- columns of a table except those that the view computes.
 
 -- 8. Filings
 
@@ -279,9 +279,56 @@ WHERE form_4 + form_13f + form_13dg > 0;
 CREATE TEMP VIEW holdings_reports AS
 SELECT * FROM main.holdings_reports WHERE filed_at > '' AND filed_at <= (SELECT day FROM as_of_day);
 
+CREATE TEMP VIEW funds AS
+SELECT {funds without filing_count, latest_period, latest_filed_at, latest_value}, (
+        SELECT count(DISTINCT accession) FROM temp.holdings_reports AS report WHERE report.cik = fund.cik
+    ) AS filing_count, (
+        SELECT period FROM temp.fund_quarters AS quarter WHERE quarter.cik = fund.cik ORDER BY period DESC LIMIT 1
+    ) AS latest_period, (
+        SELECT max(filed_at) FROM temp.holdings_reports AS report WHERE report.cik = fund.cik
+    ) AS latest_filed_at, (
+        SELECT value FROM temp.fund_quarters AS quarter WHERE quarter.cik = fund.cik ORDER BY period DESC LIMIT 1
+    ) AS latest_value
+FROM main.funds AS fund
+WHERE EXISTS (SELECT 1 FROM temp.holdings_reports AS report WHERE report.cik = fund.cik);
+
+-- A quarter is stored as its newest reports and those of the quarter before say. It is visible if all of them are; calls
+-- refuse the days between (funds.check_past_state).
+CREATE TEMP VIEW fund_quarters AS
+SELECT * FROM main.fund_quarters AS quarter
+WHERE NOT EXISTS (
+    SELECT 1 FROM main.holdings_reports AS report
+    WHERE report.cik = quarter.cik
+        AND report.period IN (quarter.period, date(quarter.period, 'start of month', '-2 months', '-1 day'))
+        AND (report.filed_at = '' OR report.filed_at > (SELECT day FROM as_of_day))
+);
+
 CREATE TEMP VIEW fund_words AS
 SELECT * FROM main.fund_words AS named
 WHERE EXISTS (
     SELECT 1 FROM main.holdings_reports AS report
     WHERE report.cik = named.cik AND filed_at > '' AND filed_at <= (SELECT day FROM as_of_day)
 );
+
+-- 17. Funds and ETFs. A report is current until a better one of its fund and period is filed
+-- (market/funds/fund_report_store.py, _rank_report and _rank_period).
+
+CREATE TEMP VIEW fund_reports AS
+SELECT {fund_reports without is_current, is_latest}, is_current, is_current AND NOT EXISTS (
+        SELECT 1 FROM main.fund_reports AS other
+        WHERE other.fund_id = current.fund_id AND other.filed_at <= (SELECT day FROM as_of_day)
+            AND (other.period <= other.filed_at, other.period) > (current.period <= current.filed_at, current.period)
+    ) AS is_latest
+FROM (
+    SELECT {fund_reports without is_current, is_latest}, NOT EXISTS (
+        SELECT 1 FROM main.fund_reports AS other
+        WHERE other.fund_id = report.fund_id AND other.period = report.period
+            AND other.filed_at <= (SELECT day FROM as_of_day)
+            AND (other.position_count > 0 OR coalesce(CAST(other.net_assets AS REAL), 0) = 0, other.filed_at,
+                other.accession)
+            > (report.position_count > 0 OR coalesce(CAST(report.net_assets AS REAL), 0) = 0, report.filed_at,
+                report.accession)
+    ) AS is_current
+    FROM main.fund_reports AS report
+    WHERE filed_at <= (SELECT day FROM as_of_day)
+) AS current;

@@ -5121,13 +5121,16 @@ class GetForm13fFundCikGiven(TypedDict, total=False):
     sort_order: Literal["asc", "desc"] | None
     status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
     q: str | None
+    as_of: str | date | None
 
 class GetForm13fFundCikPeriodsGiven(TypedDict, total=False):
     cik: Required[str]
+    as_of: str | date | None
 
 class GetForm13fFundCikCusipCusipHistoryGiven(TypedDict, total=False):
     cik: Required[str]
     cusip: Required[str]
+    as_of: str | date | None
 
 class GetForm13fFundCikHoldingsAnalyticsGiven(TypedDict, total=False):
     cik: Required[str]
@@ -5392,7 +5395,6 @@ class GetOwnershipPositionsIssuerIssuerCikHoldersGiven(TypedDict, total=False):
     issuer_cik: Required[str]
     limit: int | None
     offset: int | None
-    as_of: str | date | None
 
 class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
     issuer_cik: Required[str]
@@ -5401,11 +5403,9 @@ class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
     source: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
     limit: int | None
     offset: int | None
-    as_of: str | date | None
 
 class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(TypedDict, total=False):
     cik: Required[str]
-    as_of: str | date | None
 
 class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     dateFrom: str | date | None
@@ -6058,27 +6058,32 @@ class GetNportLatestGiven(TypedDict, total=False):
     form_type: Literal["NPORT-P", "NPORT-P/A"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetNportBySeriesSeriesIdGiven(TypedDict, total=False):
     series_id: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetNportByTickerTickerGiven(TypedDict, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetNportFundsTickerAumHistoryGiven(TypedDict, total=False):
     ticker: Required[str]
     limit: int | None
     cursor: str | None
+    as_of: str | date | None
 
 class GetNportHoldersOfCusipGiven(TypedDict, total=False):
     cusip: Required[str]
     period: str | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class PostNportScreenGiven(TypedDict, total=False):
     net_assets_gt: float | Decimal | None | None
@@ -6101,9 +6106,11 @@ class PostNportScreenGiven(TypedDict, total=False):
     series_id: str | None | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetNportAccessionGiven(TypedDict, total=False):
     accession: Required[str]
+    as_of: str | date | None
 
 class GetNportAccessionHoldingsGiven(TypedDict, total=False):
     accession: Required[str]
@@ -6115,6 +6122,7 @@ class GetNportAccessionHoldingsGiven(TypedDict, total=False):
     sort_by: Literal["value", "sequence"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetNportAccessionChangesGiven(TypedDict, total=False):
     accession: Required[str]
@@ -6122,6 +6130,7 @@ class GetNportAccessionChangesGiven(TypedDict, total=False):
     status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
     limit: int | None
     offset: int | None
+    as_of: str | date | None
 
 class GetInsidersForm144LatestGiven(TypedDict, total=False):
     limit: int | None

@@ -24,7 +24,7 @@ VARIANT = "_as_of"
 
 _VIEW_NAME = re.compile(r"CREATE TEMP VIEW (\w+)")
 # A list of columns in sql/as_of.sql.
-_OTHER_COLUMNS = re.compile(r"\{(\w+) without (\w+)\}")
+_OTHER_COLUMNS = re.compile(r"\{(\w+) without ([\w, ]+)\}")
 # A view has no indexes. SQLite chooses one of the table itself.
 _INDEX_HINT = re.compile(r"\s+INDEXED BY \w+")
 
@@ -57,11 +57,11 @@ def create_views(connection: sqlite3.Connection) -> None:
 
 
 def _insert_columns(connection: sqlite3.Connection, statement: str) -> str:
-    """Return a statement with a list of columns in place of each ``{TABLE without COLUMN}``."""
+    """Return a statement with a list of columns in place of each ``{TABLE without COLUMNS}``."""
 
     def list_columns(match: re.Match[str]) -> str:
         rows = connection.execute(f"PRAGMA main.table_xinfo({match[1]})").fetchall()
-        return ", ".join(row[1] for row in rows if row[1] != match[2])
+        return ", ".join(row[1] for row in rows if row[1] not in match[2].split(", "))
 
     return _OTHER_COLUMNS.sub(list_columns, statement)
 

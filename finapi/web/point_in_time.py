@@ -17,7 +17,7 @@ def _refuse(reason: str) -> AsOfRule:
 
 
 _TODAY = _refuse("only the present state of the stored documents can be read here")
-_STORED_SUMS = _refuse("the sums over all funds are stored for the newest reports only")
+_STORED_SUMS = _refuse("positions and sums over funds are stored as the newest reports say; ask for each fund instead")
 _MAPPINGS = _refuse("mappings of CUSIPs are stored without the day on which they became known")
 _JOURNAL = _refuse("it reads the journal of what this server has stored, in the order of storing")
 _BULK = _refuse("bulk files contain the filings of a period as they are stored now")
@@ -56,6 +56,18 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /xbrl/screen",
             "GET /tickers/autocomplete",
             "GET /prices/{ticker}",
+            "GET /form-13f/fund/{cik}",
+            "GET /form-13f/fund/{cik}/periods",
+            "GET /form-13f/fund/{cik}/cusip/{cusip}/history",
+            "GET /nport/latest",
+            "GET /nport/by-series/{series_id}",
+            "GET /nport/by-ticker/{ticker}",
+            "GET /nport/funds/{ticker}/aum-history",
+            "GET /nport/holders-of/{cusip}",
+            "POST /nport/screen",
+            "GET /nport/{accession}",
+            "GET /nport/{accession}/holdings",
+            "GET /nport/{accession}/changes",
             "GET /ownership/beneficial-ownership/filings",
             "GET /ownership/beneficial-ownership/filings/{accession}",
             "GET /ownership/beneficial-ownership/issuers/{cik}/summary",
@@ -71,9 +83,6 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /ownership/cross-reference/{holder_uuid}",
             "GET /ownership/positions/{holder_uuid}/issuer/{issuer_cik}",
             "GET /ownership/positions/{holder_uuid}/issuer/{issuer_cik}/history",
-            "GET /ownership/positions/issuer/{issuer_cik}/holders",
-            "GET /ownership/positions/issuer/{issuer_cik}/timeline",
-            "GET /ownership/analytics/ownership-concentration/{cik}",
             "GET /ownership/aggregation/by-ticker",
             "GET /ownership/aggregation/by-sector",
             "GET /ownership/aggregation/by-industry",
@@ -173,31 +182,9 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
     (
         _STORED_SUMS,
         (
-            "GET /form-13f/overlap",
-            "GET /form-13f/aggregation/basket-holdings",
-            "GET /form-13f/aggregation/by-ticker",
-            "GET /form-13f/aggregation/by-sector",
-            "GET /form-13f/aggregation/by-industry",
-            "GET /form-13f/fund-performance",
-            "GET /form-13f/market-rotation",
-            "GET /form-13f/cross-filing-signals",
-        ),
-    ),
-    (
-        _TODAY,
-        (
-            "GET /nport/latest",
-            "GET /nport/by-series/{series_id}",
-            "GET /nport/by-ticker/{ticker}",
-            "GET /nport/funds/{ticker}/aum-history",
-            "GET /nport/holders-of/{cusip}",
-            "POST /nport/screen",
-            "GET /nport/{accession}",
-            "GET /nport/{accession}/holdings",
-            "GET /nport/{accession}/changes",
-            "GET /form-13f/fund/{cik}",
-            "GET /form-13f/fund/{cik}/periods",
-            "GET /form-13f/fund/{cik}/cusip/{cusip}/history",
+            "GET /ownership/positions/issuer/{issuer_cik}/holders",
+            "GET /ownership/positions/issuer/{issuer_cik}/timeline",
+            "GET /ownership/analytics/ownership-concentration/{cik}",
             "GET /form-13f/fund/{cik}/holdings-analytics",
             "POST /form-13f/fund/bulk",
             "GET /form-13f/funds",
@@ -212,8 +199,19 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /form-13f/moves",
             "GET /tickers/{ticker}/holders",
             "GET /tickers/{ticker}/fund-trends",
-            "GET /stats",
+            "GET /form-13f/overlap",
+            "GET /form-13f/aggregation/basket-holdings",
+            "GET /form-13f/aggregation/by-ticker",
+            "GET /form-13f/aggregation/by-sector",
+            "GET /form-13f/aggregation/by-industry",
+            "GET /form-13f/fund-performance",
+            "GET /form-13f/market-rotation",
+            "GET /form-13f/cross-filing-signals",
         ),
+    ),
+    (
+        _TODAY,
+        ("GET /stats",),
     ),
 )
 
@@ -227,7 +225,6 @@ _PAGES: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /company/{ticker}/charts",
             "GET /company/{ticker}/filings",
             "GET /company/{ticker}/insiders",
-            "GET /company/{ticker}/holders",
             "GET /company/{ticker}/segments",
             "GET /company/{ticker}/proof/{metric}/{cell}",
             "GET /company/{ticker}/fact/{concept}",
@@ -237,6 +234,7 @@ _PAGES: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
         _TODAY,
         (
             "GET /",
+            "GET /company/{ticker}/holders",
             "GET /newest.json",
             "GET /search",
             "GET /search.json",

@@ -17,18 +17,19 @@ from finapi.accounts import users
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.files import get_package_folder
-from finapi.edgar import companyfacts, sale_notices, schedules
+from finapi.edgar import companyfacts, fund_reports, sale_notices, schedules
 from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.market.demo import demo_data, demo_prices
 from finapi.market.documents import filing_store, packs
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, SUBMISSIONS_EVIDENCE, FilingMetadata
+from finapi.market.funds import fund_report_store
 from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.prices import price_store
 from finapi.market.prices.price_csv import PriceFile
 from finapi.market.statements import fact_sets
 from tests.client import Client
 from tests.described import LIFTED
-from tests.support import insider_market, ownership_xml, schedule_xml
+from tests.support import fund_report_xml, insider_market, ownership_xml, schedule_xml
 
 FOLDER = get_package_folder("finapi.market.demo")
 END = "2026-01-31"
@@ -140,7 +141,9 @@ class FilingOrder:
             for facts in concept["units"].values()
             for fact in facts
         }
-        made_days = {day for _, _, day in INSIDER_FORMS} | {day for _, day, _ in SCHEDULES}
+        made_days = {day for _, _, day in INSIDER_FORMS} | {
+            day for _, day, _ in [*SCHEDULES, *fund_report_xml.examples()]
+        }
         return sorted(self.pack_lines.keys() | self.listed.keys() | fact_days | made_days)
 
     def cut_companyfacts(self, last_day: str) -> Iterator[bytes]:
@@ -229,6 +232,10 @@ class DatedWorld:
         """Store the insider forms, schedules and notices of sales of a day."""
         now = self.clock.now()
         with self.app.db.write() as tx:
+            for accession, day, document in fund_report_xml.examples():
+                if day == filed_at:
+                    filing = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=day)
+                    fund_report_store.upsert(tx, fund_reports.parse(document, accession), filing, now)
             for document, accession, day in INSIDER_FORMS:
                 if day == filed_at:
                     insider_market.store_form(tx, document, accession, day)

@@ -156,6 +156,25 @@ def get_name(tx: Transaction, cik: int) -> str:
     return name
 
 
+def check_past_state(tx: Transaction, cik: int, as_of: str | None, period: str | None = None) -> None:
+    """Raise INVALID_PARAM if the stored positions of a fund are not those of a past day.
+
+    Positions are stored as the newest reports of a quarter say. The state between a report and its amendment, or
+    between a report and a late one of the quarter before, is not stored. ``period`` is the quarter of interest, or None
+    for all.
+    """
+    if as_of is None:
+        return
+    later = tx.find_row("report_filed_later", cik=cik, day=as_of, period=period)
+    if later is not None:
+        day_text = f"on {later['filed_at']}" if later["filed_at"] else "on an unknown day"
+        message = (
+            f"CIK {cik:010} filed a report for {later['period']} {day_text}, which changed its positions. Positions "
+            "before that are not stored: choose a day before the first report or after this one."
+        )
+        raise invalid_param("as_of", message, expected="a day on which the stored positions were known")
+
+
 def list_periods(tx: Transaction, cik: int) -> list[str]:
     """Return the quarters for which finapi has a fund's holdings, the newest first.
 

@@ -138,6 +138,7 @@ def get_fund(call: Call) -> Response:
     limit = params["limit"]
     offset = params["offset"]
     with call.app.db.read() as tx:
+        funds.check_past_state(tx, params["cik"], params["as_of"], params["period"])
         quarter = funds.get_quarter(tx, params["cik"], params["period"])
         _check_status(quarter, params["status"])
         doubts = value_doubts.get_doubts_of_fund(tx, quarter.cik, quarter.period)
@@ -212,6 +213,7 @@ def get_periods(call: Call) -> Response:
     cik = call.params["cik"]
     with call.app.db.read() as tx:
         funds.get_name(tx, cik)
+        funds.check_past_state(tx, cik, call.params["as_of"])
         periods = funds.list_periods(tx, cik)
     members: FundPeriods = {
         "cik": f"{cik:010}",
@@ -247,6 +249,7 @@ def get_history(call: Call) -> Response:
     number = call.params["cusip"]
     with call.app.db.read() as tx:
         funds.get_name(tx, cik)
+        funds.check_past_state(tx, cik, call.params["as_of"])
         security, splits, rows = funds.get_position_history(tx, cik, number)
     members: PositionHistory = {
         "cik": f"{cik:010}",

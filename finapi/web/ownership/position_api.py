@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from finapi.core.records import Date, Time
+from finapi.market.holdings import funds
 from finapi.market.ownership import concentration, holder_profiles, issuer_holders, position_events, reported_figures
 from finapi.market.ownership.concentration import OwnershipConcentration
 from finapi.market.ownership.filing_actions import SOURCES
@@ -18,6 +19,7 @@ from finapi.market.ownership.position_events import (
 )
 from finapi.market.ownership.reported_figures import LAST_DATE, PercentCalculator, SharesOutstanding
 from finapi.market.reference import companies
+from finapi.store.db import Row, Transaction
 from finapi.web.holdings.fund_holdings import OffsetPage, build_offset_page
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -66,12 +68,19 @@ CONCENTRATION_PARAMS = (path_param("cik", "cik", help=_ISSUER.help, example=_ISS
 POSITION_SHAPE = Answer[HolderPosition]
 
 
+def _check_fund_state(tx: Transaction, holder: Row, as_of: str | None) -> None:
+    """Raise INVALID_PARAM if the stored 13F positions of a holder are not those of a past day."""
+    if holder["cik"] is not None:
+        funds.check_past_state(tx, holder["cik"], as_of)
+
+
 def get_position(call: Call) -> Response:
     """Return the shares of an issuer that a holder owns."""
     params = call.params
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         holder = holder_profiles.get_holder(tx, params["holder_uuid"])
+        _check_fund_state(tx, holder, params["as_of"])
         position = issuer_holders.get_position(tx, holder, company, params["asOfDate"] or LAST_DATE)
     return call.success_members(position, {})
 
@@ -133,6 +142,7 @@ def list_position_events(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.resolve(tx, str(params["issuer_cik"]), "issuer_cik")
         holder = holder_profiles.get_holder(tx, params["holder_uuid"])
+        _check_fund_state(tx, holder, call.params["as_of"])
         events, total = position_events.list_events_of_holder(tx, company.cik, holder, filters)
     meta = build_offset_page(total, filters.limit, filters.offset)
     members: PositionEvents = {

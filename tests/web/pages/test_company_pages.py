@@ -257,9 +257,9 @@ def test_a_proof_of_twelve_months_names_their_last_day(browser: Client) -> None:
 
 
 def test_a_day_before_the_first_filing_has_no_load_hint(browser: Client) -> None:
-    body = get_page(browser, "/company/AAPL?as_of=1999-01-01")
-    assert "filed by 1999-01-01." in body
-    assert "finapi load" not in body
+    answer = browser.get("/company/AAPL?as_of=1999-01-01")
+    assert (answer.status, b"was filed by 1999-01-01." in answer.body) == (404, True)
+    assert b"finapi load" not in answer.body
 
 
 def test_a_company_that_is_a_fund_links_to_its_fund_page(browser: Client) -> None:

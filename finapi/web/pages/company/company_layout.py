@@ -36,8 +36,9 @@ TABS = {
     "holders": "Holders",
     "segments": "Segments",
 }
-# Tabs that do not change with ``as_of`` and ``basis``.
-TABS_WITHOUT_AS_OF = ("filings", "insiders", "holders")
+# Tabs without a form for ``as_of`` and ``basis``, and those that refuse ``as_of``.
+TABS_WITHOUT_FORM = ("filings", "insiders", "holders")
+TABS_WITHOUT_AS_OF = ("holders",)
 BASIS_LABELS = {"latest": "as last reported", "original": "as first filed"}
 
 _MONTHS = (
@@ -127,6 +128,9 @@ def serve_tab(call: Call, build_calls: BuildCalls, render: RenderTab, serve_csv:
         view = get_company_view(call)
     except ApiError as error:
         text = call.params["ticker"]
+        if call.params.get("as_of") and error.code == "UNKNOWN_TICKER":
+            message = f"No stored document of {text} was filed by {call.params['as_of']}."
+            return page_layout.render_page(call, "Not available", h.p(message, role="alert"), status=404)
         return api_backed_pages.render_missing_page(call, error, str(text).upper(), text)
     api_calls = build_calls(call, view)
     if serve_csv is not None and call.params["format"] == "csv":
@@ -143,10 +147,11 @@ def render_tab(
     title = TABS.get(tab, tab.capitalize())
     links = []
     for name, tab_title in TABS.items():
-        links.append(h.a(tab_title, href=view.get_url(name), aria_current="page" if name == tab else None))
+        url = view.get_path(name) if name in TABS_WITHOUT_AS_OF else view.get_url(name)
+        links.append(h.a(tab_title, href=url, aria_current="page" if name == tab else None))
     document_title = f"{company.name} ({company.ticker or company.padded_cik}): {title}"
     head = h.header(h.h1(company.name), h.p(_list_attributes(view), class_="quiet"), class_="subject")
-    as_of_form = tab not in TABS_WITHOUT_AS_OF and _render_as_of_form(call, view, tab, kept_params)
+    as_of_form = tab not in TABS_WITHOUT_FORM and _render_as_of_form(call, view, tab, kept_params)
     content = (head, h.nav(links, class_="tabs", aria_label="Company"), as_of_form, *body)
     return page_layout.render_page(call, document_title, *content, wide=True, status=status)
 

@@ -1,6 +1,18 @@
 -- name: fund_name
 SELECT name FROM funds WHERE cik = :cik
 
+-- name: report_filed_later
+-- A report that was filed after a day, or on an unknown day, and that the stored positions of a quarter with a report up
+-- to that day depend on: one of the same quarter, or of the quarter before.
+SELECT later.period, nullif(later.filed_at, '') AS filed_at
+FROM holdings_reports AS report
+JOIN main.holdings_reports AS later ON later.cik = report.cik
+    AND later.period IN (report.period, date(report.period, 'start of month', '-2 months', '-1 day'))
+    AND (later.filed_at = '' OR later.filed_at > :day)
+WHERE report.cik = :cik AND (:period IS NULL OR report.period = :period)
+ORDER BY later.period DESC, later.filed_at
+LIMIT 1
+
 -- name: fund_periods
 -- A quarter whose reports were filed before its end comes last, so that it is not the default.
 SELECT period FROM fund_quarters WHERE cik = :cik ORDER BY is_early, period DESC
