@@ -6,8 +6,8 @@ Every function here reads one form and nothing else, so the conclusions do not d
   Only P and S of shares, not of derivatives, count as trades in the market; they have a direction of 1 or -1.
 - **Plan.** A transaction is under a Rule 10b5-1 plan if a footnote that it refers to says so, if the form's checkbox is
   ticked (since 2023) and no footnote says which rows it is about, or if the remarks of a form without a checkbox say
-  so. Footnotes are free text. They are read sentence by sentence, and "no plan" or "the plan was terminated" do not
-  count.
+  so. A footnote that no row refers to is about all rows, like the remarks. Footnotes are free text. They are read
+  sentence by sentence, and "no plan" or "the plan was terminated" do not count.
 - **Cashless exercise.** Options are exercised for a price, and at most the acquired shares are sold on the same day.
 - **Doubtful values.** Negative amounts, dates before Section 16 or after the filing, and values of more than ten
   trillion dollars are errors of the filer. They are replaced by None, and the reason is stored with the row.
@@ -74,6 +74,11 @@ _PLAN_DENIED = re.compile(
 )
 # Words before "plan" that say that the transaction was made under it.
 _PLAN_APPLIES = re.compile(r"\b(?:under|pursuant|accordance|by)\b", re.IGNORECASE)
+# Words for a trade that was made.
+_MADE_TRADE = re.compile(
+    r"\b(?:sold|sales?|bought|purchased?|purchases|disposed|dispositions?|effected|executed|transactions?|trades?)\b",
+    re.IGNORECASE,
+)
 # Words after "plan" that say that it ended. They are ignored if the transaction was made under the plan.
 _PLAN_ENDED = re.compile(r"\b(?:terminated|cancell?ed|revoked|expired|not\s+in\s+effect|no\s+longer)\b", re.IGNORECASE)
 _SELL_TO_COVER = re.compile(r"sell[- ]to[- ]cover", re.IGNORECASE)
@@ -293,7 +298,9 @@ def _says_under_plan(sentence: str) -> bool:
 def _find_plans(form: OwnershipForm, meanings: Sequence[set[FootnoteMeaning]]) -> list[_PlanStatement]:
     """Return for each transaction whether it is under a plan. ``meanings`` are those of the transactions' footnotes."""
     is_in_footnotes = any("plan" in row_meanings for row_meanings in meanings)
-    if form.rule_10b5_1 is not None:
+    if not form.rule_10b5_1 and not is_in_footnotes and _has_unreferenced_plan(form):
+        default = _PlanStatement(is_under_plan=True, source="footnote")
+    elif form.rule_10b5_1 is not None:
         # A ticked box covers every row, unless a footnote says which rows it is about.
         default = _PlanStatement(form.rule_10b5_1 and not is_in_footnotes, "checkbox")
     elif not is_in_footnotes and "plan" in _read_footnote(form.remarks or ""):
@@ -304,6 +311,25 @@ def _find_plans(form: OwnershipForm, meanings: Sequence[set[FootnoteMeaning]]) -
     # box is not ticked.
     under_plan = _PlanStatement(is_under_plan=True, source="footnote")
     return [under_plan if "plan" in row_meanings else default for row_meanings in meanings]
+
+
+def _has_unreferenced_plan(form: OwnershipForm) -> bool:
+    """Return True if a footnote that no row refers to says that transactions were made under a plan.
+
+    It must name a trade and say "under", "pursuant to" or the like: such footnotes also disclose the mere adoption of a
+    plan.
+    """
+    referenced_ids = {footnote_id for row in form.rows for footnote_id in row.list_footnote_ids()}
+    for footnote_id, text in form.footnotes:
+        if footnote_id in referenced_ids:
+            continue
+        for sentence in _SENTENCE_END.split(text):
+            plan = _PLAN.search(sentence)
+            if plan is None or not _says_under_plan(sentence) or not _MADE_TRADE.search(sentence):
+                continue
+            if _PLAN_APPLIES.search(sentence[: plan.start()]):
+                return True
+    return False
 
 
 def _find_cashless_exercises(rows: Sequence[OwnershipRow]) -> list[bool]:

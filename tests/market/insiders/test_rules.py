@@ -129,6 +129,38 @@ def test_remarks_state_a_plan_for_all_rows() -> None:
 # ---- Exercises and taxes
 
 
+UNREFERENCED_NOTES = [
+    ("The sales reported were effected pursuant to a Rule 10b5-1 trading plan.", None, True, "footnote"),
+    ("These shares were sold under a 10b5-1 plan adopted in 2022.", "0", True, "footnote"),
+    ("Transactions made in accordance with a Rule 10b5\u20111 plan.", "1", True, "checkbox"),
+    ("The reporting person adopted a plan in accordance with Rule 10b5-1.", "0", False, "checkbox"),
+    ("The sale was not made under a Rule 10b5-1 plan.", None, False, "not_stated"),
+    ("A weighted average price.", None, False, "not_stated"),
+]
+
+
+@pytest.mark.parametrize(("text", "box", "is_under_plan", "source"), UNREFERENCED_NOTES)
+def test_a_footnote_without_a_reference_is_about_all_rows(
+    text: str, box: str | None, is_under_plan: bool, source: str
+) -> None:
+    rows = (forms.transaction("S", notes="F2"), forms.transaction("S"), forms.holding())
+    traits = derive_traits(*rows, box=box, footnotes={"F1": text, "F2": "A price."})
+    assert [(trade.rule_10b5_1, trade.plan_source) for trade in traits] == [(is_under_plan, source)] * 2
+
+
+def test_a_plan_footnote_of_some_rows_is_not_about_all() -> None:
+    text = "Sold under a 10b5-1 plan."
+    rows = (forms.transaction("S", notes="F2"), forms.transaction("S"))
+    traits = derive_traits(*rows, box=None, footnotes={"F1": text, "F2": text})
+    assert [trade.rule_10b5_1 for trade in traits] == [True, False]
+
+
+def test_a_plan_footnote_of_a_holding_is_not_about_trades() -> None:
+    rows = (forms.transaction("S"), forms.holding(notes="F1"))
+    traits = derive_traits(*rows, box=None, footnotes={"F1": "Sold under a 10b5-1 plan."})
+    assert [trade.rule_10b5_1 for trade in traits] == [False]
+
+
 def test_an_exercise_with_covered_sales_that_day_is_cashless() -> None:
     traits = derive_traits(
         forms.transaction("M", "100", "2.50"),
