@@ -172,7 +172,8 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     same_trades.recompute(tx, terms | same_trades.list_terms(tx, changed_ids))
     changed_forms: dict[int, OwnershipForm | None] = dict.fromkeys(changed_ids)
     changed_forms[derive_form_id(filed.accession)] = form
-    trade_doubts.recompute_forms(tx, changed_forms, int(form.issuer_cik))
+    has_removed_rows = bool(terms) or len(changed_ids) > 1
+    trade_doubts.recompute_forms(tx, changed_forms, int(form.issuer_cik), has_removed_rows=has_removed_rows)
     tx.run("bump_data_version")
     if is_new:
         heartbeats.record_arrival(tx, "filing", now)

@@ -24,9 +24,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from finapi.edgar.ownership_forms import OwnershipForm
@@ -123,25 +125,32 @@ class _Closes(NamedTuple):
         )
 
 
-def recompute_forms(tx: Transaction, forms: Mapping[int, OwnershipForm | None], issuer: int) -> None:
+def recompute_forms(
+    tx: Transaction, forms: Mapping[int, OwnershipForm | None], issuer: int, *, has_removed_rows: bool
+) -> None:
     """Recompute the doubts of new or changed forms of a company, and of the rows for which they are evidence.
 
-    ``forms`` are by their ids; those that are None are read if they are needed.
+    ``forms`` are by their ids; those that are None are read if they are needed. ``has_removed_rows`` is True if rows
+    were deleted or superseded: any row may have been compared with them.
     """
-    bounds = tx.find_row("priced_days_of_forms", forms=json.dumps(sorted(forms)))
-    if bounds is None or bounds["first"] is None:
+    changed = tx.find_row("priced_days_of_forms", forms=json.dumps(sorted(forms)))
+    if changed is None or changed["first"] is None:
         return
-    span = _Span(issuer, date.fromisoformat(bounds["first"]), date.fromisoformat(bounds["last"]))
+    span = _Span(issuer, date.fromisoformat(changed["first"]), date.fromisoformat(changed["last"]))
     spread = tx.find_row("price_spread", span.build_parameters())
     assert spread is not None
-    if not spread["has_doubts"] and spread["highest"] < spread["lowest"] * MAX_FORM_RATIO:
-        # Prices this close to each other do not contradict each other, which is the usual case. So the other forms are
-        # read only if something else contradicts a price.
+    # A new row can only be evidence against prices far above its own. Usually there are none, and the other forms are
+    # read only if something else contradicts a price of the new one.
+    lowest = spread["lowest"] if has_removed_rows else changed["lowest"]
+    has_far_prices = (
+        spread["highest"] >= lowest * MAX_FORM_RATIO or changed["highest"] >= spread["lowest"] * MAX_FORM_RATIO
+    )
+    if not spread["has_doubts"] and not has_far_prices:
         rows = _read_rows(tx, "priced_rows_of_forms", {"forms": json.dumps(sorted(forms))})
         evidence = _PriceEvidence(tx, issuer, rows, rows, forms)
         if all(evidence.find_doubt(row) is None for row in rows):
             return
-    _recompute_span(tx, span, forms)
+    _recompute_span(tx, span, forms, Decimal(str(lowest)))
 
 
 def recompute_for_closes(tx: Transaction, prices: Iterable[PriceRow], ticker: str) -> None:
@@ -158,22 +167,24 @@ def recompute_for_closes(tx: Transaction, prices: Iterable[PriceRow], ticker: st
         first = date.fromisoformat(min(days))
         last = date.fromisoformat(max(days)) + timedelta(CLOSE_DAYS)
         for row in tx.list_rows("issuers_of_ticker", ticker=price_ticker):
-            change_count += _recompute_span(tx, _Span(row["cik"], first, last), {})
+            change_count += _recompute_span(tx, _Span(row["cik"], first, last), {}, None)
     if change_count:
         tx.run("bump_data_version")
 
 
-def _recompute_span(tx: Transaction, span: _Span, forms: Mapping[int, OwnershipForm | None]) -> int:
+def _recompute_span(
+    tx: Transaction, span: _Span, forms: Mapping[int, OwnershipForm | None], lowest: Decimal | None
+) -> int:
     """Recompute the doubts that a change in a span of days may affect. Return the number of changed rows.
 
-    ``forms`` are the changed forms; without them, the closes of the span have changed.
+    ``forms`` are the changed forms, and ``lowest`` the lowest price that was added or removed. Without them, the closes
+    of the span have changed.
     """
     rows = _read_rows(tx, "priced_rows_of_issuer", span.build_parameters())
-    lowest = min((row.price for row in rows), default=Decimal())
     judged = []
     for row in rows:
         is_changed = row.form_id in forms if forms else span.first <= row.date <= span.last
-        is_affected = row.doubt is not None or row.price >= lowest * MAX_FORM_RATIO
+        is_affected = row.doubt is not None or (lowest is not None and row.price >= lowest * MAX_FORM_RATIO)
         if is_changed or (is_affected and span.is_near(row.date)):
             judged.append(row)
     evidence = _PriceEvidence(tx, span.issuer, rows, judged, forms)
@@ -198,11 +209,15 @@ def _build_row(row: Row) -> _PricedRow:
         date=date.fromisoformat(row["date"]),
         is_sale=row["code"] in _SALE_CODES,
         is_trade=row["direction"] != 0,
-        title=fold_title(row["title"]),
+        title=_fold_title(row["title"]),
         price=Decimal(row["price"]),
         shares=Decimal(row["shares"]),
         doubt=row["value_doubt"],
     )
+
+
+# A company's forms have few titles.
+_fold_title = lru_cache(maxsize=1024)(fold_title)
 
 
 class _PriceEvidence:
@@ -218,6 +233,7 @@ class _PriceEvidence:
     ) -> None:
         self._tx = tx
         self._rows = sorted(rows, key=lambda row: row.date)
+        self._days = [row.date for row in self._rows]
         self._closes = self._load_closes(issuer, sorted({row.date.isoformat() for row in judged}))
         self._forms = {form_id: form for form_id, form in forms.items() if form is not None}
         missing = json.dumps(sorted({row.form_id for row in judged} - set(self._forms)))
@@ -243,8 +259,11 @@ class _PriceEvidence:
         others_of_form = []
         others = []
         is_confirmed = False
-        for peer in self._rows:
-            if peer.title != row.title or abs((peer.date - row.date).days) > HISTORY_DAYS:
+        window = timedelta(HISTORY_DAYS)
+        start = bisect_left(self._days, row.date - window)
+        end = bisect_right(self._days, row.date + window)
+        for peer in self._rows[start:end]:
+            if peer.title != row.title:
                 continue
             # A form of another link of a chain of owners repeats the row, so it is not evidence.
             is_repeat = (peer.date, peer.shares, peer.price) == (row.date, row.shares, row.price)

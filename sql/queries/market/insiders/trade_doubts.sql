@@ -3,7 +3,7 @@
 superseded_by IS NULL AND derivative = 0 AND code IN ('P', 'S', 'F', 'D') AND price > '0' AND shares > '0'
 
 -- name: priced_days_of_forms
-SELECT min(date) AS first, max(date) AS last
+SELECT min(date) AS first, max(date) AS last, min(CAST(price AS REAL)) AS lowest, max(CAST(price AS REAL)) AS highest
 FROM insider_transactions
 WHERE {is_compared} AND form_id IN (SELECT value FROM json_each(:forms))
 
