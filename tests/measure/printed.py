@@ -46,6 +46,7 @@ class PrintedRule(NamedTuple):
     but: str = r"\b\B"
     best: str = r"\b\B"
     alone: str = r"\b\B"
+    either: str = r"\b\B"
     unit: str = "money"
 
 
@@ -277,7 +278,8 @@ class _FilingJudge:
         if isinstance(cell, Missing):
             outcome = "hole"
         else:
-            is_equal = cell.value == value or (metric.is_outlay and cell.value == -value)
+            has_either_sign = metric.is_outlay or re.search(rule.either, normalise_label(line.label)) is not None
+            is_equal = cell.value == value or (has_either_sign and cell.value == -value)
             outcome = "same" if is_equal else "differs"
         self._score.counts[rule.metric, industry, outcome] += 1
         self._score.halves[self._half, outcome] += 1

@@ -41,11 +41,11 @@ def test_figures_are_right_and_every_miss_is_known() -> None:
     printed = report["printed"]
     assert [miss for miss in printed["misses"] if not miss["why"]] == []
     compared = sum(printed["counts"].values())
-    assert compared > 26_000
+    assert compared > 32_000
     assert printed["counts"]["differs"] <= 0.003 * compared
     assert printed["counts"]["hole"] <= 0.002 * compared
     # The counts must not get worse.
-    assert (printed["counts"]["differs"], printed["counts"]["hole"]) == (16, 17)
+    assert (printed["counts"]["differs"], printed["counts"]["hole"]) == (23, 16)
     # A hole next to a printed line names the line.
     silent = [
         (miss["company"], miss["metric"])

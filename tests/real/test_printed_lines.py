@@ -1,6 +1,6 @@
 """The comparison with printed lines on a full quarter.
 
-It uses 300 lines that were judged by hand, and lists the balance sheets that do not balance.
+It uses 404 lines that were judged by hand, and lists the balance sheets that do not balance.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ def quarter() -> Iterator[dict[str, Entry]]:
 
 
 def test_no_rule_contradicts_a_line_judged_by_hand() -> None:
-    assert len(JUDGED) == 300
+    assert len(JUDGED) == 404
     assert [row["label"] for row in JUDGED if row["by_rules"] not in ("-", row["judged"])] == []
     # Where a statement has several lines that may be meant, rules leave all of them out.
     left_out = [row["label"] for row in JUDGED if row["by_rules"] == "-" and row["judged"] != "-"]
     assert len(left_out) == 4
-    assert {row["by_rules"] for row in JUDGED} == {*RULES, "-"}
+    # Balance sheets of 2009 have no operating leases.
+    assert {row["by_rules"] for row in JUDGED} == {*RULES, "-"} - {"operating_lease_liability"}
 
 
 @pytest.mark.parametrize("metric", RULES)

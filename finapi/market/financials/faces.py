@@ -25,7 +25,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from finapi.edgar.xbrl.qnames import is_extension
-from finapi.market.financials.metric_mapping import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping
+from finapi.market.financials.metric_mapping import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping, Term
 
 # The statements whose lines can be metrics, by the kinds of sections.
 _STATEMENTS_BY_KIND = {
@@ -240,19 +240,16 @@ class Faces:
     def list_meant_concepts(self) -> set[str]:
         """Return the concepts of lines whose labels may mean a metric, and of lines between liabilities and equity."""
         concepts = set()
-        for page in (*self._pages.values(), *self._later_lines.values()):
-            concepts |= {line.concept for line in page if _list_meanings(self._mapping, line.label)}
+        for (_, statement), page in (*self._pages.items(), *self._later_lines.items()):
+            concepts |= {line.concept for line in page if _list_meanings(self._mapping, statement, line.label)}
         for (_, statement), page in self._pages.items():
             concepts |= {line.concept for line in self._find_sides(page).mezzanine}
-            for metric in self._list_metrics(statement):
+            for metric in _list_metrics(self._mapping, statement):
                 if metric.net_labels is not None:
                     concepts |= {line.concept for line in _list_lines_before_net(metric, page)}
                 if metric.heading_labels is not None:
                     concepts |= {line.concept for lines in _list_headed_groups(metric, page) for line in lines}
         return concepts
-
-    def _list_metrics(self, statement: str) -> list[Metric]:
-        return [metric for metric in self._mapping.metrics.values() if metric.statement == statement]
 
     def iter_labelled(
         self, unit_kinds: Mapping[tuple[int, str], str], values: FiledValues
@@ -270,7 +267,7 @@ class Faces:
                 proved = self._prove_mezzanine(filing_index, page, values)
             elif statement == "income_statement":
                 proved = self._prove_costs(filing_index, page, values)
-            for metric in self._list_metrics(statement):
+            for metric in _list_metrics(self._mapping, statement):
                 if metric.key not in proved and metric.heading_labels is not None:
                     headed_lines = self._choose_headed_lines(metric, filing_index, page, unit_kinds, values)
                     if headed_lines is not None:
@@ -316,9 +313,9 @@ class Faces:
         """Yield pairs of a line and a metric of the statement that its label may mean."""
         for line in lines:
             unit_kind = unit_kinds.get((filing_index, line.concept))
-            for key in _list_meanings(self._mapping, line.label) if unit_kind is not None else ():
+            for key in _list_meanings(self._mapping, statement, line.label) if unit_kind is not None else ():
                 metric = self._mapping.metrics[key]
-                if metric.statement == statement and _has_fitting_unit(metric, unit_kind, line.label):
+                if _has_fitting_unit(metric, unit_kind, line.label):
                     yield line, metric
 
     def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
@@ -327,7 +324,7 @@ class Faces:
         A line that is labelled as a total is never a part next to others.
         """
         for (filing_index, statement), page in self._pages.items():
-            for metric in self._list_metrics(statement):
+            for metric in _list_metrics(self._mapping, statement):
                 if metric.sibling_labels is not None:
                     concepts = {
                         line.concept
@@ -508,13 +505,15 @@ class Faces:
 
     def _count_formula_lines(self, metric: Metric, page: Iterable[FaceLine]) -> int:
         """Return the number of lines of a page that a formula of the metric uses, at most; 0 if it lacks a line."""
-        concepts = {self._mapping.find_concept(line.concept) for line in page}
+        formulas = _list_formulas(self._mapping, metric.key)
+        if not formulas:
+            return 0
+        concepts = {_find_concept(self._mapping, line.concept) for line in page}
         length = 0
-        for rules in metric.rules.values():
-            for rule in rules:
-                used = [not concepts.isdisjoint(term.names) for term in rule.terms]
-                if all(is_used or term.optional for is_used, term in zip(used, rule.terms, strict=True)):
-                    length = max(length, sum(used))
+        for terms in formulas:
+            used = [not concepts.isdisjoint(term.names) for term in terms]
+            if all(is_used or term.optional for is_used, term in zip(used, terms, strict=True)):
+                length = max(length, sum(used))
         return length
 
     def _choose_net_line(
@@ -658,7 +657,7 @@ class Faces:
     def _find_sides(self, page: Sequence[FaceLine]) -> BalanceSheetSides:
         """Return the totals of a balance sheet and the lines between them; no lines if liabilities have no total."""
         line_numbers = {
-            self._mapping.find_concept(line.concept): number for number, line in reversed(list(enumerate(page)))
+            _find_concept(self._mapping, line.concept): number for number, line in reversed(list(enumerate(page)))
         }
         liabilities_number = line_numbers.get("us-gaap:Liabilities")
         assets_number = line_numbers.get("us-gaap:Assets")
@@ -742,8 +741,9 @@ class Faces:
 
     def _is_used(self, metric: Metric, concept: str) -> bool:
         """Return True if a rule of a metric uses a concept, alone or in a formula."""
-        terms = (term for rules in metric.rules.values() for rule in rules for term in rule.terms)
-        return self._is_mapped(metric, concept) or any(concept in term.names for term in terms)
+        if self._is_mapped(metric, concept):
+            return True
+        return any(concept in term.names for terms in _list_formulas(self._mapping, metric.key) for term in terms)
 
     def _is_mapped(self, metric: Metric, concept: str) -> bool:
         return metric.key in _get_priorities(self._mapping, concept)
@@ -1013,22 +1013,42 @@ def normalise_label(label: str) -> str:
 
 def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool:
     """Return True if the label of a line clearly means another metric."""
-    meanings = [key for key in _list_meanings(mapping, line.label) if mapping.metrics[key].is_meant_by(line.label)]
+    possible_meanings = _list_meanings(mapping, metric.statement, line.label)
+    meanings = [key for key in possible_meanings if mapping.metrics[key].is_meant_by(line.label)]
     return bool(meanings) and metric.key not in meanings
 
 
 @lru_cache(maxsize=20_000)
-def _list_meanings(mapping: MetricMapping, label: str) -> tuple[str, ...]:
-    """Return the metrics that a label may mean."""
+def _list_meanings(mapping: MetricMapping, statement: str, label: str) -> tuple[str, ...]:
+    """Return the metrics of a statement that a label may mean."""
     return tuple(
-        key for key, metric in mapping.metrics.items() if metric.is_meant_by(label) or metric.may_be_meant_by(label)
+        metric.key
+        for metric in _list_metrics(mapping, statement)
+        if metric.is_meant_by(label) or metric.may_be_meant_by(label)
     )
+
+
+@lru_cache
+def _list_metrics(mapping: MetricMapping, statement: str) -> tuple[Metric, ...]:
+    return tuple(metric for metric in mapping.metrics.values() if metric.statement == statement)
+
+
+@lru_cache
+def _list_formulas(mapping: MetricMapping, key: str) -> tuple[tuple[Term, ...], ...]:
+    """Return the formulas of a metric in any industry."""
+    rules = (rule for rules in mapping.metrics[key].rules.values() for rule in rules)
+    return tuple(dict.fromkeys(rule.terms for rule in rules if rule.terms))
+
+
+@lru_cache(maxsize=20_000)
+def _find_concept(mapping: MetricMapping, concept: str) -> str | None:
+    return mapping.find_concept(concept)
 
 
 @lru_cache(maxsize=20_000)
 def _get_priorities(mapping: MetricMapping, concept: str) -> dict[str, int]:
     """Return the priority of a concept among the tags of each metric that it is mapped to; 0 is the best."""
-    mapped_concept = mapping.find_concept(concept)
+    mapped_concept = _find_concept(mapping, concept)
     if mapped_concept is None:
         return {}
     priorities = {key: metric.get_priority(mapped_concept) for key, metric in mapping.metrics.items()}
