@@ -208,10 +208,15 @@ def _compare_bounds(location: str, old: Json, new: Json, *, answers: bool) -> It
         if name in new and (name not in old or sign * new[name] > sign * old[name]):
             yield location, f"{name} became {new[name]}"
     for name in ("pattern", "format"):
-        if name in new and new[name] != old.get(name):
+        if name in new and new[name] != old.get(name) and not _adds_alternatives(old.get(name, ""), new[name]):
             yield location, f"{name} became {new[name]}"
     if "default" in old and new.get("default") != old["default"]:
         yield location, f"default {old['default']!r} became {new.get('default')!r}"
+
+
+def _adds_alternatives(old_pattern: str, new_pattern: str) -> bool:
+    """Return True if a pattern accepts all that an old one does, because alternatives were added at its end."""
+    return old_pattern.endswith(")$") and new_pattern.startswith(f"{old_pattern.removesuffix(')$')}|")
 
 
 def _get_types(schema: Json) -> set[str]:

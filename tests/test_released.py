@@ -55,7 +55,7 @@ def small() -> Json:
     body = {
         "type": "object",
         "required": ["name"],
-        "properties": {"name": {"type": "string"}, "way": {"enum": ["a", "b"]}},
+        "properties": {"name": {"type": "string", "pattern": "^(a|b)$"}, "way": {"enum": ["a", "b"]}},
     }
     operation = {
         "operationId": "put_thing",
@@ -148,6 +148,10 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
             lambda d: answer(d)["properties"]["size"].update(type=["number", "null"]),
             "PUT /things/{id} 200 .size: type number became null|number",
         ),
+        (
+            lambda d: body(d)["properties"]["name"].update(pattern="^(a)$"),
+            "PUT /things/{id} body .name: pattern became ^(a)$",
+        ),
         (lambda d: answer(d)["properties"]["state"]["enum"].pop(), "PUT /things/{id} 200 .state: has fewer values"),
         (
             lambda d: d["components"]["schemas"]["Inner"]["items"].update(type="string"),
@@ -185,6 +189,7 @@ def test_what_a_client_loses_is_told(change: Callable[[Json], Any], message: str
         lambda d: operation(d)["parameters"][1]["schema"].update(type=["integer", "string"]),
         lambda d: body(d)["required"].clear(),
         lambda d: body(d)["properties"]["way"]["enum"].append("c"),
+        lambda d: body(d)["properties"]["name"].update(pattern="^(a|b|c)$"),
         lambda d: body(d)["properties"].update(more={"type": "string"}),
         lambda d: answer(d)["properties"].update(more={"type": "string"}),
         lambda d: answer(d)["properties"]["size"].update(type="integer"),

@@ -24,7 +24,7 @@ from functools import partial
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import eastern_time
+from finapi.edgar import eastern_time, identifiers
 from finapi.edgar.xml_reader import Attributes, XmlReader, local_name
 
 _ATOM = "http://www.w3.org/2005/Atom"
@@ -36,7 +36,7 @@ _TITLE = re.compile(r"(?P<form>\S.{0,29}?) - (?P<name>.+) \((?P<cik>[0-9]{10})\)
 _FORM = re.compile(r"[A-Za-z0-9][A-Za-z0-9 /&.-]{0,29}")
 _ID = re.compile(r"urn:tag:sec\.gov,2008:accession-number=([0-9]{10}-[0-9]{2}-[0-9]{6})")
 _FILED = re.compile(r"Filed:</b>\s*([0-9]{4}-[0-9]{2}-[0-9]{2})")
-_ITEM = re.compile(r"Item ([0-9]{1,2}\.[0-9]{2})\b")
+_ITEM = re.compile(rf"Item ({identifiers.ITEM_NUMBER.pattern})(?=:)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class FeedParty:
 class FeedFiling:
     """A filing on a page, with those of its parties that are on the page.
 
-    ``accession`` has dashes, ``filed`` is an ISO date, ``accepted`` is in UTC, ``items`` are the numbers of an 8-K.
+    ``accession`` has dashes, ``filed`` is an ISO date, ``accepted`` is in UTC, ``items`` are the numbers of an 8-K, SD
+    or ABS-15G, or the codes of a Form D.
     """
 
     accession: str

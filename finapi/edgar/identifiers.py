@@ -1,4 +1,4 @@
-"""Accession numbers and CIKs: the identifiers of filings and of companies and persons.
+"""Accession numbers, CIKs and item numbers: the identifiers of filings, of companies and persons, and of their news.
 
 An accession number such as ``0000320193-25-000057`` identifies a filing. An XBRL instance or an ownership document
 contains neither its accession number nor its filing date. They are in other documents of the same folder (see
@@ -16,6 +16,10 @@ from finapi.core.errors import ParseError
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")
 _ACCESSION_IN_NAME = r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])"
 _CIK = re.compile("[0-9]{1,10}")
+# The number of an item of Form 8-K, SD or ABS-15G (2.02, before 2004 also 12), or the code of an exemption that a
+# Form D claims: a rule of Regulation D (06b, 04.1), or a section of the Securities Act (4a5) or of the Investment
+# Company Act (3C.7).
+ITEM_NUMBER = re.compile(r"[0-9]{1,2}(?:\.[0-9]{1,2})?|0[4-6][bc]|3C(?:\.[0-9]{1,2})?|4a[0-9]", re.IGNORECASE)
 
 
 class FilingIdentity(NamedTuple):

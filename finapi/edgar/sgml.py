@@ -37,7 +37,7 @@ from functools import lru_cache
 
 from finapi.core import days
 from finapi.core.errors import ParseError
-from finapi.edgar import eastern_time
+from finapi.edgar import eastern_time, identifiers
 
 MAX_PREFACE_BYTES = 64 * 1024  # The header begins within this. A PEM wrapper takes 600 bytes.
 MAX_HEADER_BYTES = 4 * 1024 * 1024  # The header of a fund family with thousands of share classes has less than 1 MB.
@@ -119,6 +119,18 @@ _ITEM_CAPTIONS_BEFORE_2004 = """
     7 financialstatementsandexhibits  8 changeinfiscalyear  9 regulationfd
     10 amendmentstotheregistrantscodeofethics  11 temporarysuspensionoftrading  12 resultsofoperations
 """
+
+# Captions of other forms with items. The longer of two captions with the same beginning comes first.
+_FORM_CAPTIONS = {
+    "SD": """
+        1.01 conflictminerals  2.01 resourceextraction  2.01 disclosureofpaymentsbyresource  3.01 exhibits  1.02 exhibit
+    """,
+    "ABS-15G": """
+        1.01 initialfilingofrule15ga1  1.02 periodicfilingofrule15ga1  1.03 noticeofterminationofduty
+        2.01 findingsandconclusionsofathirdpartyduediligencereportobtainedbytheissuer
+        2.02 findingsandconclusionsofathirdpartyduediligencereportobtainedbytheunderwriter
+    """,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,15 +266,16 @@ def parse_header(content: bytes, file: str) -> SubmissionHeader:
     if not _ACCESSION.fullmatch(accession):
         raise ParseError(file, "ACCESSION NUMBER", f"{accession[:40]!r} is not an accession number")
     filed = _parse_day(_get_required(filing, "filed", file), file, "FILED AS OF DATE")
+    form = _get_required(filing, "form", file)
     document_count = filing.get("document_count", "")
     return SubmissionHeader(
         accession=accession,
-        form=_get_required(filing, "form", file),
+        form=form,
         period=_parse_day(filing["period"], file, "PERIOD OF REPORT") if filing.get("period") else None,
         filed=filed,
         accepted=_parse_acceptance_time(filing["accepted"], file) if filing.get("accepted") else None,
         document_count=int(document_count) if re.fullmatch("[0-9]{1,6}", document_count) else None,
-        items=tuple(dict.fromkeys(_parse_item(text, filed) for text in texts.items)),
+        items=tuple(dict.fromkeys(_parse_item(text, form, filed) for text in texts.items)),
         parties=tuple(_build_party(party, file) for party in texts.parties),
         series=tuple(_build_series(series) for series in texts.series if _is_valid_series(series)),
     )
@@ -427,21 +440,34 @@ def _parse_sic(text: str) -> str | None:
     return None if code == "0000" else code
 
 
-def _parse_item(text: str, filed: str) -> str:
-    """Return the number of an 8-K item, given as a number or as a caption. Return an unknown caption unchanged."""
-    if re.fullmatch(r"[0-9]{1,2}(?:\.[0-9]{2})?", text):
+def _parse_item(text: str, form: str, filed: str) -> str:
+    """Return the number of an item, given as a number or as a caption. Return an unknown caption unchanged."""
+    if identifiers.ITEM_NUMBER.fullmatch(text):
         return text
-    caption = re.sub("[^a-z]", "", text.lower())
+    root_form = form.removesuffix("/A")
+    if root_form == "D":
+        return _parse_exemption(text)
+    caption = re.sub("[^a-z0-9]" if root_form in _FORM_CAPTIONS else "[^a-z]", "", text.lower())
     captions = _ITEM_CAPTIONS_BEFORE_2004 if filed < _RENUMBERING_DAY else _ITEM_CAPTIONS
-    for number, start in _list_captions(captions):
+    for number, start in _list_captions(_FORM_CAPTIONS.get(root_form, captions)):
         if caption.startswith(start):
             return number
     return text
 
 
-@lru_cache(maxsize=2)
+def _parse_exemption(text: str) -> str:
+    """Return the code of an exemption that a Form D claims: "06b" of "Rule 506(b)", "3C.7" of "Section 3(c)(7)"."""
+    caption = re.sub(r"[^a-z0-9]", "", text.lower())
+    if match := re.search(r"rule50([456])(b|c)?", caption):
+        return f"0{match[1]}{match[2] or ''}"
+    if match := re.search(r"section3c([0-9]{0,2})", caption):
+        return f"3C.{match[1]}" if match[1] else "3C"
+    return text
+
+
+@lru_cache(maxsize=4)
 def _list_captions(captions: str) -> list[tuple[str, str]]:
-    return re.findall(r"([0-9.]+) ([a-z]+)", captions)
+    return re.findall(r"([0-9.]+) ([a-z0-9]+)", captions)
 
 
 def _parse_day_or_none(text: str) -> str | None:

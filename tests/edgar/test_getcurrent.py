@@ -143,3 +143,9 @@ def test_recorded_filing_has_its_values() -> None:
         (),
         (FeedParty(2063236, "Perez Daniel Antonio", "Reporting"), FeedParty(1673743, "Hinge Health, Inc.", "Issuer")),
     )
+
+
+def test_items_of_a_form_d_are_codes() -> None:
+    page = feed(entry("0000320193-26-000003", form="D", items="06b,3C,3C.7,1.02"))
+    (filing,) = getcurrent.parse_page(page, "feed").filings
+    assert filing.items == ("06b", "3C", "3C.7", "1.02")

@@ -180,6 +180,43 @@ def test_items_before_august_2004_have_the_old_numbers() -> None:
     assert parse_header(old, "a.txt").items == ("12", "A Caption of the Future", "7")
 
 
+@pytest.mark.parametrize(
+    ("form", "texts", "items"),
+    [
+        ("D", ("06b", "3C", "3C.7"), ("06b", "3C", "3C.7")),
+        ("D/A", ("04.1", "06", "4a5", "05"), ("04.1", "06", "4a5", "05")),
+        (
+            "D",
+            ("Rule 506(b)", "Rule 504", "Investment Company Act Section 3(c)", "Section 3(c)(7)", "Section 3(c)(1)"),
+            ("06b", "04", "3C", "3C.7", "3C.1"),
+        ),
+        (
+            "SD",
+            ("Conflict Minerals Disclosure and Report", "Exhibit", "Resource Extraction Issuer Disclosure", "Exhibits"),
+            ("1.01", "1.02", "2.01", "3.01"),
+        ),
+        ("SD/A", ("1.01", "1.02"), ("1.01", "1.02")),
+        (
+            "ABS-15G",
+            (
+                "Initial Filing of Rule 15Ga-1 Representations and Warranties Disclosure",
+                "Periodic Filing of Rule 15Ga-1 Representations and Warranties Disclosure",
+                "Notice of Termination of Duty to File Reports under Rule 15Ga-1",
+                "Findings and Conclusions of a Third Party Due Diligence Report Obtained by the Issuer",
+                "Findings and Conclusions of a Third-Party Due Diligence Report Obtained by the Underwriter",
+            ),
+            ("1.01", "1.02", "1.03", "2.01", "2.02"),
+        ),
+        ("ABS-15G", ("Entry into a Material Definitive Agreement",), ("Entry into a Material Definitive Agreement",)),
+    ],
+)
+def test_items_of_other_forms_have_their_numbers(form: str, texts: tuple[str, ...], items: tuple[str, ...]) -> None:
+    lines = "".join(f"ITEM INFORMATION:\t\t{text}\n" for text in texts).encode()
+    old_lines = TEXT[TEXT.index(b"ITEM INFORMATION") : TEXT.index(b"FILED AS OF DATE")]
+    header = TEXT.replace(old_lines, lines).replace(b"TYPE:\t8-K", b"TYPE:\t" + form.encode())
+    assert parse_header(header, "a.txt").items == items
+
+
 @pytest.mark.parametrize("end", [b"\r\n", b"\r"])
 def test_other_line_ends_make_no_difference(end: bytes) -> None:
     assert parse_header(TEXT.replace(b"\n", end), "a.txt") == parse_header(TEXT, "a.txt")

@@ -5,10 +5,11 @@ Every document about a filing is turned into a :class:`FilingMetadata`; ``filing
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from finapi.edgar import identifiers
 
 if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
@@ -101,7 +102,7 @@ def from_header(header: sgml.SubmissionHeader, size: int | None) -> FilingMetada
     # The file number is the main party's.
     main = min(ranked_parties, key=lambda pair: (pair[0], pair[1].cik), default=None)
     # Captions that are not item numbers are left out.
-    items = [item for item in header.items if re.fullmatch("[0-9.]+", item)]
+    items = [item for item in header.items if identifiers.ITEM_NUMBER.fullmatch(item)]
     return FilingMetadata(
         accession=header.accession,
         evidence=HEADER_EVIDENCE,

@@ -350,11 +350,11 @@ def get_item_titles() -> dict[str, str]:
 def list_unknown_items(tx: Transaction, numbers: Sequence[str]) -> list[str]:
     """Return the numbers that are neither items of a Form 8-K nor items of any filing.
 
-    Numbers without a point are known: until 2004 the items were 1 to 12.
+    Numbers without a point are known: until 2004 the items were 1 to 12. So are the codes of a Form D (3C.7, 06b).
     """
     unknown = []
     for number in numbers:
-        is_listed = "." not in number or number in get_item_titles()
+        is_listed = "." not in number or number.startswith(("0", "3C")) or number in get_item_titles()
         if not is_listed and not tx.find_value("term_count", term=f"i{number}"):
             unknown.append(number)
     return unknown

@@ -131,7 +131,13 @@ _Q = Param(
 LIST_PARAMS = (
     *COMPANY_AND_FORM,
     _Q,
-    Param("items", "words", pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]", help="Items of an 8-K.", example="2.02,9.01"),
+    Param(
+        "items",
+        "words",
+        pattern=r"[1-9]\.[0-9]{2}|[1-9]|1[0-2]|0[4-6][bc]?|0[4-6]\.[1-3]|3C(?:\.[1-9][0-9]?)?|4a5",
+        help="Items of a Form 8-K, SD or ABS-15G, or codes of the exemptions that a Form D claims (06b, 3C.7).",
+        example="2.02,9.01",
+    ),
     Param("exhibits", "words", help="Exhibit types; only finds filings whose documents are known.", example="EX-99.1"),
     *DAYS,
     Param(

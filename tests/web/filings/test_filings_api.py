@@ -95,9 +95,20 @@ def test_unknown_form_is_refused_by_every_call(ask: Any, client: Client, path: s
 
 def test_unknown_item_is_refused(ask: Any) -> None:
     assert numbers(ask(items="2.02")) == ["-000002"]
-    for wrong in ("2.2", "2.02x", "results", "99", "9.99"):
+    for wrong in ("2.2", "2.02x", "results", "99", "9.99", "07", "06x", "3D", "3C.0"):
         answer = ask(items=wrong)
         assert (answer.verdict[:2], answer.json["details"]["param"]) == ((400, "INVALID_PARAM"), "items")
+
+
+def test_filings_are_found_by_the_items_of_other_forms(ask: Any, app: App) -> None:
+    with app.db.write() as tx:
+        for number, form, items in ((9, "D", "06b,3C,3C.7"), (10, "SD", "1.01,1.02"), (11, "ABS-15G", "1.02")):
+            filing_store.upsert(tx, build_metadata(number, LAMP, form, "2025-03-05", items=items), app.clock.now())
+        tx.run("bump_data_version")
+    assert numbers(ask(items="06b")) == numbers(ask(items="3C.7")) == ["-000009"]
+    assert numbers(ask(items="1.02")) == ["-000011", "-000010"]
+    assert numbers(ask(items="1.01", form_type="SD")) == ["-000010"]
+    assert numbers(ask(items="3C.9")) == []
 
 
 def test_depositors_and_securitizers_have_their_roles(ask: Any, app: App) -> None:
