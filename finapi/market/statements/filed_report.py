@@ -44,6 +44,9 @@ MAX_CELLS = 200_000
 
 _YEARS = {str(year) for year in range(1900, 2201)}
 
+# EDGAR gives such an id to an element without one, but only in the extracted instance and not on the page.
+_GENERATED_ID = re.compile(r"ixv-[0-9]+")
+
 _PLACEMENTS_BY_LABEL = {"periodStart": OPENING, "periodEnd": CLOSING}
 _STRUCTURE_NAMES = re.compile(r"(Table|Axis|Domain|Member|LineItems)$")
 _HEADING_NAMES = re.compile(r"(Abstract|RollForward)$")
@@ -199,7 +202,9 @@ def _merge_facts(instance: xbrl.Instance, context_indexes: Mapping[str, int], *,
     for concept, context_id, unit_id, decimals, value, _, element_id, page in instance.facts:
         context = context_indexes[context_id]
         unit = instance.units[unit_id] if unit_id else ""
-        fact = Fact(concept, context, unit, value, decimals, element_id if has_elements else None, page)
+        if element_id is not None and (not has_elements or _GENERATED_ID.fullmatch(element_id)):
+            element_id = None
+        fact = Fact(concept, context, unit, value, decimals, element_id, page)
         best_fact = best_facts.get((concept, context, unit))
         if best_fact is None or _get_precision(fact) > _get_precision(best_fact):
             best_facts[concept, context, unit] = fact

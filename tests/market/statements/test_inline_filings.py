@@ -192,6 +192,15 @@ def test_an_extracted_instance_has_the_same_links(client: Client, ingest_folder:
     assert get_rows(client)["Assets"]["ink_urls"] == [f"{VIEWER}/{PAGE_NAME}#f-1"]
 
 
+def test_an_id_that_the_extraction_generated_is_not_a_link(client: Client, ingest_folder: Ingest) -> None:
+    documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
+    instance = INSTANCE.replace(b'id="f-1"', b'id="ixv-21374"')
+    ingest_folder({**documents, "brk-20241231_htm.xml": instance})
+    rows = get_rows(client)
+    assert (rows["Assets"]["fact_ids"], rows["Assets"]["ink_urls"]) == ([None], [None])
+    assert rows["Liabilities"]["fact_ids"] == ["f-2"]
+
+
 def test_an_instance_that_is_not_extracted_has_no_links(client: Client, ingest_folder: Ingest) -> None:
     documents = {name: body for name, body in DOCUMENTS.items() if name != PAGE_NAME}
     ingest_folder({**documents, "brk-20241231.xml": INSTANCE})
