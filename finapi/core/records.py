@@ -105,6 +105,16 @@ def build_record(record: Callable[..., Record], row: QueryRow, /, **members: Any
     return record_values  # type: ignore[no-any-return]
 
 
+def parse_decimal(text: str | None) -> Decimal | None:
+    """Return the number of a decimal text, or None."""
+    return None if text is None else Decimal(text)
+
+
+def format_cik(cik: int | None) -> str | None:
+    """Return a CIK in ten digits, or None."""
+    return None if cik is None else f"{cik:010}"
+
+
 def get_members(record: Any) -> dict[str, Any]:
     """Return the members of a TypedDict by name, each with its annotation (``Annotated`` and ``NotRequired`` included).
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, Time, build_record, parse_decimal
 from finapi.edgar.fund_reports import FORM_TYPES, FundReport, MonthlyFlow
 from finapi.market.funds import fund_classes, fund_report_rows
 from finapi.market.funds.fund_report_doubts import Doubt
@@ -297,11 +297,6 @@ def list_assets(
     if len(rows) <= limit:
         return assets, None
     return assets, HistoryPosition(page_rows[-1]["as_of"], page_rows[-1]["fund_id"])
-
-
-def parse_decimal(text: str | None) -> Decimal | None:
-    """Return a decimal text as a number, or None."""
-    return None if text is None else Decimal(text)
 
 
 def _build_row(row: Row) -> FundReportRow:

@@ -6,12 +6,11 @@ import json
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from finapi.core.records import Date, Time, build_record
+from finapi.core.records import Date, Time, build_record, parse_decimal
 from finapi.edgar import cusip, fund_reports
 from finapi.edgar.fund_reports import DebtTerms, DerivativeTerms, Identifier, LendingTerms
 from finapi.market.funds import fund_report_doubts, fund_report_rows
 from finapi.market.funds.fund_report_doubts import Doubt
-from finapi.market.funds.fund_report_lists import parse_decimal
 from finapi.store.db import Row, Transaction
 
 SORTS = ("value", "sequence")

@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from finapi.core.errors import ApiError
+from finapi.core.records import parse_decimal
 from finapi.edgar.fund_reports import format_number
 from finapi.market.funds import fund_report_lists, fund_report_rows
 from finapi.market.funds.portfolio import CUSIP_COUNTRIES
@@ -126,7 +127,7 @@ def _load_holdings(tx: Transaction, report_id: int) -> dict[str, _Holding]:
     holdings: dict[str, _Holding] = {}
     for row in tx.iter_rows("positions_to_compare", report_id=report_id):
         key = _build_key(row)
-        numbers = [fund_report_lists.parse_decimal(row[name]) for name in ("balance", "value", "percent")]
+        numbers = [parse_decimal(row[name]) for name in ("balance", "value", "percent")]
         holding = holdings.get(key)
         if holding is None:
             holdings[key] = _Holding(row, *numbers)

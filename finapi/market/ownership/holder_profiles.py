@@ -14,10 +14,9 @@ from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import ApiError
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, Time, build_record, format_cik, parse_decimal
 from finapi.market.ownership import filing_actions, holder_ids
 from finapi.market.ownership.filing_actions import SOURCES, Action, FilingKey, Source
-from finapi.market.ownership.schedule_filings import format_cik, parse_decimal
 from finapi.store.db import Row, Transaction
 
 KINDS = ("institutional", "insider", "beneficial_owner")

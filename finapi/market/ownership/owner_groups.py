@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, Literal, TypedDict
 
-from finapi.core.records import Date, Time, build_record
-from finapi.market.ownership.schedule_filings import format_cik
+from finapi.core.records import Date, Time, build_record, format_cik
 from finapi.market.ownership.stakes import parse_figures
 from finapi.store.db import Row, Transaction
 

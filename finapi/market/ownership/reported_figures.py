@@ -18,13 +18,13 @@ from functools import lru_cache
 from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core import days
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, Time, build_record, parse_decimal
 from finapi.market.financials import segment_figures
 from finapi.market.holdings import quarters
 from finapi.market.holdings.fund_positions import find_change_name
 from finapi.market.ownership import holder_ids
 from finapi.market.ownership.filing_actions import SOURCES, Source
-from finapi.market.ownership.schedule_filings import compute_split_factor, parse_decimal
+from finapi.market.ownership.schedule_filings import compute_split_factor
 from finapi.market.reference import share_splits
 from finapi.store.db import Row, Transaction
 

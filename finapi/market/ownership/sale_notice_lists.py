@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, Url, build_record
+from finapi.core.records import Date, OneOf, Time, Url, build_record, format_cik, parse_decimal
 from finapi.edgar import sale_notices
 from finapi.edgar.sale_notices import FORM_TYPES, SaleNotice
 from finapi.market.documents import filing_rows
@@ -148,7 +148,7 @@ def _build_notice(row: Row) -> ProposedSaleNotice:
         row,
         notice_id=str(row["id"]),
         issuer_cik=f"{row['cik']:010}",
-        insider_cik=None if row["filer_cik"] is None else f"{row['filer_cik']:010}",
+        insider_cik=format_cik(row["filer_cik"]),
         relationships=list(notice.relationships),
         shares=totals.shares,
         aggregate_market_value=totals.market_value,
@@ -188,7 +188,7 @@ def _compute_totals(notice: SaleNotice) -> _NoticeTotals:
     if market_value is None:
         null_reasons["aggregate_market_value"] = "not_reported"
     outstanding_texts = {sale.units_outstanding for sale in notice.sales}
-    outstanding = _parse_decimal(outstanding_texts.pop()) if len(outstanding_texts) == 1 else None
+    outstanding = parse_decimal(outstanding_texts.pop()) if len(outstanding_texts) == 1 else None
     percent = None
     if shares is not None and outstanding:
         percent = round(100 * shares / outstanding, 4)
@@ -207,17 +207,13 @@ def _sum_complete(numbers: Iterable[str | None]) -> Decimal | None:
     return total
 
 
-def _parse_decimal(text: str | None) -> Decimal | None:
-    return None if text is None else Decimal(text)
-
-
 def _build_sale_line(sale: sale_notices.ProposedSale) -> SaleLine:
     return {
         "security_title": sale.title,
         "broker_name": sale.broker,
-        "shares": _parse_decimal(sale.units),
-        "aggregate_market_value": _parse_decimal(sale.market_value),
-        "shares_outstanding": _parse_decimal(sale.units_outstanding),
+        "shares": parse_decimal(sale.units),
+        "aggregate_market_value": parse_decimal(sale.market_value),
+        "shares_outstanding": parse_decimal(sale.units_outstanding),
         "approximate_sale_date": sale.sale_date,
         "exchange": sale.exchange,
     }
@@ -231,7 +227,7 @@ def _build_lot(lot: sale_notices.SaleLot) -> AcquiredLot:
         "acquired_from": lot.acquired_from,
         "is_gift": lot.is_gift,
         "donor_acquired_date": lot.donor_acquisition_date,
-        "shares": _parse_decimal(lot.units),
+        "shares": parse_decimal(lot.units),
         "payment_date": lot.payment_date,
         "nature_of_payment": lot.payment_nature,
     }
@@ -242,6 +238,6 @@ def _build_earlier_sale(sale: sale_notices.PastSale) -> EarlierSale:
         "seller_name": sale.seller,
         "security_title": sale.title,
         "sale_date": sale.sale_date,
-        "shares": _parse_decimal(sale.units),
-        "gross_proceeds": _parse_decimal(sale.gross_proceeds),
+        "shares": parse_decimal(sale.units),
+        "gross_proceeds": parse_decimal(sale.gross_proceeds),
     }

@@ -11,17 +11,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, Time, build_record, format_cik, parse_decimal
 from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership import schedule_filings, stored_documents
-from finapi.market.ownership.schedule_filings import (
-    MEMBER_OF_GROUP,
-    Holes,
-    IntentFlags,
-    ScheduleFiling,
-    format_cik,
-    parse_decimal,
-)
+from finapi.market.ownership.schedule_filings import MEMBER_OF_GROUP, Holes, IntentFlags, ScheduleFiling
 from finapi.market.reference import sectors
 from finapi.store.db import Row, Transaction
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Annotated, NamedTuple, TypedDict
 
-from finapi.core.records import Date, OneOf, Time, build_record
+from finapi.core.records import Date, OneOf, Time, build_record, format_cik, parse_decimal
 from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership import holder_ids, purposes
 from finapi.market.ownership.filing_windows import UNDATED, FilingWindow
@@ -289,13 +289,3 @@ def build_intent_flags(bits: int | None) -> IntentFlags:
         "board_seat_demand": flags["board_seat_demand"],
         "seeks_sale_or_merger": flags["seeks_sale_or_merger"],
     }
-
-
-def parse_decimal(text: str | None) -> Decimal | None:
-    """Return the number of a decimal text, or None."""
-    return None if text is None else Decimal(text)
-
-
-def format_cik(cik: int | None) -> str | None:
-    """Return a CIK in ten digits, or None."""
-    return None if cik is None else f"{cik:010}"

@@ -11,10 +11,9 @@ import json
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
-from finapi.core.records import OneOf, Time, build_record
+from finapi.core.records import OneOf, Time, build_record, format_cik
 from finapi.edgar.schedules import ALL_FORM_TYPES
 from finapi.market.ownership.filing_windows import UNDATED, FilingWindow
-from finapi.market.ownership.schedule_filings import format_cik
 from finapi.store.db import Transaction
 
 THRESHOLDS = ("5", "10", "15", "20", "25", "50")

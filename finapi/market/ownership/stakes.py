@@ -10,9 +10,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated, NamedTuple, TypedDict
 
-from finapi.core.records import OneOf, Time, build_record
+from finapi.core.records import OneOf, Time, build_record, format_cik, parse_decimal
 from finapi.edgar.schedules import ALL_FORM_TYPES
-from finapi.market.ownership.schedule_filings import Holes, format_cik, get_hole_reason, parse_decimal
+from finapi.market.ownership.schedule_filings import Holes, get_hole_reason
 from finapi.store.db import Row, Transaction
 
 # More owners of five per cent than any company has had.
