@@ -143,6 +143,22 @@ def find_listed_accession(tx: Transaction, claim: FilingClaim) -> str | None:
     return None
 
 
+def find_completed_metadata(
+    tx: Transaction, row: Row, claim: FilingClaim, evidence: int = DOCUMENT_EVIDENCE
+) -> FilingMetadata | None:
+    """Return the metadata of a document stored without its filing day, or None if the day is still unknown.
+
+    ``row`` has the document's ``accession``, which may be a placeholder, and the name of the ``document``.
+    """
+    accession = row["accession"]
+    if is_unfiled(accession):
+        accession = find_listed_accession(tx, claim) or accession
+    filed_at = tx.find_value("filing_times", accession=accession)
+    if filed_at is None:
+        return None
+    return FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
+
+
 def find_stored_row(rows: Sequence[Row], accession: str) -> Row | None:
     """Return the row under which a content is stored for a filing, or None.
 

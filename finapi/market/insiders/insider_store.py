@@ -192,13 +192,9 @@ def complete_undated_forms(tx: Transaction, now: datetime) -> int:
         if stopping.is_requested():
             break
         form = form_bodies.decode_form(row["body"])
-        accession = row["accession"]
-        if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, build_claim(form)) or accession
-        filed_at = tx.find_value("filing_times", accession=accession)
-        if filed_at is not None:
-            evidence = INDEX_EVIDENCE if row["source"] == FROM_SET else DOCUMENT_EVIDENCE
-            filed = FilingMetadata(accession, evidence, filed_at=filed_at, primary_document=row["document"])
+        evidence = INDEX_EVIDENCE if row["source"] == FROM_SET else DOCUMENT_EVIDENCE
+        filed = identification.find_completed_metadata(tx, row, build_claim(form), evidence)
+        if filed is not None:
             completed += upsert_form(tx, form, filed, now)
     return completed
 

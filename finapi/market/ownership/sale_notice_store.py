@@ -68,12 +68,8 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
         if stopping.is_requested():
             break
         notice = stored_documents.decode_sale_notice(row["body"])
-        accession = row["accession"]
-        if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, _build_claim(notice)) or accession
-        filed_at = tx.find_value("filing_times", accession=accession)
-        if filed_at is not None:
-            metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
+        metadata = identification.find_completed_metadata(tx, row, _build_claim(notice))
+        if metadata is not None:
             changed += upsert(tx, notice, metadata, now)
     return changed
 

@@ -150,12 +150,8 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
         if stopping.is_requested():
             break
         schedule = stored_documents.decode_schedule(row["body"])
-        accession = row["accession"]
-        if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, build_claim(schedule)) or accession
-        filed_at = tx.find_value("filing_times", accession=accession)
-        if filed_at is not None:
-            metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
+        metadata = identification.find_completed_metadata(tx, row, build_claim(schedule))
+        if metadata is not None:
             changed += upsert(tx, schedule, metadata, now, row["source"])
     return changed
 
