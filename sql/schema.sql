@@ -655,13 +655,16 @@ CREATE TABLE companies (
     name_rank        INTEGER NOT NULL,
     -- Day as of which the source states the name.
     name_as_of       TEXT NOT NULL,
+    -- Attributes as the source states them: a JSON object with members of CompanyAttributes
+    -- (finapi/edgar/company_attributes.py). Those that SQL uses are columns in addition.
+    attributes       TEXT NOT NULL DEFAULT '{}',
     -- Standard Industrial Classification code.
     sic              INTEGER,
     -- Month and day: 0927.
     fiscal_year_end  TEXT,
     state            TEXT,
     entity_type      TEXT,
-    -- Rank of the source of the other attributes.
+    -- Rank of the source of the attributes.
     attributes_rank  INTEGER NOT NULL DEFAULT 0,
     -- Day as of which the source states them.
     attributes_as_of TEXT NOT NULL DEFAULT '',

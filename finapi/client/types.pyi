@@ -2410,6 +2410,7 @@ class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
     name: str
     sector: str | None
     industry: str | None
+    sic_description: str | None
     market_cap: int | Decimal | None
     enterprise_value: int | Decimal | None
     shares_outstanding: int | Decimal | None

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time, identifiers, tickers
+from finapi.edgar.company_attributes import CompanyAttributes
 
 # The clock of a file's times. "unproven" if no filing shows which one it is: the times are then read as UTC.
 AcceptanceClock = Literal["utc", "eastern", "unproven"]
@@ -54,6 +55,7 @@ _DIGITS_TO_ZERO = str.maketrans("123456789", "000000000")
 _PLAIN_TYPES = {str, int, type(None)}
 _PAGE_NAME = re.compile(r"CIK([0-9]{10})-submissions-[0-9]{3}\.json")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
+_SIC = re.compile(r"[0-9]{1,4}")
 _MAX_SIZE = 1 << 50
 
 # EDGAR accepts filings from 06:00 to 22:00 Eastern. Anything after 17:30 gets the date of the next working day, except
@@ -123,17 +125,12 @@ class OlderPage:
 class CompanySubmissions:
     """A company or person and its filings, newest first as in the file.
 
-    ``cik`` has ten digits. ``fiscal_year_end`` is MMDD, or None if it is missing or not a day of a year.
-    ``acceptance_clock`` is the clock of the times in the file.
+    ``cik`` has ten digits. ``acceptance_clock`` is the clock of the times in the file.
     """
 
     cik: str
     name: str
-    entity_type: str | None
-    sic: str | None
-    sic_description: str | None
-    fiscal_year_end: str | None
-    state: str | None
+    attributes: CompanyAttributes
     listings: tuple[Listing, ...]
     former_names: tuple[FormerCompanyName, ...]
     filings: tuple[ListedFiling, ...]
@@ -158,20 +155,30 @@ def parse_company(content: bytes, file: str) -> CompanySubmissions:
     name = _get_text(document, "name", "$", file)
     if name is None:
         raise ParseError(file, "$.name", "missing")
-    year_end = _get_text(document, "fiscalYearEnd", "$", file)
     return CompanySubmissions(
         cik=padded_cik,
         name=name,
-        entity_type=_get_text(document, "entityType", "$", file),
-        sic=_get_text(document, "sic", "$", file),
-        sic_description=_get_text(document, "sicDescription", "$", file),
-        fiscal_year_end=year_end if year_end and _MONTH_DAY.fullmatch(year_end) else None,
-        state=_get_text(document, "stateOfIncorporation", "$", file),
+        attributes=_build_attributes(document, file),
         listings=_build_listings(document, file),
         former_names=_build_former_names(document, file),
         filings=tuple(rows),
         older_pages=_build_older_pages(filings, file),
         acceptance_clock=clock,
+    )
+
+
+def _build_attributes(document: dict[str, Any], file: str) -> CompanyAttributes:
+    """Return the attributes of a company. An end of the fiscal year that is not a day of a year is None."""
+    sic = _get_text(document, "sic", "$", file)
+    if sic is not None and not _SIC.fullmatch(sic):
+        raise ParseError(file, "$.sic", f"{sic!r} is not a SIC code")
+    year_end = _get_text(document, "fiscalYearEnd", "$", file)
+    return CompanyAttributes(
+        sic=None if sic is None else int(sic),
+        sic_description=_get_text(document, "sicDescription", "$", file),
+        fiscal_year_end=year_end if year_end and _MONTH_DAY.fullmatch(year_end) else None,
+        state=_get_text(document, "stateOfIncorporation", "$", file),
+        entity_type=_get_text(document, "entityType", "$", file),
     )
 
 

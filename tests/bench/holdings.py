@@ -21,6 +21,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.config import Config
 from finapi.edgar import cusip, thirteenf
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.holdings import holdings_store
 from finapi.market.holdings.holdings_report import HoldingsReport
@@ -132,7 +133,7 @@ def put_companies(app: App) -> None:
         for index in range(0, SECURITIES, 2):
             companies.upsert_name(tx, 5_000_000 + index, name(index).title(), companies.FROM_LIST, "")
             companies.upsert_tickers(tx, 5_000_000 + index, [(f"T{index}", None)], companies.FROM_LIST)
-            attributes = companies.FiledAttributes(SIC[index // 2 % len(SIC)])
+            attributes = CompanyAttributes(SIC[index // 2 % len(SIC)])
             companies.update_attributes(tx, 5_000_000 + index, attributes, 1, "")
 
 

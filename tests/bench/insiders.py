@@ -25,6 +25,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.edgar.ownership_forms import Owner, OwnershipForm, OwnershipRow
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store
@@ -187,7 +188,7 @@ def fill(app: App, transactions: int) -> list[float]:
     with app.db.write() as tx:
         for issuer in range(ISSUERS):
             sic = SICS[issuer % len(SICS)]
-            companies.update_attributes(tx, issuer + 1_000_000, companies.FiledAttributes(sic=sic), 2, "2026-01-01")
+            companies.update_attributes(tx, issuer + 1_000_000, CompanyAttributes(sic=sic), 2, "2026-01-01")
     return took
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.edgar.sgml import parse_header
 from finapi.edgar.submissions import (
     FormerCompanyName,
@@ -101,9 +102,10 @@ def read_real(path: str) -> bytes:
 
 def test_company_has_its_values() -> None:
     company = parse_company(encode(COMPANY), "c.json")
-    assert (company.cik, company.name, company.entity_type) == ("0000001750", "AAR CORP", "operating")
-    assert (company.sic, company.sic_description, company.state) == ("3720", "Aircraft & Parts", "DE")
-    assert company.fiscal_year_end == "0531"
+    assert (company.cik, company.name) == ("0000001750", "AAR CORP")
+    assert company.attributes == CompanyAttributes(
+        sic=3720, sic_description="Aircraft & Parts", fiscal_year_end="0531", state="DE", entity_type="operating"
+    )
     assert company.listings == (Listing("AIR", "NYSE"), Listing("AIR-W", None))
     assert company.former_names == (FormerCompanyName("ALLEN AIRCRAFT RADIO INC", "1995-01-10", "1997-07-28"),)
     assert [page.name for page in company.older_pages] == ["CIK0000001750-submissions-001.json"]
@@ -164,7 +166,7 @@ def test_person_may_have_no_tickers_and_former_names() -> None:
         "tickers": [],
     }
     company = parse_company(encode({**person, "filings": {"recent": COLUMNS, "files": []}}), "c.json")
-    assert (company.sic, company.fiscal_year_end, company.entity_type, company.state) == (None, None, None, None)
+    assert company.attributes == CompanyAttributes()
     assert (company.listings, company.former_names, company.older_pages) == ((), (), ())
 
 
@@ -323,6 +325,9 @@ def test_older_page_uses_the_clock_of_the_company() -> None:
         ("name", ..., "$.name"),
         ("name", 5, "$.name[0]"),
         ("sic", 3720, "$.sic[0]"),
+        ("sic", "37a0", "$.sic"),
+        ("sic", "37200", "$.sic"),
+        ("sicDescription", 5, "$.sicDescription[0]"),
         ("tickers", "AIR", "$.tickers"),
         ("tickers", ["AIR", None], "$.tickers[1]"),
         ("tickers", ["AIR", "A_B"], "$.tickers[1]"),
@@ -375,7 +380,7 @@ def test_invalid_member_is_refused_with_its_path(path: str, value: Any, place: s
 
 @pytest.mark.parametrize("value", ["0000", "1301", "0532", "12-31", "12311"])
 def test_invalid_year_end_is_none(value: str) -> None:
-    assert parse_company(with_member("fiscalYearEnd", value), "c.json").fiscal_year_end is None
+    assert parse_company(with_member("fiscalYearEnd", value), "c.json").attributes.fiscal_year_end is None
 
 
 @pytest.mark.parametrize(
@@ -439,7 +444,12 @@ def test_real_fannie_mae_has_sixteen_tickers() -> None:
     company = parse_company(read_real("submissions/CIK0000310522.json"), "c.json")
     assert len(company.listings) == 16
     assert company.listings[0] == Listing("FNMA", "OTC")
-    assert (company.cik, company.sic, company.fiscal_year_end, company.state) == ("0000310522", "6111", "1231", None)
+    assert company.cik == "0000310522"
+    assert (company.attributes.sic, company.attributes.fiscal_year_end, company.attributes.state) == (
+        6111,
+        "1231",
+        None,
+    )
     assert company.former_names == (
         FormerCompanyName("FEDERAL NATIONAL MORTGAGE ASSOCIATION", "1995-01-10", "2003-02-13"),
     )

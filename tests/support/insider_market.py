@@ -14,6 +14,7 @@ import jsonschema
 
 from finapi.app import App
 from finapi.edgar import ownership_forms
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store
 from finapi.market.reference import companies
@@ -89,7 +90,7 @@ def store_market(app: App) -> None:
             store_form(tx, document, accession, filed_at)
     with app.db.write() as tx:
         for cik, sic in ((ownership_xml.ISSUER, 3640), (OTHER_ISSUER[0], 6022)):
-            companies.update_attributes(tx, int(cik), companies.FiledAttributes(sic=sic), 2, "2026-01-01")
+            companies.update_attributes(tx, int(cik), CompanyAttributes(sic=sic), 2, "2026-01-01")
         tx.run("bump_data_version")
 
 

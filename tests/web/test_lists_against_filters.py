@@ -20,6 +20,7 @@ from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.edgar import cusip, ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import sale_notice_store, schedule_store
@@ -384,9 +385,7 @@ def market(app: App, client: Client, user: NewUser, tmp_path: Path) -> list[Row]
             companies.upsert_name(tx, 500 + number, security["name"], companies.FROM_LIST, "")
             companies.upsert_tickers(tx, 500 + number, [(security["ticker"], None)], companies.FROM_LIST)
             if security["sic"]:
-                companies.update_attributes(
-                    tx, 500 + number, companies.FiledAttributes(sic=security["sic"]), 2, "2025-01-01"
-                )
+                companies.update_attributes(tx, 500 + number, CompanyAttributes(sic=security["sic"]), 2, "2025-01-01")
     mapping = "cusip,ticker\n" + "".join(
         f"{security['key']},{security['ticker']}\n" for security in known_securities[:24]
     )

@@ -18,6 +18,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar import sale_notices
 from finapi.edgar import schedules as parser
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
 from finapi.market.ownership import sale_notice_store, schedule_store
@@ -143,7 +144,7 @@ class Lists:
             stake = schedule_xml.d(schedule_xml.person(member="a"), cusip=MICROSOFT, issuer=chips, event="02/10/2025")
             filing_metadata = FilingMetadata("0000000102-25-900001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-02-11")
             schedule_store.upsert(tx, parser.parse(stake, filing_metadata.accession), filing_metadata, NOW)
-            companies.update_attributes(tx, 789019, companies.FiledAttributes(sic=7372), 2, "2026-01-01")
+            companies.update_attributes(tx, 789019, CompanyAttributes(sic=7372), 2, "2026-01-01")
             companies.upsert_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
             # Two classes of shares of one company.
             tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")

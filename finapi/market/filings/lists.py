@@ -15,6 +15,7 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.core.records import Date, build_record
 from finapi.edgar import form_indexes, getcurrent, sgml, submissions, tickers
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents import families, filing_store, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.reference import companies
@@ -44,10 +45,7 @@ def upsert_submissions(tx: Transaction, company: submissions.CompanySubmissions,
     cik = int(company.cik)
     as_of = max((filing.filed for filing in company.filings), default="")
     changed = companies.upsert_name(tx, cik, company.name, companies.FROM_SUBMISSIONS, as_of)
-    attributes = companies.FiledAttributes(
-        int(company.sic) if company.sic else None, company.fiscal_year_end, company.state, company.entity_type
-    )
-    changed |= companies.update_attributes(tx, cik, attributes, _SUBMISSIONS_SOURCE, as_of)
+    changed |= companies.update_attributes(tx, cik, company.attributes, _SUBMISSIONS_SOURCE, as_of)
     listings = [(listing.ticker, listing.exchange) for listing in company.listings]
     changed |= companies.upsert_tickers(tx, cik, listings, companies.FROM_SUBMISSIONS, as_of)
     for former in company.former_names:
@@ -135,8 +133,8 @@ def upsert_party_attributes(tx: Transaction, header: sgml.SubmissionHeader) -> b
     changed = False
     for party in header.parties:
         cik = int(party.cik)
-        attributes = companies.FiledAttributes(
-            int(party.sic) if party.sic else None, party.fiscal_year_end, party.state, None
+        attributes = CompanyAttributes(
+            sic=int(party.sic) if party.sic else None, fiscal_year_end=party.fiscal_year_end, state=party.state
         )
         changed |= companies.update_attributes(tx, cik, attributes, _HEADER_SOURCE, header.filed)
         for former in party.former_names:

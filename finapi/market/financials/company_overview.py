@@ -6,11 +6,13 @@ from decimal import Decimal
 from typing import Any, TypedDict
 
 from finapi.core.records import Date, get_members
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.financials import metric_mapping, reasons
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.provenance import OperandRecord, list_operand_records
 from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, RowView
+from finapi.market.reference import sectors
 from finapi.market.reference.companies import Company
 
 
@@ -22,6 +24,12 @@ class OverviewCompany(TypedDict):
     name: str
     sector: str | None
     industry: str | None
+
+
+class OverviewAttributes(TypedDict):
+    """Attributes as the company's best source states them, under the names of ``CompanyAttributes``."""
+
+    sic_description: str | None
 
 
 class OverviewFigures(TypedDict):
@@ -50,7 +58,7 @@ class OverviewFigures(TypedDict):
     short_ratio: Decimal | None
 
 
-class CompanyOverview(OverviewCompany, OverviewFigures):
+class CompanyOverview(OverviewCompany, OverviewAttributes, OverviewFigures):
     """A company at a glance.
 
     ``sources`` are the accession numbers of the filings of the figures. ``operands`` are the facts from which twelve
@@ -94,8 +102,9 @@ def _find_row_with_income(series: FigureSeries) -> RowView | None:
     return None
 
 
-def build_overview(company: Company, sector: str | None, industry: str | None, row: RowView) -> CompanyOverview:
-    """Return the overview of a company from its newest row."""
+def build_overview(company: Company, attributes: CompanyAttributes, row: RowView) -> CompanyOverview:
+    """Return the overview of a company from its attributes and its newest row."""
+    sector, industry = sectors.get_names_of_sic(attributes.sic)
     series_keys = {name: _SERIES_KEYS.get(name, name) for name in get_members(OverviewFigures)}
     cells: dict[str, Cell] = {}
     for name, key in series_keys.items():
@@ -120,6 +129,7 @@ def build_overview(company: Company, sector: str | None, industry: str | None, r
         "name": company.name,
         "sector": sector,
         "industry": industry,
+        **{name: getattr(attributes, name) for name in get_members(OverviewAttributes)},
         **{name: find_value(cell) for name, cell in cells.items()},
         "currency": book.currency,
         "holes": build_holes(cells),

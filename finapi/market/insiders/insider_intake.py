@@ -11,6 +11,7 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets, ownership_forms
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.edgar.insider_sets import FiledForm
 from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.documents import outcomes
@@ -112,7 +113,7 @@ def _store_pack_row(
     is_new = insider_store.upsert_form(tx, form, filed, now)
     if sic is not None:
         # Rank 0 and no date: every other source of the company's SIC code is preferred.
-        companies.update_attributes(tx, int(form.issuer_cik), companies.FiledAttributes(sic=sic), 0, "")
+        companies.update_attributes(tx, int(form.issuer_cik), CompanyAttributes(sic=sic), 0, "")
     return is_new
 
 

@@ -18,6 +18,7 @@ from finapi.core import suggestions
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.reference import issuer_names, securities
 from finapi.store.db import Row, Transaction
 
@@ -192,29 +193,20 @@ def upsert_tickers(
 # ---- Attributes
 
 
-class FiledAttributes(NamedTuple):
-    """Attributes of a company as a source gives them; ``fiscal_year_end`` is MMDD."""
-
-    sic: int | None = None
-    fiscal_year_end: str | None = None
-    state: str | None = None
-    entity_type: str | None = None
-
-
-class CompanyAttributes(NamedTuple):
-    """Attributes of a company, with the exchange on which its first ticker is listed."""
-
-    sic: int | None
-    fiscal_year_end: str | None
-    exchange: str | None
-
-
 def get_attributes(tx: Transaction, cik: int) -> CompanyAttributes:
     """Return the attributes of a company by its best source; all are None for an unknown company."""
-    row = tx.find_row("company_attributes", cik=cik)
-    return CompanyAttributes(None, None, None) if row is None else CompanyAttributes(**dict(row))
+    stored = json.loads(tx.find_value("company_attributes", cik=cik) or "{}")
+    return CompanyAttributes(**{name: stored.get(name) for name in CompanyAttributes._fields})
 
 
-def update_attributes(tx: Transaction, cik: int, attributes: FiledAttributes, rank: int, as_of: str) -> bool:
+def update_attributes(tx: Transaction, cik: int, attributes: CompanyAttributes, rank: int, as_of: str) -> bool:
     """Store attributes unless a better or later source gave others. Return True if they changed."""
-    return tx.run("update_company_attributes", attributes._asdict(), cik=cik, rank=rank, as_of=as_of) > 0
+    members = attributes._asdict()
+    text = json.dumps({name: value for name, value in members.items() if value is not None}, ensure_ascii=False)
+    return tx.run("update_company_attributes", members, cik=cik, attributes=text, rank=rank, as_of=as_of) > 0
+
+
+def find_exchange(tx: Transaction, cik: int) -> str | None:
+    """Return the exchange on which a company's first ticker is listed, or None if it is unknown."""
+    exchange: str | None = tx.find_value("company_exchange", cik=cik)
+    return exchange

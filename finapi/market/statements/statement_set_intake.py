@@ -23,6 +23,7 @@ from finapi.core import stopping
 from finapi.core.errors import ParseError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar import statement_sets
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.edgar.statement_sets import DataSetTable, SubRow, TagRow
 from finapi.market.documents import outcomes
 from finapi.market.documents.metadata import INDEX_EVIDENCE, FilingMetadata
@@ -225,7 +226,7 @@ def _store_filing(tx: Transaction, filing: SubRow, report: Report, now: datetime
         filing.accession, INDEX_EVIDENCE, form=filing.form, filed_at=filing.filed, accepted_at=filing.accepted
     )
     is_new = report_store.upsert_report(tx, report, filed, now, known_ids)
-    attributes = companies.FiledAttributes(filing.sic, filing.fiscal_year_end, filing.state)
+    attributes = CompanyAttributes(sic=filing.sic, fiscal_year_end=filing.fiscal_year_end, state=filing.state)
     companies.update_attributes(tx, filing.cik, attributes, 0, filing.filed)
     if is_new:
         heartbeats.record_arrival(tx, "xbrl_run", now)

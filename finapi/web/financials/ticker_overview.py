@@ -10,7 +10,7 @@ from finapi.market.financials import company_overview
 from finapi.market.financials.company_overview import CompanyOverview
 from finapi.market.financials.series_rows import PriceSource
 from finapi.market.prices import price_series
-from finapi.market.reference import companies, sectors
+from finapi.market.reference import companies
 from finapi.web.financials import timeseries
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -42,8 +42,7 @@ def get_overview(call: Call) -> Response:
         row = company_overview.find_newest_row(company_book, timeseries.build_price_lookup(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
-        sector, industry = sectors.get_names_of_sic(tx.find_value("company_sic", cik=company.cik))
-        overview = company_overview.build_overview(company, sector, industry, row)
+        overview = company_overview.build_overview(company, companies.get_attributes(tx, company.cik), row)
         period = row.build_period()
         close = price_series.find_close(
             tx, company.ticker, period["period_end"], max_age_days=price_series.ANY_AGE_DAYS

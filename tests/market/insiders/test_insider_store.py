@@ -13,6 +13,7 @@ import pytest
 
 from finapi.app import App
 from finapi.edgar import ownership_forms
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata
 from finapi.market.documents.outcomes import Outcome
@@ -305,7 +306,7 @@ def test_a_later_sic_code_sets_the_sector(app: App) -> None:
     assert list_trades(app)[0]["sector"] is None
     assert list_trades(app, sector="D") == []
     with app.db.write() as tx:
-        companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
+        companies.update_attributes(tx, int(forms.ISSUER), CompanyAttributes(sic=3640), 2, "2025-01-01")
     assert {trade["sector"] for trade in list_trades(app, sector="D")} == {"Manufacturing"}
     assert len(list_trades(app, industry=36)) == 2
 
@@ -314,7 +315,7 @@ def test_a_later_sic_code_is_set_on_restated_transactions(app: App) -> None:
     store_form(app, ORIGINAL)
     store_form(app, build_amendment(forms.transaction("S", "100", "12", after="900")), SECOND, "2025-03-10")
     with app.db.write() as tx:
-        companies.update_attributes(tx, int(forms.ISSUER), companies.FiledAttributes(sic=3640), 2, "2025-01-01")
+        companies.update_attributes(tx, int(forms.ISSUER), CompanyAttributes(sic=3640), 2, "2025-01-01")
         rows = tx._connection.execute("SELECT superseded_by IS NULL, sic FROM insider_transactions ORDER BY id")
         assert [tuple(row) for row in rows] == [(0, 3640), (1, 3640), (1, 3640)]
 

@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from finapi.accounts.users import NewUser
 from finapi.app import App
 from finapi.core import days
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents import filing_store, metadata
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
@@ -98,7 +99,7 @@ def stored(make_stored: Callable[..., App], folder: Path) -> App:
     ingest_files(app, FILING, options=IngestOptions(NFLX, "2010-10-27"))
     with app.db.write() as tx:
         companies.upsert_tickers(tx, APPLE, [("AAPL", None)], companies.FROM_LIST)
-        companies.update_attributes(tx, APPLE, companies.FiledAttributes(3571), 1, "")
+        companies.update_attributes(tx, APPLE, CompanyAttributes(3571), 1, "")
     return app
 
 

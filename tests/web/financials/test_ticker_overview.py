@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema
 import pytest
 
 from finapi.accounts import users
 from finapi.app import App
+from finapi.edgar import submissions
+from finapi.edgar.company_attributes import CompanyAttributes
+from finapi.market.filings import lists
+from finapi.market.financials.company_overview import OverviewAttributes
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.reference.companies import FROM_LIST
 from finapi.web.financials import ticker_overview
 from finapi.web.http.schema import build_schema
 from tests.client import Client
+from tests.conftest import NOW
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.web.financials.test_figures import year
 
@@ -26,7 +33,7 @@ def caller(app: App, user: users.NewUser) -> Client:
     store_companyfacts(app, build_companyfacts(77, "Seventy-Seven Corp", [*year(77, 2022, 800), *year(77, 2023, 1000)]))
     with app.db.write() as tx:
         companies.upsert_tickers(tx, 77, [("SEVEN", None)], FROM_LIST)
-        companies.update_attributes(tx, 77, companies.FiledAttributes(sic=3571), 2, "2024-01-01")
+        companies.update_attributes(tx, 77, CompanyAttributes(sic=3571), 2, "2024-01-01")
         tx.run("bump_data_version")
     return Client(app, user.api_key)
 
@@ -64,6 +71,57 @@ def test_a_company_at_a_glance_is_its_newest_year(caller: Client, app: App) -> N
     }
 
 
+SUBMISSIONS = {
+    "cik": "77",
+    "name": "Seventy-Seven Corp",
+    "sic": "3571",
+    "sicDescription": "Electronic Computers",
+    "tickers": ["SEVEN"],
+    "exchanges": ["NYSE"],
+    "filings": {
+        "recent": {
+            "accessionNumber": ["0000000077-24-000001"],
+            "filingDate": ["2024-02-01"],
+            "reportDate": ["2023-12-31"],
+            "acceptanceDateTime": ["2024-02-01T15:00:00.000Z"],
+            "form": ["10-K"],
+            "primaryDocument": ["k.htm"],
+            "items": [""],
+            "size": [1],
+            "isXBRL": [1],
+            "isInlineXBRL": [1],
+        },
+        "files": [],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("Electronic Computers", "Electronic Computers"),
+        ("Agri & Food – Ω", "Agri & Food – Ω"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_sic_description_is_as_the_submissions_file_has_it(
+    caller: Client, app: App, stated: str | None, expected: str | None
+) -> None:
+    assert caller.get(PATH).json["data"]["sic_description"] is None
+    document = json.dumps({**SUBMISSIONS, "sicDescription": stated}).encode()
+    with app.db.write() as tx:
+        lists.upsert_submissions(tx, submissions.parse_company(document, "CIK0000000077.json"), NOW)
+        tx.run("bump_data_version")
+    answer = caller.get(PATH).json
+    jsonschema.Draft202012Validator(SHAPE).validate(answer)
+    assert (answer["data"]["sic_description"], answer["data"]["sector"]) == (expected, "Manufacturing")
+
+
+def test_every_attribute_of_the_overview_is_stored() -> None:
+    assert set(OverviewAttributes.__annotations__) <= set(CompanyAttributes._fields)
+
+
 def test_computed_twelve_months_list_their_three_operands(caller: Client, app: App) -> None:
     halves = [("2023-01-01", "2023-06-30", 450), ("2024-01-01", "2024-06-30", 600), ("2024-04-01", "2024-06-30", 310)]
     filed = {"accn": "0000000077-24-000002", "form": "10-Q", "filed": "2024-08-01", "fy": 2024, "fp": "Q2"}
@@ -99,7 +157,7 @@ def test_an_unknown_figure_is_null_with_its_reason(caller: Client) -> None:
     ]
     # Every figure is a value with a filing or a hole with a reason, and never both.
     figures = set(SHAPE["properties"]["data"]["properties"]) - {
-        *("ticker", "cik", "name", "sector", "industry", "currency", "holes", "sources", "operands")
+        *("ticker", "cik", "name", "sector", "industry", "sic_description", "currency", "holes", "sources", "operands")
     }
     assert set(data["holes"]) | set(data["sources"]) == figures
     assert not set(data["holes"]) & set(data["sources"])

@@ -12,6 +12,7 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import ownership_forms, sale_notices
 from finapi.edgar import schedules as parser
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import holder_ids, sale_notice_store, schedule_store
@@ -51,7 +52,7 @@ def template_app(make_stored: Callable[..., App], tmp_path_factory: pytest.TempP
     with app.db.write() as tx:
         companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
         companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
-        companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
+        companies.update_attributes(tx, 320193, CompanyAttributes(sic=3571), 1, "2025-01-01")
     mapping = b"cusip,ticker\n" + thirteenf_xml.APPLE.encode() + b",AAPL\n"
     take(app, tmp_path_factory.mktemp("forms"), mapping, june(), september(), other_submission())
     figures.store_companyfacts(

@@ -13,6 +13,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.edgar import schedules as parser
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.ownership import schedule_store
 from finapi.market.prices import price_csv, price_store
@@ -41,7 +42,7 @@ def client(app: App) -> Client:
     with app.db.write() as tx:
         companies.upsert_name(tx, 320193, "Apple Inc.", companies.FROM_LIST, "")
         companies.upsert_tickers(tx, 320193, [("AAPL", None)], companies.FROM_LIST)
-        companies.update_attributes(tx, 320193, companies.FiledAttributes(sic=3571), 1, "2025-01-01")
+        companies.update_attributes(tx, 320193, CompanyAttributes(sic=3571), 1, "2025-01-01")
     about: dict[str, Any] = {"issuer": APPLE, "cusip": APPLE[2]}
     fund = made.person(made.FUND, "12", "0.12", schedule="G")
     store_schedule(app, made.g(fund, filer=made.FUND[0], **about), "0000000104-25-000001", "2025-08-14")
@@ -205,7 +206,7 @@ def test_random_filters_agree_with_a_filter_in_python(make_app: Callable[..., Ap
             names[f"T{number}"] = cik, sector
             companies.upsert_name(tx, cik, f"Issuer {number}", companies.FROM_LIST, "")
             companies.upsert_tickers(tx, cik, [(f"T{number}", None)], companies.FROM_LIST)
-            companies.update_attributes(tx, cik, companies.FiledAttributes(sic=sectors[sector]), 1, "2025-01-01")
+            companies.update_attributes(tx, cik, CompanyAttributes(sic=sectors[sector]), 1, "2025-01-01")
     stored: list[tuple[str, StoredFiling]] = []
     last: dict[tuple[str, int], Decimal] = {}
     for number in range(160):

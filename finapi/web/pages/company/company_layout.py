@@ -9,10 +9,11 @@ from typing import Any
 from urllib.parse import quote
 
 from finapi.core.errors import ApiError
+from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.filings import filing_search
 from finapi.market.holdings import funds
 from finapi.market.reference import companies, sectors
-from finapi.market.reference.companies import Company, CompanyAttributes
+from finapi.market.reference.companies import Company
 from finapi.web.financials.company_params import AS_OF, BASIS
 from finapi.web.html import form_fields, page_layout
 from finapi.web.html.tags import Child, Html, h
@@ -66,6 +67,7 @@ class CompanyView:
     as_of: str | None
     basis: str
     attributes: CompanyAttributes
+    exchange: str | None
     last_filed_day: str | None
     is_fund: bool
 
@@ -104,6 +106,7 @@ def get_company_view(call: Call) -> CompanyView:
             tx, filing_search.FilingQuery((company.cik,)), filing_search.PageRequest(1)
         )
         attributes = companies.get_attributes(tx, company.cik)
+        exchange = companies.find_exchange(tx, company.cik)
         is_fund = funds.find_name(tx, company.cik) is not None
     return CompanyView(
         company=company,
@@ -111,6 +114,7 @@ def get_company_view(call: Call) -> CompanyView:
         as_of=call.params.get("as_of"),
         basis=call.params.get("basis", "latest"),
         attributes=attributes,
+        exchange=exchange,
         last_filed_day=newest_positions[0].filed_at or None if newest_positions else None,
         is_fund=is_fund,
     )
@@ -191,7 +195,7 @@ def _list_attributes(view: CompanyView) -> list[Child]:
     month = _get_fiscal_year_end_month(attributes.fiscal_year_end or "")
     parts = [
         company.ticker and h.b(company.ticker),
-        attributes.exchange,
+        view.exchange,
         industry or sector,
         f"CIK {company.padded_cik}",
         month and f"fiscal year ends in {month}",

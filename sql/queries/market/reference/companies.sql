@@ -59,18 +59,18 @@ INSERT INTO company_keys (key, cik, former) VALUES (:key, :cik, :former)
 ON CONFLICT (key, cik) DO UPDATE SET former = 0 WHERE former AND NOT excluded.former
 
 -- name: update_company_attributes
+-- Of two sources that are equally good and of the same day, the one that states more decides.
 UPDATE companies
-SET sic = :sic,
+SET attributes = :attributes,
+    sic = :sic,
     fiscal_year_end = :fiscal_year_end,
     state = :state,
     entity_type = :entity_type,
     attributes_rank = :rank,
     attributes_as_of = :as_of
 WHERE cik = :cik
-    AND (:rank, :as_of, coalesce(:sic, 0), coalesce(:fiscal_year_end, ''), coalesce(:state, ''),
-        coalesce(:entity_type, ''))
-    > (attributes_rank, attributes_as_of, coalesce(sic, 0), coalesce(fiscal_year_end, ''), coalesce(state, ''),
-        coalesce(entity_type, ''))
+    AND (:rank, :as_of, length(:attributes), :attributes)
+        > (attributes_rank, attributes_as_of, length(attributes), attributes)
 
 -- name: upsert_ticker
 -- The best source, and of equal ones the latest, decides about a ticker's position. An exchange stays until a better
@@ -97,11 +97,7 @@ WHERE NOT EXISTS (
 )
 
 -- name: company_attributes
-SELECT sic, fiscal_year_end, (
-    SELECT exchange FROM tickers
-    WHERE tickers.cik = companies.cik AND exchange IS NOT NULL
-    ORDER BY source DESC, position
-    LIMIT 1
-) AS exchange
-FROM companies
-WHERE cik = :cik
+SELECT attributes FROM companies WHERE cik = :cik
+
+-- name: company_exchange
+SELECT exchange FROM tickers WHERE cik = :cik AND exchange IS NOT NULL ORDER BY source DESC, position LIMIT 1
