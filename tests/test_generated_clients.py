@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,9 +63,41 @@ print(len(filings.data), len(fund.holdings) > 0, len(prices.data), series.data.t
 print(len(insiders.data), len(cusips.results), policy.data.api_version, refused.code)
 """
 
+# The same with a client that openapi-generator makes. The modules of all models and calls are imported first.
+GENERATED_PYTHON = """
+import importlib
+import pkgutil
+import sys
+import openapi_client
+for module in pkgutil.walk_packages(openapi_client.__path__, "openapi_client."):
+    importlib.import_module(module.name)
+configuration = openapi_client.Configuration(host=sys.argv[1], api_key={"key": sys.argv[2]})
+client = openapi_client.ApiClient(configuration)
+calls = [
+    ("XbrlApi", "get_xbrl_companies_ticker_statements", {"ticker": "AAPL"}),
+    ("XbrlApi", "get_xbrl_timeseries", {"ticker": "AAPL", "metrics": ["revenue"]}),
+    ("XbrlApi", "get_xbrl_screen", {"gross_margin_gt": 0.1}),
+    ("XbrlApi", "get_xbrl_dictionary", {}),
+    ("SecApi", "get_sec_filings", {"ticker": ["AAPL", "NFLX"], "limit": 3}),
+    ("Form13fApi", "get_form13f_fund_cik", {"cik": "1067983"}),
+    ("PricesApi", "get_prices_ticker", {"ticker": "AAPL", "limit": 2}),
+    ("TickersApi", "get_tickers_ticker_overview", {"ticker": "AAPL"}),
+    ("InsidersApi", "get_insiders_transactions_latest", {"limit": 2}),
+    ("CusipApi", "get_cusip_lookup_cusip", {"cusip": "037833100"}),
+    ("AccountApi", "get_account_balance", {}),
+    ("PlansApi", "get_plans", {}),
+    ("PolicyApi", "get_policy", {}),
+    ("StatsApi", "get_stats", {}),
+    ("WebhooksApi", "get_webhooks_deliveries", {}),
+]
+for api, name, params in calls:
+    answer = getattr(getattr(openapi_client, api)(client), name)(**params)
+    print(type(answer).__name__)
+"""
+
 # Ten calls each with openapi-fetch and with hey-api.
 TYPESCRIPT = Path(__file__).with_name("strict_client.ts")
-STRICT = {
+STRICT: dict[str, Any] = {
     "compilerOptions": {
         **dict.fromkeys(("strict", "noUncheckedIndexedAccess", "noEmit"), True),
         "module": "esnext",
@@ -138,3 +171,40 @@ def test_generated_typescript_clients_make_ten_calls_each(tmp_path: Path, served
         f"openapi-fetch {expected}",
         f"hey-api {expected}",
     ]
+
+
+GENERATOR = os.environ.get("OPENAPI_GENERATOR", "")
+needs_generator = pytest.mark.skipif(
+    not GENERATOR, reason="OPENAPI_GENERATOR is not set to a directory with openapi-generator-cli and python"
+)
+
+
+def run_generator(folder: Path, *words: str) -> str:
+    """Run openapi-generator in a folder that contains the document. Return its output."""
+    write(folder, "openapi.json", json.dumps(build_document("", ROUTES)))
+    return run_command(folder, f"{GENERATOR}/openapi-generator-cli", *words)
+
+
+@needs_generator
+def test_openapi_generator_finds_nothing_wrong(tmp_path: Path) -> None:
+    assert "No validation issues detected." in run_generator(tmp_path, "validate", "-i", "openapi.json")
+
+
+@needs_generator
+def test_a_python_client_of_openapi_generator_makes_calls(tmp_path: Path, served: tuple[str, str]) -> None:
+    run_generator(tmp_path, "generate", "-i", "openapi.json", "-g", "python", "-o", ".")
+    output = run_command(tmp_path, f"{GENERATOR}/python", write(tmp_path, "call.py", GENERATED_PYTHON), *served)
+    assert output.split() == [
+        *("XbrlCompaniesTickerStatements", "XbrlTimeseries", "XbrlScreen", "XbrlDictionary", "SecFilings"),
+        *("Form13fFundCik", "PricesTicker", "TickersTickerOverview", "InsidersTransactionsLatest"),
+        *("CusipLookupCusip", "AccountBalance", "Plans", "Policy", "Stats", "WebhooksDeliveries"),
+    ]
+
+
+@needs_generator
+def test_a_typescript_client_of_openapi_generator_compiles_strictly(tmp_path: Path) -> None:
+    bin = npm.install_packages(tmp_path, {"typescript": PACKAGES["typescript"]})
+    run_generator(tmp_path, "generate", "-i", "openapi.json", "-g", "typescript-fetch", "-o", "client")
+    options: dict[str, object] = {**STRICT["compilerOptions"], "noUncheckedIndexedAccess": False}  # Its runtime fails it.
+    write(tmp_path, "tsconfig.json", json.dumps({"compilerOptions": options, "files": ["client/index.ts"]}))
+    run_command(tmp_path, str(bin / "tsc"), "--project", ".")

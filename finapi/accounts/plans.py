@@ -237,7 +237,7 @@ class Plan(TypedDict):
     interval: Literal["week", "month", "year"]
     features: list[str]
     is_active: bool
-    stripe_price_id: None
+    stripe_price_id: str | None
 
 
 def iter_plans(config: Config) -> Iterator[Plan]:
@@ -271,7 +271,7 @@ class WalletChange(TypedDict):
     type: Literal["credit", "purchase"]
     amount_usd: float
     tokens_credited: int
-    stripe_invoice_id: None
+    stripe_invoice_id: str | None
     description: str
 
 

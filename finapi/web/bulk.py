@@ -82,8 +82,8 @@ class FactsShard(PeriodFile):
     """
 
     shard_index: int
-    filing_id_lo: None
-    filing_id_hi: None
+    filing_id_lo: int | None
+    filing_id_hi: int | None
 
 
 class FactsIndex(_BulkFileTotals):

@@ -50,7 +50,7 @@ class MonthLink(TypedDict):
     row_count: int
     size_bytes: int
     sha256: str
-    expires_at: None
+    expires_at: Time | None
 
 
 class MonthJob(TypedDict):

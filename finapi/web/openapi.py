@@ -84,6 +84,10 @@ OPERATION_DESCRIPTIONS: dict[str, str] = tomllib.loads(
     (get_package_folder("finapi.web") / "about.toml").read_text(encoding="utf-8")
 )
 
+# The tag of the requests that a receiver gets. Code generators put the operations of a tag into one class, so it is not
+# the tag of operations that finapi serves.
+RECEIVER_TAG = "receiver"
+
 # Descriptions of tags. The tag of an operation is the first segment of its path after /api/v1, or "service".
 TAGS = {
     "auth": "Invites, registration, sessions, passwords.",
@@ -93,6 +97,7 @@ TAGS = {
     "plans": "All plans.",
     "sniper": "Sniper targets, which wait for a filing.",
     "webhooks": "Deliveries to receivers, and the secret that signs them.",
+    RECEIVER_TAG: "The requests that a webhook receiver gets.",
     "xbrl": "Statements, series and figures of companies.",
     "facts": "Look-ups of single figures.",
     "sec": "Filings, forms, companies and people.",
@@ -140,7 +145,9 @@ def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
             else {}
         ),
         "servers": [{"url": public_url or "/"}],
-        "tags": [{"name": name, "description": text} for name, text in TAGS.items() if name in used_tags],
+        "tags": [
+            {"name": name, "description": text} for name, text in TAGS.items() if name in {*used_tags, RECEIVER_TAG}
+        ],
         "paths": paths,
         "webhooks": {name: {"post": _build_webhook(name)} for name in EVENTS},
         "components": {
@@ -211,7 +218,8 @@ def _build_webhook(name: str) -> dict[str, Any]:
     description = f"{_WEBHOOK_DESCRIPTION}{condition}; free. One delivery_id may come twice."
     return {
         "operationId": f"on_{re.sub(r'[.]', '_', name)}",
-        "tags": ["webhooks"],
+        "tags": [RECEIVER_TAG],
+        "x-internal": True,  # openapi-generator would make a method of the client of it.
         "summary": summary,
         "description": description,
         "security": [],
@@ -333,12 +341,8 @@ def _build_schema(param: Param) -> Schema:
     if param.kind == "values":
         return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":
-        order = enum_schema("asc", "desc")
-        orders: Schema = {"anyOf": [order, {"type": "object", "properties": {"order": order}, "required": ["order"]}]}
-        column: Schema = {"type": "object", "additionalProperties": orders, "propertyNames": enum_schema(*allowed)}
-        column |= {"minProperties": 1, "maxProperties": 1}
-        member = {"anyOf": [enum_schema(*allowed), column]}
-        return {"anyOf": [enum_schema(*allowed), {**array_schema(member), "minItems": 1, "maxItems": 1}]}
+        # The lists that other services' clients send are accepted too. Code generators cannot express the choice.
+        return enum_schema(*allowed)
     if allowed:
         return enum_schema(*allowed)
     if param.pattern:
@@ -463,15 +467,15 @@ LINKS: dict[str, dict[str, dict[str, Any]]] = {
     "post_auth_redeem_invite": {
         "register": {
             "operationId": "post_auth_register",
-            "description": "The invite token goes into the body, with an email and a password.",
-            "requestBody": {"invite_token": "$response.body#/invite_token"},
+            "description": "The invite token ($response.body#/invite_token) goes into the body, with an email and a "
+            "password.",
         }
     },
     "post_auth_register": {
         "login": {
             "operationId": "post_auth_login",
-            "description": "With the same email and password, after the link in the mail was followed.",
-            "requestBody": {"email": "$request.body#/email", "password": "$request.body#/password"},
+            "description": "With the same email and password ($request.body#/email, $request.body#/password), after "
+            "the link in the mail was followed.",
         }
     },
     "post_auth_login": {

@@ -247,11 +247,12 @@ _PAYLOADS: dict[str, PayloadDescription] = {
 
 
 def _describe_event(event_type: str, description: PayloadDescription) -> EventDescription:
-    has_target = event_type.startswith("sniper.")  # Other events do not belong to a sniper target.
+    has_target = event_type.startswith("sniper.")  # Other events do not belong to a sniper target, so it is null.
+    target_id = Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")]
     members: dict[str, Any] = {
         "occurred_at": Annotated[Time, "When it happened at the SEC, and not when it is sent."],
         "delivery_id": Annotated[str, _pattern("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."],
-        "target_id": Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")] if has_target else type(None),
+        "target_id": target_id if has_target else target_id | None,
         "payload": description.payload_type,
     }
     schemas = {"event_type": const_schema(event_type)}

@@ -203,6 +203,8 @@ def const_schema(value: object) -> Schema:
 
 def nullable_schema(schema: Schema) -> Schema:
     """Return ``schema`` with null as another allowed value."""
+    if "const" in schema:
+        return {"type": ["string", "null"], "enum": [schema["const"], None]}
     kind = schema.get("type")
     if isinstance(kind, str) and "enum" not in schema:
         return {**schema, "type": [kind, "null"]}
