@@ -193,7 +193,7 @@ class UserExportWallet(TypedDict, Generic[Day, Moment]):
     type: Literal["credit", "purchase"]
     amount_usd: int | Decimal
     tokens_credited: int
-    stripe_invoice_id: None
+    stripe_invoice_id: str | None
     description: str
 
 class UserExportUsageDaily(TypedDict, Generic[Day, Moment]):
@@ -435,7 +435,7 @@ class PlansData(TypedDict):
     interval: Literal["week", "month", "year"]
     features: list[str]
     is_active: bool
-    stripe_price_id: None
+    stripe_price_id: str | None
 
 class Plans(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -671,7 +671,7 @@ class Form13fFundCikFiling(TypedDict, Generic[Day, Moment]):
     reports_united: int
     table_rows_rejected: int
     period_after_filing: bool
-    restatement_doubt: Literal["drops_unchanged_positions"] | None
+    restatement_doubt: Literal["drops_unchanged_positions", None]
     positions_retained: int
 
 class Form13fFundCikHoldingsVotingAuthority(TypedDict):
@@ -2805,8 +2805,8 @@ class XbrlBulkFactsDataFiles(TypedDict, Generic[Day, Moment]):
     generated_at: Moment
     download_path: str
     shard_index: int
-    filing_id_lo: None
-    filing_id_hi: None
+    filing_id_lo: int | None
+    filing_id_hi: int | None
 
 class XbrlBulkFactsData(TypedDict, Generic[Day, Moment]):
     snapshot: Moment | None
@@ -3123,7 +3123,7 @@ class PricesTickerData(TypedDict, Generic[Day, Moment]):
     close: int | Decimal | None
     volume: int | None
     adj_close: int | Decimal | None
-    adj_close_reason: Literal["no_dividends_or_splits_held"] | None
+    adj_close_reason: Literal["no_dividends_or_splits_held", None]
     split_factor: int | Decimal | None
     dividend: int | Decimal | None
     volume_exact: int | Decimal | None
@@ -4920,13 +4920,13 @@ class InsidersBulkFormFormTypeIndexJson(TypedDict, Generic[Day, Moment]):
     form_type: str
     files: list[InsidersBulkFormFormTypeIndexJsonFiles[Day, Moment]]
 
-class InsidersBulkFormFormTypeYearFilename(TypedDict):
+class InsidersBulkFormFormTypeYearFilename(TypedDict, Generic[Day, Moment]):
     download_url: str
     filename: str
     row_count: int
     size_bytes: int
     sha256: str
-    expires_at: None
+    expires_at: Moment | None
 
 class PostInsidersBulkFormFormTypeGenerateYearMonth(TypedDict, Generic[Day, Moment]):
     job_id: str
@@ -5178,14 +5178,14 @@ class PostForm13fHoldingsGiven(TypedDict, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
-    sort: Any | None
+    sort: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "name_of_issuer", "issuer", "change_shares"] | None
     includeChanges: bool | None
 
 class PostForm13fCoverPagesGiven(TypedDict, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
-    sort: Any | None
+    sort: Literal["filed_date", "filedAt", "filed_at"] | None
 
 class GetForm13fHoldingsSearchGiven(TypedDict, total=False):
     q: Required[str]
@@ -5335,7 +5335,7 @@ class PostForm13dGiven(TypedDict, total=False):
     query: Any | None
     from_: int | None
     size: int | None
-    sort: Any | None
+    sort: Literal["filedAt", "percentOfClass"] | None
     as_of: str | date | None
 
 class GetOwnershipBeneficialOwnershipConversionsGiven(TypedDict, total=False):
@@ -6165,7 +6165,7 @@ class PostInsidersQueryGiven(TypedDict, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
-    sort: Any | None
+    sort: Literal["filedAt", "filed_at"] | None
     as_of: str | date | None
 
 class GetInsidersClustersGiven(TypedDict, total=False):
@@ -6702,7 +6702,7 @@ class Calls(Generic[Day, Moment]):
         """Strongest clusters of the last month."""
     def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
         """Monthly bulk files of a form."""
-    def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
+    def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename[Day, Moment]:
         """URL of a monthly bulk file."""
     def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
         """Create a monthly bulk file."""
@@ -7207,7 +7207,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """Strongest clusters of the last month."""
     async def get_insiders_bulk_form_form_type_index_json(self, **given: Unpack[GetInsidersBulkFormFormTypeIndexJsonGiven]) -> InsidersBulkFormFormTypeIndexJson[Day, Moment]:
         """Monthly bulk files of a form."""
-    async def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename:
+    async def get_insiders_bulk_form_form_type_year_filename(self, **given: Unpack[GetInsidersBulkFormFormTypeYearFilenameGiven]) -> InsidersBulkFormFormTypeYearFilename[Day, Moment]:
         """URL of a monthly bulk file."""
     async def post_insiders_bulk_form_form_type_generate_year_month(self, **given: Unpack[PostInsidersBulkFormFormTypeGenerateYearMonthGiven]) -> PostInsidersBulkFormFormTypeGenerateYearMonth[Day, Moment]:
         """Create a monthly bulk file."""

@@ -104,6 +104,7 @@ TAGS = {
     "filings": "Filings by cursor.",
     "index": "The filings of a day.",
     "form-13f": "Holdings of funds (Form 13F).",
+    "nport": "Holdings of funds and ETFs by month (N-PORT).",
     "form-13d": "Search for Schedules 13D and 13G.",
     "ownership": "Owners of more than five per cent.",
     "tickers": "Tickers, and who holds them.",
