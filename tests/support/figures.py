@@ -9,7 +9,7 @@ from typing import Any
 from finapi.app import App
 from finapi.core import days
 from finapi.edgar import companyfacts
-from finapi.market.financials import company_books, fact_book, metric_mapping, outlay_signs
+from finapi.market.financials import company_books, fact_book, filing_scales, metric_mapping, outlay_signs
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import FaceRow, Faces, SumRow
@@ -84,6 +84,8 @@ def build_company_book(
         for accession, total, item, weight in sums
     ]
     book = fact_book.build_book(known_filings, rows, mapping, faces=Faces(face_rows, mapping, sum_rows))
+    book.misscaled_filings = filing_scales.find_misscaled_filings(book, mapping)
+    filing_scales.drop_repetitions(book)
     lines = [
         StatementLine(
             face.filing_index, face.section_id, face.concept, face.concept in negated, row.end, row.length, row.value

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from finapi.core import days
 from finapi.market.financials import (
     fact_book,
+    filing_scales,
     get_fingerprint,
     metric_mapping,
     outlay_signs,
@@ -124,6 +125,9 @@ def load(
     )
     rows = [FactRow._make(row) for row in fact_rows]
     book = fact_book.build_book(filings, rows, mapping, currency, faces)
+    book.misscaled_filings = filing_scales.find_misscaled_filings(book, mapping)
+    if book.misscaled_filings:
+        filing_scales.drop_repetitions(book)
     doubtful_filings = outlay_signs.list_doubtful_filings(rows, mapping)
     if doubtful_filings:
         lines = _list_line_values(tx, doubtful_filings, fact_set_ids, book.currency)

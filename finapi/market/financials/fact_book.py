@@ -130,6 +130,7 @@ class FactBook:
         "filings",
         "instants",
         "label_signs",
+        "misscaled_filings",
         "negated_concepts",
         "nil_facts",
         "other_currencies",
@@ -185,6 +186,9 @@ class FactBook:
         self.confirmed_signs: set[FactKey] = set()
         # The facts by class of shares for which a filing has no fact of all shares, by (concept, period).
         self.class_facts: dict[tuple[str, PeriodKey], list[ClassFact]] = {}
+        # The filings whose amounts are all too small or too large, each with the factor that corrects them
+        # (:mod:`finapi.market.financials.filing_scales`).
+        self.misscaled_filings: dict[int, Decimal] = {}
         # Caches of ``is_from_note``.
         self._nearest_filings: dict[tuple[int, str], int | None] = {}
         self._usual_tags: dict[tuple[str, str, int], UsualTags] = {}

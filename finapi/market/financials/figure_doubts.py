@@ -8,6 +8,8 @@ There are these checks:
 - ``eps_times_shares``: earnings per share times shares are not near any income that they may refer to.
 - ``sign``: a payment, an expense or a number of shares is negative, and no sum of the filing confirms it. If a sum
   proves the sign wrong, the figure is corrected and marked instead (:mod:`outlay_signs`).
+- ``scale``: all amounts of the filing are a thousand or a million times too small or too large, compared with the
+  filings before and after it (:mod:`filing_scales`).
 - the shares outstanding are far from the average number of shares. This counts as the same check.
 - ``neighbours``: a figure that hardly changes from year to year is far from those of the periods before and after,
   which agree with each other.
@@ -88,6 +90,24 @@ def _check_signs(row: RowView, failed_checks: FailedChecks) -> Failures:
         cell = row.get_cell(key)
         if isinstance(cell, Figure) and cell.value < 0 and "inconsistent" in cell.marks:
             yield key, _build_failed_check("sign", (), -cell.value)
+
+
+# ---- scales of filings
+
+
+def _check_scales(row: RowView, failed_checks: FailedChecks) -> Failures:
+    """Yield the figures that use amounts of a filing that is out of scale."""
+    misscaled_filings = row.series.company_book.book.misscaled_filings
+    for key, metric in metric_mapping.get_mapping().metrics.items() if misscaled_filings else ():
+        cell = row.get_cell(key) if metric.units == "currency" else None
+        if not isinstance(cell, Figure):
+            continue
+        filing_indexes = {operand.vintage.filing_index for operand in cell.operands}
+        factors = {misscaled_filings[index] for index in filing_indexes if index in misscaled_filings}
+        if factors:
+            # If other operands are in the right scale, the right value is not known.
+            is_known = len(factors) == 1 and filing_indexes <= misscaled_filings.keys()
+            yield key, _build_failed_check("scale", (), cell.value * factors.pop() if is_known else None)
 
 
 @cache
@@ -268,9 +288,17 @@ def _is_near_any(value: Decimal, references: Iterable[Decimal], factor: Decimal 
     )
 
 
-def _build_failed_check(rule: CheckRule, keys: Iterable[str], implied: Decimal) -> FailedCheck:
-    return {"rule": rule, "keys": sorted(keys), "implied": to_json_number(implied.normalize() + 0)}
+def _build_failed_check(rule: CheckRule, keys: Iterable[str], implied: Decimal | None) -> FailedCheck:
+    implied_number = None if implied is None else to_json_number(implied.normalize() + 0)
+    return {"rule": rule, "keys": sorted(keys), "implied": implied_number}
 
 
 # The checks in order. A figure has the first one that it fails.
-CHECKS = (_check_signs, _check_sums, _check_earnings_per_share, _check_shares_outstanding, _check_neighbours)
+CHECKS = (
+    _check_scales,
+    _check_signs,
+    _check_sums,
+    _check_earnings_per_share,
+    _check_shares_outstanding,
+    _check_neighbours,
+)

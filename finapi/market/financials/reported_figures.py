@@ -258,6 +258,8 @@ class ReportedFigures:
             marks.append("sign_corrected")
         if vintage.unit.startswith(INVERTED_UNIT_PREFIX):
             marks.append("unit_inverted")
+        if vintage.filing_index in self.book.misscaled_filings and vintage.unit == self.book.currency:
+            marks.append("inconsistent")
         return Figure(
             value=sign * Decimal(vintage.value) if sign < 0 else Decimal(vintage.value),
             concepts=(concept,),
@@ -414,6 +416,8 @@ class ReportedFigures:
             concepts = tuple(f"{'-' if sign < 0 else '+'}{vintage.concept}" for sign, _, vintage in operands)
             signed_operands = tuple(map(self._correct_sign, operands))
             marks: tuple[Mark, ...] = ("sign_corrected",) if signed_operands != operands else ()
+            if filing_index in self.book.misscaled_filings:
+                marks = (*marks, "inconsistent")
             operands = signed_operands
             yield Figure(
                 value=sum((sign * Decimal(vintage.value) for sign, _, vintage in operands), Decimal(0)),

@@ -158,6 +158,7 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
         ],
         "exact_concepts": [(key, sorted(concepts)) for key, concepts in book.exact_concepts.items()],
         "negated_concepts": sorted(book.negated_concepts),
+        "misscaled_filings": [(index, str(factor)) for index, factor in book.misscaled_filings.items()],
         "class_facts": [
             (concept, period_key, [(fact.member, *fact.vintage) for fact in facts])
             for (concept, period_key), facts in book.class_facts.items()
@@ -245,6 +246,7 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
         (filing_index, key): set(concepts) for (filing_index, key), concepts in head["exact_concepts"]
     }
     book.negated_concepts = {(filing_index, concept) for filing_index, concept in head["negated_concepts"]}
+    book.misscaled_filings = {index: Decimal(factor) for index, factor in head["misscaled_filings"]}
     book.class_facts = {
         (concept, _to_key(pair)): [ClassFact(member, Vintage(*fields)) for member, *fields in facts]
         for concept, pair, facts in head["class_facts"]

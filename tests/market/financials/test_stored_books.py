@@ -80,7 +80,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
     book.separate_lines = {
         (1, "revenue"): [SeparateLine("a:B", "Sales", frozenset({"a:C"}), frozenset({"a:D"}), frozenset({key}))]
     }
-    book.other_currencies = ["CAD"]
+    book.other_currencies, book.misscaled_filings = ["CAD"], {1: Decimal("0.001")}
     book.class_facts = {("a:B", key): [ClassFact("a:ClassAMember", Vintage(1, "a:B", "shares", "5", None))]}
     book.corrected_signs, book.confirmed_signs = {(1, "a:B", Decimal("-2.50"))}, {(1, "a:C", Decimal(-3))}
     assert [name for name in book.__slots__ if not name.startswith("_") and not getattr(book, name)] == []
