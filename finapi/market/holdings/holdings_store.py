@@ -459,9 +459,8 @@ def _recompute_quarter(tx: Transaction, cik: int, period: str) -> None:
 
 
 def _is_before_end(report: Row, period: str) -> bool:
-    """Return True if a report was filed, or else signed, before its quarter ended: then its period is wrong."""
-    day = report["filed_at"] or report["signed"]
-    return bool(day) and day[: len(period)] < period
+    """Return True if a report was filed before its quarter ended: then its period is wrong."""
+    return bool(report["filed_at"]) and report["filed_at"][: len(period)] < period
 
 
 def _build_standing_report(row: Row) -> StandingReport:

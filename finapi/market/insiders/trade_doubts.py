@@ -31,7 +31,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from finapi.edgar.ownership_forms import OwnershipForm
+from finapi.edgar.ownership_forms import OwnershipForm, OwnershipRow
 from finapi.market.insiders import form_bodies, rules
 from finapi.market.insiders.amendments import fold_title
 from finapi.market.insiders.rules import ValueDoubt
@@ -50,6 +50,8 @@ MAX_FORM_RATIO = 5
 MAX_HISTORY_RATIO = 10
 # A price that an error explains equals the others' price up to this factor after the error is undone.
 MAX_EXPLAINED_RATIO = 2
+# An ADS and a row of ordinary shares have one price if they differ by at most this factor.
+MAX_SAME_PRICE_RATIO = Decimal("1.2")
 # Prices of one class in one form are not this far apart, and prices divided by shares are not this close by chance.
 MIN_PROPORTIONAL_SPREAD, MAX_PROPORTIONAL_SPREAD = Decimal("1.5"), Decimal("1.1")
 # The most expensive shares aside, a higher price needs other evidence. Small lots of them would not distort a sum.
@@ -60,18 +62,27 @@ CLOSE_DAYS = 7  # A close is compared if it is at most this old.
 _SALE_CODES = ("S", "F", "D")
 _ADS = r"(?:ADSs?|ADRs?|American\s+Depositary\s+(?:Shares?|Receipts?))"
 _MENTIONS_ADS = re.compile(rf"\b{_ADS}\b", re.IGNORECASE)
-_PRICE_PER_ADS = re.compile(rf"\bprices?\b[^.;]{{0,120}}\bper\s+{_ADS}\b", re.IGNORECASE)
-_CONVERTED = re.compile(r"\b(?:divid\w+|convert\w+|equivalent|per\s+(?:ordinary|common|class\s+\w+)\s)", re.IGNORECASE)
-_ADS_RATIO = re.compile(
-    rf"\b{_ADS}\b[^.;]{{0,60}}?\brepresent\w*\s+(?:the\s+right\s+to\s+receive\s+)?(?P<count>[a-z]+|[0-9]+)\b",
-    re.IGNORECASE,
+# "The price is per ADS", "sold at $25.10 per ADS", "the price of each ADR".
+_PRICE_PER_ADS = re.compile(
+    rf"(?:\bprices?\b|\$)(?:[^.;]|\.(?=[0-9])){{0,120}}\b(?:per|of\s+(?:each|one|an))\s+{_ADS}\b", re.IGNORECASE
 )
-_COUNT_WORDS = {
-    word: number
-    for number, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
-    )
-} | {"fifteen": 15, "sixteen": 16, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100}
+_CONVERTED = re.compile(r"\b(?:divid\w+|convert\w+|equivalent|per\s+(?:ordinary|common|class\s+\w+)\s)", re.IGNORECASE)
+# The number of shares that one ADS represents. "5,000 ADSs representing 50,000 shares" does not state it.
+_COUNT = r"(?P<count>[0-9][0-9,]*|[a-z]+(?:-[a-z]+)?(?:\s+hundred)?)"
+_REPRESENTS = r"(?:represent\w*|equals?|(?:is\s+)?(?:equal|equivalent)\s+to)\s+(?:the\s+right\s+to\s+receive\s+)?"
+_ADS_COUNTS = (
+    re.compile(rf"\b(?:each|every|one|1|an)\s+(?:\(1\)\s+)?{_ADS}[^.;]{{0,60}}?\b{_REPRESENTS}{_COUNT}", re.IGNORECASE),
+    re.compile(rf"\b{_ADS}[^.;]{{0,40}}?\beach\s+(?:of\s+which\s+)?{_REPRESENTS}{_COUNT}", re.IGNORECASE),
+    re.compile(
+        rf"\b{_COUNT}\s+(?:\([0-9,]+\)\s+)?(?:class\s+\w+\s+)?(?:ordinary|common|equity)\s+shares?\s+"
+        rf"(?:per|to\s+(?:one|each)|for\s+(?:one|each|every)|(?:are\s+)?represented\s+by\s+(?:one|each|an))\s+{_ADS}\b",
+        re.IGNORECASE,
+    ),
+)
+_UNIT_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNT_WORDS = {word: number for number, word in enumerate(_UNIT_WORDS, start=1)}
+_COUNT_WORDS |= {f"{word} hundred": number * 100 for word, number in _COUNT_WORDS.items() if number < 10}
+_COUNT_WORDS |= {"fifteen": 15, "sixteen": 16, "twenty": 20, "twenty-five": 25, "thirty": 30, "forty": 40, "fifty": 50}
 
 
 class _PricedRow(NamedTuple):
@@ -295,10 +306,11 @@ class _PriceEvidence:
         if is_about_ads or not any(_MENTIONS_ADS.search(text) for text in texts):
             return None
         for text in texts:
-            for match in _ADS_RATIO.finditer(text):
-                count = match["count"].lower()
-                if count.isdigit() or count in _COUNT_WORDS:
-                    return int(count) if count.isdigit() else _COUNT_WORDS[count]
+            for pattern in _ADS_COUNTS:
+                for match in pattern.finditer(text):
+                    count = " ".join(match["count"].lower().replace(",", "").split())
+                    if count.isdigit() or count in _COUNT_WORDS:
+                        return int(count) if count.isdigit() else _COUNT_WORDS[count]
         return 0
 
     def _is_per_ads(self, row: _PricedRow, ads_count: int) -> bool:
@@ -311,6 +323,8 @@ class _PriceEvidence:
             close = max(closes.reliable or closes.may_be_divided)
             return row.price * row.price * ads_count > close * close and row.price <= close * MAX_EXPLAINED_RATIO
         form = self._forms[row.form_id]
+        if ads_count and any(_is_ads_row_at_price(other, row.price) for other in form.rows):
+            return True
         texts = dict(form.footnotes)
         footnotes = [texts.get(footnote_id, "") for footnote_id in form.rows[row.seq - 1].list_footnote_ids()]
         return any(_PRICE_PER_ADS.search(text) and not _CONVERTED.search(text) for text in footnotes)
@@ -378,6 +392,13 @@ class _PriceEvidence:
         return is_surrounded or _is_explained(row, median)
 
 
+def _is_ads_row_at_price(row: OwnershipRow, price: Decimal) -> bool:
+    """Return True if a row is about ADSs and has about this price."""
+    if row.price is None or not _MENTIONS_ADS.search(row.title or ""):
+        return False
+    return _are_similar(Decimal(row.price), price, MAX_SAME_PRICE_RATIO)
+
+
 def _get_median(rows: Sequence[_PricedRow]) -> Decimal:
     """Return the median price, the lower one of two."""
     prices = sorted(row.price for row in rows)
@@ -399,5 +420,5 @@ def _are_proportional(rows: Sequence[_PricedRow]) -> bool:
     return is_spread and max(prices_by_share) < min(prices_by_share) * MAX_PROPORTIONAL_SPREAD
 
 
-def _are_similar(first: Decimal, second: Decimal, max_ratio: int) -> bool:
+def _are_similar(first: Decimal, second: Decimal, max_ratio: Decimal | int) -> bool:
     return second <= first * max_ratio and first <= second * max_ratio

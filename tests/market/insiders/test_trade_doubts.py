@@ -229,6 +229,8 @@ def test_a_corrected_price_is_not_doubtful(app: App) -> None:
 ADS_FORMS = {
     "a price per ADS": (ORDINARY, "25", "Represents the price per ADS.", "price_per_ads"),
     "spelled out": (ORDINARY, "25", "The price is per American Depositary Share.", "price_per_ads"),
+    "an amount per ADS": (ORDINARY, "25.1", "Sold at an average of $25.10 per ADS.", "price_per_ads"),
+    "the price of each ADR": (ORDINARY, "25.1", "This is the price of each ADR.", "price_per_ads"),
     "a converted price": (ORDINARY, "2.5", "The price per ADS, divided by ten.", None),
     "a price per ordinary share": (ORDINARY, "2.5", "Price per ordinary share; the price per ADS was 25.", None),
     "ADSs": (ADS, "25", "Represents the price per ADS.", None),
@@ -255,6 +257,36 @@ def test_an_ads_of_one_share_has_its_price(app: App) -> None:
     one_each = "Each ADS represents one ordinary share. The price is the price per ADS."
     store(app, build_form(row("1000", "25", title=ORDINARY), share_note=one_each))
     assert list_doubts(app) == {"1:1": None}
+
+
+ADS_COUNTS = [
+    "Each ADS represents ten (10) ordinary shares.",
+    "American Depositary Shares (ADSs), each representing 10 Class A ordinary shares.",
+    "Each American Depositary Share represents the right to receive two hundred ordinary shares.",
+    "One ADS equals 1,000 ordinary shares.",
+    "10 ordinary shares are represented by one ADS.",
+]
+
+
+@pytest.mark.parametrize("text", ADS_COUNTS)
+def test_the_shares_of_an_ads_are_read_from_footnotes(app: App, text: str) -> None:
+    store_closes(app, CLOSES)
+    store(app, build_form(row("1000", "25.10", title=ORDINARY), share_note=text))
+    assert list_doubts(app) == {"1:1": "price_per_ads"}
+
+
+@pytest.mark.parametrize("text", ["Sold 5,000 ADSs representing 50,000 ordinary shares.", "Listed as ADSs."])
+def test_a_total_of_ads_is_not_their_ratio(app: App, text: str) -> None:
+    store_closes(app, CLOSES)
+    store(app, build_form(row("1000", "25.10", title=ORDINARY), share_note=text))
+    assert list_doubts(app) == {"1:1": None}
+
+
+@pytest.mark.parametrize(("price", "doubt"), [("25.5", "price_per_ads"), ("2.5", None)])
+def test_an_ads_row_of_the_form_shows_a_price_per_ads(app: App, price: str, doubt: str | None) -> None:
+    rows = (row("100", "25", title=ADS), row("1000", price, title=ORDINARY))
+    store(app, build_form(*rows, share_note=TEN_EACH))
+    assert list_doubts(app) == {"1:1": None, "1:2": doubt}
 
 
 def test_the_history_of_ordinary_shares_shows_a_price_per_ads(app: App) -> None:

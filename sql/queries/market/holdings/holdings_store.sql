@@ -104,7 +104,7 @@ SET value_unit = :value_unit, total_unit = :total_unit, value_unit_rule = :rule,
 WHERE id = :id
 
 -- name: reports_of_quarter
-SELECT id, accession, filed_at, form, amendment_type, amendment_number, entry_total, row_count, sha256, signed,
+SELECT id, accession, filed_at, form, amendment_type, amendment_number, entry_total, row_count, sha256,
     value_total * total_unit AS stated
 FROM holdings_reports
 WHERE cik = :cik AND period = :period
