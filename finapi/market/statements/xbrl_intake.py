@@ -81,8 +81,14 @@ def _get_stem(name: str) -> str:
 
 
 def _has_cover(page: Document) -> bool:
-    """Return True if an inline page tags the period of a report, which is on the first page of a filing."""
-    return b":DocumentPeriodEndDate" in page.read()
+    """Return True if an inline page tags the period of a report, which is on the first page of a filing.
+
+    A page that cannot be read counts as one with a cover, so that it is refused with its reason when it is parsed.
+    """
+    try:
+        return b":DocumentPeriodEndDate" in page.read()
+    except ParseError:
+        return True
 
 
 def parse_report(documents: Sequence[Document]) -> Report:

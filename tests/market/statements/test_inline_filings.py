@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.edgar.document_kinds import detect_kind
+from finapi.edgar.document_kinds import MAX_PREFIX_BYTES, detect_kind
 from finapi.edgar.xbrl import InlinePage, parse_inline
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
@@ -248,6 +249,29 @@ def test_an_invalid_page_without_an_instance_is_refused(app: App, ingest_folder:
     assert "us-gaap:Assets: 'five' is not a number" in (outcomes[PAGE_NAME].reason or "")
     with app.db.read() as tx:
         assert tx._connection.execute("SELECT count(*) FROM reports").fetchone()[0] == 0
+
+
+def test_an_unreadable_page_is_refused_without_the_other_filings(app: App, client: Client, tmp_path: Path) -> None:
+    archive = tmp_path / "filings.zip"
+    with zipfile.ZipFile(archive, "w") as zip_file:
+        # Its kind is detected by the beginning, which is not damaged.
+        padding = b"<p>" + b"x" * MAX_PREFIX_BYTES + b"</p></body>"
+        zip_file.writestr(f"{ACCESSION}/damaged.htm", PAGE.replace(b"</body>", padding))
+        zip_file.writestr(f"{ACCESSION}/brk-20241231.xsd", SCHEMA)
+        zip_file.writestr(f"{ACCESSION}/brk-20241231_pre.xml", PRESENTATION)
+        zip_file.writestr(f"{ACCESSION}/brk-20241231_htm.xml", INSTANCE)
+    # The checksum of the page no longer fits its end.
+    archive.write_bytes(archive.read_bytes().replace(b"</body></html>", b"</body></HTML>", 1))
+    outcomes: list[Outcome] = []
+    ingest.run(app, [archive], IngestOptions(), outcomes.append)
+    by_name = {outcome.path.rpartition("/")[2]: outcome.outcome for outcome in outcomes}
+    assert by_name == {
+        "damaged.htm": "refused",
+        "brk-20241231.xsd": "ingested",
+        "brk-20241231_pre.xml": "ingested",
+        "brk-20241231_htm.xml": "ingested",
+    }
+    assert get_rows(client)["Assets"]["values"] == ["5000000000"]
 
 
 def test_an_unknown_text_is_reported(client: Client, ingest_folder: Ingest) -> None:
