@@ -463,6 +463,9 @@ HEADERS: dict[str, dict[str, Any]] = {
 _DEPRECATION_HEADERS = ("Deprecation", "Sunset", "Link")  # Of a deprecated route.
 _LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 
+# The server may send these before it knows the route, and then without X-Tokens-Charged.
+STATUSES_BEFORE_ROUTING = frozenset({413, 414, 431})
+
 # Links from the response of an operation to another one, by operation id and name.
 LINKS: dict[str, dict[str, dict[str, Any]]] = {
     "post_auth_redeem_invite": {
@@ -646,13 +649,15 @@ class ResponseCollector:
         # The parts of the component's name that set responses with different codes or headers apart.
         name_suffixes = {
             "Data": is_data_route and any(code in _DATA_CODES for code in codes),
-            "Metered": route.tells_cost,
+            "Metered": route.tells_cost and status not in STATUSES_BEFORE_ROUTING,
             "AtGateway": is_gateway_error,
             "Deprecated": route.deprecated is not None,
             _to_pascal_case(operation_id(route)): bool(operation_codes),
         }
         name = f"Error{status}" + "".join(suffix for suffix, applies in name_suffixes.items() if applies)
         headers = [*_list_common_headers(route)]
+        if status in STATUSES_BEFORE_ROUTING and route.tells_cost:
+            headers.remove("X-Tokens-Charged")
         headers += ["WWW-Authenticate"] if status == 401 else []
         headers += ["Allow"] if status == 405 else []
         headers += ["Retry-After"] if status == 503 or (status == 429 and not is_gateway_error) else []

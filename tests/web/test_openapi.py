@@ -277,7 +277,8 @@ def test_an_answer_lists_its_headers(route: Route) -> None:
     for status, response in responses.items():
         names = set(resolve_reference(response)["headers"])
         assert {"X-API-Version", "X-Request-ID"} <= names
-        assert ("X-Tokens-Charged" in names) is (route.auth == "key")
+        # The server may send a 413 or 414 before it knows the route.
+        assert ("X-Tokens-Charged" in names) is (route.auth == "key" and status not in ("413", "414"))
         tagged = route.cacheable or 304 in route.answers
         assert ("ETag" in names) is (tagged and status in ("200", "304"))
         limits = "X-RateLimit-Remaining" in names
