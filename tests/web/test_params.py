@@ -102,7 +102,15 @@ def test_a_refusal_names_only_the_bounds_that_exist(param: Param, text: str, exp
     assert refusal(param, text) == {"param": "days", "expected": expected}
 
 
-@pytest.mark.parametrize("text", ["", "True", "TRUE", "1", "0", "yes", "on", " true", "true\n"])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("fAlSe", False)],
+)
+def test_a_boolean_may_be_written_in_any_case(text: str, value: bool) -> None:
+    assert FLAG.parse(text) is value
+
+
+@pytest.mark.parametrize("text", ["", "1", "0", "yes", "on", " true", "true\n"])
 def test_a_value_that_is_not_a_boolean_is_refused(text: str) -> None:
     assert refusal(FLAG, text) == {"param": "flag", "allowed": ["true", "false"]}
 

@@ -314,9 +314,10 @@ def _text_number(param: Param, text: str) -> Decimal:
 
 
 def _text_boolean(param: Param, text: str) -> bool:
-    if text not in ("true", "false"):
+    word = text.lower()  # Python's str(True) is "True".
+    if word not in ("true", "false"):
         raise param.error("must be true or false", allowed=["true", "false"])
-    return text == "true"
+    return word == "true"
 
 
 def _text_words(param: Param, text: str) -> tuple[str, ...]:
