@@ -205,6 +205,9 @@ def test_a_python_client_of_openapi_generator_makes_calls(tmp_path: Path, served
 def test_a_typescript_client_of_openapi_generator_compiles_strictly(tmp_path: Path) -> None:
     bin = npm.install_packages(tmp_path, {"typescript": PACKAGES["typescript"]})
     run_generator(tmp_path, "generate", "-i", "openapi.json", "-g", "typescript-fetch", "-o", "client")
-    options: dict[str, object] = {**STRICT["compilerOptions"], "noUncheckedIndexedAccess": False}  # Its runtime fails it.
+    options: dict[str, object] = {
+        **STRICT["compilerOptions"],
+        "noUncheckedIndexedAccess": False,
+    }  # Its runtime fails it.
     write(tmp_path, "tsconfig.json", json.dumps({"compilerOptions": options, "files": ["client/index.ts"]}))
     run_command(tmp_path, str(bin / "tsc"), "--project", ".")

@@ -3597,7 +3597,7 @@ class InsidersTransactionsLatestData(TypedDict, Generic[Day, Moment]):
     shares: int | Decimal | None
     price_per_share: int | Decimal | None
     transaction_value: int | None
-    value_doubt: Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
+    value_doubt: Literal["price_per_ads", "price_in_other_currency", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
     same_trade_as: str | None
     shares_owned_following: int | Decimal | None
     value_owned_following: int | Decimal | None
@@ -4518,7 +4518,7 @@ class InsidersInsiderInsiderCikRecentTransactions(TypedDict, Generic[Day, Moment
     shares: int | Decimal | None
     price_per_share: int | Decimal | None
     transaction_value: int | None
-    value_doubt: Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
+    value_doubt: Literal["price_per_ads", "price_in_other_currency", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"] | None
     same_trade_as: str | None
     shares_owned_following: int | Decimal | None
     value_owned_following: int | Decimal | None

@@ -106,7 +106,14 @@ _FIRST_DATE = date(1934, 6, 6)  # Section 16 took effect; an earlier date is an 
 FootnoteMeaning = Literal["plan", "to cover", "cashless"]
 
 # Evidence that a price is wrong; see trade_doubts.py.
-ValueDoubt = Literal["price_per_ads", "contradicts_close", "contradicts_form", "contradicts_history", "unconfirmed"]
+ValueDoubt = Literal[
+    "price_per_ads",
+    "price_in_other_currency",
+    "contradicts_close",
+    "contradicts_form",
+    "contradicts_history",
+    "unconfirmed",
+]
 
 _COMMON_STOCK = re.compile(r"\b(?:common|ordinary)\b|^class \w+ (?:stock|shares?)$|^(?:stock|shares?)$")
 _OTHER_SECURITY = re.compile(r"\b(?:preferred|options?|warrants?|units?|notes?|rights?|phantom)\b")

@@ -5,6 +5,7 @@ Depositary Share (ADS) next to a number of ordinary shares. Such a row, 10,000 s
 largest purchase of the year. The figures are served as filed, with the evidence against them (``value_doubt``):
 
 - ``price_per_ads``: a footnote says that the price is per ADS, and the row is about ordinary shares.
+- ``price_in_other_currency``: a footnote says that the price is in pesos, euros or the like.
 - ``contradicts_close``: the price is far from a stored close of the company, at most a week old.
 - ``contradicts_form``: the form's other rows of the same class and side have a far lower price, or the prices are
   proportional to the numbers of shares.
@@ -83,6 +84,18 @@ _UNIT_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "
 _COUNT_WORDS = {word: number for number, word in enumerate(_UNIT_WORDS, start=1)}
 _COUNT_WORDS |= {f"{word} hundred": number * 100 for word, number in _COUNT_WORDS.items() if number < 10}
 _COUNT_WORDS |= {"fifteen": 15, "sixteen": 16, "twenty": 20, "twenty-five": 25, "thirty": 30, "forty": 40, "fifty": 50}
+
+
+_OTHER_CURRENCY = re.compile(
+    r"\b(?:pesos?|reais|yen|yuan|renminbi|rupees?|won|euros?|sterling|pence|francs?|kron(?:a|or|er|e)|shekels?|rand|zloty"
+    r"|(?:new\s+taiwan|hong\s+kong|canadian|australian|singapore|new\s+zealand)\s+dollars?"
+    r"|MXN|BRL|JPY|CNY|RMB|INR|KRW|EUR|GBP|GBX|CHF|SEK|NOK|DKK|ILS|NIS|ZAR|TWD|HKD|CAD|AUD|SGD|NZD)\b",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(r"\bprices?\b", re.IGNORECASE)
+_IN_DOLLARS = re.compile(
+    r"\bU\.?\s?S\.?\s+dollars?|\bUSD?\b|\bUS\$|\bU\.S\.|\bexchange\s+rate|\bconver\w+", re.IGNORECASE
+)
 
 
 class _PricedRow(NamedTuple):
@@ -261,6 +274,8 @@ class _PriceEvidence:
     def find_doubt(self, row: _PricedRow) -> ValueDoubt | None:
         """Return the evidence against a row's price, or None."""
         is_common = rules.is_common_stock(row.title)
+        if self._is_in_other_currency(row):
+            return "price_in_other_currency"
         ads_count = self._find_ads_count(row) if is_common else None
         if ads_count is not None and self._is_per_ads(row, ads_count):
             return "price_per_ads"
@@ -292,6 +307,20 @@ class _PriceEvidence:
             return "contradicts_history"
         is_large = row.price > MAX_UNCONFIRMED_PRICE and row.shares >= MIN_UNCONFIRMED_SHARES
         return "unconfirmed" if is_common and is_large and not is_confirmed else None
+
+    def _list_footnotes(self, row: _PricedRow) -> list[str]:
+        """Return the footnotes to which a row refers."""
+        form = self._forms[row.form_id]
+        texts = dict(form.footnotes)
+        footnote_ids = form.rows[row.seq - 1].list_footnote_ids()
+        return [texts[footnote_id] for footnote_id in footnote_ids if footnote_id in texts]
+
+    def _is_in_other_currency(self, row: _PricedRow) -> bool:
+        """Return True if a footnote states the currency of the price, and not that it was converted into dollars."""
+        for text in self._list_footnotes(row):
+            if _PRICE.search(text) and _OTHER_CURRENCY.search(text) and not _IN_DOLLARS.search(text):
+                return True
+        return False
 
     # ---- American Depositary Shares
 
@@ -325,9 +354,7 @@ class _PriceEvidence:
         form = self._forms[row.form_id]
         if ads_count and any(_is_ads_row_at_price(other, row.price) for other in form.rows):
             return True
-        texts = dict(form.footnotes)
-        footnotes = [texts.get(footnote_id, "") for footnote_id in form.rows[row.seq - 1].list_footnote_ids()]
-        return any(_PRICE_PER_ADS.search(text) and not _CONVERTED.search(text) for text in footnotes)
+        return any(_PRICE_PER_ADS.search(text) and not _CONVERTED.search(text) for text in self._list_footnotes(row))
 
     # ---- comparisons
 

@@ -295,6 +295,25 @@ def test_the_history_of_ordinary_shares_shows_a_price_per_ads(app: App) -> None:
     assert list_doubts(app) == {"1:1": None, "2:1": "contradicts_history"}
 
 
+# ---- Other currencies
+
+
+CURRENCIES = {
+    "The price is in Mexican Pesos (MXN).": "price_in_other_currency",
+    "Prices ranged from JPY 2,500 to JPY 2,510.": "price_in_other_currency",
+    "The price is in euros, converted at the exchange rate of the day.": None,
+    "Bought in Canadian dollars; the price is given in U.S. dollars.": None,
+    "A weighted average price.": None,
+}
+
+
+@pytest.mark.parametrize(("note", "doubt"), CURRENCIES.items())
+def test_a_price_in_another_currency_is_doubtful(app: App, note: str, doubt: str | None) -> None:
+    store_closes(app, CLOSES)
+    store(app, build_form(row("1000", "25"), price_note=note))
+    assert list_doubts(app) == {"1:1": doubt}
+
+
 # ---- Sums and rankings
 
 
