@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import EmailMessage
 from json import dumps, loads
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 from wsgiref.validate import validator
@@ -23,6 +23,10 @@ from finapi.web.application import WsgiApp
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route
+from tests.support.raw_sql import run_sql
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
 AUTH = "/api/v1/auth/"
 PASSWORD = "correct horse battery"
@@ -55,7 +59,11 @@ class Client:
     def __init__(self, app: App, key: str | None = None) -> None:
         self.app = app
         self.key = key
-        self._wsgi = validator(WsgiApp(app))
+        self.call_application(WsgiApp(app))
+
+    def call_application(self, application: WSGIApplication) -> None:
+        """Send later calls to another application."""
+        self._wsgi = validator(application)
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.call("GET", path, **options)
@@ -185,7 +193,7 @@ def session_of(client: Client, email: str = "ann@example.com", password: str = P
 def ledger_sum(tx: Transaction, user_id: int) -> int:
     """Return the sum of a user's ledger, which is the balance."""
     sql = "SELECT coalesce(sum(delta), 0) FROM ledger WHERE user_id = ?"
-    total: int = tx._connection.execute(sql, (user_id,)).fetchone()[0]
+    total: int = run_sql(tx, sql, (user_id,)).fetchone()[0]
     return total
 
 

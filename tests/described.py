@@ -25,6 +25,7 @@ from finapi.ops import watchdog
 from tests.client import PASSWORD
 from tests.market.documents.test_filing_store import FULL
 from tests.support import fund_report_xml, schedule_xml
+from tests.support.raw_sql import run_sql, run_sql_many
 
 # No limit and no balance in the way; hashes that cost nothing.
 LIFTED: dict[str, Any] = {
@@ -140,14 +141,14 @@ class World:
         """Return both credentials; each operation uses the one it needs."""
         session = self.session()
         with self.app.db.write() as tx:
-            self._sessions = [tuple(row) for row in tx._connection.execute("SELECT * FROM sessions")]
+            self._sessions = [tuple(row) for row in run_sql(tx, "SELECT * FROM sessions")]
         return {"X-API-Key": self.key, "Authorization": f"Bearer {session}"}
 
     def reopen(self) -> None:
         """Reopen the sessions that were open when ``headers`` were built, because a logout ends one."""
         with self.app.db.write() as tx:
             marks = ", ".join("?" for _ in self._sessions[0])
-            tx._connection.executemany(f"INSERT OR IGNORE INTO sessions VALUES ({marks})", self._sessions)
+            run_sql_many(tx, f"INSERT OR IGNORE INTO sessions VALUES ({marks})", self._sessions)
 
     def own(self, operation: str) -> dict[str, Any]:
         """Return the values that replace the document's examples in one call of an operation, by name."""
@@ -200,7 +201,8 @@ class World:
             assert receiver is not None
             event = webhooks.WebhookEvent("finapi.test", iso(now), self.app.new_uuid(), {"message": "This is a test."})
             delivery_id = webhooks.enqueue(tx, now, receiver, event)
-            tx._connection.execute(
+            run_sql(
+                tx,
                 "UPDATE deliveries SET state = 'dropped', due_at = NULL, done_at = ? WHERE delivery_id = ?",
                 [iso(now), delivery_id],
             )

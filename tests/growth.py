@@ -24,6 +24,7 @@ from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy, Reply
 from finapi.ops import probes, watchdog
 from tests.charging import charged
 from tests.client import Client
+from tests.support.raw_sql import run_sql
 
 PASSWORD = "correct horse battery"
 
@@ -125,7 +126,7 @@ def begun(clock: FixedClock, **settings: Any) -> Year:
     config = Config(password_profile="cheap", app_per_minute=10**6, app_per_hour=10**6, **settings)
     app = apps.create_in_memory(config, clock, new_uuid=lambda: f"00000000-0000-4000-8000-{next(numbers):012}")
     with app.db.write() as tx:
-        tx._connection.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'A', 0, '')")
+        run_sql(tx, "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'A', 0, '')")
     return Year(app, clock)
 
 

@@ -18,6 +18,7 @@ from tests.accounts.test_billing import spend
 from tests.charging import charged
 from tests.conftest import NOW
 from tests.support.metered_calls import get_balance
+from tests.support.raw_sql import run_sql
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def rows(
     app: App, sql: str = "SELECT id, delta, reason, created_at FROM ledger ORDER BY id"
 ) -> list[tuple[object, ...]]:
     with app.db.read() as tx:
-        return [tuple(row) for row in tx._connection.execute(sql)]
+        return [tuple(row) for row in run_sql(tx, sql)]
 
 
 def test_old_rows_go_to_a_file_and_leave_their_sum(app: App, clock: FixedClock, tmp_path: Path) -> None:
@@ -224,7 +225,7 @@ def test_with_no_days_the_ledger_is_kept_for_ever(make_app: Callable[..., App], 
 def test_ids_are_not_reused_after_the_newest_account_is_deleted(app: App) -> None:
     spend(app, 10, "r1", user_id=2)
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM users WHERE id = 2")
+        run_sql(tx, "DELETE FROM users WHERE id = 2")
     spend(app, 25, "r2")
     assert [row[0] for row in rows(app)] == [1, 4]
 
@@ -249,9 +250,9 @@ def test_what_was_carried_over_wrongly_is_named(app: App, clock: FixedClock) -> 
     old(app, clock)
     finish(app)
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE ledger SET delta = delta + 1 WHERE id = -1")
+        run_sql(tx, "UPDATE ledger SET delta = delta + 1 WHERE id = -1")
         # The balance beside it: neither is wrong by itself.
-        tx._connection.execute("UPDATE userplans SET total_limit_api = total_limit_api + 1 WHERE user_id = 1")
+        run_sql(tx, "UPDATE userplans SET total_limit_api = total_limit_api + 1 WHERE user_id = 1")
     assert billing.list_errors(app) == []
     account = "00000000-0000-4000-8000-000000000001"
     assert archive.list_errors(app) == [f"account {account}: archived rows sum to 499975, 499976 are carried over"]
@@ -276,7 +277,7 @@ def test_sums_that_are_not_those_of_the_rows_are_named(app: App, change: str) ->
     assert archive.list_errors(app) == []
     with app.db.write() as tx:
         for statement in change.split(";"):
-            tx._connection.execute(statement)
+            run_sql(tx, statement)
     assert archive.list_errors(app) == [
         "ann@example.com: the usage of GET /x on 2026-01-31 is not what the ledger sums to"
     ]

@@ -27,6 +27,7 @@ from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
 from tests.support.metered_calls import get_balance
+from tests.support.raw_sql import run_sql
 
 ROOT = Path(__file__).parents[2]
 REFILL = (500_000, "refill", None, None, None, 0)
@@ -36,7 +37,7 @@ def ledger(app: App) -> list[tuple[object, ...]]:
     """Return the rows of the ledger: delta, reason, endpoint, request_id, status, open."""
     with app.db.write() as tx:
         sql = "SELECT delta, reason, endpoint, request_id, status, open FROM ledger ORDER BY id"
-        return [tuple(row) for row in tx._connection.execute(sql)]
+        return [tuple(row) for row in run_sql(tx, sql)]
 
 
 def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) -> None:
@@ -206,7 +207,7 @@ def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: F
     with pytest.raises(KeyError):
         call()
     with app.db.write() as tx:
-        times = [row[0] for row in tx._connection.execute("SELECT created_at FROM ledger ORDER BY id")]
+        times = [row[0] for row in run_sql(tx, "SELECT created_at FROM ledger ORDER BY id")]
     assert times == ["2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:03.250Z"]
 
 
@@ -268,7 +269,7 @@ def test_where_to_upgrade_is_a_setting(make_app: Callable[..., App]) -> None:
 
 def test_a_user_without_a_plan_has_nothing_to_spend(app: App, user: users.NewUser) -> None:
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM userplans")
+        run_sql(tx, "DELETE FROM userplans")
     with pytest.raises(ApiError) as refusal:
         spend(app)
     assert refusal.value.extra_fields == {
@@ -381,7 +382,7 @@ def test_calls_cut_off_by_a_crash_are_refunded_once_at_start(killed_dir: Path) -
 
 def closed_to(app: App) -> int:
     with app.db.read() as tx:
-        return int(tx._connection.execute("SELECT closed_to FROM ledger_summed").fetchone()[0])
+        return int(run_sql(tx, "SELECT closed_to FROM ledger_summed").fetchone()[0])
 
 
 def test_a_crash_refunds_a_running_call_despite_later_calls(

@@ -22,6 +22,7 @@ from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
 from tests.conftest import ACCOUNTS, NOW
 from tests.process import eventually
+from tests.support.raw_sql import run_sql
 
 EMAIL = "ann@example.com"
 HOME, CAFE = "192.0.2.1", "198.51.100.7"
@@ -151,7 +152,7 @@ def test_addresses_are_known_for_thirty_days_and_twenty_of_them(app: App, clock:
     assert not known("203.0.113.19")
     assert login(client, "bob@example.com", address=HOME).status == 200
     with app.db.write():
-        rows = app.db._writer.execute("SELECT user_id, address FROM login_addresses").fetchall()
+        rows = run_sql(app.db, "SELECT user_id, address FROM login_addresses").fetchall()
     assert [row["user_id"] for row in rows] == [2]
     assert HOME.encode() not in rows[0]["address"]
 

@@ -26,6 +26,7 @@ from tests.charging import charged
 from tests.client import PASSWORD, Client
 from tests.mail_server import Mailbox, mail_server
 from tests.process import environment, finapi
+from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
 PRICES = "/api/v1/prices/AAPL"
@@ -45,7 +46,7 @@ def session(app: App, client: Client, clock: FixedClock) -> str:
 
 def rows(app: App, query: str) -> list[tuple[Any, ...]]:
     with app.db.read() as tx:
-        return [tuple(row) for row in tx._connection.execute(query)]
+        return [tuple(row) for row in run_sql(tx, query)]
 
 
 def test_an_export_holds_what_is_kept_of_the_caller(client: Client, session: str) -> None:

@@ -22,6 +22,7 @@ from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
 from tests.support.random_examples import examples
+from tests.support.raw_sql import run_sql
 
 
 class Boom(Exception):
@@ -41,7 +42,7 @@ def held(app: App, user_id: int = 1) -> tuple[int, int, int]:
 def rows(app: App) -> list[tuple[int, str]]:
     """Return the delta and the reason of every row of the ledger."""
     with app.db.write() as tx:
-        return [tuple(row) for row in tx._connection.execute("SELECT delta, reason FROM ledger ORDER BY id")]
+        return [tuple(row) for row in run_sql(tx, "SELECT delta, reason FROM ledger ORDER BY id")]
 
 
 def spend(app: App, tokens: int, user_id: int = 1) -> None:
@@ -267,8 +268,8 @@ def test_eight_threads_spend_exactly_the_last_fifty_tokens(app: App) -> None:
 
 def test_what_does_not_add_up_is_named(app: App) -> None:
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE userplans SET total_limit_api = 90")
-        tx._connection.execute("UPDATE users SET credit_cents = 5")
+        run_sql(tx, "UPDATE userplans SET total_limit_api = 90")
+        run_sql(tx, "UPDATE users SET credit_cents = 5")
     assert billing.list_errors(app) == [
         "ann@example.com: the balance is 90 tokens, the ledger sums to 100",
         "ann@example.com: the wallet is 5 cents, its rows sum to 0",
@@ -292,7 +293,7 @@ def test_an_open_debit_is_wrong_only_if_no_start_refunds_it(app: App, is_closed_
         ]
         return
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE ledger_summed SET closed_to = 5")
+        run_sql(tx, "UPDATE ledger_summed SET closed_to = 5")
     assert billing.list_open_debits(app) == []
     assert billing.list_errors(app) == [
         "ledger row 2: 25 tokens for GET /x are open, "

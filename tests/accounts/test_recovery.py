@@ -19,6 +19,7 @@ from finapi.net.mail import MemoryTransport
 from finapi.store.db import Row
 from tests.client import sent, text_of, token_in
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.raw_sql import run_sql
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 NEW = "another horse battery"
@@ -75,12 +76,12 @@ def drain(app: App) -> None:
 
 
 def mails(app: App) -> list[Row]:
-    app.db._writer.execute("SELECT 1")
-    return app.db._writer.execute("SELECT * FROM mails ORDER BY id").fetchall()
+    run_sql(app.db, "SELECT 1")
+    return run_sql(app.db, "SELECT * FROM mails ORDER BY id").fetchall()
 
 
 def resets(app: App) -> int:
-    row_count: int = app.db._writer.execute("SELECT count(*) FROM resets").fetchone()[0]
+    row_count: int = run_sql(app.db, "SELECT count(*) FROM resets").fetchone()[0]
     return row_count
 
 

@@ -29,6 +29,7 @@ from tests.conftest import ACCOUNTS, NOW
 from tests.delivery.test_webhooks import deliveries, enqueue, only
 from tests.process import finapi
 from tests.receiver import receiver
+from tests.support.raw_sql import run_sql
 
 OLD, NEW = b"\x11" * 32, b"\x22" * 32
 OLD_NAME, NEW_NAME = credentials.get_secret_name(OLD), credentials.get_secret_name(NEW)
@@ -72,12 +73,12 @@ def list_mail_texts(app: App, subject: str, recipient: str | None = None) -> lis
 
 def change(app: App, statement: str) -> None:
     with app.db.write() as tx:
-        tx._connection.execute(statement)
+        run_sql(tx, statement)
 
 
 def stored(app: App, query: str) -> list[tuple[Any, ...]]:
     with app.db.read() as tx:
-        return [tuple(row) for row in tx._connection.execute(query)]
+        return [tuple(row) for row in run_sql(tx, query)]
 
 
 # ---- a secret in front

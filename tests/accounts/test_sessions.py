@@ -24,6 +24,7 @@ from finapi.delivery import credential_replacement
 from finapi.store.db import ConstraintError
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
 EMAIL = "ann@example.com"
@@ -70,7 +71,7 @@ def statuses(answers: list[Answer]) -> Counter[int]:
 
 def count(app: App, table: str) -> int:
     with app.db.write():
-        row_count: int = app.db._writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        row_count: int = run_sql(app.db, f"SELECT count(*) FROM {table}").fetchone()[0]
     return row_count
 
 
@@ -163,7 +164,7 @@ def test_a_registration_that_fails_leaves_the_invite_open(client: Client, app: A
 
 def test_a_damaged_hash_counts_no_failure(client: Client, app: App, caplog: pytest.LogCaptureFixture) -> None:
     sign_up(client)
-    app.db._writer.execute("UPDATE users SET password = 'damaged'")
+    run_sql(app.db, "UPDATE users SET password = 'damaged'")
     assert [login(client).status for _ in range(6)] == [500] * 6
     assert len(app.lockouts) == 0
     assert PASSWORD not in caplog.text

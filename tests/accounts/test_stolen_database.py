@@ -32,6 +32,7 @@ from tests.client import (
     token_in,
 )
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.raw_sql import run_sql
 
 pytestmark = pytest.mark.slow
 
@@ -97,8 +98,8 @@ def theft(tmp_path: Path, clock: FixedClock) -> Iterator[Theft]:
     invites.revoke(app, revoked, NOW)
     live["revoked code"] = revoked
     with app.db.write():
-        names = [row[0] for row in app.db._writer.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        rows = {name: [dict(row) for row in app.db._writer.execute(f"SELECT * FROM {name}")] for name in names}
+        names = [row[0] for row in run_sql(app.db, "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        rows = {name: [dict(row) for row in run_sql(app.db, f"SELECT * FROM {name}")] for name in names}
     for row in rows["resets"]:
         live[f"reset link {row['id']}"] = credentials.build_link_token(app.secrets, "reset", row["id"], row["uuid"])
     bob = next(row for row in rows["users"] if row["email"] == "bob@example.com")

@@ -16,13 +16,14 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.store.db import ConstraintError
 from tests.charging import charged
 from tests.client import ledger_sum
+from tests.support.raw_sql import get_writer, run_sql
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
 
 def rows(app: App, sql: str) -> list[tuple[object, ...]]:
     with app.db.write() as tx:
-        return [tuple(row) for row in tx._connection.execute(sql)]
+        return [tuple(row) for row in run_sql(tx, sql)]
 
 
 def caller_of(app: App, key: str) -> Caller | None:
@@ -126,9 +127,9 @@ def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> N
 def questions(app: App) -> Iterator[list[str]]:
     """Yield a list of the statements that the database runs in the block."""
     statements: list[str] = []
-    app.db._writer.set_trace_callback(statements.append)
+    get_writer(app.db).set_trace_callback(statements.append)
     yield statements
-    app.db._writer.set_trace_callback(None)
+    get_writer(app.db).set_trace_callback(None)
 
 
 def test_a_key_is_looked_up_once_while_only_tokens_are_spent(app: App, user: NewUser) -> None:

@@ -46,6 +46,7 @@ from tests.bench.filings import rows as index_rows
 from tests.bench.metered import MOVED, ROOT, ticks
 from tests.client import Client
 from tests.support import thirteenf_xml
+from tests.support.raw_sql import run_sql, run_sql_many
 
 LAST = Path(__file__).with_name("rows.json")
 LISTED = "submissions/CIK0000320193.json"
@@ -207,7 +208,7 @@ class Bench:
         file = self.edgar / "fsds/2009q3.zip"
         work = spent(lambda: self.take([file], app))
         with app.db.read() as tx:
-            cursors = {table: tx._connection.execute(f"SELECT * FROM {table}") for table in OF_A_QUARTER}
+            cursors = {table: run_sql(tx, f"SELECT * FROM {table}") for table in OF_A_QUARTER}
             rows = {table: list(map(tuple, cursor)) for table, cursor in cursors.items()}
         least = spent(lambda: backfill._split(file)) + spent(lambda: self._put_bare(bare, rows))
         for database in (app, bare):
@@ -220,9 +221,7 @@ class Bench:
             marks = ",".join("?" * len(all_rows[0]))
             for at in range(0, len(all_rows), size):
                 with app.db.write() as tx:
-                    tx._connection.executemany(
-                        f"INSERT OR IGNORE INTO {table} VALUES ({marks})", all_rows[at : at + size]
-                    )
+                    run_sql_many(tx, f"INSERT OR IGNORE INTO {table} VALUES ({marks})", all_rows[at : at + size])
 
     def delivered(self) -> Pair:
         """Send three hundred webhooks to receivers."""

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from finapi.app import App
+from tests.support.raw_sql import run_sql
 
 # Of one company; each after what it refers to.
 _ROWS = {
@@ -36,7 +37,7 @@ class BareSqlite:
             self._connection = sqlite3.connect(copy, isolation_level=None)
             source.backup(self._connection)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
-            self._connection.execute(f"PRAGMA {pragma}")
+            run_sql(self, f"PRAGMA {pragma}")
 
     def add(self, cik: int, document: bytes) -> float:
         """Return the CPU seconds of ``json.loads`` of a document and of storing its filings."""
@@ -48,10 +49,10 @@ class BareSqlite:
         insert_many = self._connection.executemany
         began = time.process_time()
         json.loads(document)
-        self._connection.execute("BEGIN IMMEDIATE")
+        run_sql(self, "BEGIN IMMEDIATE")
         for table, values in {"companies": [company], **rows}.items():
             insert_many(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values[0]))})", values)
-        self._connection.execute("COMMIT")
+        run_sql(self, "COMMIT")
         return time.process_time() - began
 
     def close(self) -> None:

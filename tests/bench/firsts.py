@@ -24,6 +24,7 @@ from finapi.market.intake import ingest
 from finapi.web.financials import screen
 from tests.bench.backfill import EDGAR, of_company
 from tests.client import Client
+from tests.support.raw_sql import run_sql
 
 API = "/api/v1"
 LARGE = 30  # the first company of Apple's size
@@ -83,7 +84,7 @@ def main(companies: int, directory: Path, edgar: Path) -> None:
     app = apps.open_on_disk(config)
     for cik in (LARGE, 1):
         with app.db.write() as tx:
-            tx._connection.execute("UPDATE latest_years SET stamp = random() WHERE cik = ?", (cik,))
+            run_sql(tx, "UPDATE latest_years SET stamp = random() WHERE cik = ?", (cik,))
         print(f"{asked(config, SCREEN):8.1f} ms  {SCREEN} after a write of company {cik}")
         screen.compute_all_latest_years(app)
     app.db.close()

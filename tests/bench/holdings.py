@@ -27,6 +27,7 @@ from finapi.market.holdings import holdings_store
 from finapi.market.holdings.holdings_report import HoldingsReport
 from finapi.market.reference import companies
 from tests.client import Client
+from tests.support.raw_sql import run_sql
 
 PERIODS = (
     ("2024-12-31", "2025-02-14"),
@@ -155,7 +156,7 @@ def first_pages(app: App, meter: Callable[[], float] = time.process_time) -> Ite
     client = Client(app, users.create(app, "bench@example.com", "pro", app.clock.now()).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
-        stored_cik = tx._connection.execute(sql).fetchone()[0]
+        stored_cik = run_sql(tx, sql).fetchone()[0]
     for path in LISTS:
         took = []
         for _ in range(5):

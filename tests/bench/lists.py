@@ -32,6 +32,7 @@ from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.bench import filings, funds, holdings, insiders, ownership
 from tests.client import Client
+from tests.support.raw_sql import run_sql
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 FILINGS, TRANSACTIONS, FUNDS, ROWS, DOCUMENTS, SCHEDULES = 100_000, 200_000, 250, 500, 2_000, 10_000
@@ -145,7 +146,7 @@ def first_pages(app: App) -> Iterator[tuple[float, int, str]]:
     client = Client(app, users.create(app, f"{time.time_ns()}@example.com", "pro", NOW).api_key)
     with app.db.read() as tx:
         sql = "SELECT cusip FROM positions JOIN securities ON id = security_id WHERE positions.cik = 1000007 LIMIT 1"
-        stored_accession = tx._connection.execute(sql).fetchone()[0]
+        stored_accession = run_sql(tx, sql).fetchone()[0]
     paths = [API + path for path in (*filings.QUESTIONS, *holdings.LISTS, *funds.LISTS, *ownership.LISTS, *MORE)]
     requests = [("GET", path, None) for path in paths + [INSIDERS + path for path in insiders.CALLS]]
     requests += [("POST", API + path, body) for path, body in POSTS]

@@ -14,6 +14,7 @@ from finapi import app as apps
 from finapi.core.config import Config
 from finapi.ops import status, watchdog
 from tests.client import Client
+from tests.support.raw_sql import run_sql_many
 
 DAY = 86_400
 CALLS = 200
@@ -26,7 +27,8 @@ def main() -> None:
         today = int(app.clock.now().timestamp()) // DAY * DAY
         parts = [name for name in status.SERVICES if name not in status.ALIASES]
         for table, seconds, number in (("status_days", DAY, 365), ("status_hours", 3600, 100 * 24)):
-            app.db._writer.executemany(
+            run_sql_many(
+                app.db,
                 f"INSERT INTO {table} VALUES (?, ?, 1440, 1437, 2, 1, 17280)",
                 [(part, today - seconds * back) for part in parts for back in range(number)],
             )

@@ -43,6 +43,7 @@ from finapi.store.db import Database
 from tests import process
 from tests.conftest import NOW
 from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.support.raw_sql import run_sql, run_sql_many
 from tests.support.slow_cases import slow_except_every
 
 PATIENCE = 30.0  # seconds after which a step that does not end has failed the test
@@ -68,12 +69,12 @@ class Backlog:
 
 def execute(app: App, statement: str, rows: list[tuple[Any, ...]]) -> None:
     with app.accounts.write() as tx:
-        tx._connection.executemany(statement, rows)
+        run_sql_many(tx, statement, rows)
 
 
 def count(app: App, query: str) -> int:
     with app.accounts.read() as tx:
-        number: int = tx._connection.execute(f"SELECT count(*) FROM {query}").fetchone()[0]
+        number: int = run_sql(tx, f"SELECT count(*) FROM {query}").fetchone()[0]
     return number
 
 
@@ -421,7 +422,7 @@ def test_a_statement_without_an_end_is_broken_off(how: str, tmp_path: Path, monk
     def step() -> None:
         with getattr(database, how)() as tx:
             entered.set()
-            tx._connection.execute(ENDLESS).fetchone()
+            run_sql(tx, ENDLESS).fetchone()
 
     worker = Worker("endless", step, interrupt_thread=database.interrupt_thread)
     worker.start()

@@ -28,6 +28,7 @@ from finapi.ops.app_opening import open_app
 from finapi.store.db import Database
 from tests.conftest import NOW
 from tests.stores import ACCOUNTS
+from tests.support.raw_sql import run_sql
 
 APPLE = 320193
 ACCESSION = "0000320193-26-000001"
@@ -88,7 +89,7 @@ def came(app: App) -> tuple[list[tuple[int, str]], list[str], list[str]]:
 
 def rows(database: Database, table: str) -> int:
     with database.read() as tx:
-        count: int = tx._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        count: int = run_sql(tx, f"SELECT count(*) FROM {table}").fetchone()[0]
     return count
 
 

@@ -21,6 +21,7 @@ from finapi.delivery.webhooks import Receiver, WebhookEvent
 from finapi.net.mail import MemoryTransport
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
 from tests.delivery.test_webhooks import deliveries, keep, only
+from tests.support.raw_sql import run_sql
 
 HOST = "https://hooks.example.com"
 
@@ -170,7 +171,7 @@ def test_a_dead_receivers_queue_keeps_the_schedule(
     run_out(app, dispatcher, clock)
     assert len(receivers.posted_urls) == 400
     with app.db.read() as tx:
-        attempts = tx._connection.execute("SELECT started_at, count(*) FROM delivery_attempts GROUP BY 1").fetchall()
+        attempts = run_sql(tx, "SELECT started_at, count(*) FROM delivery_attempts GROUP BY 1").fetchall()
     expected = [iso(started + timedelta(seconds=seconds)) for seconds in (0, 10, 70, 370)]
     assert [tuple(row) for row in attempts] == [(when, 100) for when in expected]
 
@@ -318,4 +319,4 @@ def test_failing_receivers_are_forgotten_after_a_month(
     clock.advance(31 * 86_400)
     dispatcher.run_step()
     with app.db.read() as tx:
-        assert tx._connection.execute("SELECT count(*) FROM failing_receivers").fetchone()[0] == 0
+        assert run_sql(tx, "SELECT count(*) FROM failing_receivers").fetchone()[0] == 0

@@ -24,6 +24,7 @@ from finapi.delivery.dispatcher import Dispatcher, compute_next_attempt
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from tests import receiver as receivers
 from tests.receiver import library_at, receiver, status
+from tests.support.raw_sql import run_sql
 
 # The whole schedule of the specification, as a table.
 SCHEDULE = [(1, "retry_pending", 10), (2, "retry_pending", 60), (3, "retry_pending", 300), (4, "dropped", None)]
@@ -502,7 +503,7 @@ def test_a_test_goes_to_the_address_given_or_the_accounts(
     with receiver(status(200)) as server:
         assert test(server.url)["url"] == server.url
         with app.db.write() as tx:
-            tx._connection.execute("UPDATE users SET webhook_url = ?", [server.url + "own"])
+            run_sql(tx, "UPDATE users SET webhook_url = ?", [server.url + "own"])
         assert test(None)["url"] == server.url + "own"
         dispatcher.run_until_idle(5)
     done = iso(app.clock.now())

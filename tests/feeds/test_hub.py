@@ -19,6 +19,7 @@ from finapi.feeds.feed_messages import FeedMessage, FeedPosition, Filter
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription, Hub
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
+from tests.support.raw_sql import run_sql
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 LIST = {"tickers": ["AAPL"]}
@@ -184,8 +185,8 @@ def test_a_number_from_the_future_is_a_gap_before_new_events(app: App, hub: Hub,
 def restored(app: App, last: int) -> int:
     """Restore the journal to a state in which ``last`` was the last number. Return the new epoch."""
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM events WHERE seq > ?", (last,))
-        tx._connection.execute("UPDATE feeds SET last_seq = min(last_seq, ?)", (last,))
+        run_sql(tx, "DELETE FROM events WHERE seq > ?", (last,))
+        run_sql(tx, "UPDATE feeds SET last_seq = min(last_seq, ?)", (last,))
         return events.begin_epoch(tx, 1, app.clock.now())
 
 
@@ -234,7 +235,7 @@ def test_only_an_empty_journal_begins_a_new_epoch(app: App) -> None:
     with app.db.read() as tx:
         assert events.get_range(tx, events.MAIN_FEED).epoch == 1
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE feeds SET last_seq = 0")
+        run_sql(tx, "UPDATE feeds SET last_seq = 0")
     for seconds in (0, 100):
         events.open_journal(app, app.clock.now() + timedelta(seconds=seconds))
         with app.db.read() as tx:

@@ -31,6 +31,7 @@ from finapi.store.db import ConstraintError, Database, Row, Transaction
 from finapi.verbs.serving_verbs import uses_default_sender
 from tests.conftest import NOW
 from tests.leftovers import leave_folder
+from tests.support.raw_sql import run_sql
 
 SENDER = "finapi <no-reply@finapi.example>"
 LINK = "https://finapi.example/auth/verifyEmail?token=" + "0123456789abcdef" * 16
@@ -596,7 +597,7 @@ class Office:
 
     def rows(self) -> list[Row]:
         # Not a query of sql/queries: nothing but a test wants every column of every row.
-        return self.db._writer.execute("SELECT * FROM mails ORDER BY id").fetchall()
+        return run_sql(self.db, "SELECT * FROM mails ORDER BY id").fetchall()
 
     def row(self) -> Row:
         (row,) = self.rows()
@@ -899,7 +900,7 @@ def test_the_database_refuses_a_row_that_means_nothing(office: Callable[..., Off
     queue = office()
     queue.enqueue()
     with pytest.raises(ConstraintError):
-        queue.db._writer.execute(f"UPDATE mails SET {change}")
+        run_sql(queue.db, f"UPDATE mails SET {change}")
 
 
 @pytest.mark.parametrize(
@@ -908,5 +909,5 @@ def test_the_database_refuses_a_row_that_means_nothing(office: Callable[..., Off
 def test_the_queries_of_the_queue_use_its_indexes(office: Callable[..., Office], query: str, index: str) -> None:
     db = office().db
     values = {"now": iso(NOW), "latest": iso(NOW), "limit": 20, "before": iso(NOW)}
-    plan = db._writer.execute(f"EXPLAIN QUERY PLAN {db._queries[query]}", values).fetchall()
+    plan = run_sql(db, f"EXPLAIN QUERY PLAN {db._queries[query]}", values).fetchall()
     assert any(index in step["detail"] for step in plan)

@@ -41,6 +41,7 @@ from tests.conftest import NOW
 from tests.feeds import tell
 from tests.process import finapi, serve
 from tests.receiver import receiver
+from tests.support.raw_sql import run_sql
 from tests.support.slow_cases import slow_after
 
 NOON = "2026-01-31T12:00:00.000Z"
@@ -95,7 +96,7 @@ def found(path: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def stamp(tx: Transaction) -> str:
-    return str(tx._connection.execute("SELECT stamp FROM data_version").fetchone()[0])
+    return str(run_sql(tx, "SELECT stamp FROM data_version").fetchone()[0])
 
 
 def names(directory: Path) -> list[str]:
@@ -224,7 +225,7 @@ def test_a_backup_that_is_broken_off_leaves_nothing(app: App, config: Config, sh
 
 def test_a_copy_that_does_not_add_up_is_no_backup(app: App, config: Config, shelf: Path) -> None:
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE userplans SET reach_limit_api = 7")
+        run_sql(tx, "UPDATE userplans SET reach_limit_api = 7")
     with pytest.raises(ApiError, match=f"failed its check and was removed: {ANN}: the balance is 1993 tokens"):
         made(config, shelf)
     assert names(shelf) == []
@@ -668,7 +669,7 @@ def test_a_hole_in_the_numbers_of_a_feed_is_named(app: App, config: Config) -> N
     tell(app, 5)
     assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM events WHERE seq = 3")
+        run_sql(tx, "DELETE FROM events WHERE seq = 3")
     assert proof.check_database(app.db, config)["problems"] == [
         "feed main-api: 4 events from 1 to 5, the last given out is 5"
     ]
@@ -688,7 +689,7 @@ def test_a_wrong_count_of_a_form_is_reported(app: App, config: Config) -> None:
         filing_store.upsert(tx, filing_metadata, NOW)
     assert proof.check_database(app.db, config)["problems"] == []
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE term_counts SET filings = 3")
+        run_sql(tx, "UPDATE term_counts SET filings = 3")
     assert proof.check_database(app.db, config)["problems"] == [
         "listed filings: 1 are there, 3 were stored",
         "filings listed under 10-K: 1 are there, 3 were stored",
@@ -709,7 +710,7 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
         "problems": [],
     }
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
+        run_sql(tx, "UPDATE filing_bodies SET packed = x'789c4b4c4a0600024d0128'")
     (problem,) = proof.check_database(app.db, config)["problems"]
     assert problem.startswith('document of "0000000001-26-000001": ')
 

@@ -41,6 +41,7 @@ from finapi.verbs import ingest_verbs
 from tests import process
 from tests.client import Client
 from tests.leftovers import leave_folder
+from tests.support.raw_sql import run_sql
 
 PAGE = 4096
 
@@ -163,7 +164,7 @@ def test_a_failed_read_is_not_called_damage(tmp_path: Path) -> None:
     db = Database(tmp_path / "x.db")
     for read_method in (db.read, db.read_one):
         with pytest.raises(sqlite3.OperationalError) as caught, read_method() as tx:
-            tx._connection.execute("SELECT * FROM nothing")
+            run_sql(tx, "SELECT * FROM nothing")
         assert not isinstance(caught.value, DatabaseDamagedError)
     assert db.trouble is None
     db.close()

@@ -35,6 +35,7 @@ from tests import postgres_cluster
 from tests.charging import charged
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
+from tests.support.raw_sql import run_sql
 
 pytestmark = [
     pytest.mark.slow,
@@ -404,7 +405,7 @@ BALANCES = "SELECT user_id, total_limit_api - reach_limit_api FROM userplans ORD
 def books_of_file(config: Config) -> Books:
     """Return the ledger and the balances in the file, whether they are in force or not."""
     with closing(db.Database(config.data_dir / "finapi.db", reads_only=True)) as file, file.read() as tx:
-        return tuple(tuple(row) for books in (LEDGER, BALANCES) for row in tx._connection.execute(books))
+        return tuple(tuple(row) for books in (LEDGER, BALANCES) for row in run_sql(tx, books))
 
 
 def books_of_postgres(database: Any) -> Books:

@@ -24,6 +24,7 @@ from finapi.store.db import Database
 from finapi.web.html import page_layout
 from tests import process
 from tests.process import eventually
+from tests.support.raw_sql import get_writer, run_sql
 
 pytestmark = pytest.mark.slow
 
@@ -203,12 +204,12 @@ def test_a_poller_whose_thread_ends_is_down_at_the_next_round(service: Service) 
 
 def test_a_poller_is_down_while_it_fails_in_the_store(service: Service) -> None:
     service.polled()
-    service.server.app.db._writer.execute("ALTER TABLE poll_state RENAME TO gone")
+    run_sql(service.server.app.db, "ALTER TABLE poll_state RENAME TO gone")
     try:
         eventually(lambda: "insider_api" not in service.down(1) and "sec_worker" in service.down(1))
         assert service.reason("sec_worker").startswith("its last step failed with ")
     finally:
-        service.server.app.db._writer.execute("ALTER TABLE gone RENAME TO poll_state")
+        run_sql(service.server.app.db, "ALTER TABLE gone RENAME TO poll_state")
 
 
 @killing
@@ -271,7 +272,7 @@ def test_pages_that_fail_take_the_frontend_down_and_nothing_else(
 
 def test_a_store_without_insiders_is_down_under_both_names(service: Service) -> None:
     service.polled()
-    writer = service.server.app.db._writer
+    writer = get_writer(service.server.app.db)
     writer.execute("PRAGMA legacy_alter_table = ON")
     writer.execute("ALTER TABLE insider_transactions RENAME TO gone")
     service.clock.advance(60)
@@ -288,8 +289,8 @@ def test_a_store_without_insiders_is_down_under_both_names(service: Service) -> 
 def test_a_store_is_down_while_another_process_locks_it(service: Service) -> None:
     service.polled()
     holder = Database(service.server.app.config.data_dir / "finapi.db")
-    holder._writer.execute("BEGIN IMMEDIATE")
-    unlock_timer = threading.Timer(DEADLINE + 0.3, lambda: holder._writer.execute("ROLLBACK"))
+    get_writer(holder).execute("BEGIN IMMEDIATE")
+    unlock_timer = threading.Timer(DEADLINE + 0.3, lambda: get_writer(holder).execute("ROLLBACK"))
     unlock_timer.start()
     try:
         assert {"postgres_db"} <= service.down(1)

@@ -19,6 +19,7 @@ from finapi.market.intake import fetch_queue
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
 from tests.conftest import NOW
+from tests.support.raw_sql import get_writer, run_sql, run_sql_many
 
 # The spec's nine names, the two other names of the contract, the watchdog.
 TWELVE = (
@@ -30,8 +31,8 @@ MIDNIGHT = int(datetime(2026, 1, 31, tzinfo=UTC).timestamp())
 
 
 def put(app: App, service: str, tick: int, outcome: str = "healthy", ms: int = 0) -> None:
-    app.db._writer.execute(
-        "INSERT INTO status_checks (service, tick, class, ms) VALUES (?, ?, ?, ?)", (service, tick, outcome, ms)
+    run_sql(
+        app.db, "INSERT INTO status_checks (service, tick, class, ms) VALUES (?, ?, ?, ?)", (service, tick, outcome, ms)
     )
 
 
@@ -287,7 +288,7 @@ def test_ninety_days_of_twelve_services_take_few_sqlite_steps(app: App) -> None:
         (service, MIDNIGHT - day * DAY, 1440, 1439, 1, 0, 1440 * 12)
         for service, day in itertools.product(set(TWELVE) - set(status.ALIASES), range(200))
     ]
-    app.db._writer.executemany("INSERT INTO status_days VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    run_sql_many(app.db, "INSERT INTO status_days VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
     steps = 0
 
     def step() -> int:
@@ -295,9 +296,9 @@ def test_ninety_days_of_twelve_services_take_few_sqlite_steps(app: App) -> None:
         steps += 1
         return 0
 
-    app.db._writer.set_progress_handler(step, 100)
+    get_writer(app.db).set_progress_handler(step, 100)
     answer = history(app, None, days=90)
-    app.db._writer.set_progress_handler(None, 0)
+    get_writer(app.db).set_progress_handler(None, 0)
     assert [len(buckets) for buckets in answer["history"].values()] == [90] * 12
     assert steps * 100 < 40 * 90 * 10
 

@@ -22,6 +22,7 @@ from finapi.ops.probes import HeartbeatProbe, build_process_probes, probe_counte
 from finapi.store import connections, heartbeats
 from finapi.store.db import Database
 from tests.conftest import NOW
+from tests.support.raw_sql import get_writer, run_sql, run_sql_many
 
 NOON = int(NOW.timestamp())
 
@@ -59,15 +60,17 @@ def part(app: App) -> Part:
 
 def checks(app: App) -> list[tuple[str, int, str]]:
     """Return every single check that is stored: service, tick, class."""
-    connection = app.db._writer
+    connection = get_writer(app.db)
     rows = connection.execute("SELECT service, tick, class FROM status_checks ORDER BY tick, service")
     return [tuple(row) for row in rows]
 
 
 def buckets(app: App, table: str, service: str = "redis") -> list[tuple[int, ...]]:
     """Return the rows of ``status_hours`` or ``status_days``: start, checks, healthy, degraded, down, ms."""
-    rows = app.db._writer.execute(
-        f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start", (service,)
+    rows = run_sql(
+        app.db,
+        f"SELECT start, checks, healthy, degraded, down, ms FROM {table} WHERE service = ? ORDER BY start",
+        (service,),
     )
     return [tuple(row) for row in rows]
 
@@ -330,9 +333,7 @@ class Scripted(HealthChecker):
 
 def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, clock: FixedClock) -> None:
     rows = [(NOON - 60 * number,) for number in range(1, 8 * 1440)]
-    app.db._writer.executemany(
-        "INSERT INTO status_checks (service, tick, class, ms) VALUES ('redis', ?, 'healthy', 1)", rows
-    )
+    run_sql_many(app.db, "INSERT INTO status_checks (service, tick, class, ms) VALUES ('redis', ?, 'healthy', 1)", rows)
     watchdog.run_round(app, NOW)
     ticks = [tick for service, tick, _ in checks(app) if service == "redis"]
     assert (min(ticks), max(ticks), len(ticks)) == (NOON - 7 * 86_400, NOON, 7 * 1440 + 1)
@@ -343,7 +344,8 @@ def test_single_checks_are_kept_a_week_and_buckets_longer(app: App, part: Part, 
 def test_buckets_of_ninety_days_are_stored_and_bounded(app: App, part: Part) -> None:
     for table, seconds, rows in (("status_hours", 3600, 3000), ("status_days", 86_400, 500)):
         first = NOON // 86_400 * 86_400
-        app.db._writer.executemany(
+        run_sql_many(
+            app.db,
             f"INSERT INTO {table} VALUES ('redis', ?, 1, 1, 0, 0, 5)",
             [(first - seconds * number,) for number in range(1, rows)],
         )
@@ -353,7 +355,8 @@ def test_buckets_of_ninety_days_are_stored_and_bounded(app: App, part: Part) -> 
 
 
 def test_changes_are_bounded_in_number(app: App, part: Part, clock: FixedClock) -> None:
-    app.db._writer.executemany(
+    run_sql_many(
+        app.db,
         "INSERT INTO status_changes (service, changed_at, status) VALUES ('redis', '2026-01-31T00:00:00.000Z', ?)",
         [("down" if number % 2 else "operational",) for number in range(1500)],
     )
@@ -510,7 +513,7 @@ def test_a_wall_clock_that_jumps_makes_no_beat_old() -> None:
 
 def test_the_database_itself_counts_a_check_in_its_hour_and_day() -> None:
     database = Database(None)
-    connection = database._writer
+    connection = get_writer(database)
     insert = "INSERT INTO status_checks (service, tick, class, ms) VALUES ('a', ?, ?, ?)"
     midnight = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp())
     for tick, changes, ms in ((midnight - 1, "down", 5), (midnight, "healthy", 7), (midnight + 3599, "degraded", 9)):

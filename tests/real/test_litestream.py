@@ -22,6 +22,7 @@ from tests import postgres_cluster
 from tests.nodes import API_NODES, Nodes
 from tests.process import child, environment, eventually, finapi, get
 from tests.support.edgar_server import full_submission
+from tests.support.raw_sql import run_sql, run_sql_many
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -82,16 +83,14 @@ def test_a_followed_copy_shows_one_moment_in_each_read(tmp_path: Path) -> None:
     market = db.Database(source)
     # Rows on distant pages, which every transaction sets to the same number.
     with market.write() as tx:
-        tx._connection.execute("CREATE TABLE pairs (id INTEGER PRIMARY KEY, number INTEGER, rest TEXT)")
-        tx._connection.executemany(
-            "INSERT INTO pairs VALUES (?, 0, ?)", [(pair_id, "x" * 3000) for pair_id in range(1, 200)]
-        )
+        run_sql(tx, "CREATE TABLE pairs (id INTEGER PRIMARY KEY, number INTEGER, rest TEXT)")
+        run_sql_many(tx, "INSERT INTO pairs VALUES (?, 0, ?)", [(pair_id, "x" * 3000) for pair_id in range(1, 200)])
     stop, numbers_read, mixed_reads = threading.Event(), set(), []
 
     def read(copy: MarketCopy) -> None:
         while not stop.is_set():
             with copy.read() as tx:
-                rows = tx._connection.execute("SELECT number FROM pairs WHERE id IN (1, 100, 199)").fetchall()
+                rows = run_sql(tx, "SELECT number FROM pairs WHERE id IN (1, 100, 199)").fetchall()
             numbers = {row[0] for row in rows}
             numbers_read.update(numbers)
             if len(numbers) != 1:
@@ -108,7 +107,7 @@ def test_a_followed_copy_shows_one_moment_in_each_read(tmp_path: Path) -> None:
             thread.start()
         for number in range(1, 150):
             with market.write() as tx:
-                tx._connection.execute("UPDATE pairs SET number = ? WHERE id IN (1, 100, 199)", (number,))
+                run_sql(tx, "UPDATE pairs SET number = ? WHERE id IN (1, 100, 199)", (number,))
             time.sleep(0.02)
         eventually(lambda: 149 in numbers_read)
         stop.set()

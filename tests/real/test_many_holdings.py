@@ -18,6 +18,7 @@ from finapi.core.config import Config
 from finapi.store import db
 from tests.bench import holdings as bench
 from tests.conftest import NOW
+from tests.support.raw_sql import run_sql
 
 FUNDS, ROWS = 250, 500
 STEP = 100
@@ -45,7 +46,7 @@ def test_first_pages_and_ingest_at_half_a_million_holdings(tmp_path: Path, monke
     try:
         instruction_counts = bench.fill(app, FUNDS, ROWS, count_instructions)
         with app.db.read() as tx:
-            assert tx._connection.execute("SELECT count(*) FROM holdings").fetchone()[0] == 500_000
+            assert run_sql(tx, "SELECT count(*) FROM holdings").fetchone()[0] == 500_000
         # The second half is compared with earlier quarters and may take a little longer.
         assert sum(instruction_counts[5:]) < 2 * sum(instruction_counts[:5])
         costly = {}

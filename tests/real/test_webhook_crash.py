@@ -39,6 +39,7 @@ from finapi.accounts import users
 from finapi.delivery import webhooks
 from finapi.core.config import Config
 from finapi.delivery.dispatcher import Dispatcher
+from tests.support.raw_sql import run_sql
 
 directory, url, events = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 config = Config(data_dir=directory, webhook_allow=("127.0.0.0/8",), webhook_retries=("0.05",) * 3)
@@ -46,7 +47,7 @@ with open_app(config) as app:
     now = app.clock.now()
     with app.db.read() as tx:
         user = tx.find_row("user_by_email", email="ann@example.com")
-        made = tx._connection.execute("SELECT count(*) FROM deliveries").fetchone()[0]
+        made = run_sql(tx, "SELECT count(*) FROM deliveries").fetchone()[0]
     if user is None:
         users.create(app, "ann@example.com", "free", now)
         with app.db.read() as tx:
@@ -64,7 +65,7 @@ with open_app(config) as app:
             made += 1
         dispatcher.run_step()
         with app.db.read() as tx:
-            left = tx._connection.execute("SELECT min(due_at) FROM deliveries").fetchone()[0]
+            left = run_sql(tx, "SELECT min(due_at) FROM deliveries").fetchone()[0]
         if made >= events and left is None:
             break
         woken.wait(0.01)

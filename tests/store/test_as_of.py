@@ -15,6 +15,7 @@ from finapi.store.as_of_database import AsOfDatabase
 from finapi.store.copies import MarketCopy
 from finapi.store.db import Database, load_queries
 from finapi.store.layered import LayeredDatabase
+from tests.support.raw_sql import run_sql, run_sql_many
 
 OPENERS: dict[str, Callable[[Path], Database]] = {
     "file": Database,
@@ -28,7 +29,7 @@ FILINGS = (("0000000001-20-000001", "2020-05-01"), ("0000000001-20-000002", "202
 def store_filings(database: Database) -> None:
     with database.write() as tx:
         tx.run("upsert_company_name", cik=1, name="Lamp Corp", rank=0, as_of="")
-        tx._connection.executemany("INSERT INTO filings (accession, cik, filed_at) VALUES (?, 1, ?)", FILINGS)
+        run_sql_many(tx, "INSERT INTO filings (accession, cik, filed_at) VALUES (?, 1, ?)", FILINGS)
 
 
 @pytest.fixture(params=OPENERS)
@@ -47,7 +48,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 
 def list_accessions(database: Database, day: str) -> list[str]:
     with database.read_as_of(day) as tx:
-        return [row[0] for row in tx._connection.execute("SELECT accession FROM filings ORDER BY 1")]
+        return [row[0] for row in run_sql(tx, "SELECT accession FROM filings ORDER BY 1")]
 
 
 def test_only_documents_of_the_day_or_before_are_visible(database: Database) -> None:
@@ -59,20 +60,20 @@ def test_other_reads_see_everything_before_and_after(database: Database) -> None
     for _ in range(2):
         list_accessions(database, "2020-05-01")
         with database.read() as tx:
-            assert tx._connection.execute("SELECT count(*) FROM filings").fetchone()[0] == 3
+            assert run_sql(tx, "SELECT count(*) FROM filings").fetchone()[0] == 3
 
 
 def test_a_failure_leaves_no_views_behind(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError), database.read_as_of("2020-05-01") as tx:
-        tx._connection.execute("SELECT nothing FROM filings")
+        run_sql(tx, "SELECT nothing FROM filings")
     assert list_accessions(database, "2020-05-02") == ["0000000001-20-000001", "0000000001-20-000002"]
     with database.read() as tx:
-        assert tx._connection.execute("SELECT count(*) FROM filings").fetchone()[0] == 3
+        assert run_sql(tx, "SELECT count(*) FROM filings").fetchone()[0] == 3
 
 
 def test_a_read_of_a_past_day_cannot_write(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError), database.read_as_of("2020-05-01") as tx:
-        tx._connection.execute("DELETE FROM main.filings")
+        run_sql(tx, "DELETE FROM main.filings")
 
 
 def test_threads_read_different_days_at_the_same_time(tmp_path: Path) -> None:
@@ -83,7 +84,7 @@ def test_threads_read_different_days_at_the_same_time(tmp_path: Path) -> None:
         thread = threading.Thread(target=lambda: counts.append(len(list_accessions(database, "2020-05-02"))))
         thread.start()
         thread.join()
-        counts.append(tx._connection.execute("SELECT count(*) FROM filings").fetchone()[0])
+        counts.append(run_sql(tx, "SELECT count(*) FROM filings").fetchone()[0])
     database.close()
     assert counts == [2, 1]
 

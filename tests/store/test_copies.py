@@ -24,6 +24,7 @@ from finapi.store import checkpoints, db, heartbeats
 from finapi.store.copies import MarketCopy
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.raw_sql import get_writer
 
 
 def original(path: Path, version: int, *, beat: str = "2026-01-01T00:00:00.000Z") -> None:
@@ -288,5 +289,5 @@ def test_beside_litestream_nothing_is_checkpointed(tmp_path: Path, monkeypatch: 
         db.Database(tmp_path / "finapi.db", checkpoints=False)
     monkeypatch.setattr(checkpoints, "SQLITE", (3, 51, 3))
     database = db.Database(tmp_path / "finapi.db", checkpoints=False)
-    assert database._writer.execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
+    assert get_writer(database).execute("PRAGMA wal_autocheckpoint").fetchone()[0] == 0
     database.close()

@@ -19,6 +19,7 @@ import pytest
 from finapi.store import db
 from finapi.store.db import ConstraintError, Database, StoreUnwritableError, Transaction
 from finapi.store.portions import write_in_portions
+from tests.support.raw_sql import get_writer, run_sql
 
 NOW = "2026-01-31T12:00:00.000Z"
 
@@ -178,7 +179,7 @@ def test_a_value_of_another_type_is_refused(database: Database) -> None:
 def test_a_commit_that_is_refused_ends_its_transaction(database: Database) -> None:
     def key_of_nobody(tx: Transaction) -> None:
         # Checked at COMMIT then, which fails as it would on a full disk.
-        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
+        run_sql(tx, "PRAGMA defer_foreign_keys=ON")
         tx.run("insert_api_key", user_id=99, uuid="k", fingerprint=b"f", made_with="m", now=NOW)
 
     with pytest.raises(ConstraintError, match="FOREIGN KEY"):
@@ -191,7 +192,7 @@ def test_the_error_that_ended_a_transaction_is_raised(database: Database) -> Non
     # As SQLite does by itself on a full disk or a failed read: the transaction is gone before the block ends.
     again = "INSERT OR ROLLBACK INTO users (uuid, email, created_at, updated_at) VALUES ('u1', 'e', '', '')"
     with pytest.raises(ConstraintError, match=r"UNIQUE constraint failed: users\.uuid"):
-        write(database, count, lambda tx: add_user(tx, 1), lambda tx: tx._connection.execute(again))
+        write(database, count, lambda tx: add_user(tx, 1), lambda tx: run_sql(tx, again))
     assert get_count(database) == 0
 
 
@@ -306,7 +307,7 @@ def test_a_read_that_raised_leaves_its_connection_usable(database: Database) -> 
 def test_the_error_that_ended_a_read_is_raised(database: Database) -> None:
     def read_and_fail() -> None:
         with database.read() as tx:
-            tx._connection.execute("ROLLBACK")  # as SQLite does by itself when a page cannot be read
+            run_sql(tx, "ROLLBACK")  # as SQLite does by itself when a page cannot be read
             raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
@@ -339,18 +340,18 @@ def test_the_wal_shrinks_after_a_long_reader_has_ended(tmp_path: Path, monkeypat
         reader.execute("SELECT count(*) FROM users").fetchone()
         for _ in range(3):
             with database.write() as tx:
-                tx._connection.execute("CREATE TABLE IF NOT EXISTS large (bytes BLOB)")
-                tx._connection.execute("INSERT INTO large VALUES (zeroblob(4000000))")
+                run_sql(tx, "CREATE TABLE IF NOT EXISTS large (bytes BLOB)")
+                run_sql(tx, "INSERT INTO large VALUES (zeroblob(4000000))")
         assert database.sizes()["wal"] > 10_000_000
         reader.execute("ROLLBACK")
         for number in range(2):
             with database.write() as tx:
-                tx._connection.execute("INSERT INTO large VALUES (zeroblob(?))", (number,))
+                run_sql(tx, "INSERT INTO large VALUES (zeroblob(?))", (number,))
         assert database.sizes()["wal"] <= 100_000
 
 
 def test_the_file_has_wal_mode_foreign_keys_and_full_commits(on_file: Database) -> None:
-    writer = on_file._writer
+    writer = get_writer(on_file)
     assert writer.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     assert writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
     assert writer.execute("PRAGMA synchronous").fetchone()[0] == 2
@@ -359,7 +360,7 @@ def test_the_file_has_wal_mode_foreign_keys_and_full_commits(on_file: Database) 
 
 def test_durability_is_a_setting(path: Path) -> None:
     database = Database(path, synchronous="NORMAL")
-    assert database._writer.execute("PRAGMA synchronous").fetchone()[0] == 1
+    assert run_sql(database, "PRAGMA synchronous").fetchone()[0] == 1
     database.close()
 
 
@@ -535,7 +536,7 @@ def together(database: Database, works: list[Callable[[Transaction], object]]) -
 def commits(database: Database) -> list[str]:
     """Return a list that grows by every COMMIT from now on."""
     statements: list[str] = []
-    database._writer.set_trace_callback(lambda sql: statements.append(sql) if sql == "COMMIT" else None)
+    get_writer(database).set_trace_callback(lambda sql: statements.append(sql) if sql == "COMMIT" else None)
     return statements
 
 
@@ -555,7 +556,7 @@ def test_work_that_fails_is_undone_alone(database: Database) -> None:
     outcomes = together(database, [lambda tx: add_user(tx, 1), fail, lambda tx: add_user(tx, 2)])
     assert [type(outcome) for outcome in outcomes] == [int, ZeroDivisionError, int]
     with database.read() as tx:
-        emails = [row[0] for row in tx._connection.execute("SELECT email FROM users ORDER BY email")]
+        emails = [row[0] for row in run_sql(tx, "SELECT email FROM users ORDER BY email")]
     assert len(emails) == 2
 
 
@@ -582,15 +583,13 @@ def test_a_transaction_knows_that_others_wait_to_write(path: Path, how: str) -> 
 
 def test_a_commit_that_fails_fails_all_that_share_it(database: Database) -> None:
     def poison(tx: Transaction) -> None:
-        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
-        tx._connection.execute(
-            "INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (99, 0, 'grant', '2026')"
-        )
+        run_sql(tx, "PRAGMA defer_foreign_keys=ON")
+        run_sql(tx, "INSERT INTO ledger (user_id, delta, reason, created_at) VALUES (99, 0, 'grant', '2026')")
 
     outcomes = together(database, [lambda tx: add_user(tx, 1), poison])
     assert [type(outcome) for outcome in outcomes] == [ConstraintError, ConstraintError]
     with database.read() as tx:
-        assert tx._connection.execute("SELECT count(*) FROM users").fetchone()[0] == 0
+        assert run_sql(tx, "SELECT count(*) FROM users").fetchone()[0] == 0
 
 
 def test_work_inside_a_write_is_refused_and_takes_nobody_along(database: Database) -> None:
@@ -609,12 +608,12 @@ def test_a_database_refusal_reaches_its_own_writer(database: Database) -> None:
 
 def full(database: Database, *, is_full: bool) -> None:
     """Make the disk full for this database, or empty again."""
-    pages = database._writer.execute("PRAGMA page_count").fetchone()[0]
-    database._writer.execute(f"PRAGMA max_page_count={pages if is_full else 10**6}")
+    pages = run_sql(database, "PRAGMA page_count").fetchone()[0]
+    run_sql(database, f"PRAGMA max_page_count={pages if is_full else 10**6}")
 
 
 def grow(tx: Transaction) -> None:
-    tx._connection.execute("INSERT INTO poll_state VALUES (hex(randomblob(8)), hex(randomblob(40000)))")
+    run_sql(tx, "INSERT INTO poll_state VALUES (hex(randomblob(8)), hex(randomblob(40000)))")
 
 
 def test_a_full_disk_is_logged_once_until_a_write_succeeds(
@@ -666,7 +665,7 @@ def test_a_file_that_is_gone_or_another_takes_no_more_writes(path: Path) -> None
 def test_a_statement_that_is_wrong_is_no_trouble_of_the_disk(path: Path) -> None:
     database = Database(path)
     with pytest.raises(sqlite3.OperationalError) as wrong, database.write() as tx:
-        tx._connection.execute("INSERT INTO nothing VALUES (1)")
+        run_sql(tx, "INSERT INTO nothing VALUES (1)")
     assert not isinstance(wrong.value, StoreUnwritableError)
     assert database.trouble is None
     database.close()
@@ -675,7 +674,7 @@ def test_a_statement_that_is_wrong_is_no_trouble_of_the_disk(path: Path) -> None
 def test_the_writer_keeps_more_pages_while_much_is_stored() -> None:
     def pages() -> int:
         with db.write() as tx:
-            return int(tx._connection.execute("PRAGMA cache_size").fetchone()[0])
+            return int(run_sql(tx, "PRAGMA cache_size").fetchone()[0])
 
     with closing(Database(None)) as db:
         before = pages()

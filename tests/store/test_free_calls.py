@@ -19,6 +19,7 @@ from finapi.ops import proof, status
 from finapi.store import heartbeats
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.raw_sql import get_writer, run_sql
 from tests.support.slow_cases import slow_except_every
 
 SERIES = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
@@ -44,13 +45,11 @@ WAITING = DELIVERIES.replace("iif(i % 997, 'delivered', 'dropped'), NULL,", "'pe
 def add(app: App, statement: str, size: int) -> None:
     with app.db.write() as tx:
         if "prices" in statement:
-            tx._connection.execute(
-                "INSERT INTO price_series (id, ticker, synthetic) VALUES (:size, :size, 0)", {"size": size}
-            )
+            run_sql(tx, "INSERT INTO price_series (id, ticker, synthetic) VALUES (:size, :size, 0)", {"size": size})
         sql = statement.replace("{{", "{").replace("}}", "}")
         head = SERIES.format(rows=size)
         insert, _, select = sql.strip().partition("SELECT")
-        tx._connection.execute(f"{insert} {head} SELECT{select}", {"size": size})
+        run_sql(tx, f"{insert} {head} SELECT{select}", {"size": size})
 
 
 def steps(app: App, work: Callable[[], object]) -> int:
@@ -61,11 +60,11 @@ def steps(app: App, work: Callable[[], object]) -> int:
         counted[0] += 1
 
     work()  # what is asked for the first time is compiled, and may be kept
-    app.db._writer.set_progress_handler(count, 100)
+    get_writer(app.db).set_progress_handler(count, 100)
     try:
         work()
     finally:
-        app.db._writer.set_progress_handler(None, 0)
+        get_writer(app.db).set_progress_handler(None, 0)
     return counted[0]
 
 
@@ -140,9 +139,7 @@ def test_stored_targets_are_bounded_and_running_ones_stay(make_app: Callable[...
     app = make_app(targets_kept=3, sniper_slots=2)
     user = users.create(app, "ann@example.com", "pro", NOW)
     with app.db.write() as tx:
-        tx._connection.execute(
-            "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'Apple', 0, '')"
-        )
+        run_sql(tx, "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'Apple', 0, '')")
     watched = sniper.WatchedCompany(320193, "AAPL")
     running = sniper.create_target(app, user.id, watched, {}, NOW, lambda tx, target: target)
     target_ids = [running["target_id"]]
@@ -169,7 +166,7 @@ def test_counts_kept_are_counts_of_rows(tmp_path: Path, clock: FixedClock) -> No
     ingest.run(app, [tmp_path], IngestOptions(ticker="AAPL"), lambda outcome: None)
     with app.db.read() as tx:
         stored_counts = heartbeats.get_stored_counts(tx)
-        facts = tx._connection.execute("SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
+        facts = run_sql(tx, "SELECT count(*) FROM facts WHERE dimension_id = 0 AND hidden = 0").fetchone()[0]
         assert tx.list_rows("uncounted") == []
         assert tx.list_rows("unequal_facts", id=0, limit=5) == []
     assert (stored_counts["facts"], stored_counts["prices"]) == (facts, 3)

@@ -45,6 +45,7 @@ from tests.postgres_cluster import Cluster
 from tests.process import eventually, get
 from tests.stores import add_migrations, stores_of_queries
 from tests.support.metered_calls import create_client
+from tests.support.raw_sql import run_sql
 
 pytestmark = [
     pytest.mark.slow,
@@ -584,7 +585,7 @@ def test_a_worker_that_waits_for_postgresql_is_broken_off(
         with app.accounts.write() as tx:
             tx.find_row("user_by_email", email="nobody@example.com")
             entered.set()
-            tx._connection.execute("SELECT pg_sleep(60)")
+            run_sql(tx, "SELECT pg_sleep(60)")
 
     worker = background.Worker("waiting", step, interrupt_thread=app.db.interrupt_thread)
     worker.start()

@@ -25,6 +25,7 @@ from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryRes
 from tests.conftest import NOW
 from tests.each import each
 from tests.support.random_examples import examples
+from tests.support.raw_sql import get_writer
 
 ALLOWED = frozenset(VIEWS)
 FEW = Budget(seconds=0.3, rows=100, size=100_000)
@@ -60,7 +61,7 @@ INSERT INTO prices SELECT 1, date('2000-01-01', '+' || i || ' days'), NULL, NULL
 
 def seed_store(path: Path | None) -> database.Database:
     opened = database.Database(path, synchronous="NORMAL")
-    opened._writer.executescript(f"BEGIN; {SEED} COMMIT;")
+    get_writer(opened).executescript(f"BEGIN; {SEED} COMMIT;")
     return opened
 
 
@@ -110,7 +111,7 @@ def test_every_view_is_as_it_is_documented(ask: Any, view: str) -> None:
 
 
 def test_the_views_of_the_schema_are_the_documented_ones(store: database.Database) -> None:
-    names = {row[0] for row in store._writer.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+    names = {row[0] for row in get_writer(store).execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
     internal_views = {"insider_repeats", "companies_with_ticker", "fund_filings", "share_tickers", "split_quarters"}
     internal_views |= {"security_splits", "filed_split_quarters"}
     assert names - internal_views == set(VIEWS)
@@ -171,7 +172,7 @@ def test_what_is_committed_later_is_seen_by_the_next_query(tmp_path: Path, name:
     store = seed_store(tmp_path / name if name else None)
     sandbox = Sandbox(store, FEW, time.monotonic)
     assert sandbox.query("SELECT count(*) FROM company", ALLOWED).rows == [[2]]
-    store._writer.execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (2, 'New', 0, '')")
+    get_writer(store).execute("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (2, 'New', 0, '')")
     assert sandbox.query("SELECT count(*) FROM company", ALLOWED).rows == [[3]]
     store.close()
 

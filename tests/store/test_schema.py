@@ -16,6 +16,7 @@ from finapi.store import schema, sql_files
 from finapi.store.db import Database
 from tests.process import finapi
 from tests.stores import add_migrations
+from tests.support.raw_sql import run_sql
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_a_new_database_has_what_the_migrations_add(
     assert read(path, "SELECT count(*) FROM later") == [(0,)]
     assert read(path, "PRAGMA user_version") == [(2,)]
     with closing(Database(None)) as database, database.read() as tx:
-        assert tx._connection.execute("SELECT count(*) FROM later").fetchone()[0] == 0
+        assert run_sql(tx, "SELECT count(*) FROM later").fetchone()[0] == 0
 
 
 # ---- differences from the schema

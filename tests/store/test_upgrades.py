@@ -28,6 +28,7 @@ from finapi.store.db import Database
 from tests.conftest import NOW
 from tests.leftovers import leave_folder
 from tests.stores import add_migrations
+from tests.support.raw_sql import run_sql
 
 STAMP = "2026-01-31T12:00:00.000Z"
 MIGRATIONS = {
@@ -312,7 +313,7 @@ ALTER TABLE rebuilt RENAME TO users;
 """
     add_migrations(monkeypatch, tmp_path / "sql", {"migrations/0002_users.sql": script})
     with closing(Database(path)) as database:
-        assert database._writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+        assert run_sql(database, "PRAGMA foreign_keys").fetchone()[0] == 1
         assert database.list_integrity_errors() == []
     assert read(path, "SELECT email FROM users") == [("ann@example.com",)]
     assert read(path, "SELECT user_id FROM sessions") == [(1,)]

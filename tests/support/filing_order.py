@@ -30,6 +30,7 @@ from finapi.market.statements import fact_sets
 from tests.client import Client
 from tests.described import LIFTED
 from tests.support import fund_report_xml, insider_market, ownership_xml, schedule_xml
+from tests.support.raw_sql import run_sql, run_sql_many
 
 FOLDER = get_package_folder("finapi.market.demo")
 END = "2026-01-31"
@@ -211,21 +212,23 @@ class DatedWorld:
         """
         with other.app.db.read() as tx:
             columns = "name, sic, fiscal_year_end, list_place, cik"
-            companies = tx._connection.execute(f"SELECT {columns} FROM companies").fetchall()
-            tickers = tx._connection.execute("SELECT * FROM tickers").fetchall()
-            insiders = tx._connection.execute("SELECT name, cik FROM insiders").fetchall()
+            companies = run_sql(tx, f"SELECT {columns} FROM companies").fetchall()
+            tickers = run_sql(tx, "SELECT * FROM tickers").fetchall()
+            insiders = run_sql(tx, "SELECT name, cik FROM insiders").fetchall()
         with self.app.db.write() as tx:
-            known_ciks = {row[0] for row in tx._connection.execute("SELECT cik FROM companies")}
-            tx._connection.executemany(
+            known_ciks = {row[0] for row in run_sql(tx, "SELECT cik FROM companies")}
+            run_sql_many(
+                tx,
                 "UPDATE companies SET name = ?, sic = ?, fiscal_year_end = ?, list_place = ? WHERE cik = ?",
                 [tuple(row) for row in companies],
             )
-            tx._connection.execute("DELETE FROM tickers")
-            tx._connection.executemany(
+            run_sql(tx, "DELETE FROM tickers")
+            run_sql_many(
+                tx,
                 "INSERT INTO tickers VALUES (?, ?, ?, ?, ?, ?)",
                 [tuple(row) for row in tickers if row["cik"] in known_ciks],
             )
-            tx._connection.executemany("UPDATE insiders SET name = ? WHERE cik = ?", [tuple(row) for row in insiders])
+            run_sql_many(tx, "UPDATE insiders SET name = ? WHERE cik = ?", [tuple(row) for row in insiders])
             tx.run("bump_data_version")
 
     def _store_owners(self, filed_at: str) -> None:

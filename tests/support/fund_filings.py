@@ -10,6 +10,7 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from tests.support import submission_texts, thirteenf_xml
+from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT, OTHER_FUND
 
 FUND, OTHER = int(LAMP_FUND), int(OTHER_FUND)
@@ -93,7 +94,4 @@ def list_stored_rows(app: App) -> dict[str, list[tuple[Any, ...]]]:
         "funds": "SELECT cik, name, filing_count, latest_period, latest_filed_at, latest_value FROM funds",
     }
     with app.db.read() as tx:
-        return {
-            name: sorted((tuple(row) for row in tx._connection.execute(query)), key=repr)
-            for name, query in queries.items()
-        }
+        return {name: sorted((tuple(row) for row in run_sql(tx, query)), key=repr) for name, query in queries.items()}

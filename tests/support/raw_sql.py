@@ -17,11 +17,11 @@ def get_writer(database: Database) -> LockedConnection:
 
 def run_sql(source: Database | Transaction, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> sqlite3.Cursor:
     """Execute one statement in a transaction, or outside of any on the writer of a database."""
-    connection = source._connection if isinstance(source, Transaction) else source._writer
+    connection = source._writer if isinstance(source, Database) else source._connection
     return connection.execute(sql, values)
 
 
 def run_sql_many(source: Database | Transaction, sql: str, rows: Iterable[Sequence[Any]]) -> sqlite3.Cursor:
     """Execute a statement once for each row."""
-    connection = source._connection if isinstance(source, Transaction) else source._writer
+    connection = source._writer if isinstance(source, Database) else source._connection
     return connection.executemany(sql, rows)

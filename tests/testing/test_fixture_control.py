@@ -27,6 +27,7 @@ from finapi.testing.bounded import BoundedLog
 from finapi.testing.gate import MAX_MESSAGE_BYTES, Gate
 from finapi.testing.world import WorldGoneError
 from tests import process
+from tests.support.raw_sql import run_sql
 
 PATH = "/api/v1/account/balance"
 
@@ -338,11 +339,12 @@ def test_a_reset_undoes_the_work_of_16_threads(server: FinapiServer, world: Fixt
     last_answer = send_request(world, "GET", PATH, X_API_Key=world.api_key)
     assert (last_answer.status, last_answer.body) == (200, first_answer.body)
     with state.app.accounts.read() as tx:
-        (mismatch_count,) = tx._connection.execute(
+        (mismatch_count,) = run_sql(
+            tx,
             "SELECT count(*) FROM (SELECT users.id, coalesce(sum(delta), 0) AS ledger_sum,"
             " max(userplans.total_limit_api"
             " - userplans.reach_limit_api) AS balance FROM users JOIN userplans ON userplans.user_id = users.id"
-            " LEFT JOIN ledger ON ledger.user_id = users.id GROUP BY users.id) WHERE ledger_sum <> balance"
+            " LEFT JOIN ledger ON ledger.user_id = users.id GROUP BY users.id) WHERE ledger_sum <> balance",
         ).fetchone()
     assert mismatch_count == 0
 

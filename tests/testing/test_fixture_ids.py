@@ -12,6 +12,7 @@ from finapi.testing.base import INVITE_COUNT, PASSWORD
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
 from finapi.testing.world import World
+from tests.support.raw_sql import run_sql
 
 SEED = 7
 COMPANIES = [
@@ -42,14 +43,14 @@ def get_state(world: FixtureWorld) -> World:
 def get_uuids(world: FixtureWorld) -> list[str]:
     """Return the uuids of every account and key in a world."""
     with get_state(world).app.accounts.read() as tx:
-        rows = tx._connection.execute("SELECT uuid FROM users UNION ALL SELECT uuid FROM api_keys").fetchall()
+        rows = run_sql(tx, "SELECT uuid FROM users UNION ALL SELECT uuid FROM api_keys").fetchall()
     return [uuid for (uuid,) in rows]
 
 
 def get_stamp(world: FixtureWorld) -> str:
     """Return the stamp of a world's data version."""
     with get_state(world).app.db.read() as tx:
-        return str(tx._connection.execute("SELECT stamp FROM data_version").fetchone()[0])
+        return str(run_sql(tx, "SELECT stamp FROM data_version").fetchone()[0])
 
 
 def file_companies(world: FixtureWorld, *numbers: int) -> str:

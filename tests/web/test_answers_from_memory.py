@@ -25,6 +25,7 @@ from finapi.ops.probes import build_process_probes
 from finapi.web.application import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.raw_sql import get_writer
 
 POLICY, STATUS, DOCUMENT = "/api/v1/policy", "/api/v1/status", "/openapi.json"
 STATS, SEARCH = "/api/v1/stats", "/api/v1/xbrl/search?q=apple"
@@ -118,7 +119,7 @@ def test_the_server_answers_while_a_commit_holds_every_thread(tmp_path: Path, mo
         Client(app).get(target)
 
     def commit(connection: sqlite3.Connection) -> None:
-        if connection is app.db._writer:
+        if connection is get_writer(app.db):
             commit_started.set()
             assert commit_may_end.wait(10)
         connection.execute("COMMIT")

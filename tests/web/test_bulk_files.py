@@ -45,6 +45,7 @@ from tests.support import schedule_xml
 from tests.support.brook_lamps_report import build_report, store_report
 from tests.support.fund_filings import june, september, take
 from tests.support.metered_calls import get_balance, list_ledger_rows
+from tests.support.raw_sql import run_sql
 
 BULK = "/api/v1/xbrl/bulk"
 
@@ -122,7 +123,7 @@ def test_a_file_has_the_rows_of_its_day_month_or_quarter(api: Client, dataset: s
     assert {str(row["filed_at"])[:10] for row in rows} == {day}
     assert {tuple(row) for row in rows} == {bulk_datasets.DATASETS[dataset].columns}
     with api.app.db.read() as tx:
-        count = tx._connection.execute(f"SELECT count(*) FROM {VIEWS[dataset]}", [day]).fetchone()[0]
+        count = run_sql(tx, f"SELECT count(*) FROM {VIEWS[dataset]}", [day]).fetchone()[0]
     assert len(rows) == count > 0
     table_rows = csv_rows(api.get(f"{BULK}/{dataset}-{day}.csv.gz"))
     assert [row["accession_number"] for row in table_rows] == [row["accession_number"] for row in rows]

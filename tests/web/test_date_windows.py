@@ -29,6 +29,7 @@ from tests.described import LIFTED, ONE_OF, World, example_call
 from tests.support.fund_filings import june, take
 from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
+from tests.support.raw_sql import run_sql
 from tests.web.test_paging import PATHS, ROUTE_OF, get_rows
 
 TRADES = "/transactions/by-ticker/BRK-B"
@@ -57,7 +58,7 @@ def stored_market(make_stored: Callable[..., App]) -> App:
                 FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed),
                 NOW,
             )
-        tx._connection.execute("UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
+        run_sql(tx, "UPDATE insider_transactions SET date = NULL WHERE shares = '9'")
         tx.run("bump_data_version")
     return app
 
@@ -218,7 +219,7 @@ def test_filings_without_a_day_are_in_no_window(api: Client, query: str, left_ou
 def test_fund_reports_without_a_day_are_after_no_day(api: Client, tmp_path: Path) -> None:
     take(api.app, tmp_path, june())
     with api.app.db.write() as tx:
-        tx._connection.execute("UPDATE holdings_reports SET filed_at = ''")
+        run_sql(tx, "UPDATE holdings_reports SET filed_at = ''")
     for query, count, left_out in (
         ("", 1, 0),
         ("?since=", 1, 0),

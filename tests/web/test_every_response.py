@@ -8,7 +8,6 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
-from wsgiref.validate import validator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -267,7 +266,7 @@ def call_slow_route(
             return super().__call__(environ_of_call, start_response)
 
     client = Client(app, key)
-    client._wsgi = validator(CapturingApplication(app, [route]))
+    client.call_application(CapturingApplication(app, [route]))
     answer = client.get(route.path, headers={"X-Request-ID": "mine-7"})
     return server_answers, answer
 
@@ -308,7 +307,7 @@ def test_a_finished_answer_is_not_given_up(app: App, user: users.NewUser) -> Non
 
     store_report(app, build_report())
     client = Client(app, user.api_key)
-    client._wsgi = validator(LateApplication(app))
+    client.call_application(LateApplication(app))
     assert client.get(COMPANY).status == 200
     assert client.get("/api/v1/nothing").status == 404
     assert server_answers == [None, None]
@@ -695,7 +694,7 @@ def test_if_none_match_star_reads_one_row_of_a_list(app: App, client: Client, fo
         lists=True,
         shape=Envelope[list[NumberedRow], Object],
     )
-    client._wsgi = validator(WsgiApp(app, [route]))
+    client.call_application(WsgiApp(app, [route]))
     answer = client.call(method, f"/api/v1/x?limit=900&format={form}", headers={"If-None-Match": "*"})
     assert (answer.status, answer.headers["x-tokens-charged"], limits) == (304, "0", [1])
     assert get_balance(app, 1) == 500_000

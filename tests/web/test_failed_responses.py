@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from wsgiref.validate import validator
 
 import pytest
 
@@ -31,7 +30,7 @@ def app(make_app: Callable[..., App]) -> App:
 @pytest.fixture
 def api(app: App) -> Client:
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
-    client._wsgi = validator(WsgiApp(app, [ROUTE]))
+    client.call_application(WsgiApp(app, [ROUTE]))
     return client
 
 
@@ -86,7 +85,7 @@ def test_a_large_answer_that_fails_frees_its_slot(app: App, api: Client, monkeyp
         call.acquire_large_slot()
         return numbers(call)
 
-    api._wsgi = validator(WsgiApp(app, [numbers_route(handler=holds)]))
+    api.call_application(WsgiApp(app, [numbers_route(handler=holds)]))
     fail_finishing_with(MemoryError(), monkeypatch)
     assert (api.get(ROUTE.path).status, app.large_answer_queue.count_for_key(("user", 1))) == (500, 0)
     assert list_ledger_rows(app) == [DEBIT, REFUND]

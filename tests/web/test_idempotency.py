@@ -22,6 +22,7 @@ from finapi.web.routes import ROUTES
 from tests.client import PASSWORD, Answer, Client, session_of, with_handler
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.metered_calls import create_client, get_balance
+from tests.support.raw_sql import run_sql
 
 PARALLEL_CALLS = 16
 QUOTA = "/api/v1/billing/quota"
@@ -72,7 +73,7 @@ def build_call(client: Client, path: str) -> Repeatable:
     assert path == WEBHOOKS + "/deliveries/{delivery_id}/redeliver"
     delivery = client.post(f"{WEBHOOKS}/test", {"url": RECEIVER}, session=session).json
     with client.app.db.write() as tx:
-        tx._connection.execute("UPDATE deliveries SET state = 'dropped', due_at = NULL, done_at = created_at")
+        run_sql(tx, "UPDATE deliveries SET state = 'dropped', due_at = NULL, done_at = created_at")
     return Repeatable(client, session, f"{WEBHOOKS}/deliveries/{delivery['delivery_id']}/redeliver", {})
 
 

@@ -64,7 +64,7 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
     billing.run_settlement_step(app)
     assert list_ledger_rows(app) == [(-25, "debit", ENDPOINT, 200)]
     with app.db.write() as tx:
-        ids = [row[0] for row in tx._connection.execute("SELECT request_id FROM ledger WHERE reason = 'debit'")]
+        ids = [row[0] for row in run_sql(tx, "SELECT request_id FROM ledger WHERE reason = 'debit'")]
     assert ids == [answer.json["request_id"]]
 
 

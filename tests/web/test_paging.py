@@ -33,6 +33,7 @@ from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.support import schedule_xml
 from tests.support.fund_filings import june, other_submission, september, submission, take
 from tests.support.insider_market import store_market
+from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
 PATHS = build_document("", ROUTES)["paths"]
@@ -147,9 +148,9 @@ class Lists:
             companies.update_attributes(tx, 789019, CompanyAttributes(sic=7372), 2, "2026-01-01")
             companies.upsert_tickers(tx, 789019, [("CHIP", None)], 0, "2026-01-01")
             # Two classes of shares of one company.
-            tx._connection.execute("UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
+            run_sql(tx, "UPDATE securities SET cik = 320193 WHERE cusip LIKE '02079K%'")
             # The funds traded the company whose insiders bought.
-            tx._connection.execute("UPDATE securities SET cik = 1234567 WHERE cusip IN (?, ?)", (APPLE, MICROSOFT))
+            run_sql(tx, "UPDATE securities SET cik = 1234567 WHERE cusip IN (?, ?)", (APPLE, MICROSOFT))
         for _ in range(5):
             self.call("GET", "/api/v1/sec/forms/10-K", self.key)
             self.call("POST", "/api/v1/sniper/targets", self.key, {"ticker": "AAPL"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from typing import Any
-from wsgiref.validate import validator
 
 import pytest
 
@@ -27,6 +26,7 @@ from tests.client import Answer, Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
 from tests.support.metered_calls import get_balance, list_ledger_rows
+from tests.support.raw_sql import run_sql
 
 PATH, FREE_PATH = "/api/v1/work", "/api/v1/free"
 MESSAGE = (
@@ -85,7 +85,7 @@ def client(app: App, user: users.NewUser, worker: Worker) -> Client:
 
 def client_of(app: App, worker: Worker, key: str | None = None) -> Client:
     client = Client(app, key)
-    client._wsgi = validator(worker.wsgi)
+    client.call_application(worker.wsgi)
     return client
 
 
@@ -180,8 +180,8 @@ def test_a_stored_answer_to_an_idempotency_key_is_sent_again(app: App, client: C
     once, twice = ({idempotency.HEADER: name, "X-API-Key": str(client.key)} for name in ("once", "twice"))
     with app.db.write() as tx:
         sql = "INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (320193, 'Apple', 0, '')"
-        tx._connection.execute(sql)
-        tx._connection.execute("INSERT INTO tickers (ticker, cik, source, position) VALUES ('AAPL', 320193, 2, 0)")
+        run_sql(tx, sql)
+        run_sql(tx, "INSERT INTO tickers (ticker, cik, source, position) VALUES ('AAPL', 320193, 2, 0)")
     first = client.post(path, {"ticker": "AAPL"}, headers=once)
     assert first.status == 200
     assert ask(client, "refusal").status == 404
@@ -196,7 +196,7 @@ def test_a_refused_call_with_an_idempotency_key_counts(app: App, client: Client,
         raise ApiError("CONFLICT", "There are too many targets.")
 
     route = Route("POST", PATH, fail, auth="key", zone="app", summary="Fail", body=(), idempotent=True)
-    client._wsgi = validator(WsgiApp(app, [route]))
+    client.call_application(WsgiApp(app, [route]))
     headers = {idempotency.HEADER: "once", "X-API-Key": str(client.key)}
     assert client.post(PATH, {}, headers=headers).status == 409
     assert client.post(PATH, {}, headers=headers).headers["retry-after"] == "60"

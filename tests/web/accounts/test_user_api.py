@@ -13,6 +13,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from tests.client import Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
 DATA = "/api/v1/xbrl/companies/X/statements"
@@ -97,7 +98,7 @@ def test_the_path_without_its_slash_works(client: Client, session: str) -> None:
 
 
 def test_the_userplan_is_null_when_its_row_is_missing(client: Client, app: App, session: str) -> None:
-    app.db._writer.execute("DELETE FROM userplans")
+    run_sql(app.db, "DELETE FROM userplans")
     answer = client.get(USER, session=session)
     assert (answer.status, answer.json["user"]["Userplan"]) == (200, None)
     assert login(client).json["user"]["Userplan"] is None
@@ -115,7 +116,7 @@ def test_the_shown_key_opens_the_data(client: Client, session: str) -> None:
 
 
 def test_a_users_own_device_limit_overrides_the_setting(client: Client, app: App, session: str) -> None:
-    app.db._writer.execute("UPDATE users SET device_limit = 3")
+    run_sql(app.db, "UPDATE users SET device_limit = 3")
     sessions = [session, *(session_of(client) for _ in range(3))]
     assert [client.get(USER, session=token).status for token in sessions] == [401, 200, 200, 200]
     device_limit = client.get(USER, session=sessions[-1]).json["user"]["UserDeviceLimit"]

@@ -33,6 +33,7 @@ from tests.support.edgar_server import (
     full_submission,
     ownership_submission,
 )
+from tests.support.raw_sql import run_sql
 
 ISSUER, FUND, OWNER = 1234567, 1234567, 101
 EIGHT_K, FORM_4, REPORT = "0000320193-26-000001", "0000000101-26-000001", fund_filings.accession(9)
@@ -120,7 +121,8 @@ def test_feeds_deliveries_and_the_api_agree(
         tx.run("upsert_poll_state", name="indexed_through", value="2026-01-31")
         for cik in (320193, 1):
             companies.insert_unnamed(tx, cik)
-        tx._connection.execute(
+        run_sql(
+            tx,
             "UPDATE users SET webhook_url = ?, webhook_topics = ?",
             [webhook_receiver.url, json.dumps([name for name in EVENTS if name != "finapi.test"])],
         )

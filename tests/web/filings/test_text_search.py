@@ -27,6 +27,7 @@ from finapi.store import db
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.market.documents.test_filing_store import FULL, run
+from tests.support.raw_sql import run_sql
 
 PATH = "/api/v1/sec/filings/search"
 LAMP, RIVER = 1750, 1751
@@ -249,7 +250,7 @@ def test_words_move_to_the_day_that_becomes_known(app: App, filed: Callable[...,
 
 def test_deleted_document_is_not_found(app: App, filed: Callable[..., Answer]) -> None:
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM filing_bodies WHERE filing_id = (SELECT max(id) FROM filings)")
+        run_sql(tx, "DELETE FROM filing_bodies WHERE filing_id = (SELECT max(id) FROM filings)")
         tx.run("bump_data_version")
     answer = filed("lamp")
     assert accessions(answer) == ["000002", "000001", "000003", "000004"]
@@ -284,13 +285,13 @@ def test_older_documents_are_indexed_in_steps(
     app: App, filed: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app.db.write() as tx:
-        for row in tx._connection.execute("SELECT filing_id, place, packed FROM filing_texts").fetchall():
+        for row in run_sql(tx, "SELECT filing_id, place, packed FROM filing_texts").fetchall():
             tx.run(
                 "delete_words", place=row["place"], text=text_index.fold_text(text_index.decompress_text(row["packed"]))
             )
-        tx._connection.execute("DELETE FROM filing_texts")
+        run_sql(tx, "DELETE FROM filing_texts")
         # One of them is damaged, and keeps none of the others out.
-        tx._connection.execute("UPDATE filing_bodies SET packed = x'00' WHERE filing_id = 1")
+        run_sql(tx, "UPDATE filing_bodies SET packed = x'00' WHERE filing_id = 1")
         tx.run("bump_data_version")
     assert accessions(filed("lamp")) == []
     assert filed("lamp").json["meta"]["documents_searched"] == 0

@@ -13,6 +13,7 @@ from finapi.accounts import users
 from finapi.app import App
 from tests.client import Client
 from tests.support.figures import build_companyfacts, store_companyfacts
+from tests.support.raw_sql import run_sql
 
 URL = "/api/v1/xbrl/timeseries"
 
@@ -183,7 +184,7 @@ def test_changed_inputs_of_a_book_make_a_new_one(
     caller.get(URL, query=query)
     with app.db.write() as tx:
         tx.run("bump_data_version")
-        tx._connection.execute(change)
+        run_sql(tx, change)
     answer = caller.get(URL, query=query).json
     assert answer["data"]["rows"][0]["metrics"]["revenue"] == revenue
     assert industry in (None, answer["meta"]["industry"])

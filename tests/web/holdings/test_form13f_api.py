@@ -24,6 +24,7 @@ from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import fund_filings, thirteenf_xml
 from tests.support.fund_filings import submission, take
+from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
 API = "/api/v1"
@@ -151,7 +152,7 @@ def test_lists_can_be_requested_as_tables(
 def test_totals_are_those_of_the_holdings(api: Client) -> None:
     totals = api.get(API + "/stats").json
     with api.app.db.read() as tx:
-        rows = tx._connection.execute("SELECT count(*) FROM holdings").fetchone()[0]
+        rows = run_sql(tx, "SELECT count(*) FROM holdings").fetchone()[0]
     assert (totals["total_holdings_13f"], totals["last_13f_quarter"]) == (rows, "2025-09-30")
     assert rows > 0
 

@@ -22,6 +22,7 @@ from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.fund_filings import submission, take
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
+from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT, OTHER_FUND
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
@@ -269,7 +270,7 @@ def list_stored_rows(app: App) -> dict[str, list[tuple[Any, ...]]]:
     """Return the stored costs and returns, and the quarters that are due for computation."""
     with app.db.read() as tx:
         return {
-            table: [tuple(row) for row in tx._connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3, 4")]
+            table: [tuple(row) for row in run_sql(tx, f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3, 4")]
             for table, columns in (
                 ("positions", "cik, period, security_id, kind, cost, opened, changed"),
                 ("fund_returns", "*"),
@@ -289,7 +290,7 @@ def forget(app: App) -> None:
             "DELETE FROM quarter_returns",
             "INSERT INTO funds_uncounted SELECT cik, min(period) FROM fund_quarters GROUP BY cik",
         ):
-            tx._connection.execute(sql)
+            run_sql(tx, sql)
 
 
 def test_due_costs_are_computed_in_portions_after_a_kill(app: App, tmp_path: Path) -> None:
@@ -347,13 +348,13 @@ def test_each_return_of_a_fund_is_computed_once(app: App, tmp_path: Path, monkey
 
 def test_the_stored_return_is_null_below_the_coverage(app: App) -> None:
     with app.db.write() as tx:
-        tx._connection.execute("PRAGMA defer_foreign_keys=ON")
+        run_sql(tx, "PRAGMA defer_foreign_keys=ON")
         rows = [
             ("2025-12-31", cik, 1, 100, fund_returns.MIN_COVERAGE_PCT - 1 + cik, 0, 8, "[]", "[]") for cik in range(2)
         ]
         tx.insert_rows("upsert_fund_return", rows)
-        rows_found = tx._connection.execute("SELECT earned FROM fund_returns ORDER BY cik").fetchall()
-        tx._connection.execute("DELETE FROM fund_returns")
+        rows_found = run_sql(tx, "SELECT earned FROM fund_returns ORDER BY cik").fetchall()
+        run_sql(tx, "DELETE FROM fund_returns")
     assert [row[0] for row in rows_found] == [None, 0.1]
 
 

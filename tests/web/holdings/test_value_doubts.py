@@ -18,6 +18,7 @@ from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import thirteenf_xml
 from tests.support.fund_filings import submission, take
+from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
 
@@ -141,8 +142,8 @@ def test_an_amendment_clears_a_doubt(app: App, tmp_path: Path) -> None:
 def test_agreed_prices_are_computed_in_portions_after_a_kill(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *other_reports(2))
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE security_quarters SET price = NULL")
-        tx._connection.execute("INSERT INTO securities_unpriced SELECT period, security_id FROM security_quarters")
+        run_sql(tx, "UPDATE security_quarters SET price = NULL")
+        run_sql(tx, "INSERT INTO securities_unpriced SELECT period, security_id FROM security_quarters")
     with app.db.write() as tx:
         assert value_doubts.recompute_portion(tx, 1)
     # Killed here; the next ingest goes on.
@@ -155,8 +156,8 @@ def test_agreed_prices_are_computed_in_portions_after_a_kill(app: App, tmp_path:
 def test_a_server_completes_comparisons_of_an_ingest(app: App, tmp_path: Path) -> None:
     take(app, tmp_path, report(1, TOO_HIGH), *other_reports(2))
     with app.db.write() as tx:
-        tx._connection.execute("DELETE FROM positions_far_off")
-        tx._connection.execute("INSERT INTO fund_quarters_uncompared SELECT DISTINCT cik, period FROM positions")
+        run_sql(tx, "DELETE FROM positions_far_off")
+        run_sql(tx, "INSERT INTO fund_quarters_uncompared SELECT DISTINCT cik, period FROM positions")
         tx.run("bump_data_version")
     api = client(app)
     assert list_doubts(api)[0][2:] == (None, None)
@@ -370,7 +371,7 @@ def test_new_prices_and_amendments_clear_doubtful_sums(app: App, tmp_path: Path)
 
 def find_stored_sums(app: App) -> dict[str, bool]:
     with app.db.read() as tx:
-        rows = tx._connection.execute("SELECT period, sums IS NOT NULL FROM group_sums ORDER BY period").fetchall()
+        rows = run_sql(tx, "SELECT period, sums IS NOT NULL FROM group_sums ORDER BY period").fetchall()
     return {row[0]: bool(row[1]) for row in rows}
 
 
@@ -383,7 +384,7 @@ def test_stored_and_computed_group_sums_are_equal(thrice: Client) -> None:
     ]
     before = [get_json(thrice, path)["data"] for path in paths]
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE group_sums SET sums = NULL")
+        run_sql(tx, "UPDATE group_sums SET sums = NULL")
         tx.run("bump_data_version")
     assert [get_json(thrice, path)["data"] for path in paths] == before
 
@@ -396,7 +397,7 @@ def test_check_finds_wrong_sums_and_doubts(app: App, tmp_path: Path) -> None:
 
     assert problems() == []
     with app.db.write() as tx:
-        tx._connection.execute("UPDATE group_sums SET sums = replace(sums, '\"total_value\": ', '\"total_value\": 1')")
+        run_sql(tx, "UPDATE group_sums SET sums = replace(sums, '\"total_value\": ', '\"total_value\": 1')")
     sums = f"sums by sector and industry of {SEPTEMBER}: are not those of its positions"
     assert problems() == [sums]
     with app.db.write() as tx:
@@ -413,8 +414,8 @@ def test_check_finds_wrong_sums_and_doubts(app: App, tmp_path: Path) -> None:
     assert problems() == [*wrong, sums]
     # Quarters that are due for comparison or summing are not reported as errors.
     with app.db.write() as tx:
-        tx._connection.execute("INSERT INTO fund_quarters_uncompared SELECT cik, period FROM fund_quarters")
-        tx._connection.execute("UPDATE group_sums SET sums = NULL")
+        run_sql(tx, "INSERT INTO fund_quarters_uncompared SELECT cik, period FROM fund_quarters")
+        run_sql(tx, "UPDATE group_sums SET sums = NULL")
     assert problems() == []
 
 

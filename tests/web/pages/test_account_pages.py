@@ -19,6 +19,7 @@ from finapi.web.http.messages import Response
 from tests.client import PASSWORD, Client, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.support.html_pages import EMAIL, HTML, Visitor, find_row, get_message, parse_rows
+from tests.support.raw_sql import run_sql
 
 MakeApp = Callable[..., App]
 
@@ -401,7 +402,7 @@ def test_a_form_token_depends_on_session_and_newest_secret() -> None:
 def list_charges(app: App) -> list[tuple[int, str]]:
     with app.db.write() as tx:
         sql = "SELECT delta, reason FROM ledger WHERE endpoint IS NOT NULL ORDER BY id"
-        return [tuple(row) for row in tx._connection.execute(sql)]
+        return [tuple(row) for row in run_sql(tx, sql)]
 
 
 def test_a_page_that_cannot_be_sent_is_refunded(app: App, member: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:

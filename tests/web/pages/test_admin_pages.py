@@ -24,6 +24,7 @@ from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
 from tests.support.html_pages import EMAIL, Visitor, get_message, parse_rows
+from tests.support.raw_sql import run_sql
 
 ADMIN = "root@example.com"
 PAGES = ("/admin", "/admin/accounts", "/admin/invites", "/admin/intake", "/admin/deliveries", "/admin/audit")
@@ -448,7 +449,7 @@ def test_the_health_page_shows_components_and_queues(app: App, admin: Admin) -> 
 def test_the_audit_log_cannot_be_changed_or_deleted(app: App) -> None:
     for statement in ("UPDATE audit SET action = 'nothing'", "DELETE FROM audit"):
         with pytest.raises(sqlite3.IntegrityError, match="the audit log is not changed"), app.db.write() as tx:
-            tx._connection.execute(statement)
+            run_sql(tx, statement)
     assert list_log(app) == [FIRST_ENTRY]
 
 

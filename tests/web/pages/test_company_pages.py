@@ -23,6 +23,7 @@ from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
+from tests.support.raw_sql import run_sql
 
 TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/holders", "/segments")
 
@@ -374,7 +375,7 @@ def test_hostile_names_are_escaped_on_every_tab() -> None:
     demo_data.load(app)
     with app.db.write() as tx:
         for column in ("companies SET name", "lines SET label", "insiders SET name"):
-            tx._connection.execute(f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
+            run_sql(tx, f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
         tx.run("bump_data_version")
     for tab in TABS:
         body = get_page(Client(app), f"/company/320193{tab}")

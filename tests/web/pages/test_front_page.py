@@ -16,6 +16,7 @@ from finapi.market.reference import companies
 from finapi.web.pages import DEMO_KEY, front_page
 from tests.client import Client
 from tests.support.html_pages import NOW, get_page, parse_rows
+from tests.support.raw_sql import run_sql
 
 # ---- the front page
 
@@ -88,8 +89,8 @@ def test_the_largest_of_similar_companies_comes_first(browser: Client) -> None:
         assert tickers == ["APLE"]
     finally:
         with browser.app.db.write() as tx:
-            tx._connection.execute("UPDATE companies SET list_place = NULL")
-            tx._connection.execute("DELETE FROM former_names WHERE cik = 1065280")
+            run_sql(tx, "UPDATE companies SET list_place = NULL")
+            run_sql(tx, "DELETE FROM former_names WHERE cik = 1065280")
             tx.run("bump_data_version")
 
 

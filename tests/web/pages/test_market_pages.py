@@ -18,6 +18,7 @@ from finapi.market.demo import demo_data
 from tests.client import Client
 from tests.support import fund_filings
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
+from tests.support.raw_sql import run_sql
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 APPLE = "0000320193-25-000057"
@@ -180,7 +181,7 @@ def test_hostile_names_are_escaped_on_every_page() -> None:
     demo_data.load(app)
     with app.db.write() as tx:
         for column in ("companies SET name", "insiders SET name", "funds SET name"):
-            tx._connection.execute(f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
+            run_sql(tx, f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
         tx.run("bump_data_version")
     for path in (*PAGES[:3], PAGES[4]):
         body = get_page(Client(app), path)
