@@ -35,7 +35,7 @@ LEDGER = """
 INSERT INTO ledger (user_id, delta, reason, endpoint, request_id, status, open, created_at)
 SELECT 1, -1, 'debit', 'GET /x', 'r', 200, 0, '2026-01-31T12:00:00.000Z' FROM n
 """
-PRICES = "INSERT INTO prices SELECT :size, printf('%07d', i), NULL, NULL, NULL, '1', NULL, 'v', NULL FROM n"
+PRICES = "INSERT INTO prices (series_id, date, close, vintage) SELECT :size, printf('%07d', i), '1', 'v' FROM n"
 MAILS = "INSERT INTO mails (template, subject_id, created_at, due_at) SELECT 'welcome', 1, '2', '2' FROM n"
 WAITING = DELIVERIES.replace("iif(i % 997, 'delivered', 'dropped'), NULL,", "'pending', '2026',").replace(
     "'2026-01-31T12:00:00.000Z'\nFROM n", "NULL\nFROM n"

@@ -55,7 +55,8 @@ INSERT INTO positions (cik, period, kind, security_id, report_id, name_id, row_c
 VALUES (1751, '2025-03-31', 0, 1, 1, 1, 1, 5, 90, 1), (1751, '2025-03-31', 3, 1, 1, 1, 1, 2, 9, 0);
 INSERT INTO fund_quarters (cik, period, report_id, reports, complete, compared, value, positions, options) VALUES (1751, '2025-03-31', 1, 1, 1, 0, 99, 2, 1);
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-INSERT INTO prices SELECT 1, date('2000-01-01', '+' || i || ' days'), NULL, NULL, NULL, '1.5', 10, '', NULL FROM n;
+INSERT INTO prices (series_id, date, close, volume, vintage)
+SELECT 1, date('2000-01-01', '+' || i || ' days'), '1.5', 10, '' FROM n;
 """  # noqa: E501
 
 
