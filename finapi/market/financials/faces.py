@@ -89,6 +89,8 @@ _EXCLUDING = re.compile(
 )
 # The lines that such a label excludes.
 _DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
+# Concepts of what belongs to noncontrolling interests, which is never a part of a figure of the parent.
+_OF_OTHERS = re.compile("Minority|Non[Cc]ontrolling")
 # Labels of totals.
 _TOTAL = re.compile(r"^total\b|\btotal$")
 # Labels of amounts before deductions.
@@ -468,6 +470,7 @@ class Faces:
             if metric.part_labels is not None
             and metric.part_labels.fullmatch(line.label)
             and (metric.section or not line.part.startswith("current_"))
+            and not _OF_OTHERS.search(line.concept)
         }
         exact_concepts = {line.concept for line in exact}
         total = self._find_sum(filing_index, parts, values) if len(parts) > 1 else None
@@ -887,8 +890,14 @@ def _has_one_direction(metric: Metric, filing_index: int, lines: Iterable[FaceLi
 def _list_negative_outlays(
     metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues
 ) -> set[str]:
-    """Return the standard concepts of payments and expenses that have a negative value."""
-    concepts = {line.concept for line in lines if metric.is_outlay and not is_extension(line.concept)}
+    """Return the concepts of cash flows, payments and expenses that have a negative value.
+
+    The sign of a payment or expense under a custom tag is not defined.
+    """
+    if metric.is_outlay:
+        concepts = {line.concept for line in lines if not is_extension(line.concept)}
+    else:
+        concepts = {line.concept for line in lines if metric.section in _SECTIONS_BY_TOTAL.values()}
     return {
         concept
         for concept in concepts

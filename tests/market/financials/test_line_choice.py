@@ -17,7 +17,9 @@ INCOME, BALANCE, FLOWS = "income", "balance", "cash-flow"
 Line = tuple[str | None, ...]
 
 
-def build_book(kind: str, lines: list[Line], notes: list[tuple[str, str]] | None = None) -> CompanyBook:
+def build_book(
+    kind: str, lines: list[Line], notes: list[tuple[str, str]] | None = None, *, sic: int | None = None
+) -> CompanyBook:
     """Return the book of a company that prints one statement, and reports ``notes`` beside it."""
     facts: list[Fact] = [
         ("NetIncomeLoss", *YEAR, "7", K.accession),
@@ -31,7 +33,7 @@ def build_book(kind: str, lines: list[Line], notes: list[tuple[str, str]] | None
             facts.append((concept, start, YEAR[1], value, K.accession))
     for concept, value in notes or ():
         facts.append((concept, start, YEAR[1], value, K.accession))
-    return build_company_book([K], facts, pages={(K.accession, kind): page})
+    return build_company_book([K], facts, pages={(K.accession, kind): page}, sic=sic)
 
 
 def get_text(book: CompanyBook, metric: str) -> str:
@@ -225,6 +227,68 @@ def test_net_sales_are_a_part_of_total_revenues() -> None:
                 ("Assets", "Total assets", None),
             ],
             "780",
+        ),
+        (
+            "debt_repaid",
+            FLOWS,
+            [
+                ("RepaymentsOfSeniorDebt", "Redemption of senior notes", "80"),
+                ("ext:Term", "Repayment of term loans", "15"),
+            ],
+            "95",
+        ),
+        (
+            "debt_repaid",
+            FLOWS,
+            [
+                ("RepaymentsOfLongTermDebt", "Repayments of long-term debt and capital leases", "80"),
+                ("ext:Term", "Repayment of term loans", "15"),
+            ],
+            "80",
+        ),
+        (
+            "debt_repaid",
+            FLOWS,
+            [
+                ("RepaymentsOfSeniorDebt", "Redemption of senior notes", "80"),
+                ("RepaymentsOfLongTermLinesOfCredit", "Payments on revolving credit facility", "15"),
+            ],
+            "not_mapped: Payments on revolving credit facility",
+        ),
+        (
+            "debt_issued",
+            FLOWS,
+            [
+                ("ProceedsFromIssuanceOfSeniorLongTermDebt", "Proceeds from issuance of senior notes", "80"),
+                ("ext:Convertible", "Proceeds from issuance of convertible notes", "15"),
+            ],
+            "95",
+        ),
+        (
+            "stock_issuance",
+            FLOWS,
+            [
+                ("ProceedsFromStockPlans", "Proceeds from employee stock purchase plan", "8"),
+                ("ProceedsFromStockOptionsExercised", "Proceeds from exercise of stock options", "15"),
+                ("ext:Benefit", "Excess tax benefits from exercise of stock options", "3"),
+                ("ProceedsFromMinorityShareholders", "Issuance of common stock by Anvil", "40"),
+            ],
+            "23",
+        ),
+        (
+            "common_stock_par",
+            BALANCE,
+            [
+                ("ext:A", "Class A common stock, $0.01 par value", "5"),
+                ("ext:B", "Class B common stock, $0.01 par", "2"),
+            ],
+            "7",
+        ),
+        (
+            "preferred_equity",
+            BALANCE,
+            [("PreferredStockValue", "Series A preferred stock", "5"), ("ext:B", "Series B preferred stock", "2")],
+            "7",
         ),
     ],
 )
@@ -543,3 +607,29 @@ def test_a_part_of_capital_expenditure_beside_unknown_spending_is_a_hole() -> No
 )
 def test_parts_without_pages_make_the_total(metric: str, facts: dict[str, str], expected: str) -> None:
     assert get_text(build_book(BALANCE, [], list(facts.items())), metric) == expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines", "expected"),
+    [
+        (
+            "premiums_earned",
+            [
+                ("PremiumsEarnedNetPropertyAndCasualty", "Property-liability insurance premiums earned", "656"),
+                ("ext:Life", "Life and annuity premiums and contract charges", "49"),
+            ],
+            "705",
+        ),
+        (
+            "benefits_and_claims",
+            [
+                ("IncurredClaimsPropertyCasualtyAndLiability", "Property-liability claims and claims expense", "500"),
+                ("ext:Life", "Life and annuity contract benefits", "40"),
+                ("ext:Credited", "Interest credited to contractholder funds", "60"),
+            ],
+            "540",
+        ),
+    ],
+)
+def test_an_insurer_has_the_lines_of_all_its_businesses(metric: str, lines: list[Line], expected: str) -> None:
+    assert get_text(build_book(INCOME, lines, sic=6331), metric) == expected
