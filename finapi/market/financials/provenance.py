@@ -10,7 +10,7 @@ or ratio has at most the lowest confidence of its inputs.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from finapi.core.days import iso
 from finapi.core.records import Date, Url
@@ -50,8 +50,8 @@ class FactRecord(TypedDict):
     form_type: str
     filed_at: Date | None
     source: str
-    fact_id: NotRequired[str | None]
-    ink_url: NotRequired[Url | None]
+    fact_id: NotRequired[Annotated[str | None, "In proofs: id of the element that states the fact on an inline page."]]
+    ink_url: NotRequired[Annotated[Url | None, "In proofs: the printed value in the SEC's viewer."]]
 
 
 class Sign(TypedDict):

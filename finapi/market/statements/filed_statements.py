@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.days import shift
 from finapi.core.records import Date, Url, build_record
@@ -90,14 +90,14 @@ class StatementRow(TypedDict):
     decimals: Decimals
     values: list[str | None]
     marks: list[CellMark | None]
-    fact_ids: list[str | None]
-    ink_urls: list[Url | None]
+    fact_ids: Annotated[list[str | None], "Ids of the elements that state the values on an inline page."]
+    ink_urls: Annotated[list[Url | None], "The printed values in the SEC's viewer."]
 
 
 class FiledStatement(TypedDict):
     """A statement as it was filed, with its filing. ``filed_at`` is null if the filing day is not known."""
 
-    accession: str
+    accession: Annotated[str, "The filing that this statement is from."]
     form_type: str
     filed_at: Date | None
     slot: str
