@@ -59,6 +59,8 @@ MIN_PROPORTIONAL_SPREAD, MAX_PROPORTIONAL_SPREAD = Decimal("1.5"), Decimal("1.1"
 MAX_UNCONFIRMED_PRICE, MIN_UNCONFIRMED_SHARES = 10_000, 100
 HISTORY_DAYS = 365  # Other forms are compared if their trades are at most this many days away.
 CLOSE_DAYS = 7  # A close is compared if it is at most this old.
+# Closes of other days are errors, and no form has trades then.
+FIRST_CLOSE_DAY, LAST_CLOSE_DAY = "1934-01-01", "2199-12-31"
 
 _SALE_CODES = ("S", "F", "D")
 _ADS = r"(?:ADSs?|ADRs?|American\s+Depositary\s+(?:Shares?|Receipts?))"
@@ -184,7 +186,7 @@ def recompute_for_closes(tx: Transaction, prices: Iterable[PriceRow], ticker: st
     """
     days_by_ticker: dict[str, list[str]] = {}
     for price in prices:
-        if price.close is not None:
+        if price.close is not None and FIRST_CLOSE_DAY <= price.date <= LAST_CLOSE_DAY:
             days_by_ticker.setdefault(price.ticker or ticker, []).append(price.date)
     change_count = 0
     for price_ticker, days in sorted(days_by_ticker.items()):

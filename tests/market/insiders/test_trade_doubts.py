@@ -117,6 +117,12 @@ def test_closes_that_most_forms_contradict_are_wrong(app: App) -> None:
     assert set(list_doubts(app).values()) == {None}
 
 
+def test_a_close_of_an_impossible_day_is_ignored(app: App) -> None:
+    store(app, build_form(row("300", "251.2")))
+    store_closes(app, CLOSES + "9999-12-31,25,26,24,25.00,100,0,0\n")
+    assert list_doubts(app) == {"1:1": "contradicts_close"}
+
+
 def test_an_old_close_is_not_evidence(app: App) -> None:
     store_closes(app, CLOSES)
     store(app, build_form(row("300", "251.2", day="2025-03-11")))
