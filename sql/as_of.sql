@@ -131,8 +131,7 @@ WHERE EXISTS (
     SELECT 1 FROM main.prices WHERE prices.series_id = price_series.id AND date <= (SELECT day FROM as_of_day)
 );
 
--- 13. Insiders. A row that an amendment restates is valid until the amendment is filed. Two SELECTs, so that the indexes
--- of rows that are valid today can be used.
+-- 13. Insiders. A row that an amendment restates is valid until the amendment is filed.
 
 CREATE TEMP VIEW insider_forms AS
 SELECT {insider_forms without is_superseded},
@@ -152,16 +151,12 @@ CREATE TEMP VIEW insider_form_owners AS
 SELECT * FROM main.insider_form_owners WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 
 CREATE TEMP VIEW insider_transactions AS
-SELECT {insider_transactions without superseded_by}, superseded_by
-FROM main.insider_transactions
-WHERE superseded_by IS NULL AND filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day)
-UNION ALL
-SELECT {insider_transactions without superseded_by}, (
+SELECT {insider_transactions without superseded_by}, CASE WHEN superseded_by IS NOT NULL THEN (
         SELECT amendment.id FROM main.insider_forms AS amendment
-        WHERE amendment.id = restated.superseded_by AND amendment.filed_day <= (SELECT number FROM as_of_day)
-    )
-FROM main.insider_transactions AS restated
-WHERE superseded_by IS NOT NULL AND filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
+        WHERE amendment.id = trade_row.superseded_by AND amendment.filed_day <= (SELECT number FROM as_of_day)
+    ) END AS superseded_by
+FROM main.insider_transactions AS trade_row
+WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 
 CREATE TEMP VIEW insider_positions AS
 SELECT form_id, seq, coalesce((

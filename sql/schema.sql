@@ -1529,42 +1529,46 @@ CREATE TABLE insider_transactions (
     UNIQUE (form_id, seq)
 ) STRICT;
 
-CREATE INDEX insider_transactions_by_day ON insider_transactions (filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL;
+-- superseded_by is part of the indexes and not a condition, because a row that is restated today was valid before.
+CREATE INDEX insider_transactions_by_day
+    ON insider_transactions (filed_day DESC, form_id DESC, seq DESC, superseded_by);
 CREATE INDEX insider_transactions_by_type
-    ON insider_transactions (standard_type, filed_day DESC, form_id DESC, seq DESC) WHERE superseded_by IS NULL;
+    ON insider_transactions (standard_type, filed_day DESC, form_id DESC, seq DESC, superseded_by);
 CREATE INDEX insider_transactions_by_sector
-    ON insider_transactions (sector, filed_day DESC, form_id DESC, seq DESC, standard_type)
-    WHERE superseded_by IS NULL;
+    ON insider_transactions (sector, filed_day DESC, form_id DESC, seq DESC, standard_type, superseded_by);
 CREATE INDEX insider_transactions_by_industry
-    ON insider_transactions (industry, filed_day DESC, form_id DESC, seq DESC, standard_type)
-    WHERE superseded_by IS NULL;
+    ON insider_transactions (industry, filed_day DESC, form_id DESC, seq DESC, standard_type, superseded_by);
 CREATE INDEX insider_transactions_by_issuer
-    ON insider_transactions (issuer_cik, filed_day DESC, form_id DESC, seq DESC) WHERE superseded_by IS NULL;
+    ON insider_transactions (issuer_cik, filed_day DESC, form_id DESC, seq DESC, superseded_by);
 -- Sums and rankings count a trade once, and not if its value is doubtful.
 CREATE INDEX insider_transactions_by_sector_value
-    ON insider_transactions (direction, sector, value DESC, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
+    ON insider_transactions (direction, sector, value DESC, filed_day DESC, form_id DESC, seq DESC, superseded_by)
+    WHERE direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
 CREATE INDEX insider_transactions_by_industry_value
-    ON insider_transactions (direction, industry, value DESC, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
-CREATE INDEX insider_trades_by_day ON insider_transactions (filed_day)
-    WHERE superseded_by IS NULL AND direction <> 0 AND same_trade_as IS NULL;
+    ON insider_transactions (direction, industry, value DESC, filed_day DESC, form_id DESC, seq DESC, superseded_by)
+    WHERE direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
+CREATE INDEX insider_trades_by_day
+    ON insider_transactions (filed_day, superseded_by)
+    WHERE direction <> 0 AND same_trade_as IS NULL;
 CREATE INDEX insider_transactions_by_trade ON insider_transactions (trade);
-CREATE INDEX insider_transactions_by_date ON insider_transactions (date, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL;
-CREATE INDEX insider_transactions_by_code ON insider_transactions (code, filed_day DESC, form_id DESC, seq DESC)
-    WHERE superseded_by IS NULL;
+CREATE INDEX insider_transactions_by_date
+    ON insider_transactions (date, filed_day DESC, form_id DESC, seq DESC, superseded_by);
+CREATE INDEX insider_transactions_by_code
+    ON insider_transactions (code, filed_day DESC, form_id DESC, seq DESC, superseded_by);
 CREATE INDEX insider_transactions_by_value
-    ON insider_transactions (direction, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, value_doubt)
-    WHERE superseded_by IS NULL;
-CREATE INDEX insider_purchases_by_date ON insider_transactions (date, issuer_cik, owner_cik)
-    WHERE superseded_by IS NULL AND direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL;
+    ON insider_transactions (
+        direction, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, value_doubt, superseded_by
+    );
+CREATE INDEX insider_purchases_by_date
+    ON insider_transactions (date, issuer_cik, owner_cik, superseded_by)
+    WHERE direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL;
 -- Prices that are compared with each other.
-CREATE INDEX insider_prices ON insider_transactions (issuer_cik, date, price, value_doubt)
-    WHERE superseded_by IS NULL AND derivative = 0 AND code IN ('P', 'S', 'F', 'D') AND price > '0' AND shares > '0';
-CREATE INDEX insider_doubted_trades ON insider_transactions (filed_day, issuer_cik)
-    WHERE superseded_by IS NULL AND value_doubt IS NOT NULL;
+CREATE INDEX insider_prices
+    ON insider_transactions (issuer_cik, date, price, value_doubt, superseded_by)
+    WHERE derivative = 0 AND code IN ('P', 'S', 'F', 'D') AND price > '0' AND shares > '0';
+CREATE INDEX insider_doubted_trades
+    ON insider_transactions (filed_day, issuer_cik, superseded_by)
+    WHERE value_doubt IS NOT NULL;
 
 CREATE TRIGGER insider_transactions_removed AFTER DELETE ON insider_transactions WHEN OLD.superseded_by IS NULL BEGIN
     UPDATE held_counts SET number = number - 1 WHERE name = 'insider_transactions';

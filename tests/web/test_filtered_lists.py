@@ -76,7 +76,8 @@ def build_filter_triples(name: str) -> list[dict[str, Any]]:
     filters = [
         param
         for param in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))
-        if param.location != "path" and not param.required and param.name not in PAGE_PARAMS and list_values(param)
+        if param.location != "path" and not param.required and param.name not in {*PAGE_PARAMS, "as_of"}
+        if list_values(param)
     ]
     return [
         {param.name: chance.choice(list_values(param)) for param in chance.sample(filters, min(3, len(filters)))}

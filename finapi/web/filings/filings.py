@@ -328,13 +328,15 @@ def _build_query(tx: Transaction, call: Call, requested: list[companies.Company]
     if unknown_items:
         raise invalid_param("items", f"There is no item {unknown_items[0]} of a Form 8-K.", expected="2.02,9.01")
     exhibits = [f"EX-{exhibit.upper().removeprefix('EX-')}" for exhibit in params.get("exhibits") or ()]
+    # A list for a past day has its last day as a limit, so that the index scan starts there and its total is bounded.
+    last_days = [day for day in (params["to_date"], params.get("as_of")) if day is not None]
     return FilingQuery(
         ciks=None if requested is None else tuple(company.cik for company in requested),
         forms=forms,
         items=items,
         exhibits=tuple(exhibits),
         first_day=params["from_date"],
-        last_day=params["to_date"],
+        last_day=min(last_days, default=None),
         word_terms=_match_words(tx, params.get("q")),
     )
 

@@ -138,7 +138,7 @@ SELECT count(*) FROM (SELECT 1 {by_filing_day} LIMIT :max_count)
 SELECT count(*) FROM (SELECT 1 {by_value} LIMIT :max_count)
 
 -- name: count_trades_of_all_as_of
-SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL
+SELECT count(*) FROM insider_transactions WHERE superseded_by IS NULL AND filed_day > 0
 
 -- name: count_trades_of_all
 -- The stored count without transactions filed before 1970, which no list shows.
