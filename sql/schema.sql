@@ -334,8 +334,8 @@ CREATE TABLE events (
     feed        TEXT NOT NULL REFERENCES feeds (name),
     seq         INTEGER NOT NULL,
     type        TEXT NOT NULL CHECK (type <> ''),
-    -- When it happened at the SEC.
-    occurred_at TEXT NOT NULL,
+    -- When it happened at the SEC, or NULL if that is unknown.
+    occurred_at TEXT,
     -- When finapi learned of it.
     recorded_at TEXT NOT NULL,
     -- Comma-separated, for filtering.
@@ -624,7 +624,7 @@ CREATE TABLE outbox (
     type        TEXT NOT NULL,
     -- Distinguishes rows of one type about the same filing.
     subject     TEXT NOT NULL,
-    occurred_at TEXT NOT NULL,
+    occurred_at TEXT,
     tickers     TEXT NOT NULL,
     ciks        TEXT NOT NULL,
     form_type   TEXT,

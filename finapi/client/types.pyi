@@ -266,7 +266,7 @@ class UserExportDeliveries(TypedDict, Generic[Day, Moment]):
     target_id: str | None
     url: str
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"]
-    occurred_at: Moment
+    occurred_at: Moment | None
     payload: dict[str, Any]
     attempt_count: int
     last_status_code: int | None
@@ -552,7 +552,7 @@ class EventsData(TypedDict, Generic[Day, Moment]):
     type: Literal["new_filing", "beneficial_ownership", "fund_report", "data_ready", "restatement_detected", "insider_transaction", "proposed_sale", "13f_filing"]
     seq: int
     epoch: int
-    occurred_at: Moment
+    occurred_at: Moment | None
     data: dict[str, Any]
 
 EventsMetaGap = TypedDict("EventsMetaGap", {"from": int, "to": int})

@@ -49,12 +49,15 @@ class EventTags(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A row of the journal; ``data`` is the text of a JSON object."""
+    """A row of the journal; ``data`` is the text of a JSON object.
+
+    ``occurred_at`` is None for a filing whose day is not known.
+    """
 
     feed: str
     seq: int
     type: str
-    occurred_at: str
+    occurred_at: str | None
     tags: EventTags
     data: str
     epoch: int = FIRST_EPOCH
@@ -77,7 +80,13 @@ class SequenceRange(NamedTuple):
 
 
 def record(
-    tx: Transaction, type: str, *, now: datetime, occurred_at: str, tags: EventTags, data: Mapping[str, Any] | str
+    tx: Transaction,
+    type: str,
+    *,
+    now: datetime,
+    occurred_at: str | None,
+    tags: EventTags,
+    data: Mapping[str, Any] | str,
 ) -> int:
     """Insert an event into the journal of its feed. Return its ``seq``.
 

@@ -41,7 +41,7 @@ def enqueue_event(
     accession: str,
     type: str,
     *,
-    occurred_at: str,
+    occurred_at: str | None,
     tags: EventTags,
     data: Mapping[str, Any],
     documents: bytes = b"",
@@ -75,7 +75,7 @@ def _insert_row(
     accession: str,
     type: str,
     subject: str,
-    occurred_at: str,
+    occurred_at: str | None,
     tags: EventTags,
     data: str,
 ) -> None:

@@ -49,11 +49,11 @@ class WebhookEvent(NamedTuple):
     """An event for webhooks (DECISIONS 9). ``subject`` identifies it within its type.
 
     The ``delivery_id`` is derived from the subject and the user, so that a repeated event is one delivery. ``payload``
-    is a JSON object, or its text.
+    is a JSON object, or its text. ``occurred_at`` is None for a filing whose day is not known.
     """
 
     type: str
-    occurred_at: str
+    occurred_at: str | None
     subject: str
     payload: Mapping[str, Any] | str
     target_id: str | None = None
@@ -79,7 +79,7 @@ class Delivery(TypedDict):
     target_id: str | None
     url: Url
     status: Annotated[str, OneOf(STATES)]
-    occurred_at: Time
+    occurred_at: Annotated[Time | None, "When it happened at the SEC, or null for a filing whose day is not known."]
     payload: Object
     attempt_count: int
     last_status_code: int | None

@@ -65,7 +65,7 @@ def _run_watch(args: argparse.Namespace, config: Config, origins: settings.Origi
             return
         data = event["data"]
         details = [str(data[name]) for name in ("ticker", "form_type", "accession_number", "reason") if data.get(name)]
-        line = "  ".join((f"{event['seq']:>8}", event["occurred_at"], event["type"], *details))
+        line = "  ".join((f"{event['seq']:>8}", event["occurred_at"] or "-", event["type"], *details))
         say("out", escape_unprintable(line))
 
     return _show_events(args, config, say, iter_events, show)

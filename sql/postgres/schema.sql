@@ -308,7 +308,7 @@ CREATE TABLE events (
     feed        TEXT COLLATE "C" NOT NULL REFERENCES feeds (name),
     seq         BIGINT NOT NULL,
     type        TEXT COLLATE "C" NOT NULL CHECK (type <> ''),
-    occurred_at TEXT COLLATE "C" NOT NULL,
+    occurred_at TEXT COLLATE "C",
     recorded_at TEXT COLLATE "C" NOT NULL,
     tickers     TEXT COLLATE "C" NOT NULL,
     ciks        TEXT COLLATE "C" NOT NULL,

@@ -55,9 +55,7 @@ def announce_filing(tx: Transaction, now: datetime, *, accession: str, is_only_l
         return False
     filing = filing_rows.list_filings(tx, [accession])[0]
     tags = _build_tags(tx, accession, filing["form_type"])
-    outbox.enqueue_event(
-        tx, now, accession, "new_filing", occurred_at=_get_occurred_at(now, filing), tags=tags, data=filing
-    )
+    outbox.enqueue_event(tx, now, accession, "new_filing", occurred_at=_find_filed_at(filing), tags=tags, data=filing)
     if not is_undated:
         _enqueue_hit(tx, now, filing, tags)
     return True
@@ -76,11 +74,11 @@ def announce_delayed_hits(tx: Transaction, now: datetime, *, accession: str) -> 
 
 def _enqueue_hit(tx: Transaction, now: datetime, filing: FilingRow, tags: EventTags) -> None:
     form = filing["form_type"]
-    if form is None:
+    filed_at = _find_filed_at(filing)
+    if form is None or filed_at is None:
         return
     ciks = tuple(int(cik) for cik in tags.ciks)
-    occurred_at = _get_occurred_at(now, filing)
-    hit = FilingHit(filing["accession_number"], ciks, form, occurred_at, filing["primary_link"])
+    hit = FilingHit(filing["accession_number"], ciks, form, filed_at, filing["primary_link"])
     outbox.enqueue_hit(tx, now, hit)
 
 
@@ -127,7 +125,7 @@ def _enqueue_figure_event(
         now,
         accession,
         type,
-        occurred_at=_get_occurred_at(now, filing),
+        occurred_at=_find_filed_at(filing),
         tags=_build_tags(tx, accession, event["form_type"]),
         data=event,
         documents=documents,
@@ -155,13 +153,13 @@ def announce_content_news(
     """
     filing = filing_rows.list_filings(tx, [accession])[0]
     tags = _build_tags(tx, accession, filing["form_type"])
-    occurred_at = _get_occurred_at(now, filing)
+    occurred_at = _find_filed_at(filing)
     for piece in news:
         outbox.enqueue_event(
             tx, now, accession, form.event_types[0], occurred_at=occurred_at, tags=tags, data=piece.data
         )
         if form.topic is not None:
-            payload = {**piece.payload, "accession_number": accession, "filed_at": _find_filed_at(filing)}
+            payload = {**piece.payload, "accession_number": accession, "filed_at": occurred_at}
             outbox.enqueue_webhook(tx, now, accession, WebhookEvent(form.topic, occurred_at, piece.subject, payload))
 
 
@@ -174,11 +172,6 @@ def is_recent(now: datetime, filed_at: str | None, accepted_at: str | None = Non
 def get_recent_start(now: datetime) -> str:
     """Return the earliest ISO time at which a filing still counts as news."""
     return iso(now - timedelta(days=RECENT_DAYS))
-
-
-def _get_occurred_at(now: datetime, filing: Mapping[str, Any]) -> str:
-    """Return the time of a filing, or now if it is not known."""
-    return _find_filed_at(filing) or iso(now)
 
 
 def _find_filed_at(filing: Mapping[str, Any]) -> str | None:

@@ -53,7 +53,7 @@ def recompute(tx: Transaction, series: PriceSeries, changed_days: Collection[str
         return 0
     first, last = min(changed_days), max(changed_days)
     # The neighbours are compared with their own neighbours, and the first of them with the day before it.
-    rows = tx.list_rows("days_around", series_id=series.id, first=first, last=last, neighbours=2 * NEIGHBOURS + 1)
+    rows = tx.list_rows("days_around", series_id=series.id, first=first, last=last, neighbours=2 * NEIGHBOURS)
     stored_days = [_Day(*row) for row in rows]
     with localcontext(prec=_PRECISION):
         _compare_after_splits(stored_days, price_series.list_adjustments(tx, series))

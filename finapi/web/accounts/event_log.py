@@ -45,7 +45,7 @@ class FeedEvent(TypedDict):
     type: Annotated[str, OneOf(tuple(type for types in events.TYPES_BY_FEED.values() for type in types))]
     seq: int
     epoch: int
-    occurred_at: Time
+    occurred_at: Annotated[Time | None, "When it happened at the SEC, or null for a filing whose day is not known."]
     data: Object
 
 

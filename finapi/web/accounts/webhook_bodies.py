@@ -250,7 +250,10 @@ def _describe_event(event_type: str, description: PayloadDescription) -> EventDe
     has_target = event_type.startswith("sniper.")  # Other events do not belong to a sniper target, so it is null.
     target_id = Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")]
     members: dict[str, Any] = {
-        "occurred_at": Annotated[Time, "When it happened at the SEC, and not when it is sent."],
+        "occurred_at": Annotated[
+            Time | None,
+            "When it happened at the SEC, and not when it is sent; null for a filing whose day is not known.",
+        ],
         "delivery_id": Annotated[str, _pattern("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."],
         "target_id": target_id if has_target else target_id | None,
         "payload": description.payload_type,
