@@ -30,13 +30,27 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
+from finapi.verbs.examples import EXAMPLES, GROUPS
 from finapi.verbs.verb_table import VERBS, Verb, escape_unprintable
 
 if TYPE_CHECKING:
     from finapi.app import App
 
 
+DESCRIPTION = "Market data derived from SEC filings, over HTTP."
+VERB_HELP_WIDTH = 62  # Characters of a line of a verb's help in ``finapi --help``
 SETTING_PREFIX = "set_"  # The attributes of parsed arguments that are settings begin with it.
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """A formatter that leaves indented lines, such as examples and lists, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.splitlines()
+        filled_lines = []
+        for line in lines:
+            filled_lines.append(line if line.startswith("  ") else super()._fill_text(line, width, indent))
+        return "\n".join(filled_lines)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,10 +60,10 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         # If no width is given, argparse imports shutil to read the terminal's width, for each option.
-        super().__init__(formatter_class=partial(argparse.HelpFormatter, width=80), **options)
+        super().__init__(formatter_class=partial(_HelpFormatter, width=80), **options)
 
     def print_help(self, *files: Any) -> None:
-        self.formatter_class = argparse.HelpFormatter
+        self.formatter_class = _HelpFormatter
         super().print_help(*files)
 
     def error(self, message: str) -> NoReturn:
@@ -266,15 +280,22 @@ def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     If the command line begins with a verb, only that verb is known. Otherwise all verbs are listed in the help, without
     their arguments.
     """
-    parser = _Parser(prog="finapi", description="Market data derived from SEC filings, over HTTP.")
+    verb_name = arguments[0] if arguments and arguments[0] in VERBS else None
+    parser = _Parser(
+        prog="finapi",
+        usage="finapi [-h] [--version] VERB ...",
+        description=DESCRIPTION if verb_name is not None else f"{DESCRIPTION}\n{_list_verbs()}",
+        epilog="The options and an example of a verb: finapi VERB --help",
+    )
     parser.add_argument("--version", action="version", version=f"finapi {__version__}")
     parser.arguments = arguments
-    subparsers = parser.add_subparsers(dest="name", required=True, metavar="VERB", parser_class=_Parser)
-    verb_name = arguments[0] if arguments and arguments[0] in VERBS else None
+    subparsers = parser.add_subparsers(
+        dest="name", required=True, metavar="VERB", parser_class=_Parser, prog="finapi", help=argparse.SUPPRESS
+    )
     for name in VERBS if verb_name is None else [verb_name]:
         verb = VERBS[name]
         if name != verb_name:
-            subparsers.add_parser(name, help=verb.help)
+            subparsers.add_parser(name)
             continue
         settings_parser = _build_verb_settings_parser(name, verb, arguments)
         note = "" if name == "config" else "Every other setting is an option too: finapi config --help."
@@ -283,12 +304,26 @@ def _build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             help=verb.help,
             description=verb.help,
             parents=[settings_parser],
-            epilog=f"{verb.note} {note}".strip(),
+            epilog=f"Example:\n  {EXAMPLES[name]}\n\n{verb.note} {note}".rstrip(),
         )
         verb.add_arguments(verb_parser, settings_parser)
         verb_parser.arguments = arguments
         verb_parser.set_defaults(verb=verb)
     return parser
+
+
+def _list_verbs() -> str:
+    """Return the verbs with their purposes, by group."""
+    import textwrap  # Only the list of all verbs needs it.
+
+    lines = []
+    for title, names in GROUPS.items():
+        lines += ["", f"  {title}:"]
+        for name in names:
+            help_lines = textwrap.wrap(VERBS[name].help, VERB_HELP_WIDTH)
+            lines.append(f"    {name:<12}{help_lines[0]}")
+            lines += [" " * 16 + line for line in help_lines[1:]]
+    return "\n".join(lines)
 
 
 def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str]) -> _Parser:

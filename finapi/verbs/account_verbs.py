@@ -277,7 +277,7 @@ _USER_ACTIONS = {
 }
 
 INVITE = Verb(
-    "invite codes",
+    "create, list and revoke invite codes",
     work=_run_invite,
     actions={
         "create": (
@@ -296,7 +296,7 @@ INVITE = Verb(
 _EMAIL = arg("email")
 _STDIN = arg("--password-stdin", action="store_true", help="read the password from standard input")
 USER = Verb(
-    "accounts",
+    "create, list, change, lock and delete accounts",
     work=_run_user,
     actions={
         "add": (
@@ -350,4 +350,8 @@ AUDIT = Verb(
     ),
     work=_run_audit,
 )
-MAIL = Verb("mail", work=_run_mail, actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))})
+MAIL = Verb(
+    "send a test mail",
+    work=_run_mail,
+    actions={"test": ("send a test mail and print whether it was accepted", (_EMAIL,))},
+)

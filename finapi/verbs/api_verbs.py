@@ -129,15 +129,14 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
 
     def run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
         parameters = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
+        _check_unicode(parameters)
         on_terminal = query is not None and not (args.csv or args.json)
         if on_terminal and path == _SERIES:
             parameters["provenance"] = "summary"  # The provenance contains the units, which the table shows.
         if "where" in parameters:
             parameters |= _parse_conditions(parameters.pop("where"))
         operation = _find_operation(_API + path)
-        target = quote(getattr(args, "path", "/"), safe="/?&=%,:.~-")
-        if not target.startswith("/"):
-            raise UsageError("PATH must begin with a slash: /api/v1/policy")
+        target = _build_target(getattr(args, "path", "/"))
         for name, value in parameters.items():
             if value == "" and f"{{{name}}}" in path:
                 raise UsageError(f"argument {name}: must not be empty")
@@ -167,6 +166,24 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
         return 0
 
     return run
+
+
+def _build_target(path: str) -> str:
+    """Return the target of a call. ``account/balance`` means ``/api/v1/account/balance``."""
+    _check_unicode({"PATH": path})
+    target = quote(path, safe="/?&=%,:.~-")
+    if target.startswith("/"):
+        return target
+    return f"/{target}" if f"/{target}".startswith(f"{_API}/") else f"{_API}/{target}"
+
+
+def _check_unicode(arguments: Mapping[str, Any]) -> None:
+    """Raise UsageError for an argument with bytes that are not valid in the terminal's encoding."""
+    for name, value in arguments.items():
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"argument {name}: {value!r} is not valid Unicode") from None
 
 
 def _find_operation(path: str) -> ApiOperation | None:
@@ -361,7 +378,7 @@ KEY = arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of proces
 _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _CHART = arg("--chart", action="store_true", help="bars beside the figures")
 _SETTINGS = ("url",)
-_PATH = arg("path", metavar="PATH", help="'/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue'; /docs lists all")
+_PATH = arg("path", metavar="PATH", help="path below /api/v1: account/balance; the page /docs lists all")
 GET = Verb(
     "one call of the API, as JSON", (_PATH, *_COMMON), _build_run(None), settings=_SETTINGS, note=EXIT_STATUS_NOTE
 )

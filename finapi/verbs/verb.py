@@ -16,6 +16,7 @@ from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Command, Say
+from finapi.verbs.examples import EXAMPLES
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -100,8 +101,10 @@ class Verb(NamedTuple):
             _add(parser, self.get_arguments())
             return
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        verb_name = parser.prog.rpartition(" ")[2]
         for name, (help, _) in self.actions.items():
-            _add(actions.add_parser(name, help=help, parents=[common]), self.get_arguments(name))
+            epilog = f"Example:\n  {EXAMPLES[f'{verb_name} {name}']}"
+            _add(actions.add_parser(name, help=help, parents=[common], epilog=epilog), self.get_arguments(name))
 
     def get_arguments(self, action: str | None = None) -> Arguments:
         """Return the arguments of the verb or of an action. Add ``--json``, except for verbs with ``--ready json``."""

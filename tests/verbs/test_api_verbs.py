@@ -152,6 +152,8 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines(capsys, "fund", "1067983", "-n", "1")[1].startswith("02079K107")
     assert lines(capsys, "filings", "UPXI", "--form-type", "25-NSE") == ["no rows"]
     (policy,) = lines(capsys, "get", "/api/v1/policy")
+    for path in ("policy", "api/v1/policy"):
+        assert json.loads(lines(capsys, "get", path)[0])["data"] == json.loads(policy)["data"]
     assert json.loads(policy)["data"]["api_version"]
 
 
@@ -246,7 +248,8 @@ def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
         (("get", "/api/v1/xbrl/timeserie?ticker=AAPL"), 4, "Did you mean /api/v1/xbrl/timeseries?"),
         (("get", "/api/v1/form-13f/fund/1067984"), 4, "no 13F report by this manager."),
         (("get", "/api/v1/xbrl/dictionary?kind=rati"), 2, "ratio"),
-        (("get", "api/v1/policy"), 2, "PATH must begin with a slash"),
+        (("get", "\udcff"), 2, "argument PATH: '\\udcff' is not valid Unicode"),
+        (("timeseries", "\udcff", "revenue"), 2, "argument ticker: '\\udcff' is not valid Unicode"),
         (("get", "/api/v1/policy", "--url", "ftp://x"), 2, "setting url"),
     ],
 )

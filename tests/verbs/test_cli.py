@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -30,7 +31,9 @@ from finapi import __version__, cli
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE
+from finapi.verbs.examples import EXAMPLES, GROUPS
 from finapi.verbs.verb import resolve_path
+from finapi.verbs.verb_table import VERBS as VERBS_BY_NAME
 from tests import process
 from tests.process import (
     CIK,
@@ -117,7 +120,28 @@ def test_help_is_as_wide_as_the_terminal(columns: int) -> None:
 
 def test_help_names_every_verb() -> None:
     verb_names = re.findall(r"^    (\w+)(?: |$)", finapi("--help").out, flags=re.MULTILINE)
-    assert tuple(verb_names) == VERBS
+    assert sorted(verb_names) == sorted(VERBS)
+
+
+def test_every_verb_is_in_one_group_of_the_help() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(VERBS)
+
+
+def test_every_verb_and_action_has_an_example_that_parses() -> None:
+    commands = {
+        " ".join(filter(None, (name, action))) for name, verb in VERBS_BY_NAME.items() for action in ("", *verb.actions)
+    }
+    assert set(EXAMPLES) == commands
+    for command, example in EXAMPLES.items():
+        words = shlex.split(example.partition(" > ")[0])
+        assert words[0] == "finapi"
+        assert " ".join(words[1:]).startswith(command)
+        cli._build_parser(words[1:]).parse_args(words[1:])
+
+
+def test_help_shows_the_example_on_a_line_of_its_own() -> None:
+    assert "\nExample:\n  finapi user plan ann@example.com pro\n" in finapi("user", "plan", "--help").out
+    assert "\nExample:\n  finapi filings AAPL --form-type 8-K\n" in finapi("filings", "--help").out
 
 
 def flags(*words: str) -> set[str]:
