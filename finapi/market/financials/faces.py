@@ -323,7 +323,7 @@ class Faces:
     def iter_exact_concepts(self) -> Iterator[tuple[int, str, set[str]]]:
         """Yield, for each filing and metric with ``siblings``, the concepts of the lines whose labels mean it.
 
-        A line that is labelled as a total is never a part next to others.
+        A line that is labelled as a total of its kind is never a part next to others.
         """
         for (filing_index, statement), page in self._pages.items():
             for metric in _list_metrics(self._mapping, statement):
@@ -331,7 +331,7 @@ class Faces:
                     concepts = {
                         line.concept
                         for line in page
-                        if metric.is_meant_by(line.label) or _TOTAL.search(line.label) is not None
+                        if metric.is_meant_by(line.label) or _is_labelled_total(metric, line.label)
                     }
                     yield filing_index, metric.key, concepts
 
@@ -770,6 +770,12 @@ def _has_fitting_unit(metric: Metric, unit_kind: str | None, label: str) -> bool
     if unit_kind == metric.units:
         return True
     return metric.units == "per_share" and unit_kind == "currency" and " per " in label
+
+
+def _is_labelled_total(metric: Metric, label: str) -> bool:
+    """Return True for "total" and for labels of totals that may mean the metric."""
+    is_possible = metric.possible_labels is not None and metric.possible_labels.fullmatch(label) is not None
+    return label == "total" or (is_possible and _TOTAL.search(label) is not None)
 
 
 def _list_lines_before_net(metric: Metric, page: Sequence[FaceLine]) -> list[FaceLine]:
