@@ -77,13 +77,14 @@ WHERE EXISTS (
 CREATE TEMP VIEW filing_texts AS
 SELECT * FROM main.filing_texts
 WHERE EXISTS (
-    SELECT 1 FROM main.filings
-    WHERE filings.id = filing_texts.filing_id AND filings.filed_at <= (SELECT day FROM as_of_day)
+    SELECT 1 FROM main.filing_bodies AS body
+    JOIN main.filings ON filings.id = body.filing_id
+    WHERE body.id = filing_texts.body_id AND filings.filed_at <= (SELECT day FROM as_of_day)
 );
 
 CREATE TEMP VIEW filing_bodies_size AS
-SELECT bytes, (SELECT count(*) FROM temp.filing_bodies) AS documents, (SELECT count(*) FROM temp.filing_texts) AS texts,
-    characters
+SELECT bytes, exhibit_bytes, (SELECT count(*) FROM temp.filing_bodies WHERE is_searchable) AS documents,
+    (SELECT count(*) FROM temp.filing_texts) AS texts, characters
 FROM main.filing_bodies_size;
 
 -- 10 and 11. Statements and facts

@@ -900,27 +900,41 @@ JOIN filings ON filings.id = filing_parties.filing_id;
 -- 9. Documents and full text search
 -- ==================================================================================================================
 
--- The primary document of a filing, as text in UTF-8.
+-- The content of a document of a filing: its primary document, or another one of its submission.
 CREATE TABLE filing_bodies (
-    filing_id INTEGER PRIMARY KEY REFERENCES filings (id) ON DELETE CASCADE,
-    media     TEXT NOT NULL CHECK (media IN ('html', 'text')),
-    packed    BLOB NOT NULL,
-    -- SHA-256 of the text, in hexadecimal.
-    sha256    TEXT
+    id            INTEGER PRIMARY KEY,
+    filing_id     INTEGER NOT NULL REFERENCES filings (id) ON DELETE CASCADE,
+    -- Position in the submission, as in filing_documents.
+    seq           INTEGER NOT NULL DEFAULT 1,
+    is_primary    INTEGER NOT NULL DEFAULT 1 CHECK (is_primary IN (0, 1)),
+    -- 1: the text of the document belongs into the full text index.
+    is_searchable INTEGER NOT NULL DEFAULT 1 CHECK (is_searchable IN (0, 1)),
+    -- html, text and xml are text in UTF-8, the others are bytes as filed.
+    media         TEXT NOT NULL CHECK (media IN ('html', 'text', 'xml', 'pdf', 'jpeg', 'gif', 'png', 'binary')),
+    packed        BLOB NOT NULL,
+    -- SHA-256 of the content, in hexadecimal.
+    sha256        TEXT,
+    UNIQUE (filing_id, seq)
 ) STRICT;
 
 CREATE TRIGGER filing_bodies_added AFTER INSERT ON filing_bodies BEGIN
-    UPDATE filing_bodies_size SET bytes = bytes + length(NEW.packed), documents = documents + 1;
+    UPDATE filing_bodies_size
+    SET bytes = bytes + NEW.is_primary * length(NEW.packed),
+        exhibit_bytes = exhibit_bytes + (1 - NEW.is_primary) * length(NEW.packed),
+        documents = documents + NEW.is_searchable;
 END;
 
 CREATE TRIGGER filing_bodies_removed AFTER DELETE ON filing_bodies BEGIN
-    UPDATE filing_bodies_size SET bytes = bytes - length(OLD.packed), documents = documents - 1;
+    UPDATE filing_bodies_size
+    SET bytes = bytes - OLD.is_primary * length(OLD.packed),
+        exhibit_bytes = exhibit_bytes - (1 - OLD.is_primary) * length(OLD.packed),
+        documents = documents - OLD.is_searchable;
 END;
 
 -- The plain text of a stored document. Its words are in filing_words (sql/full_text.sql), where SQLite has FTS5.
 CREATE TABLE filing_texts (
-    filing_id  INTEGER PRIMARY KEY REFERENCES filing_bodies (filing_id) ON DELETE CASCADE,
-    -- Row id in filing_words: made of filing day and filing id, so that the newest filings are last.
+    body_id    INTEGER PRIMARY KEY REFERENCES filing_bodies (id) ON DELETE CASCADE,
+    -- Row id in filing_words: made of filing day and body id, so that the newest filings are last.
     place      INTEGER NOT NULL UNIQUE,
     -- Length of the text.
     characters INTEGER NOT NULL,
@@ -937,12 +951,15 @@ END;
 
 -- One row: sizes of the two tables above, maintained by their triggers so that limits are cheap to check.
 CREATE TABLE filing_bodies_size (
-    -- Compressed bytes in filing_bodies.
-    bytes      INTEGER NOT NULL,
-    documents  INTEGER NOT NULL DEFAULT 0,
-    texts      INTEGER NOT NULL DEFAULT 0,
+    -- Compressed bytes of the primary documents in filing_bodies.
+    bytes         INTEGER NOT NULL,
+    -- Compressed bytes of the other documents.
+    exhibit_bytes INTEGER NOT NULL DEFAULT 0,
+    -- Searchable documents in filing_bodies.
+    documents     INTEGER NOT NULL DEFAULT 0,
+    texts         INTEGER NOT NULL DEFAULT 0,
     -- Characters in filing_texts.
-    characters INTEGER NOT NULL DEFAULT 0
+    characters    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 INSERT INTO filing_bodies_size (bytes) VALUES (0);
 

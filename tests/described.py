@@ -70,6 +70,8 @@ ONE_OF: dict[str, dict[str, Any]] = {
     "get_xbrl_proof": {"ticker": "AAPL"},
     "get_xbrl_segments": {"ticker": "AAPL", "metric": "revenue"},
     "get_xbrl_share_classes": {"ticker": "AAPL"},
+    # The demo has no document of NFLX that was filed before the day in the example.
+    "post_facts_aggregate": {"tickers": ["AAPL"]},
 }
 
 
@@ -209,6 +211,9 @@ class World:
         return {"delivery_id": delivery_id}
 
     def _get_sec_filings_accession_number_html(self) -> dict[str, Any]:
+        return {"accession_number": TEXT_OF}
+
+    def _get_sec_filings_accession_number_documents_document(self) -> dict[str, Any]:
         return {"accession_number": TEXT_OF}
 
 

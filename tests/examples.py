@@ -48,6 +48,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "get_insiders_transactions_by_ticker_ticker": _YEARS,
     "get_insiders_transactions_search": {"query": "Ahmed", **_YEARS},
     "get_insiders_transactions_top": {"direction": "SELL"},
+    # The documents of these were filed after the day in the example of as_of.
+    "post_form_13d": {"as_of": "2025-01-21"},
+    "post_nport_screen": {"as_of": "2025-01-21"},
 }
 
 

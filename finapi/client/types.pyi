@@ -2582,6 +2582,8 @@ class SecFilingsDataDocumentFiles(TypedDict):
     document: str | None
     description: str | None
     size: str
+    sequence: int
+    content_url: str | None
 
 class SecFilingsData(TypedDict, Generic[Day, Moment]):
     id: int
@@ -2672,6 +2674,11 @@ class SecFilingsSearchData(TypedDict, Generic[Day, Moment]):
     offset: int | None
     length: int | None
     text_length: int
+    document_type: str | None
+    document_name: str | None
+    document_description: str | None
+    is_primary: bool
+    content_url: str
 
 class SecFilingsSearchMeta(TypedDict, Generic[Day, Moment]):
     undated_left_out: int
@@ -5540,6 +5547,15 @@ class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     plain: bool | None
     as_of: str | date | None
 
+class GetSecFilingsAccessionNumberDocumentsDocumentGiven(TypedDict, total=False):
+    accession_number: Required[str]
+    document: Required[str]
+    offset: int | None
+    length: int | None
+    max_bytes: int | None
+    plain: bool | None
+    as_of: str | date | None
+
 class GetXbrlBulkGiven(TypedDict, total=False):
     dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
@@ -6586,6 +6602,8 @@ class Calls(Generic[Day, Moment]):
         """One filing."""
     def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
+    def get_sec_filings_accession_number_documents_document(self, **given: Unpack[GetSecFilingsAccessionNumberDocumentsDocumentGiven]) -> bytes:
+        """A document of a filing: an exhibit, an image or the primary document."""
     def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Available bulk files."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
@@ -7091,6 +7109,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """One filing."""
     async def get_sec_filings_accession_number_html(self, **given: Unpack[GetSecFilingsAccessionNumberHtmlGiven]) -> str:
         """The primary document of a filing, as HTML or text."""
+    async def get_sec_filings_accession_number_documents_document(self, **given: Unpack[GetSecFilingsAccessionNumberDocumentsDocumentGiven]) -> bytes:
+        """A document of a filing: an exhibit, an image or the primary document."""
     async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Available bulk files."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:

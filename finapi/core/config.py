@@ -195,6 +195,17 @@ class Config:
         "maximum bytes of all stored primary documents, compressed; later ones are not stored",
         minimum=0,
     )
+    # Most exhibits are contracts and press releases of less than a megabyte.
+    exhibit_bytes: int = _setting(
+        4 * MIB,
+        "maximum bytes of a stored exhibit, image or other document of a submission; 0: none are stored",
+        minimum=0,
+    )
+    exhibits_bytes: int = _setting(
+        512 * MIB,
+        "maximum bytes of all stored documents that are not primary ones, compressed; later ones are not stored",
+        minimum=0,
+    )
     # One file may have a quarter of it.
     bulk_bytes: int = _setting(
         256 * MIB, "maximum bytes of all files of complete days, months and quarters; 0: no such files", minimum=0

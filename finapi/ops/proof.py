@@ -191,7 +191,7 @@ def _check_documents(db: Database) -> tuple[int, list[str]]:
                     errors.append(f"document of {text_of(row['accession'])}: is not the text that was stored")
             except zlib.error as error:
                 errors.append(f"document of {text_of(row['accession'])}: {error}")
-        return rows[-1]["filing_id"] if rows else None
+        return rows[-1]["id"] if rows else None
 
     read_in_portions(db, check_portion, 0)
     return count, errors

@@ -21,7 +21,6 @@ from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
 from finapi.web.http.call import PAGING_HEADERS, WINDOW_HEADER
-from finapi.web.http.messages import BINARY_MEDIA_TYPE
 from finapi.web.http.params import (
     MAX_INTEGER,
     MAX_LENGTH,
@@ -607,10 +606,8 @@ class ResponseCollector:
         return answer if links is None else {**answer, "links": links}
 
     def _build_content(self, route: Route) -> dict[str, Any]:
-        if BINARY_MEDIA_TYPE in route.media:
-            return {BINARY_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}
         if route.media:
-            return {kind: {"schema": TEXT, "example": "<p>Text as it was filed.</p>"} for kind in route.media}
+            return {kind: _build_media(kind) for kind in route.media}
         operation = operation_id(route)
         schema, name = route.schema, _to_pascal_case(operation)
         # Routes with the same record share one component.
@@ -695,6 +692,13 @@ def _list_common_headers(route: Route) -> tuple[str, ...]:
     names += ["X-Tokens-Charged"] if route.tells_cost else []
     names += _DEPRECATION_HEADERS if route.deprecated is not None else []
     return tuple(names)
+
+
+def _build_media(media_type: str) -> dict[str, Any]:
+    """Return the content of an answer that is not JSON: a text, or bytes."""
+    if media_type.startswith("text/"):
+        return {"schema": TEXT, "example": "<p>Text as it was filed.</p>"}
+    return {"schema": {"type": "string", "format": "binary"}}
 
 
 def _refer_to_headers(*names: str) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def full_text(app: App, clock: FixedClock, tmp_path: Path) -> Backlog:
     columns = "filing_id, media, packed, sha256"
     bodies = [(number, "text", packed, None) for number, *_ in filings]
     execute(app, f"INSERT INTO filing_bodies ({columns}) VALUES (?, ?, ?, ?)", bodies)
-    query = "filing_bodies WHERE filing_id NOT IN (SELECT filing_id FROM filing_texts)"
+    query = "filing_bodies WHERE id NOT IN (SELECT body_id FROM filing_texts)"
     return Backlog(worker_step(app, "full-text"), lambda: count(app, query))
 
 

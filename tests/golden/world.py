@@ -221,7 +221,8 @@ def golden_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
 def _build_submission() -> bytes:
     filer = submission_texts.party("FILER", "LAMP CORP", "0001234567") + submission_texts.values("8-K")
     text = "<html><body><p>Revenue of lamps rose.</p><script>alert(1)</script><p>Tariffs did not.</p></body></html>"
-    return submission_texts.full(SUBMISSION, "8-K", filer, submission_texts.text("8-K", "lamp-8k.htm", text))
+    exhibit = submission_texts.text("EX-99.1", "press.htm", "<p>Lamps sold out.</p>", 2, "<DESCRIPTION>PRESS RELEASE\n")
+    return submission_texts.full(SUBMISSION, "8-K", filer, submission_texts.text("8-K", "lamp-8k.htm", text), exhibit)
 
 
 def list_routes() -> list[str]:

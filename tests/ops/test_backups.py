@@ -702,7 +702,7 @@ def test_a_kept_document_that_is_not_what_was_stored_is_named(app: App, config: 
         run("INSERT INTO companies (cik, name, name_rank, name_as_of) VALUES (1, 'One', 0, '')")
         run("INSERT INTO filings (id, accession, cik) VALUES (1, '0000000001-26-000001', 1)")
         run("UPDATE held_counts SET number = 1 WHERE name = 'filings'")
-        run("INSERT INTO filing_bodies VALUES (1, 'text', x'789c4b4c4a0600024d0127', NULL)")
+        run("INSERT INTO filing_bodies (filing_id, media, packed) VALUES (1, 'text', x'789c4b4c4a0600024d0127')")
     assert proof.check_database(app.db, config) == {
         "counts": {"accounts": 1, "filings": 1, "facts": 0, "ledger_rows": 1, "documents": 1},
         "open_debits": NO_DEBITS,

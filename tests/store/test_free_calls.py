@@ -193,8 +193,8 @@ def test_check_reports_a_lost_fact_and_a_changed_text(tmp_path: Path, clock: Fix
         run("DELETE FROM filing_bodies")
         # "abc", beside the hash of another text.
         run(
-            "INSERT INTO filing_bodies SELECT id, 'text', x'789c4b4c4a0600024d0127', ? FROM filings "
-            "WHERE accession = ?",
+            "INSERT INTO filing_bodies (filing_id, media, packed, sha256) "
+            "SELECT id, 'text', x'789c4b4c4a0600024d0127', ? FROM filings WHERE accession = ?",
             ("00" * 32, accession),
         )
         run("UPDATE held_counts SET number = number + 1 WHERE name = 'prices'")

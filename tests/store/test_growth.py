@@ -175,7 +175,7 @@ def test_what_time_makes_grow_stays_bounded_through_a_year(clock: FixedClock, tm
 
 def test_operations_names_every_setting_that_bounds_a_table() -> None:
     section = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text().split("## Growth")[1].split("\n## ")[0]
-    bounds = ("_kept", "_days", "_kept_days", "documents_bytes", "lockout_emails")
+    bounds = ("_kept", "_days", "_kept_days", "documents_bytes", "exhibits_bytes", "lockout_emails")
     setting_names = {f"FINAPI_{setting.name.upper()}" for setting in fields(Config) if setting.name.endswith(bounds)}
     setting_names -= {"FINAPI_FOLLOW_DAYS"}  # how far back something is fetched, not how long it is kept
     assert {name for name in setting_names if f"`{name}`" not in section} == set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 from urllib.parse import quote
 
 from finapi.core.records import Date, Time, Url, build_record
@@ -15,7 +15,7 @@ ARCHIVES_URL = "https://www.sec.gov/Archives/edgar/data"
 
 _ROLES = {rank: role for role, rank in metadata.PARTY_RANKS.items()}
 # Prefixes of the document types that EDGAR lists as data files, apart from the documents for human readers.
-_DATA_TYPES = ("EX-100", "EX-101", "XML", "JSON", "ZIP", "EXCEL")
+DATA_TYPES = ("EX-100", "EX-101", "XML", "JSON", "ZIP", "EXCEL")
 
 
 class FilingFile(TypedDict):
@@ -25,6 +25,8 @@ class FilingFile(TypedDict):
     document: str | None
     description: str | None
     size: str
+    sequence: Annotated[int, "The position in the submission."]
+    content_url: Annotated[str | None, "The path of the stored document here; null: only its entry is stored."]
 
 
 class FilingRow(TypedDict):
@@ -114,6 +116,11 @@ def find_filing(tx: Transaction, accession: str) -> FilingDetail | None:
     return {**filings[0], "raw_entry_xml": None, "parties": parties, "has_html": has_text}
 
 
+def build_document_url(filing: FilingRow, filename: str | None) -> str | None:
+    """Return the URL of a document of a filing at the SEC, or None if the document has no name."""
+    return None if filename is None else f"{filing['primary_link'].rpartition('/')[0]}/{quote(filename)}"
+
+
 def _get_party_order(party: Row) -> tuple[int, bool, bool, int]:
     """Return the sort key that puts the main party of a filing first.
 
@@ -132,8 +139,11 @@ def _build_filing(row: Row, parties: Sequence[Row], documents: Sequence[Row]) ->
     document_files: list[FilingFile] = []
     data_files: list[FilingFile] = []
     for document in documents:
-        files = data_files if document["type"].startswith(_DATA_TYPES) else document_files
-        files.append(build_record(FilingFile, document))
+        files = data_files if document["type"].startswith(DATA_TYPES) else document_files
+        content_url = (
+            f"/api/v1/sec/filings/{accession}/documents/{document['sequence']}" if document["is_stored"] else None
+        )
+        files.append(build_record(FilingFile, document, content_url=content_url))
     links = [index_url]
     if document_url:
         links.append(document_url)

@@ -286,7 +286,7 @@ def _update_filing(
     """Update a filing's row, and move its terms and counts from the old values to the new ones."""
     tx.run("update_filing", values, id=row["id"], cik=_choose_main_cik(new_ranks))
     if values["filed_at"] != row["filed_at"]:
-        text_index.move_text(tx, row["id"], values["filed_at"])
+        text_index.move_texts(tx, row["id"], values["filed_at"])
     tx.insert_rows("upsert_filing_parties", [(row["id"], cik, rank) for cik, rank in sorted(new_ranks.items())])
 
     number = accession_to_int(row["accession"])

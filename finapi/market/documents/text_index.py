@@ -1,9 +1,9 @@
 """The full text index: plain text of HTML documents, the index of their words, and the offset of words in a text.
 
 The index is a contentless FTS5 table (SQLite stores the words, not the texts), written in the transaction that
-stores the document. Its rowid is the filing day and the filing's id in one number::
+stores the document. Its rowid is the filing day and the id of the document's body in one number::
 
-    rowid = ordinal of the day * 2**32 + filing id
+    rowid = ordinal of the day * 2**32 + body id
 
 so that a search reads the newest documents first without sorting. A document without a filing day has day 0.
 
@@ -207,9 +207,9 @@ def _build_snippet(text: str, start: int, end: int) -> str:
 # ---- the index
 
 
-def compute_rowid(filed_at: str | None, filing_id: int) -> int:
-    """Return the rowid of a filing's document in the index, ordered by day, then by filing id."""
-    return compute_first_rowid(filed_at) + filing_id
+def compute_rowid(filed_at: str | None, body_id: int) -> int:
+    """Return the rowid of a document in the index, ordered by day, then by the id of its body."""
+    return compute_first_rowid(filed_at) + body_id
 
 
 def compute_first_rowid(day: str | None) -> int:
@@ -223,32 +223,34 @@ def compute_end_rowid(day: str | None) -> int:
     return (last_day.toordinal() + 1) * _ROWIDS_PER_DAY
 
 
-def insert_text(tx: Transaction, filing_id: int, filed_at: str | None, text: str, max_characters: int) -> bool:
+def insert_text(tx: Transaction, body_id: int, filed_at: str | None, text: str, max_characters: int) -> bool:
     """Add a document's plain text to the index. Return True if it was added.
 
     Nothing is added if the document is indexed already, if the index would exceed ``max_characters``, or if SQLite has
     no FTS5.
     """
-    if not has_full_text() or tx.find_value("is_text_indexed", filing_id=filing_id):
+    if not has_full_text() or tx.find_value("is_text_indexed", body_id=body_id):
         return False
     if tx.find_value("indexed_characters") + len(text) > max_characters:
         return False
-    rowid = compute_rowid(filed_at, filing_id)
+    rowid = compute_rowid(filed_at, body_id)
     packed = zlib.compress(text.encode(), _COMPRESSION_LEVEL)
-    tx.run("insert_text", filing_id=filing_id, place=rowid, characters=len(text), packed=packed)
+    tx.run("insert_text", body_id=body_id, place=rowid, characters=len(text), packed=packed)
     tx.run("insert_words", place=rowid, text=fold_text(text))
     return True
 
 
-def move_text(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
-    """Move a document's words to its filing day, which was unknown or wrong when they were indexed."""
-    row = tx.find_row("indexed_text", filing_id=filing_id) if has_full_text() else None
-    rowid = compute_rowid(filed_at, filing_id)
-    if row is not None and row["place"] != rowid:
-        folded_text = fold_text(decompress_text(row["packed"]))
-        tx.run("delete_words", place=row["place"], text=folded_text)
-        tx.run("insert_words", place=rowid, text=folded_text)
-        tx.run("update_text_rowid", filing_id=filing_id, place=rowid)
+def move_texts(tx: Transaction, filing_id: int, filed_at: str | None) -> None:
+    """Move the words of a filing's documents to its filing day, which was unknown or wrong when they were indexed."""
+    if not has_full_text():
+        return
+    for row in tx.list_rows("indexed_texts", filing_id=filing_id):
+        rowid = compute_rowid(filed_at, row["body_id"])
+        if row["place"] != rowid:
+            folded_text = fold_text(decompress_text(row["packed"]))
+            tx.run("delete_words", place=row["place"], text=folded_text)
+            tx.run("insert_words", place=rowid, text=folded_text)
+            tx.run("update_text_rowid", body_id=row["body_id"], place=rowid)
 
 
 def decompress_text(packed: bytes) -> str:

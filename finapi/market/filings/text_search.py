@@ -1,4 +1,4 @@
-"""Full text search of the stored primary documents, newest filing first, with a snippet of each match.
+"""Full text search of the stored primary documents and exhibits, newest filing first, with a snippet of each match.
 
 A query such as ``"net income" restat* -draft`` becomes an FTS5 expression. FTS5 finds the documents; the offset and
 the snippet are found in each document's plain text (``text_index.find_phrase``), because FTS5 stores no texts here.
@@ -18,7 +18,7 @@ from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Url
 from finapi.market.documents import filing_rows, metadata, text_index
 from finapi.market.documents.filing_rows import FilingRow
-from finapi.store.db import Transaction
+from finapi.store.db import Row, Transaction
 from finapi.store.schema import has_full_text
 
 # Limits of the work for one call: FTS5 reads a list of documents for each word.
@@ -76,6 +76,11 @@ class TextMatch(TypedDict):
     offset: Annotated[int | None, "Offset of the match in the document's plain text, in characters."]
     length: Annotated[int | None, "Length of the match in characters."]
     text_length: Annotated[int, "Length of the document's plain text in characters."]
+    document_type: Annotated[str | None, "The type in the filing's list, such as EX-99.1; null: no list is stored."]
+    document_name: str | None
+    document_description: str | None
+    is_primary: Annotated[bool, "false: an exhibit or another document of the submission."]
+    content_url: Annotated[str, "The path of the document here."]
 
 
 class TextPage(NamedTuple):
@@ -154,7 +159,7 @@ def search_texts(
     matches = []
     for row in page_rows:
         plain_text = text_index.decompress_text(row["packed"])
-        matches.append(_build_match(filings[row["accession"]], plain_text, query))
+        matches.append(_build_match(filings[row["accession"]], row, plain_text, query))
     total = tx.find_value("text_match_count", params, most=MAX_COUNTED + 1)
     next_before = page_rows[-1]["place"] if len(rows) > limit else None
     return TextPage(matches, next_before, min(total, MAX_COUNTED), total <= MAX_COUNTED)
@@ -201,9 +206,15 @@ def _build_params(query: TextQuery, scope: TextScope) -> dict[str, Any]:
     }
 
 
-def _build_match(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
+def _build_match(filing: FilingRow, row: Row, text: str, query: TextQuery) -> TextMatch:
     match = text_index.find_phrase(text, query.phrases, query.prefixes)
-    document_url = filing["primary_html_url"]
+    content_url = f"/api/v1/sec/filings/{filing['accession_number']}"
+    if row["is_primary"]:
+        document_url = filing["primary_html_url"]
+        content_url += "/html"
+    else:
+        document_url = filing_rows.build_document_url(filing, row["filename"])
+        content_url += f"/documents/{row['seq']}"
     if document_url is None and not metadata.is_unfiled(filing["accession_number"]):
         document_url = f"{filing_rows.ARCHIVES_URL}/{int(filing['cik'])}/{filing['accession_number']}.txt"
     match_url = None
@@ -224,4 +235,9 @@ def _build_match(filing: FilingRow, text: str, query: TextQuery) -> TextMatch:
         "offset": match.offset if match else None,
         "length": match.length if match else None,
         "text_length": len(text),
+        "document_type": row["type"],
+        "document_name": row["filename"],
+        "document_description": row["description"],
+        "is_primary": bool(row["is_primary"]),
+        "content_url": content_url,
     }

@@ -423,6 +423,7 @@ class _Submission:
     size: int
     listed_documents: list[submission_documents.ListedDocument]
     primary: submission_documents.PreparedText | None
+    exhibits: list[submission_documents.PreparedExhibit] = field(default_factory=list)
     # Outcomes of the documents that could not be read.
     part_outcomes: list[Outcome] = field(default_factory=list)
 
@@ -447,6 +448,10 @@ def _parse_full_submission(app: App, file: Document, options: IngestOptions) -> 
     for listed_document, part in submission_documents.iter_listed_documents(sgml.iter_documents(body, file.path)):
         if not submission.listed_documents:
             submission.primary = submission_documents.prepare_text(part.body, part.filename, app.config.document_bytes)
+        elif part.error is None:
+            exhibit = submission_documents.prepare_exhibit(listed_document, part.body, app.config.exhibit_bytes)
+            if exhibit is not None:
+                submission.exhibits.append(exhibit)
         submission.listed_documents.append(listed_document)
         # A line break before the XML declaration belongs to the submission and not to the document.
         part_body = part.body.lstrip()
@@ -529,7 +534,9 @@ def _store_submission(app: App, tx: Transaction, submission: _Submission, now: d
             description=submission.listed_documents[0].description,
         )
         changed |= filing_store.upsert(tx, first_document, now, announces=False).changed
-        changed |= _insert_documents(app, tx, stored_filing.id, submission.listed_documents, submission.primary)
+        changed |= _insert_documents(
+            app, tx, stored_filing.id, submission.listed_documents, submission.primary, submission.exhibits
+        )
     changed |= families.store_header(tx, header, now)
     changed |= families.apply_listed_metadata(tx, now)
     # Last, so that the announcement contains the documents.
@@ -545,13 +552,16 @@ def _insert_documents(
     filing_id: int,
     listed_documents: list[submission_documents.ListedDocument],
     primary: submission_documents.PreparedText | None,
+    exhibits: Sequence[submission_documents.PreparedExhibit] = (),
 ) -> bool:
     return submission_documents.insert_documents(
         tx,
         filing_id,
         listed_documents,
         primary,
+        exhibits,
         max_stored_bytes=app.config.documents_bytes,
+        max_exhibit_bytes=app.config.exhibits_bytes,
         max_indexed_characters=app.config.documents_searched,
     )
 

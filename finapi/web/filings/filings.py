@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object, Url
 from finapi.market.documents import filing_rows, submission_documents
 from finapi.market.documents.filing_rows import FilingDetail, FilingRow
+from finapi.market.documents.submission_documents import DocumentBody
 from finapi.market.filings import filing_search, lists
 from finapi.market.filings.filing_search import FilingOfDay, FilingPosition, FilingQuery, PageRequest
 from finapi.market.filings.lists import MissingPage
@@ -16,7 +18,7 @@ from finapi.market.reference.companies import FormerName, TickerHolder
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor_param, limit_param, offset_param
+from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor_param, limit_param, offset_param, path_param
 from finapi.web.http.schema import Envelope, WindowMeta
 
 
@@ -179,6 +181,11 @@ TEXT_PARAMS = (
         example="true",
     ),
 )
+DOCUMENT_PARAMS = (
+    ACCESSION_NUMBER,
+    path_param("document", help="The position in the submission, or the file name.", example="1"),
+    *(replace(param, help=f"{param.help} Of HTML and text only.") for param in TEXT_PARAMS[1:]),
+)
 LINKS_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
@@ -190,6 +197,9 @@ DAY_PARAMS = (
 # The Content-Security-Policy of a filed document. From finapi's address it must not run, load or send anything. The
 # directive ``sandbox`` also gives it an origin of its own. Embedded pictures and its own styles are allowed.
 INERT_DOCUMENT_CSP = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'"
+_DOCUMENT_HEADERS = {"Content-Security-Policy": INERT_DOCUMENT_CSP, "Referrer-Policy": "no-referrer"}
+# A browser may show these. It saves all other binary documents, which could contain scripts.
+_SHOWN_MEDIA = ("jpeg", "gif", "png")
 
 
 def list_filings(call: Call) -> Response:
@@ -235,26 +245,49 @@ def get_filing_text(call: Call) -> Response:
 
     Raise ApiError NOT_FOUND if the text is not stored.
     """
-    params = call.params
     with call.app.db.read() as tx:
-        primary_text = submission_documents.find_primary_text(tx, params["accession_number"])
+        primary_text = submission_documents.find_primary_text(tx, call.params["accession_number"])
     if primary_text is None:
         raise ApiError("NOT_FOUND", "finapi does not have the text of this filing.")
+    return _render_text(call, primary_text)
+
+
+def get_document(call: Call) -> Response:
+    """Return a stored document of a filing: HTML or text like the primary document, other documents as filed.
+
+    Raise ApiError NOT_FOUND if it is not in the filing's list, or is not stored.
+    """
+    params = call.params
+    with call.app.db.read() as tx:
+        document = submission_documents.find_document(tx, params["accession_number"], params["document"])
+    if document is None:
+        raise ApiError("NOT_FOUND", "finapi has no list of this filing's documents with this one.")
+    if document.content is None:
+        message = f"finapi has only the entry of this document of {document.size:,} bytes, and not its content."
+        raise ApiError("NOT_FOUND", message)
+    if document.content.media in ("html", "text", "xml"):
+        return _render_text(call, document.content)
+    headers = {**_DOCUMENT_HEADERS}
+    if document.content.media not in _SHOWN_MEDIA:
+        headers["Content-Disposition"] = f'attachment; filename="{document.filename or "document"}"'
+    content_type = submission_documents.MEDIA_TYPES[document.content.media]
+    return Response(200, document.content.body, content_type, headers)
+
+
+def _render_text(call: Call, content: DocumentBody) -> Response:
+    """Return the requested part of a text, as a page without scripts or as plain text."""
+    params = call.params
     is_plain = params["plain"] is True
-    text = primary_text.to_plain_text() if is_plain else primary_text.body.decode()
+    text = content.to_plain_text() if is_plain else content.body.decode()
     start = params["offset"]
     end = None if params["length"] is None else start + params["length"]
     part = text[start:end].encode()
     if params["max_bytes"] is not None:
         # Dropping undecodable bytes removes a character that was cut in half.
         part = part[: params["max_bytes"]].decode(errors="ignore").encode()
-    media = "html" if primary_text.media == "html" and not is_plain else "plain"
-    headers = {
-        "Content-Security-Policy": INERT_DOCUMENT_CSP,
-        "X-Total-Characters": str(len(text)),
-        "Referrer-Policy": "no-referrer",
-    }
-    return Response(200, part, f"text/{media}; charset=utf-8", headers)
+    media = "text" if is_plain else content.media
+    headers = {**_DOCUMENT_HEADERS, "X-Total-Characters": str(len(text))}
+    return Response(200, part, submission_documents.MEDIA_TYPES[media], headers)
 
 
 def list_filing_links(call: Call) -> Response:

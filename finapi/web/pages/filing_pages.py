@@ -23,7 +23,11 @@ from finapi.web.pages.api_backed_pages import FORMAT, ApiCall, build_api_call, r
 from finapi.web.pages.company import filing_list, statements_page
 
 PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements_page.STATEMENTS)), FORMAT)
-DOCUMENT_PARAMS = (ACCESSION_NUMBER, Param("part", "integer", default=1, minimum=1, maximum=1_000))
+DOCUMENT_PARAMS = (
+    ACCESSION_NUMBER,
+    Param("part", "integer", default=1, minimum=1, maximum=1_000),
+    Param("document", empty_is_default=True),
+)
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=True), FORMAT)
 ATOM_PATH = "/filings.atom"
 
@@ -124,9 +128,16 @@ def _render_documents(filing: Mapping[str, Any]) -> Html | None:
     def render_size(file: Mapping[str, Any]) -> Html:
         return html_tables.render_number_cell(int(file["size"]) if file["size"] else None)
 
+    def render_stored_link(file: Mapping[str, Any]) -> Html | str:
+        if not file["content_url"]:
+            return ""
+        url = f"/filing/{filing['accession_number']}/document?document={file['sequence']}"
+        return h.a("stored", href=url, aria_label=f"Stored document {file['sequence']}")
+
     columns = (
         GridColumn("Type", "type"),
         GridColumn("Document", render_file_link),
+        GridColumn("Here", render_stored_link),
         GridColumn("Description", "description"),
         GridColumn("Bytes", render_size, numeric=True),
     )
@@ -157,10 +168,18 @@ def _render_statements(call: Call, filing: Mapping[str, Any], statements_call: A
 
 
 def show_document(call: Call) -> Response:
-    """Return a part of a filing's stored document, sanitised so that nothing in it runs or loads anything."""
-    document_call = build_api_call(
-        "/sec/filings/{accession_number}/html", accession_number=call.params["accession_number"]
-    )
+    """Return a part of a filing's stored document, sanitised so that nothing in it runs or loads anything.
+
+    It is the primary document, or the one that ``document`` names by its position or file name.
+    """
+    accession_number = call.params["accession_number"]
+    document = call.params["document"]
+    if document is None:
+        document_call = build_api_call("/sec/filings/{accession_number}/html", accession_number=accession_number)
+    else:
+        document_call = build_api_call(
+            "/sec/filings/{accession_number}/documents/{document}", accession_number=accession_number, document=document
+        )
     return api_backed_pages.serve_api_page(call, (document_call,), lambda: _render_document(call, document_call))
 
 

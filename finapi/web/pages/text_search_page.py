@@ -96,7 +96,8 @@ def _render_document(row: Mapping[str, Any], query: TextQuery) -> Html:
     passage_url = row["place_url"]
     passage_link = passage_url and h.a("this passage at the SEC", href=passage_url, rel="noreferrer")
     filed_day = row["filed_at"] or "day unknown"
-    source = h.p(filing_link, " of ", company_link, f", {filed_day} ", passage_link)
+    document_name = "" if row["is_primary"] else f"{row['document_type']} in "
+    source = h.p(document_name, filing_link, " of ", company_link, f", {filed_day} ", passage_link)
     return h.li(source, h.p(_mark_words(row["snippet"] or "", query)))
 
 

@@ -79,9 +79,9 @@ SELECT * FROM (
 )
 
 -- name: bodies_after
-SELECT filing_bodies.filing_id, filings.accession, filing_bodies.packed, filing_bodies.sha256
+SELECT filing_bodies.id, filings.accession, filing_bodies.packed, filing_bodies.sha256
 FROM filing_bodies
 JOIN filings ON filings.id = filing_bodies.filing_id
-WHERE filing_bodies.filing_id > :id
-ORDER BY filing_bodies.filing_id
+WHERE filing_bodies.id > :id
+ORDER BY filing_bodies.id
 LIMIT :limit

@@ -560,7 +560,7 @@ def test_full_submission_stores_documents_and_text(app: App, document: Any) -> N
     assert rows(app, "SELECT name, sic, state, fiscal_year_end FROM companies") == [("LAMP CORP", 3640, "DE", "0531")]
     with app.db.read() as tx:
         # Latin-1, as in the 1990s, is recognised and stored as UTF-8.
-        assert submission_documents.find_primary_text(tx, outcome.accession) == submission_documents.PrimaryText(
+        assert submission_documents.find_primary_text(tx, outcome.accession) == submission_documents.DocumentBody(
             "text", "Lamps café went on.".encode()
         )
         assert companies.list_former_names(tx, 1750) == [
@@ -580,9 +580,10 @@ def test_too_long_primary_document_is_not_stored(make_app: Any, document: Any, s
 
 def test_stored_documents_are_counted(app: App, document: Any) -> None:
     run(app, document("full.txt", FULL))
-    assert rows(app, "SELECT bytes FROM filing_bodies_size") == rows(
-        app, "SELECT sum(length(packed)) FROM filing_bodies"
-    )
+    sizes = rows(app, "SELECT is_primary, sum(length(packed)) FROM filing_bodies GROUP BY is_primary ORDER BY 1 DESC")
+    assert rows(app, "SELECT 1, bytes, 0, exhibit_bytes, documents, texts FROM filing_bodies_size") == [
+        (*sizes[0], *sizes[1], 2, 2)
+    ]
 
 
 def test_header_alone_describes_its_filing(app: App, document: Any) -> None:

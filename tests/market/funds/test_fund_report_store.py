@@ -22,6 +22,7 @@ from finapi.market.intake import ingest
 from tests.conftest import NOW
 from tests.support import fund_report_xml as made
 from tests.support import submission_texts
+from tests.support.raw_sql import run_sql
 
 FIRST, SECOND, THIRD = "0009200001-26-000001", "0009200001-26-000002", "0009200001-26-000003"
 
@@ -159,8 +160,7 @@ def test_a_submission_stores_report_tickers_and_events(app: App, tmp_path: Path)
     with app.db.read() as tx:
         (match,) = fund_classes.resolve_ticker(tx, "lntn")
         events = [
-            (row["type"], json.loads(row["data"]))
-            for row in tx._connection.execute("SELECT type, data FROM events ORDER BY seq")
+            (row["type"], json.loads(row["data"])) for row in run_sql(tx, "SELECT type, data FROM events ORDER BY seq")
         ]
     assert (match.fund_id, match.class_id, match.cik, match.source) == (
         "S000900001",

@@ -123,7 +123,7 @@ def test_html_in_folder_of_one_filing_is_stored(app: App, copy: Callable[..., Pa
     (folder / "d10q.htm").write_bytes(html)
     assert run(app, folder)["d10q.htm"].outcome == "ingested"
     with app.db.read() as tx:
-        assert submission_documents.find_primary_text(tx, ACCESSION) == submission_documents.PrimaryText("html", html)
+        assert submission_documents.find_primary_text(tx, ACCESSION) == submission_documents.DocumentBody("html", html)
         row = tx.find_row("filing_row", accession=ACCESSION)
     assert row is not None
     assert row["primary_document"] == "d10q.htm"
@@ -141,7 +141,7 @@ def test_html_of_unknown_filing_is_skipped(
         (folder_copy / page).write_bytes(b'<html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"/>')
     outcomes = run(app, folder_copy)
     assert {outcomes[page].outcome for page in pages} == {"skipped"}
-    assert count(app, "bodies_size") == 0
+    assert count(app, "body_sizes") == 0
 
 
 def test_negated_label_of_2010_keeps_tagged_value(app: App) -> None:

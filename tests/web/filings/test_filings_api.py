@@ -454,7 +454,14 @@ def test_filing_is_found_by_its_exhibits(stored_document: Any, ask: Any) -> None
     assert numbers(ask(exhibits="EX-10")) == []
     row = answer.json["data"][0]
     assert [file["type"] for file in row["document_files"]] == ["8-K", "EX-99.1"]
-    assert row["document_files"][1] == {"type": "EX-99.1", "document": "ex.htm", "description": None, "size": "31"}
+    assert row["document_files"][1] == {
+        "type": "EX-99.1",
+        "document": "ex.htm",
+        "description": None,
+        "size": "31",
+        "sequence": 2,
+        "content_url": None,
+    }
     assert row["all_links"][-1].endswith("/1750/000000175098000077/ex.htm")
 
 

@@ -100,6 +100,12 @@ def test_match_has_offset_and_snippet(app: App, find: Callable[..., Answer]) -> 
             "offset": at,
             "length": len("material weakness"),
             "text_length": len(PLAIN),
+            # Only the text was stored, without a list of documents.
+            "document_type": None,
+            "document_name": None,
+            "document_description": None,
+            "is_primary": True,
+            "content_url": f"/api/v1/sec/filings/{accession}/html",
         }
     ]
     assert answer.json["meta"] == {
@@ -285,7 +291,7 @@ def test_older_documents_are_indexed_in_steps(
     app: App, filed: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app.db.write() as tx:
-        for row in run_sql(tx, "SELECT filing_id, place, packed FROM filing_texts").fetchall():
+        for row in run_sql(tx, "SELECT place, packed FROM filing_texts").fetchall():
             tx.run(
                 "delete_words", place=row["place"], text=text_index.fold_text(text_index.decompress_text(row["packed"]))
             )

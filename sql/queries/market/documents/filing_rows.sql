@@ -13,14 +13,17 @@ WHERE filings.accession IN (SELECT value FROM json_each(:accessions))
 
 -- name: documents_by_accession
 SELECT filing_documents.filing_id, filing_documents.type, filing_documents.filename AS document,
-    filing_documents.description, CAST(filing_documents.size AS TEXT) AS size
+    filing_documents.description, CAST(filing_documents.size AS TEXT) AS size, filing_documents.seq AS sequence,
+    filing_bodies.id IS NOT NULL AS is_stored
 FROM filings
 JOIN filing_documents ON filing_documents.filing_id = filings.id
+LEFT JOIN filing_bodies
+    ON filing_bodies.filing_id = filing_documents.filing_id AND filing_bodies.seq = filing_documents.seq
 WHERE filings.accession IN (SELECT value FROM json_each(:accessions))
 ORDER BY filing_documents.filing_id, filing_documents.seq
 
 -- name: has_primary_text
 SELECT EXISTS (
     SELECT 1 FROM filings JOIN filing_bodies ON filing_bodies.filing_id = filings.id
-    WHERE filings.accession = :accession
+    WHERE filings.accession = :accession AND filing_bodies.is_primary
 )

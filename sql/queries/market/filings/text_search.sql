@@ -1,7 +1,10 @@
 -- part: matching_texts
 FROM filing_words
 JOIN filing_texts ON filing_texts.place = filing_words.rowid
-JOIN filings ON filings.id = filing_texts.filing_id
+JOIN filing_bodies ON filing_bodies.id = filing_texts.body_id
+JOIN filings ON filings.id = filing_bodies.filing_id
+LEFT JOIN filing_documents
+    ON filing_documents.filing_id = filing_bodies.filing_id AND filing_documents.seq = filing_bodies.seq
 WHERE filing_words MATCH :match AND filing_words.rowid >= :first
     AND (:forms IS NULL OR filings.form IN (SELECT value FROM json_each(:forms)))
     AND (:ciks IS NULL OR EXISTS (
@@ -9,7 +12,8 @@ WHERE filing_words MATCH :match AND filing_words.rowid >= :first
         JOIN filing_parties ON filing_parties.filing_id = filings.id AND filing_parties.cik = wanted.value))
 
 -- name: text_matches
-SELECT filing_texts.place, filings.accession, filing_texts.packed
+SELECT filing_texts.place, filings.accession, filing_texts.packed, filing_bodies.seq, filing_bodies.is_primary,
+    filing_documents.type, filing_documents.filename, filing_documents.description
 {matching_texts}
     AND filing_words.rowid < :before
 ORDER BY filing_words.rowid DESC
