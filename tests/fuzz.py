@@ -41,8 +41,11 @@ from finapi.edgar import (
     submissions,
     thirteenf,
     tickers,
+    xml_encodings,
+    xml_repair,
 )
 from finapi.edgar.xbrl import InlinePage, filer_schema, linkbases, parse_inline, parse_instance
+from finapi.market.documents import submission_documents
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
 from tests.support import fund_report_xml, inline_pages, ownership_xml, statement_set_tables
@@ -204,6 +207,20 @@ PRICES = (
     b"t,o,h,l,c,v\n1704171600000,187.15,188.44,183.885,185.64,82488674.5\n1704258000000,184,186,183,184.2,5\n",
     b"ticker;date;close;volume;split factor\nBRK.B;2024-01-02;358,50;1.000;4:1\nBRK.B;20240103;359;;\n",
 )
+TICKER_LISTS = (
+    b'{"fields":["cik","seriesId","classId","symbol"],"data":[[2110,"S000009184","C000024954","LACAX"]]}',
+    b"aapl\t320193\nbrk-b\t1067983\n",
+)
+ENCODED = (
+    b'<?xml version="1.0" encoding="windows-1252"?><a>\x93fine\x94</a>',
+    b"<?xml version='1.0' encoding='latin1' standalone='yes'?>\n<a>\xe9</a>",
+    '\ufeff<?xml version="1.0" encoding="utf16"?><a>\u20ac</a>'.encode("utf-16-le"),
+    '\ufeff<?xml version="1.0" encoding="ASCII"?><a>\u20ac</a>'.encode(),
+)
+PAGES = (
+    b"<html><!-- Page 1 ><p>Revenue rose.</p><!-- Page 2 --><p>Costs</p><!--[if !IE]><!--><b>fell</b><!--<![endif]-->",
+    b"<html><head><title>x</title></head><!-- <p>hidden</p> --><style>a</style><p>\x93caf\xe9\x94 &amp; &#8364;5<!--",
+)
 MAPPINGS = (
     b"cusip,ticker,cik,name,group,successor,effective_date,reason,as_of\n"
     b"037833100,AAPL,320193,Apple Inc.,g1,,,,2025-01-01\n"
@@ -227,8 +244,13 @@ TARGETS = {
     "indexes": Target(lambda data: form_indexes.parse(data, "f"), lambda: _files("index/*")),
     "tickers": Target(
         lambda data: tickers.parse_company_tickers(data, "f"),
-        lambda: _with_shorter(_files("company_tickers.json"), _shorter),
+        lambda: [*_with_shorter(_files("company_tickers.json"), _shorter), *TICKER_LISTS],
     ),
+    "encodings": Target(lambda data: xml_encodings.convert(data, "f"), lambda: list(ENCODED)),
+    "end_tags": Target(
+        xml_repair.repair_end_tags, lambda: [made.g(), made.d(), ownership_xml.form(ownership_xml.transaction())]
+    ),
+    "page_text": Target(lambda data: submission_documents.prepare_text(data, "a.htm", 10**7), lambda: list(PAGES)),
     "ownership": Target(
         lambda data: ownership_forms.parse(data, "f"),
         lambda: [

@@ -32,10 +32,12 @@ _COMPRESSION_LEVEL = 6
 _ROWIDS_PER_DAY = 1 << 32
 
 # A comment, a tag with its name, or another declaration. No match extends beyond the next "<", so that a document of
-# nothing but "<" is still scanned in linear time.
-_MARKUP = re.compile(r"<!--|<(/?)([A-Za-z][\w:.-]*)[^<>]*>|<[!?/][^<>]*>")
+# nothing but "<" is still scanned in linear time, and the name of a tag without an end is not tried at each length.
+_MARKUP = re.compile(r"<!--|<(/?)([A-Za-z][\w:.-]*)(?![\w:.-])[^<>]*>|<[!?/][^<>]*>")
 # The text of a comment up to a ">" that is not the end of a tag in it.
 _COMMENT_TAG_END = re.compile(r"[^<>]{0,1000}>")
+# A character reference beyond Unicode. Python refuses to convert thousands of digits.
+_LONG_REFERENCE = re.compile(r"&#(?:[0-9]{12,}|[xX][0-9a-fA-F]{12,});?")
 _HIDDEN_ELEMENTS = {"script", "style", "head", "ix:header"}
 # Elements within a word or line. Like in browsers, every other element starts a new line.
 _INLINE_ELEMENTS = {
@@ -72,7 +74,7 @@ class PhraseMatch(NamedTuple):
 
 def extract_plain_text(body: str) -> str:
     """Return the visible text of an HTML document: a line for each block, without tags, scripts and hidden facts."""
-    text = html.unescape("".join(_iter_text_parts(body)))
+    text = html.unescape(_LONG_REFERENCE.sub("\ufffd", "".join(_iter_text_parts(body))))
     text = unicodedata.normalize("NFC", re.sub("[\u00ad\u200b\ufeff]", "", text))
     text = re.sub(r"[^\S\n]+", " ", text)
     return re.sub(r" ?\n[\n ]*", "\n", text).strip()

@@ -178,10 +178,10 @@ def test_text_after_an_unclosed_comment_is_read(
     assert primary.to_plain_text() == text
 
 
-@pytest.mark.parametrize("piece", ["<!--", "<!-- >", "<!-- x", "<!-- <p>", "<!---->"])
-def test_comments_are_read_in_linear_time(piece: str) -> None:
+@pytest.mark.parametrize("piece", ["<!--", "<!-- >", "<!-- x", "<!-- <p>", "<!---->", "</sty", "99999"])
+def test_comments_and_tags_are_read_in_linear_time(piece: str) -> None:
     start = time.process_time()
-    submission_documents.prepare_text(f"<html>{piece * 50_000}".encode(), "a.htm", 10**7)
+    submission_documents.prepare_text(f"<html></a{piece * 50_000}".encode(), "a.htm", 10**7)
     assert time.process_time() - start < 5
 
 
@@ -206,3 +206,10 @@ def test_broken_line_of_an_index_is_reported(app: App, tmp_path: Path) -> None:
     ]
     with app.db.read() as tx:
         assert tx.find_value("filing_id", accession="0000001750-26-000001") is not None
+
+
+@pytest.mark.parametrize("reference", ["&#" + "9" * 5_000 + ";", "&#x" + "f" * 5_000])
+def test_long_character_reference_does_not_refuse_a_page(reference: str) -> None:
+    prepared = submission_documents.prepare_text(f"<html>a{reference} b &#8364;".encode(), "a.htm", 10**6)
+    assert prepared is not None
+    assert prepared.plain_text == "a\ufffd b \u20ac"
