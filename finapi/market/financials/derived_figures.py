@@ -134,7 +134,7 @@ class CellResolver:
             return self._add_exchange_rates(period, figure) if metric.key == CASH_CHANGE else figure
         if kind != "Q":
             return self._explain_missing(metric, period.keys)
-        difference = self._subtract(metric, period)
+        difference = self.subtract(metric, period)
         if metric.key == CASH_CHANGE and isinstance(difference, Figure):
             return self._add_exchange_rates(period, difference)
         return difference
@@ -160,7 +160,7 @@ class CellResolver:
                 same_line = self._find_on_same_line(metric, year_figure, period_key)
                 if same_line is not None:
                     return same_line
-            difference = self._subtract(metric, period) if span_index == period.span_index else None
+            difference = self.subtract(metric, period) if span_index == period.span_index else None
             if isinstance(difference, Figure) and difference.concepts == year_figure.concepts:
                 return difference
             return figure.add_mark("definition_changed")
@@ -174,7 +174,7 @@ class CellResolver:
         If the two disagree, the one that agrees with the balances of cash is right. If neither does, or the balances
         are not known, the reported one is marked.
         """
-        difference = self._subtract(metric, period)
+        difference = self.subtract(metric, period)
         if not isinstance(difference, Figure) or is_rounding_difference(figure, difference):
             return figure
         for change in self._list_balance_changes(period):
@@ -323,7 +323,7 @@ class CellResolver:
 
     # ---- quarters as differences of longer durations
 
-    def _subtract(self, metric: Metric, period: Period) -> Cell:
+    def subtract(self, metric: Metric, period: Period) -> Cell:
         """Return a quarter as the year, or year to date, less the part of the year before it (DECISIONS 14)."""
         span_index, quarter_number = period.span_index, period.quarter_number
         to_date_keys = self.calendar.to_date.get((span_index, quarter_number), ())

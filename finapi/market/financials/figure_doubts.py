@@ -11,6 +11,8 @@ There are these checks:
 - ``scale``: all amounts of the filing are a thousand or a million times too small or too large, compared with the
   filings before and after it (:mod:`filing_scales`).
 - the shares outstanding are far from the average number of shares. This counts as the same check.
+- ``quarter``: a quarter is the year to date, or far from the difference of the years to date that the same filing and
+  the one before report.
 - ``neighbours``: a figure that hardly changes from year to year is far from those of the periods before and after,
   which agree with each other.
 
@@ -23,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from functools import cache
 from typing import NamedTuple
 
 from finapi.market.financials import metric_mapping, templates
 from finapi.market.financials.cells import Figure, compute_rounding, to_json_number
+from finapi.market.financials.metric_mapping import Metric
 from finapi.market.financials.series_rows import SHARE_COUNT_BY_EPS, RowView
 from finapi.market.financials.templates import CheckRule, FailedCheck, Total
 
@@ -36,6 +38,11 @@ OPPOSITE_SIGN = Decimal(-1)
 SCALES = tuple(Decimal(10) ** power for power in (3, -3, 6, -6))
 # A sum is only checked if it is off by more than this many times what rounding allows.
 MIN_ERROR_TO_ROUNDING = 50
+# The lines of income statements that are compared with the years to date, in addition to all cash flows. More of them
+# would slow down every series of quarters.
+COMPARED_INCOMES = ("revenue", "gross_profit", "operating_income", "pretax_income", "net_income")
+# A quarter contradicts the years to date if it is off by more than this part of the larger of the two.
+MIN_QUARTER_ERROR = Decimal("0.5")
 # The factors within which two figures agree. Earnings per share times shares differ from the income because there are
 # two classes of shares, or because preferred dividends are not reported. Share counts differ by their definition and
 # date.
@@ -54,8 +61,16 @@ def find_failed_check(row: RowView, key: str) -> FailedCheck | None:
 
     A derived figure or ratio fails the check "input" if one of its inputs fails a check.
     """
-    if key in metric_mapping.get_mapping().metrics:
-        return list_failed_checks(row).get(key)
+    metric = metric_mapping.get_mapping().metrics.get(key)
+    if metric is not None:
+        failed_checks = list_failed_checks(row)
+        # These checks need no other metric, so they are made for requested metrics only.
+        if key not in failed_checks and key not in row.checked_keys:
+            row.checked_keys.add(key)
+            failed_checks.update(_check_sign(row, metric))
+            if row.series.kind == "Q" and key not in failed_checks:
+                failed_checks.update(_check_quarter(row, metric))
+        return failed_checks.get(key)
     failed_inputs = [
         formula_input.key
         for formula_input in row.list_inputs(key)
@@ -84,12 +99,35 @@ Failures = Iterator[tuple[str, FailedCheck]]
 # ---- signs
 
 
-def _check_signs(row: RowView, failed_checks: FailedChecks) -> Failures:
-    """Yield the negative payments, expenses and share counts that the resolver marked as inconsistent."""
-    for key in (*_list_outlay_keys(), *SHARE_COUNT_KEYS):
-        cell = row.get_cell(key)
-        if isinstance(cell, Figure) and cell.value < 0 and "inconsistent" in cell.marks:
-            yield key, _build_failed_check("sign", (), -cell.value)
+def _check_sign(row: RowView, metric: Metric) -> Failures:
+    """Yield a negative payment, expense or share count that the resolver marked as inconsistent."""
+    cell = row.get_cell(metric.key)
+    has_sign = metric.is_outlay or metric.units == "shares"
+    if has_sign and isinstance(cell, Figure) and cell.value < 0 and "inconsistent" in cell.marks:
+        yield metric.key, _build_failed_check("sign", (), -cell.value)
+
+
+# ---- quarters and years to date
+
+
+def _check_quarter(row: RowView, metric: Metric) -> Failures:
+    """Compare a tagged quarter with the year to date of the same filing less the year to date before it."""
+    is_compared = metric.statement == "cash_flow_statement" or metric.key in COMPARED_INCOMES
+    cell = row.get_cell(metric.key) if is_compared and metric.aggregation == "sum" else None
+    if not isinstance(cell, Figure) or cell.method == "derived":
+        return
+    difference = row.series.resolver.subtract(metric, row.period)
+    if not isinstance(difference, Figure) or difference.method != "derived":
+        return
+    if difference.operands[0].vintage.filing_index != cell.filing_index:
+        return
+    error = abs(cell.value - difference.value)
+    rounding = compute_rounding(cell) + compute_rounding(difference)
+    largest = max(abs(cell.value), abs(difference.value))
+    is_year_to_date = abs(cell.value) == abs(Decimal(difference.operands[0].vintage.value))
+    # Companies reclassify small amounts between quarters.
+    if error > MIN_ERROR_TO_ROUNDING * rounding and (is_year_to_date or error > MIN_QUARTER_ERROR * largest):
+        yield metric.key, _build_failed_check("quarter", (), difference.value)
 
 
 # ---- scales of filings
@@ -108,11 +146,6 @@ def _check_scales(row: RowView, failed_checks: FailedChecks) -> Failures:
             # If other operands are in the right scale, the right value is not known.
             is_known = len(factors) == 1 and filing_indexes <= misscaled_filings.keys()
             yield key, _build_failed_check("scale", (), cell.value * factors.pop() if is_known else None)
-
-
-@cache
-def _list_outlay_keys() -> tuple[str, ...]:
-    return tuple(key for key, metric in metric_mapping.get_mapping().metrics.items() if metric.is_outlay)
 
 
 # ---- sums
@@ -293,10 +326,9 @@ def _build_failed_check(rule: CheckRule, keys: Iterable[str], implied: Decimal |
     return {"rule": rule, "keys": sorted(keys), "implied": implied_number}
 
 
-# The checks in order. A figure has the first one that it fails.
+# The checks of a complete row in order. A figure has the first one that it fails.
 CHECKS = (
     _check_scales,
-    _check_signs,
     _check_sums,
     _check_earnings_per_share,
     _check_shares_outstanding,

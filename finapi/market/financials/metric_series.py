@@ -12,7 +12,7 @@ An answer may be large. ``bound_bytes`` and ``estimate_bytes`` predict its size 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NotRequired, TypedDict
@@ -31,7 +31,6 @@ from finapi.market.financials.cells import (
     to_json_number,
 )
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.metric_mapping import Metric
 from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
 from finapi.market.financials.provenance import CellRecord, build_full_provenance, build_provenance
 from finapi.market.financials.series_query import SeriesQuery, format_years, list_keys, select_page, select_periods
@@ -239,30 +238,31 @@ def _iter_rows(
     if not page:
         return
     main_series = next(iter(series_by_period.values()))
-    newer_row = _find_newer_row(series_by_period[page[0]], page[0])
+    newer_row = _find_adjacent_row(series_by_period[page[0]], page[0], -1)
+    newer_changes = {} if newer_row is None else _find_changed_definitions(newer_row, keys)
     if newer_row is not None and not query.adjusted:
         newer_factor = splits.find_last_factor(splits.compute_factors(newer_row, share_keys, share_splits))
     newer_figures = _find_newer_figures(series_by_period[page[0]], page[0], keys)
     for period in page:
         row = series_by_period[period].get_row(period)
         if newer_row is not None and newer_row.series is not row.series:
-            newer_row = None
+            newer_changes = {}
             newer_figures = dict.fromkeys(newer_figures)
+        changes = _find_changed_definitions(row, keys)
         factors = splits.compute_factors(row, share_keys, share_splits)
         if query.adjusted:
             adjustments = {key: factor for key, (_, factor) in factors.items()}
-            record = _build_row(row, keys, query, adjustments)
+            record = _build_row(row, keys, query, adjustments, changes)
             split_factors = {key: factor for key, factor in adjustments.items() if factor != 1}
             if split_factors:
                 record["split_factors"] = split_factors
         else:
-            record = _build_row(row, keys, query, {})
+            record = _build_row(row, keys, query, {}, changes)
             record |= splits.build_marks(factors, newer_factor)  # type: ignore[typeddict-item]
             newer_factor = splits.find_last_factor(factors) or newer_factor
         tag_breaks = _find_tag_breaks(row, newer_figures)
-        if newer_row is not None:
-            tag_breaks |= _find_changed_definitions(row, newer_row, keys)
-        newer_row = row
+        tag_breaks |= newer_changes
+        newer_row, newer_changes = row, changes
         if tag_breaks:
             record["tag_breaks"] = tag_breaks
         if row.series is not main_series:
@@ -294,36 +294,55 @@ def _find_tag_breaks(row: RowView, newer_figures: dict[str, Figure | None]) -> d
     return tag_breaks
 
 
-def _find_newer_row(series: FigureSeries, period: Period) -> RowView | None:
-    """Return the next newer row of a series, or None."""
-    index = series.periods.index(period)
-    return series.get_row(series.periods[index - 1]) if index > 0 else None
+def _find_adjacent_row(series: FigureSeries, period: Period, distance: int) -> RowView | None:
+    """Return the next older row (``distance`` 1) or the next newer row (-1) of a series, or None."""
+    index = series.periods.index(period) + distance
+    return series.get_row(series.periods[index]) if 0 <= index < len(series.periods) else None
 
 
-def _find_changed_definitions(row: RowView, newer_row: RowView, keys: Iterable[str]) -> dict[str, TagBreak]:
-    """Return the tag breaks of metrics that have another definition in the next newer row."""
+def _find_changed_definitions(row: RowView, keys: Iterable[str]) -> dict[str, TagBreak]:
+    """Return the metrics of a row with another definition than in the next older row, with the tags of both."""
     metrics = row.series.resolver.mapping.metrics
     reported = row.series.resolver.reported
-    tag_breaks: dict[str, TagBreak] = {}
+    older_row = _find_adjacent_row(row.series, row.period, 1)
+    changes: dict[str, TagBreak] = {}
+    if older_row is None:
+        return changes
     for key in keys:
+        metric = metrics.get(key)
+        # The share counts of the cover and of the balance sheet differ by their days.
+        if metric is None or metric.units != "currency":
+            continue
         cell = row.get_cell(key)
-        newer_cell = newer_row.get_cell(key)
-        if not _has_definition(metrics, key):
+        older_cell = older_row.get_cell(key)
+        if isinstance(cell, Missing) or isinstance(older_cell, Missing) or cell.concepts == older_cell.concepts:
             continue
-        if not isinstance(cell, Figure) or not isinstance(newer_cell, Figure):
-            continue
-        if reported.is_other_definition(metrics[key], newer_cell, cell):
-            tag_breaks[key] = {"tags": list_concepts(cell), "later_tags": list_concepts(newer_cell)}
-    return tag_breaks
+        if reported.is_other_definition(metric, cell, older_cell):
+            changes[key] = {"tags": list_concepts(older_cell), "later_tags": list_concepts(cell)}
+    return changes
 
 
-def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustments: Mapping[str, Decimal]) -> SeriesRow:
-    """Return the record of a row. ``adjustments`` are the split factors of the figures to convert."""
+def _build_row(
+    row: RowView,
+    keys: Sequence[str],
+    query: SeriesQuery,
+    adjustments: Mapping[str, Decimal],
+    changed_keys: Collection[str] = (),
+) -> SeriesRow:
+    """Return the record of a row.
+
+    ``adjustments`` are the split factors of the figures to convert. ``changed_keys`` have another definition than in
+    the next older row.
+    """
     industry = row.series.company_book.industry
     record: Any = {**row.build_period()}
     if query.calendar:
         record |= _build_calendar_period(row.period, query.period)
-    cells = _list_cells(row, keys)
+    cells: dict[str, Cell] = {key: row.get_cell(key) for key in keys}
+    for key in changed_keys:
+        cell = cells[key]
+        assert isinstance(cell, Figure)
+        cells[key] = cell.add_mark("definition_changed")
     for key, factor in adjustments.items():
         cells[key] = splits.adjust_cell(cells[key], key, factor)
     if query.provenance == "none":
@@ -346,23 +365,6 @@ def _build_row(row: RowView, keys: Sequence[str], query: SeriesQuery, adjustment
     return record  # type: ignore[no-any-return]
 
 
-def _list_cells(row: RowView, keys: Iterable[str]) -> dict[str, Cell]:
-    """Return the cells of a row, marked where the definition differs from that of the next older row."""
-    metrics = row.series.resolver.mapping.metrics
-    reported = row.series.resolver.reported
-    index = row.series.periods.index(row.period)
-    older_periods = row.series.periods[index + 1 : index + 2]
-    cells: dict[str, Cell] = {}
-    for key in keys:
-        cell = row.get_cell(key)
-        if older_periods and isinstance(cell, Figure) and _has_definition(metrics, key):
-            older_cell = row.series.get_row(older_periods[0]).get_cell(key)
-            if isinstance(older_cell, Figure) and reported.is_other_definition(metrics[key], cell, older_cell):
-                cell = cell.add_mark("definition_changed")
-        cells[key] = cell
-    return cells
-
-
 def _list_class_values(row: RowView, cells: Mapping[str, Cell]) -> dict[str, dict[str, dict[str, Decimal]]]:
     """Return ``by_class``: the values of each class of shares for the cells that are reported by class."""
     resolver = row.series.resolver
@@ -376,11 +378,6 @@ def _list_class_values(row: RowView, cells: Mapping[str, Cell]) -> dict[str, dic
                 member: to_json_number(Decimal(fact.vintage.value)) for member, fact in sorted(classes.items())
             }
     return {"by_class": by_class} if by_class else {}
-
-
-def _has_definition(metrics: Mapping[str, Metric], key: str) -> bool:
-    """Return True for a metric in money. Share counts of the cover and of the balance sheet differ by their days."""
-    return key in metrics and metrics[key].units == "currency"
 
 
 def _list_marked_keys(cells: Mapping[str, Cell]) -> dict[Mark, list[str]]:

@@ -177,7 +177,7 @@ def list_separate_lines(row: RowView, key: str, figure: Figure) -> list[str]:
 def compute_confidence(row: RowView, key: str, figure: Figure) -> int:
     """Return the confidence in a figure, from 0 to 100."""
     is_metric = key in metric_mapping.get_mapping().metrics
-    if "inconsistent" in figure.marks or (is_metric and key in figure_doubts.list_failed_checks(row)):
+    if "inconsistent" in figure.marks or (is_metric and figure_doubts.find_failed_check(row, key)):
         confidence = DOUBTED_CONFIDENCE
     elif figure.is_estimated:
         confidence = ESTIMATED_CONFIDENCE

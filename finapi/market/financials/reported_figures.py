@@ -24,6 +24,7 @@ tag alone next to a line of the same kind ("not_mapped").
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
@@ -33,6 +34,9 @@ from typing import NamedTuple
 from finapi.market.financials.cells import Figure, Mark, Method, Operand
 from finapi.market.financials.fact_book import INVERTED_UNIT_PREFIX, FactBook, PeriodKey, Vintage
 from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, Metric, MetricMapping, Rule, Term
+
+# The number of periods for which two definitions of a metric are compared, the newest ones.
+MAX_COMPARED_PERIODS = 12
 
 
 class Candidate(NamedTuple):
@@ -112,6 +116,8 @@ class ReportedFigures:
         self.other_definition_periods: dict[str, set[PeriodKey]] = {}
         # Whether two lines of a metric have different definitions, by (metric, concepts, other concepts).
         self._other_definitions: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
+        # The periods of each concept of the lines that were compared.
+        self._periods_by_concept: dict[str, frozenset[PeriodKey]] = {}
         # The label of a sibling line that makes the reported line only a part of the metric, by (metric, period).
         self.sibling_lines: dict[tuple[str, PeriodKey], str] = {}
 
@@ -520,29 +526,40 @@ class ReportedFigures:
             return False
         cache_key = (metric.key, figure.concepts, other.concepts)
         if cache_key not in self._other_definitions:
-            values = self._list_values_of_line(metric, figure)
-            other_values = self._list_values_of_line(metric, other)
-            common_keys = values.keys() & other_values.keys()
-            differing_count = sum(values[period_key] != other_values[period_key] for period_key in common_keys)
-            self._other_definitions[cache_key] = 2 * differing_count > len(common_keys)
+            self._other_definitions[cache_key] = self._have_different_values(metric, figure, other)
         return self._other_definitions[cache_key]
 
-    def _list_values_of_line(self, metric: Metric, figure: Figure) -> dict[PeriodKey, Decimal]:
-        """Return the newest value of each period under the concepts of a figure."""
+    def _have_different_values(self, metric: Metric, figure: Figure, other: Figure) -> bool:
+        """Return True if most of the newest periods that two lines have in common have different values."""
+        common_periods = self._list_periods(figure) & self._list_periods(other)
+        compared_count = differing_count = 0
+        for period_key in heapq.nlargest(MAX_COMPARED_PERIODS, common_periods):
+            value = self._find_value_of_line(metric, figure, period_key)
+            other_value = self._find_value_of_line(metric, other, period_key)
+            if value is not None and other_value is not None:
+                compared_count += 1
+                differing_count += value != other_value
+        return 2 * differing_count > compared_count
+
+    def _list_periods(self, figure: Figure) -> frozenset[PeriodKey]:
+        """Return the periods of the first concept of a figure."""
+        concept = figure.concepts[0]
+        if len(figure.concepts) > 1:
+            concept = self._get_mapped_concept(figure.operands[0].vintage.concept)
+        if concept not in self._periods_by_concept:
+            self._periods_by_concept[concept] = frozenset(self.book.vintages.get(concept, ()))
+        return self._periods_by_concept[concept]
+
+    def _find_value_of_line(self, metric: Metric, figure: Figure, period_key: PeriodKey) -> Decimal | None:
+        """Return the newest value of a period under the concepts of a figure, or None."""
         rule = self.get_rule(metric, figure)
-        if not rule.terms and len(figure.concepts) > 1:
-            return {}  # A sum of figures of two metrics.
-        if not rule.terms:
-            return {
-                period_key: self._get_sign(rule, figure.concepts[0], newest) * Decimal(newest.value)
-                for period_key, newest in self.book.iter_newest(figure.concepts[0])
-            }
-        first_concept = self._get_mapped_concept(figure.operands[0].vintage.concept)
-        values = {}
-        for period_key in self.book.vintages.get(first_concept, ()):
-            for filed in self.iter_filed(rule, period_key, figure.concepts):
-                values[period_key] = filed.value
-        return values
+        if rule.terms:
+            filed_figures = list(self.iter_filed(rule, period_key, figure.concepts))
+            return filed_figures[-1].value if filed_figures else None
+        if len(figure.concepts) > 1:
+            return None  # A sum of figures of two metrics.
+        newest = self.book.find_newest(figure.concepts[0], period_key)
+        return None if newest is None else self._get_sign(rule, figure.concepts[0], newest) * Decimal(newest.value)
 
     def iter_under_other_tags(self, metric: Metric, figure: Figure) -> Iterator[Figure]:
         """Yield figures with the same value and period that filings of the same rank report under other tags."""

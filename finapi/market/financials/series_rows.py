@@ -200,6 +200,8 @@ class RowView:
         self._rows_before: dict[int, RowView | None] = {}  # By distance in days.
         # The failed checks by key; None until ``figure_doubts`` has checked the row.
         self.failed_checks: dict[str, FailedCheck] | None = None
+        # The metrics whose signs and quarters ``figure_doubts`` has checked.
+        self.checked_keys: set[str] = set()
 
     def build_period(self) -> RowPeriod:
         """Return the record of the row's period."""

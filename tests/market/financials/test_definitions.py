@@ -202,3 +202,38 @@ def test_the_cover_replaces_a_placeholder(tagged: str, average: str | None, serv
         facts.append(("WeightedAverageNumberOfSharesOutstandingBasic", "2023-01-01", "2023-12-31", average, K))
     assert get_cell_text(build_year(*facts), "shares_outstanding", "2023 FY") == served
     assert get_cell_text(build_year(facts[0]), "shares_outstanding", "2023 FY") == tagged
+
+
+# ---- quarters that contradict their years to date
+
+OPERATIONS = "NetCashProvidedByUsedInOperatingActivities"
+
+
+@pytest.mark.parametrize(
+    ("tagged", "is_doubted"),
+    [("250517", True), ("-150412", True), ("150412", False), ("171998", False), ("150413", False)],
+)
+def test_a_quarter_far_from_its_years_to_date_is_doubted(tagged: str, is_doubted: bool) -> None:
+    facts: list[Fact] = [
+        (OPERATIONS, "2023-01-01", "2023-03-31", "100105", Q1),
+        (OPERATIONS, "2023-01-01", "2023-06-30", "250517", Q2),
+        (OPERATIONS, "2023-04-01", "2023-06-30", tagged, Q2),
+    ]
+    rows = build_rows(build_year(*facts), "operating_cashflow", period="Q", provenance="summary")
+    cell = next(row for row in rows if row["fiscal_period"] == "Q2")["metrics"]["operating_cashflow"]
+    assert cell["value"] == int(tagged)
+    assert (cell["calc_status"] == "inconsistent") is is_doubted
+    if is_doubted:
+        assert (cell["check"], cell["confidence"]) == ({"rule": "quarter", "keys": [], "implied": 150412}, 20)
+
+
+def test_a_quarter_of_a_later_filing_is_not_compared() -> None:
+    facts: list[Fact] = [
+        (OPERATIONS, "2023-01-01", "2023-03-31", "100105", Q1),
+        (OPERATIONS, "2023-01-01", "2023-06-30", "250517", Q2),
+        # Restated in the annual report.
+        (OPERATIONS, "2023-04-01", "2023-06-30", "50412", K),
+    ]
+    rows = build_rows(build_year(*facts), "operating_cashflow", period="Q", provenance="summary")
+    cell = next(row for row in rows if row["fiscal_period"] == "Q2")["metrics"]["operating_cashflow"]
+    assert (cell["value"], cell["calc_status"]) == (50412, "unchecked")
