@@ -331,6 +331,6 @@ def test_a_refusal_fits_the_error_schema(app: App, user: users.NewUser, path: st
 
 def test_the_document_stays_below_its_size_limit() -> None:
     document_bytes = dumps(DOCUMENT)
-    assert len(document_bytes) < 1_400_000
+    assert len(document_bytes) < 1_500_000
     # Builds of zlib differ by a few hundred bytes.
-    assert len(compress_prefix(document_bytes).finish()) < 140_000
+    assert len(compress_prefix(document_bytes).finish()) < 150_000
