@@ -9,8 +9,12 @@ Three rules keep this from guessing:
 
 - Only the first page of a statement is read. Later pages of the same kind are of subsidiaries and segments.
 - If the line is ambiguous, the metric is missing with the reason ``not_mapped``, which names the possible lines.
-- Lines are added up only if they are proved to be parts of the metric: by the sums that the filing declares (its
-  calculation linkbase), or by the order and values of the lines.
+- Lines are added up only if their labels, or the heading above them, say that they are parts of the metric, and if
+  neither the sums that the filing declares (its calculation linkbase) nor the values of the lines say that one of them
+  contains another.
+
+Where tags and labels disagree, the statement decides: a line whose label means the metric beats a tagged line above it
+whose label does not, and a net amount beats the gross amount from which it is computed.
 
 Amounts in parentheses are not lines of a statement, nor are lines below the closing balance of cash.
 """
@@ -103,8 +107,10 @@ _FINANCING = re.compile(r"\binterest\b")
 MAX_DEDUCTIONS = 4
 # Labels of lines that do not continue the heading above them, where lines are not indented.
 _OWN_MEANING = re.compile(
-    r"(total|net|proceeds|purchases?|acquisitions?|payments?|repayments?|sales?|issuances?|increase|decrease|change|"
-    r"investments?|interest|income|general|selling|depreciation|amortization|research|provision|cash|effect)\b"
+    r"(total|net|other|proceeds|purchases?|acquisitions?|payments?|repayments?|sales?|issuances?|increase|decrease|"
+    r"change|investments?|interest|income|general|selling|depreciation|amortization|research|provision|cash|effect|"
+    r"restricted|loans?|advances?|deposits?|business|contributions?|distributions?|maturities|redemptions?|collections?|"
+    r"settlements?|insurance|restructuring|impairment|gains?|loss|losses|accrued|deferred|prepaid)\b"
 )
 # Amounts of money below this are per share.
 MAX_PER_SHARE = 10_000
@@ -562,7 +568,8 @@ class Faces:
         for group in _list_headed_groups(metric, page):
             lines = []
             for line in group:
-                if _means_other(metric, line, self._mapping) or _OWN_MEANING.match(line.label):
+                is_below = line.heading is not None and not line.heading.is_parent
+                if _means_other(metric, line, self._mapping) or (is_below and _OWN_MEANING.match(line.label)):
                     break
                 if unit_kinds.get((filing_index, line.concept)) == metric.units:
                     lines.append(line)

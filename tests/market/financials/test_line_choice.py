@@ -644,3 +644,24 @@ def test_parts_without_pages_make_the_total(metric: str, facts: dict[str, str], 
 )
 def test_an_insurer_has_the_lines_of_all_its_businesses(metric: str, lines: list[Line], expected: str) -> None:
     assert get_text(build_book(INCOME, lines, sic=6331), metric) == expected
+
+
+@pytest.mark.parametrize("label", ["Other investing activities", "Loans to affiliates", "Proceeds from disposals"])
+def test_a_line_with_a_meaning_of_its_own_ends_a_heading(label: str) -> None:
+    lines: list[Line] = [
+        ("ext:SpendingAbstract", "Purchases of property, plant and equipment", None, "", "1"),
+        ("PaymentsToAcquirePropertyPlantAndEquipment", "From related parties", "30", "credit", "1"),
+        ("PaymentsToAcquireOtherPropertyPlantAndEquipment", "From others", "12", "credit", "1"),
+        ("ext:Unrelated", label, "99", "credit", "1"),
+    ]
+    assert get_text(build_book(FLOWS, lines), "capex") == "42"
+
+
+def test_an_indented_line_stays_under_its_heading() -> None:
+    lines: list[Line] = [
+        ("ext:SpendingAbstract", "Purchases of property, plant and equipment", None, "", "1"),
+        ("PaymentsToAcquirePropertyPlantAndEquipment", "Mining", "30", "credit", "2"),
+        ("ext:Remainder", "Other", "12", "credit", "2"),
+        ("ext:Unrelated", "Sundry", "99", "credit", "1"),
+    ]
+    assert get_text(build_book(FLOWS, lines), "capex") == "42"
