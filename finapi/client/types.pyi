@@ -3222,6 +3222,7 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     fiscal_period: str
     period_start: Day | None
     period_end: Day
+    known_on: Day | None
     calendar_year: NotRequired[int]
     calendar_period: NotRequired[str]
     metrics: dict[str, int | Decimal | None | XbrlTimeseriesDataRowsMetricsValue[Day, Moment]]
@@ -3501,6 +3502,7 @@ class XbrlScreenData(TypedDict, Generic[Day, Moment]):
     cik: str
     ticker: str | None
     period_end: Day
+    known_on: Day | None
     price_source: Literal["csv", "synthetic"] | None
     metrics: dict[str, int | Decimal | None]
     holes: dict[str, TickersTickerOverviewDataHolesValue]

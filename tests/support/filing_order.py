@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from finapi import app as apps
@@ -170,11 +171,16 @@ def _cut_units(units: dict[str, list[dict[str, Any]]], last_day: str) -> dict[st
 class DatedWorld:
     """A service that contains what was filed up to a day, and that is called at the end of it."""
 
-    def __init__(self, order: FilingOrder, **settings: Any) -> None:
+    def __init__(self, order: FilingOrder, folder: Path | None = None) -> None:
+        """Create the world, in memory or in a folder."""
         self.order = order
         self.day = ""
         self.clock = FixedClock(datetime(1990, 1, 1, tzinfo=UTC))
-        self.app = apps.create_in_memory(Config(**LIFTED, default_windows="all", **settings), self.clock)
+        settings: dict[str, Any] = {**LIFTED, "default_windows": "all"}
+        if folder is None:
+            self.app = apps.create_in_memory(Config(**settings), self.clock)
+        else:
+            self.app = apps.open_on_disk(Config(**settings, data_dir=folder), self.clock)
         self.client = Client(self.app)
 
     def close(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from finapi.core import days
+from finapi.market.documents import filing_store
+from finapi.market.documents.metadata import LISTED_RANK, SUBMISSIONS_EVIDENCE, FilingMetadata, Party
+from finapi.web.financials import screen
 from finapi.web.http.route import API, Route
 from finapi.web.openapi import build_document
 from finapi.web.point_in_time import RULES
@@ -19,7 +24,9 @@ from finapi.web.routes import ROUTES
 from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.golden.asking import RequestLine, parse_request, read_areas
+from tests.support import fund_filings
 from tests.support.filing_order import END, DatedWorld, FilingOrder
+from tests.support.thirteenf_xml import APPLE
 
 OPERATIONS = [route for route in ROUTES if not route.page]
 ROUTER = Router(ROUTES)
@@ -94,8 +101,9 @@ def order() -> FilingOrder:
 
 
 @pytest.fixture(scope="module")
-def full_world(order: FilingOrder) -> Iterator[DatedWorld]:
-    world = DatedWorld(order)
+def full_world(order: FilingOrder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DatedWorld]:
+    """Yield a service with all documents, in a file: its past days are read by connections with views of their own."""
+    world = DatedWorld(order, tmp_path_factory.mktemp("full"))
     world.move_to(END)
     yield world
     world.close()
@@ -182,9 +190,110 @@ def check_days(order: FilingOrder, full_world: DatedWorld, count: int, max_per_r
 
 
 def test_answers_for_a_day_are_those_of_that_day(order: FilingOrder, full_world: DatedWorld) -> None:
-    check_days(order, full_world, 3, 1)
+    check_days(order, full_world, 2, 1)
+
+
+# Days of the longest test. The slow step compares 50, the long one 200 (POINT_IN_TIME_DAYS).
+SLOW_DAYS = int(os.environ.get("POINT_IN_TIME_DAYS", "50"))
 
 
 @pytest.mark.slow
-def test_answers_for_fifty_days_are_those_of_the_days(order: FilingOrder, full_world: DatedWorld) -> None:
-    check_days(order, full_world, 50, 20)
+def test_answers_for_many_days_are_those_of_the_days(order: FilingOrder, full_world: DatedWorld) -> None:
+    check_days(order, full_world, SLOW_DAYS, 20)
+
+
+# ---- known_on
+
+
+def test_a_row_is_known_on_the_filing_day_of_its_newest_figure(full_world: DatedWorld) -> None:
+    """A row with as_of before its known_on does not have the same figures."""
+    path = f"{API}/xbrl/timeseries?ticker=AAPL&metrics=net_income&period=A&basis=original"
+    rows = full_world.client.get(path).json["data"]["rows"]
+    known_days = {row["fiscal_year"]: row["known_on"] for row in rows}
+    assert (known_days[2024], known_days[2025]) == ("2024-11-01", "2025-10-31")
+    for fiscal_year, known_day in known_days.items():
+        years_by_day = {
+            day: [row["fiscal_year"] for row in full_world.client.get(f"{path}&as_of={day}").json["data"]["rows"]]
+            for day in (days.shift(known_day, -1), known_day)
+            if day > "2022-01-01"
+        }
+        assert all((fiscal_year in years) is (day == known_day) for day, years in years_by_day.items())
+
+
+def test_a_row_without_figures_has_no_day(full_world: DatedWorld) -> None:
+    path = f"{API}/xbrl/timeseries?ticker=AAPL&metrics=goodwill&period=A&years=1"
+    (row,) = full_world.client.get(path).json["data"]["rows"]
+    assert (row["metrics"]["goodwill"], row["known_on"]) == (None, None)
+
+
+def test_a_screened_company_is_known_on_the_day_of_its_report(full_world: DatedWorld) -> None:
+    path = f"{API}/xbrl/screen?ticker=AAPL&metrics=net_margin"
+    for as_of, known_day in (("", "2026-01-30"), ("&as_of=2026-01-29", "2025-10-31")):
+        (company,) = full_world.client.get(path + as_of).json["data"]
+        assert company["known_on"] == known_day
+
+
+def test_a_past_screen_of_too_many_companies_is_refused(
+    full_world: DatedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
+    answer = full_world.client.get(f"{API}/xbrl/screen?as_of=2025-01-15")
+    assert (answer.status, answer.json["details"]["param"]) == (400, "as_of")
+    assert full_world.client.get(f"{API}/xbrl/screen?ticker=AAPL&as_of=2025-01-15").status == 200
+
+
+# ---- what is as of the day, in exact values
+
+
+def test_an_amended_trade_is_valid_until_the_amendment(full_world: DatedWorld) -> None:
+    path = f"{API}/insiders/transactions/by-ticker/BRK-B?from_date=2025-10-01&to_date=2025-10-01&filed_at_days=36500"
+    shares_by_day = {}
+    for day in ("2025-10-02", "2025-10-19", "2025-10-20", "2025-11-02", "2025-11-03"):
+        answer = full_world.client.get(f"{path}&as_of={day}")
+        shares_by_day[day] = [row["shares"] for row in answer.json["data"]] if answer.status == 200 else answer.status
+    assert shares_by_day == {
+        "2025-10-02": [],
+        "2025-10-19": [10],
+        "2025-10-20": [12],
+        "2025-11-02": [12],
+        "2025-11-03": [14],
+    }
+
+
+def test_a_company_has_the_name_of_the_day(make_app: Callable[..., App]) -> None:
+    app = make_app(**ACCOUNTS)
+    api = Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
+    with app.db.write() as tx:
+        for accession, filed_at in (("0000000077-20-000001", "2020-01-10"), ("0000000077-22-000001", "2022-01-10")):
+            party = Party(77, LISTED_RANK, "New Lamps Inc.")
+            filing = FilingMetadata(accession, SUBMISSIONS_EVIDENCE, (party,), form="8-K", filed_at=filed_at)
+            filing_store.upsert(tx, filing, NOW, announces=False)
+        former = {"from_date": "2015-01-01T00:00:00.000Z", "to_date": "2021-06-01T00:00:00.000Z"}
+        tx.run("insert_former_name", cik=77, name="Old Lamps Inc.", **former)
+        tx.run("bump_data_version")
+    names = {}
+    for day in ("2020-01-10", "2021-05-31", "2021-06-01", "2022-01-10"):
+        filings = api.get(f"{API}/sec/filings?cik=77&as_of={day}").json["data"]
+        names[day] = [filing["entity_name"] for filing in filings]
+    assert names == {
+        "2020-01-10": ["Old Lamps Inc."],
+        "2021-05-31": ["Old Lamps Inc."],
+        "2021-06-01": ["New Lamps Inc."],
+        "2022-01-10": ["New Lamps Inc.", "New Lamps Inc."],
+    }
+    assert api.get(f"{API}/sec/filings?cik=77&as_of=2020-01-09").json["code"] == "UNKNOWN_TICKER"
+
+
+def test_a_day_between_a_13f_and_its_amendment_is_refused(make_app: Callable[..., App], tmp_path: Path) -> None:
+    app = make_app(**ACCOUNTS)
+    api = Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
+    amendment = ("09-30-2025", "2025-12-01", [(APPLE, 5_000, 20)])
+    restated = fund_filings.submission(9, amendment, form="13F-HR/A", amendment=(1, "RESTATEMENT"))
+    fund_filings.take(app, tmp_path, fund_filings.june(), fund_filings.september(), restated)
+    path = f"{API}/form-13f/fund/{fund_filings.FUND}?as_of="
+    assert api.get(path + "2025-08-13").status == 404
+    periods = [api.get(path + day).json["period"] for day in ("2025-08-14", "2025-11-13", "2025-12-01")]
+    assert periods == ["2025-06-30", "2025-06-30", "2025-09-30"]
+    answer = api.get(path + "2025-11-30")
+    assert (answer.status, answer.json["details"]["param"]) == (400, "as_of")
+    assert "filed a report for 2025-09-30 on 2025-12-01" in answer.json["message"]

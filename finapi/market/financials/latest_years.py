@@ -40,11 +40,12 @@ _KEY_INDEXES = {key: index for index, key in enumerate(KEYS)}
 
 
 class ScreenedCompany(TypedDict):
-    """A company that passed a screen."""
+    """A company that passed a screen. ``known_on`` is the day on which the last figure of its year was filed."""
 
     cik: str
     ticker: str | None
     period_end: Date
+    known_on: Date | None
     price_source: PriceSource | None
     metrics: dict[str, Decimal | None]
     holes: dict[str, HoleReason]
@@ -79,6 +80,7 @@ class LatestYear(NamedTuple):
     """The latest fiscal year of a company."""
 
     period_end: str
+    known_on: str | None  # The day on which the last of its figures was filed.
     # One text for each of the ``KEYS``, in order: the value, or the fields of a :class:`Missing` as a JSON list.
     cells: Sequence[str]
 
@@ -161,7 +163,7 @@ def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> Comp
     # This must precede serialisation, because it adds the restatement factors to the book.
     filed_splits = splits.list_filed_splits(company_book.book, metric_mapping.get_mapping())
     book = stored_books.serialise(company_book.book, company_book.calendar, company_book.industry)
-    text = NO_YEAR if year is None else "\n".join((year.period_end, *year.cells))
+    text = NO_YEAR if year is None else "\n".join((year.period_end, year.known_on or "", *year.cells))
     return ComputedYear(text, book, filed_splits)
 
 
@@ -174,8 +176,8 @@ def deserialise(text: str) -> LatestYear | None:
     """Return the year of a stored text, or None for a company without one."""
     # The text has one cell per line. Parsing JSON would take eight times as long, and a screen parses thousands of
     # years.
-    period_end, *cells = text.split("\n")
-    return LatestYear(period_end, cells) if cells else None
+    period_end, *others = text.split("\n")
+    return LatestYear(period_end, others[0] or None, others[1:]) if others else None
 
 
 class AppliedBound(TypedDict):
@@ -211,7 +213,9 @@ def find_latest(company_book: CompanyBook, price: PriceOnDay | None) -> LatestYe
     for period in series.periods:
         if period.fiscal_period == "FY":
             row = series.get_row(period)
-            return LatestYear(days.iso(period.end), [_serialise_cell(row.get_cell(key)) for key in KEYS])
+            cells = [row.get_cell(key) for key in KEYS]
+            known_on = row.find_known_day(cells)
+            return LatestYear(days.iso(period.end), known_on, [_serialise_cell(cell) for cell in cells])
     return None
 
 
@@ -234,6 +238,7 @@ def build_screened(
         "cik": company.padded_cik,
         "ticker": company.ticker,
         "period_end": year.period_end,
+        "known_on": year.known_on,
         "price_source": price_source,
         "metrics": {key: None if isinstance(value, Missing) else value for key, value in values.items()},
         "holes": build_holes(values),

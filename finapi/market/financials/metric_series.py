@@ -19,6 +19,7 @@ from typing import Any, NotRequired, TypedDict
 
 from finapi.core.days import EPOCH
 from finapi.core.json import dumps
+from finapi.core.records import Date
 from finapi.market.financials import metric_mapping, reasons, splits, templates
 from finapi.market.financials.cells import (
     Cell,
@@ -64,7 +65,8 @@ class TagBreak(TypedDict):
 class SeriesRow(RowPeriod):
     """A row of a series.
 
-    ``metrics`` are bare values, with ``holes`` for the missing ones, or cells with their provenance. ``split_factors``:
+    ``known_on``: the day on which the last of the row's figures was filed. ``metrics`` are bare values, with ``holes``
+    for the missing ones, or cells with their provenance. ``split_factors``:
     in an adjusted row, the number of today's shares that one share of each converted figure became.
     ``mixed_shares``: the row has figures from before and from after a split. ``split_break``: the number of shares of
     the next newer row that one share of this row became. ``estimated``: the keys that ``q4=estimated`` added.
@@ -78,6 +80,7 @@ class SeriesRow(RowPeriod):
     definition than the rest of the series. ``by_class``: the figures of each class of shares, by key and member.
     """
 
+    known_on: Date | None
     calendar_year: NotRequired[int]
     calendar_period: NotRequired[str]
     metrics: dict[str, Decimal | None | CellRecord]  # noqa: RUF036 (the order of the published schema)
@@ -345,6 +348,7 @@ def _build_row(
         cells[key] = cell.add_mark("definition_changed")
     for key, factor in adjustments.items():
         cells[key] = splits.adjust_cell(cells[key], key, factor)
+    record["known_on"] = row.find_known_day(cells.values())
     if query.provenance == "none":
         record["metrics"] = {key: find_value(cell) for key, cell in cells.items()}
         record["holes"] = build_holes(cells)

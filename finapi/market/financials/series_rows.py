@@ -10,7 +10,7 @@ While a row computes a ratio, it records the inputs, so that the ratio can be tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Annotated, NamedTuple, TypedDict
 
@@ -212,6 +212,16 @@ class RowView:
             "period_start": None if start is None else days.iso(start),
             "period_end": days.iso(self.period.end),
         }
+
+    def find_known_day(self, cells: Iterable[Cell]) -> str | None:
+        """Return the day on which the last of the cells became known, or None if no filing day of one is known.
+
+        It is the filing day of the filing that was filed last among those of the figures.
+        """
+        filings = self.series.company_book.book.filings
+        filing_days = {filings[cell.filing_index].filed for cell in cells if isinstance(cell, Figure)}
+        known_days = [day for day in filing_days if day is not None]
+        return max(known_days) if known_days and len(known_days) == len(filing_days) else None
 
     def get_cell(self, key: str) -> Cell:
         """Return the cell of a metric, derived figure or ratio. Raise KeyError for another key."""

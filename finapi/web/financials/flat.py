@@ -96,4 +96,4 @@ def build_screen_table(answer: Mapping[str, Any]) -> FlatTable:
         row = {name: member for name, member in company.items() if name != "metrics"}
         row.update(company["metrics"])
         rows.append(row)
-    return FlatTable(("ticker", "cik", "period_end", "price_source", *keys, "holes"), rows)
+    return FlatTable(("ticker", "cik", "period_end", "known_on", "price_source", *keys, "holes"), rows)

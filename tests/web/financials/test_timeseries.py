@@ -51,6 +51,7 @@ def test_a_series_is_newest_first_and_names_its_company(caller: Client) -> None:
         "fiscal_period": "FY",
         "period_start": "2023-01-01",
         "period_end": "2023-12-31",
+        "known_on": "2024-02-20",
         "metrics": {"revenue": 2023000, "eps_diluted": 1.25, "inventory": None},
         "holes": {"inventory": {"status": "hole", "reason_code": "not_reported"}},
     }
@@ -98,11 +99,11 @@ def test_a_series_as_csv_has_one_row_for_each_period(caller: Client) -> None:
     answer = caller.get(URL, query={"cik": "77", "metrics": "revenue,inventory"}, headers={"Accept": "text/csv"})
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     table = list(csv.reader(io.StringIO(answer.body.decode())))
-    period = ["ticker", "fiscal_year", "fiscal_period", "period_start", "period_end"]
+    period = ["ticker", "fiscal_year", "fiscal_period", "period_start", "period_end", "known_on"]
     assert table[0] == [*period, "unit", "accession", "filed_at", "revenue", "inventory", "holes"]
     hole = '{"inventory":{"status":"hole","reason_code":"not_reported"}}'
     filing = ["USD", "0000000077-24-000001", "2024-02-20"]
-    assert table[1] == ["", "2023", "FY", "2023-01-01", "2023-12-31", *filing, "2023000", "", hole]
+    assert table[1] == ["", "2023", "FY", "2023-01-01", "2023-12-31", "2024-02-20", *filing, "2023000", "", hole]
     assert len(table) == 7
     query = {"cik": "77", "metrics": "revenue,inventory", "format": "ndjson"}
     assert json.loads(caller.get(URL, query=query).body.splitlines()[0])["holes"] == json.loads(hole)
