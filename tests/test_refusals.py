@@ -60,6 +60,9 @@ INSTANCE = (
 )
 
 
+OTHER_FILING = build_submission("8-K", ("8-K", "other.htm", HTML)).replace(ACCESSION.encode(), b"0000000101-25-000041")
+
+
 @pytest.mark.parametrize(
     "document",
     [
@@ -70,19 +73,33 @@ INSTANCE = (
         build_submission(
             "10-K", ("10-K", "lamp-10k.htm", HTML), ("EX-101.INS", "lamp.xml", f"<XBRL>\n{INSTANCE}\n</XBRL>")
         ),
-        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
-        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
         fund_filings.june().replace(b"<value>2500", b"<value>x", 1),
         fund_filings.june().replace(b"</informationTable>", b""),
     ],
-    ids=["4-element", "4-cut", "13D", "144", "XBRL", "cut", "day", "13F-value", "13F-cut"],
+    ids=["4-element", "4-cut", "13D", "144", "XBRL", "13F-value", "13F-cut"],
+)
+def test_an_unreadable_part_adds_no_row_to_its_family(app: App, tmp_path: Path, document: bytes) -> None:
+    empty = counts(app)
+    take(app, tmp_path, OTHER_FILING)
+    before = counts(app)
+    filing_tables = {name for name in before if before[name] != empty[name]}
+    stored, refused = take(app, tmp_path, document)
+    assert (stored.outcome, stored.kind) == ("ingested", "full-submission"), stored
+    assert (refused.outcome, refused.accession) == ("refused", None), refused
+    after = counts(app)
+    assert {name for name in after if before[name] != after[name]} <= filing_tables
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML))[:-200],
+        build_submission("8-K", ("8-K", "lamp-8k.htm", HTML)).replace(b"20250122\n\nFILER", b"20251322\n\nFILER"),
+    ],
+    ids=["cut", "day"],
 )
 def test_what_is_refused_leaves_no_row_anywhere(app: App, tmp_path: Path, document: bytes) -> None:
-    take(
-        app,
-        tmp_path,
-        build_submission("8-K", ("8-K", "other.htm", HTML)).replace(ACCESSION.encode(), b"0000000101-25-000041"),
-    )
+    take(app, tmp_path, OTHER_FILING)
     before = counts(app)
     (outcome,) = take(app, tmp_path, document)
     assert (outcome.outcome, outcome.accession) == ("refused", None), outcome

@@ -138,9 +138,9 @@ def test_files_have_exactly_these_bytes(api: Client) -> None:
     assert body == (
         b"accession_number,seq,form_type,filed_at,issuer_cik,symbol,insider_cik,insider_name,derivative,security_title,"
         b"transaction_date,code,standard_type,acquired_disposed,shares,price,value,shares_following,ownership,nature,"
-        b"rule_10b5_1\r\n"
+        b"rule_10b5_1,value_doubt,same_trade_as\r\n"
         b"0000000101-25-000101,1,4,2025-03-05,1234567,BRK-B,101,Lamp Ann,0,Common Stock,2025-03-03,P,purchase,A,100.0,"
-        b"10.0,1000,1100.0,D,,0\r\n"
+        b"10.0,1000,1100.0,D,,0,,\r\n"
     )
     body = gzip.decompress(api.get(f"{BULK}/form-144-2025-04.ndjson.gz").body)
     assert body == (

@@ -174,7 +174,7 @@ def test_market_totals_state_the_number_of_left_out_rows(api: Client) -> None:
 @pytest.mark.parametrize("accept", ["application/json", "text/csv", "application/x-ndjson"])
 def test_answers_without_meta_state_their_window_in_a_header(api: Client, accept: str) -> None:
     answer = api.get(f"{INSIDERS}/clusters?min_insiders=2", headers={"Accept": accept})
-    assert answer.headers["x-window"] == "days=30, undated_left_out=1"
+    assert answer.headers["x-window"] == "days=30, undated_left_out=1, doubtful_left_out=0"
     if accept != "application/json":
         answer = api.get(f"{INSIDERS}{TRADES}", headers={"Accept": accept})
         assert answer.headers["x-window"] == "filed_at_days=7, undated_left_out=1"
