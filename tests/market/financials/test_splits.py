@@ -234,6 +234,13 @@ def test_a_split_tagged_with_two_dates_is_one_split(days: tuple[str, ...], date:
     assert (split.factor, split.evidence) == (4, ("tag",))
 
 
+def test_holdings_get_a_split_with_two_dates_once() -> None:
+    tags = (build_ratio_fact("4", None, "2020-01-15", 2), build_ratio_fact("4", None, "2020-08-28", 2))
+    company = build_company(*SPLIT, more_facts=tags)
+    (split,) = splits.list_filed_splits(company.book, get_mapping())
+    assert split == ("4", "2020-08-28", "2019-10-30", "2020-10-30", FILINGS[2].accession)
+
+
 def test_two_dates_of_a_reverse_split_are_one_split() -> None:
     figures = [(0, 0, "1000", "0.25"), (0, 2, "100", "2.50"), (1, 1, "1000", "0.20"), (2, 2, "100", "3.00")]
     tags = (build_ratio_fact("0.1", None, "2019-11-20", 2), build_ratio_fact("10", None, "2020-05-04", 2))
