@@ -3847,6 +3847,96 @@ class NportFundsTickerAumHistory(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class NportFundsTickerHoldingsDataIdentifiersValue(TypedDict):
+    value: str
+    description: str | None
+
+class NportFundsTickerHoldingsDataDebt(TypedDict, Generic[Day, Moment]):
+    maturity_date: Day | None
+    coupon_kind: str | None
+    annualized_rate: int | Decimal | None
+    is_default: bool | None
+    are_interest_payments_in_arrears: bool | None
+    is_paid_in_kind: bool | None
+
+class NportFundsTickerHoldingsDataDerivativeCounterparties(TypedDict):
+    name: str | None
+    lei: str | None
+
+class NportFundsTickerHoldingsDataDerivative(TypedDict, Generic[Day, Moment]):
+    category: str | None
+    description: str | None
+    counterparties: list[NportFundsTickerHoldingsDataDerivativeCounterparties]
+    payoff_profile: str | None
+    put_or_call: str | None
+    written_or_purchased: str | None
+    reference_name: str | None
+    reference_title: str | None
+    reference_cusip: str | None
+    reference_isin: str | None
+    reference_ticker: str | None
+    shares: int | Decimal | None
+    exercise_price: int | Decimal | None
+    exercise_currency: str | None
+    expiration_date: Day | None
+    delta: int | Decimal | None
+    notional_amount: int | Decimal | None
+    notional_currency: str | None
+    amount_sold: int | Decimal | None
+    currency_sold: str | None
+    amount_purchased: int | Decimal | None
+    currency_purchased: str | None
+    unrealized_appreciation: int | Decimal | None
+
+class NportFundsTickerHoldingsDataSecuritiesLending(TypedDict):
+    is_cash_collateral: bool | None
+    cash_collateral_value: int | Decimal | None
+    is_non_cash_collateral: bool | None
+    non_cash_collateral_value: int | Decimal | None
+    is_on_loan: bool | None
+    loan_value: int | Decimal | None
+
+class NportFundsTickerHoldingsData(TypedDict, Generic[Day, Moment]):
+    sequence: int
+    name: str | None
+    lei: str | None
+    title: str | None
+    cusip: str | None
+    isin: str | None
+    ticker: str | None
+    identifiers: dict[str, NportFundsTickerHoldingsDataIdentifiersValue]
+    balance: int | Decimal | None
+    units: str | None
+    currency: str | None
+    exchange_rate: int | Decimal | None
+    val_usd: int | Decimal | None
+    pct_val: int | Decimal | None
+    pct_val_doubt: bool
+    payoff_profile: str | None
+    asset_cat: str | None
+    asset_description: str | None
+    issuer_cat: str | None
+    issuer_description: str | None
+    inv_country: str | None
+    is_restricted_sec: bool | None
+    fair_value_level: str | None
+    derivative_cat: str | None
+    debt: NportFundsTickerHoldingsDataDebt[Day, Moment] | None
+    derivative: NportFundsTickerHoldingsDataDerivative[Day, Moment] | None
+    securities_lending: NportFundsTickerHoldingsDataSecuritiesLending | None
+
+class NportFundsTickerHoldingsMeta(TypedDict, Generic[Day, Moment]):
+    accession_number: str
+    as_of: Day
+    pagination: Form13fFundCikMetaPagination
+
+class NportFundsTickerHoldings(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: list[NportFundsTickerHoldingsData[Day, Moment]]
+    meta: NportFundsTickerHoldingsMeta[Day, Moment]
+    request_id: str
+    timestamp: Moment
+
 class NportHoldersOfCusipDataHolding(TypedDict):
     name: str | None
     title: str | None
@@ -4002,96 +4092,6 @@ class NportAccession(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     data: NportAccessionData[Day, Moment]
     meta: dict[str, Any]
-    request_id: str
-    timestamp: Moment
-
-class NportAccessionHoldingsDataIdentifiersValue(TypedDict):
-    value: str
-    description: str | None
-
-class NportAccessionHoldingsDataDebt(TypedDict, Generic[Day, Moment]):
-    maturity_date: Day | None
-    coupon_kind: str | None
-    annualized_rate: int | Decimal | None
-    is_default: bool | None
-    are_interest_payments_in_arrears: bool | None
-    is_paid_in_kind: bool | None
-
-class NportAccessionHoldingsDataDerivativeCounterparties(TypedDict):
-    name: str | None
-    lei: str | None
-
-class NportAccessionHoldingsDataDerivative(TypedDict, Generic[Day, Moment]):
-    category: str | None
-    description: str | None
-    counterparties: list[NportAccessionHoldingsDataDerivativeCounterparties]
-    payoff_profile: str | None
-    put_or_call: str | None
-    written_or_purchased: str | None
-    reference_name: str | None
-    reference_title: str | None
-    reference_cusip: str | None
-    reference_isin: str | None
-    reference_ticker: str | None
-    shares: int | Decimal | None
-    exercise_price: int | Decimal | None
-    exercise_currency: str | None
-    expiration_date: Day | None
-    delta: int | Decimal | None
-    notional_amount: int | Decimal | None
-    notional_currency: str | None
-    amount_sold: int | Decimal | None
-    currency_sold: str | None
-    amount_purchased: int | Decimal | None
-    currency_purchased: str | None
-    unrealized_appreciation: int | Decimal | None
-
-class NportAccessionHoldingsDataSecuritiesLending(TypedDict):
-    is_cash_collateral: bool | None
-    cash_collateral_value: int | Decimal | None
-    is_non_cash_collateral: bool | None
-    non_cash_collateral_value: int | Decimal | None
-    is_on_loan: bool | None
-    loan_value: int | Decimal | None
-
-class NportAccessionHoldingsData(TypedDict, Generic[Day, Moment]):
-    sequence: int
-    name: str | None
-    lei: str | None
-    title: str | None
-    cusip: str | None
-    isin: str | None
-    ticker: str | None
-    identifiers: dict[str, NportAccessionHoldingsDataIdentifiersValue]
-    balance: int | Decimal | None
-    units: str | None
-    currency: str | None
-    exchange_rate: int | Decimal | None
-    val_usd: int | Decimal | None
-    pct_val: int | Decimal | None
-    pct_val_doubt: bool
-    payoff_profile: str | None
-    asset_cat: str | None
-    asset_description: str | None
-    issuer_cat: str | None
-    issuer_description: str | None
-    inv_country: str | None
-    is_restricted_sec: bool | None
-    fair_value_level: str | None
-    derivative_cat: str | None
-    debt: NportAccessionHoldingsDataDebt[Day, Moment] | None
-    derivative: NportAccessionHoldingsDataDerivative[Day, Moment] | None
-    securities_lending: NportAccessionHoldingsDataSecuritiesLending | None
-
-class NportAccessionHoldingsMeta(TypedDict, Generic[Day, Moment]):
-    accession_number: str
-    as_of: Day
-    pagination: Form13fFundCikMetaPagination
-
-class NportAccessionHoldings(TypedDict, Generic[Day, Moment]):
-    status: Literal["success"]
-    data: list[NportAccessionHoldingsData[Day, Moment]]
-    meta: NportAccessionHoldingsMeta[Day, Moment]
     request_id: str
     timestamp: Moment
 
@@ -6097,6 +6097,19 @@ class GetNportFundsTickerAumHistoryGiven(TypedDict, total=False):
     cursor: str | None
     as_of: str | date | None
 
+class GetNportFundsTickerHoldingsGiven(TypedDict, total=False):
+    ticker: Required[str]
+    period: str | None
+    cusip: str | None
+    isin: str | None
+    asset_cat: str | None
+    derivative_cat: str | None
+    min_pct: float | Decimal | None
+    sort_by: Literal["value", "sequence"] | None
+    limit: int | None
+    offset: int | None
+    as_of: str | date | None
+
 class GetNportHoldersOfCusipGiven(TypedDict, total=False):
     cusip: Required[str]
     period: str | None
@@ -6676,13 +6689,15 @@ class Calls(Generic[Day, Moment]):
         """Reports of a fund by its ticker."""
     def get_nport_funds_ticker_aum_history(self, **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> NportFundsTickerAumHistory[Day, Moment]:
         """Assets of a fund by day."""
+    def get_nport_funds_ticker_holdings(self, **given: Unpack[GetNportFundsTickerHoldingsGiven]) -> NportFundsTickerHoldings[Day, Moment]:
+        """Positions of a fund by its ticker."""
     def get_nport_holders_of_cusip(self, **given: Unpack[GetNportHoldersOfCusipGiven]) -> NportHoldersOfCusip[Day, Moment]:
         """Funds that hold a security."""
     def post_nport_screen(self, **given: Unpack[PostNportScreenGiven]) -> PostNportScreen[Day, Moment]:
         """Screen funds by assets, flows and returns."""
     def get_nport_accession(self, **given: Unpack[GetNportAccessionGiven]) -> NportAccession[Day, Moment]:
         """One report of a fund."""
-    def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportAccessionHoldings[Day, Moment]:
+    def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportFundsTickerHoldings[Day, Moment]:
         """Positions of a fund's report."""
     def get_nport_accession_changes(self, **given: Unpack[GetNportAccessionChangesGiven]) -> NportAccessionChanges[Day, Moment]:
         """Changes of a fund's positions since an earlier report."""
@@ -6871,11 +6886,13 @@ class Calls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_nport_funds_ticker_aum_history"], **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> Iterator[NportFundsTickerAumHistoryData[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_nport_funds_ticker_holdings"], **given: Unpack[GetNportFundsTickerHoldingsGiven]) -> Iterator[NportFundsTickerHoldingsData[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_nport_holders_of_cusip"], **given: Unpack[GetNportHoldersOfCusipGiven]) -> Iterator[NportHoldersOfCusipData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["post_nport_screen"], **given: Unpack[PostNportScreenGiven]) -> Iterator[PostNportScreenData[Day, Moment]]: ...
     @overload
-    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> Iterator[NportAccessionHoldingsData[Day, Moment]]: ...
+    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> Iterator[NportFundsTickerHoldingsData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_nport_accession_changes"], **given: Unpack[GetNportAccessionChangesGiven]) -> Iterator[NportAccessionChangesData]: ...
     @overload
@@ -7183,13 +7200,15 @@ class AsyncCalls(Generic[Day, Moment]):
         """Reports of a fund by its ticker."""
     async def get_nport_funds_ticker_aum_history(self, **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> NportFundsTickerAumHistory[Day, Moment]:
         """Assets of a fund by day."""
+    async def get_nport_funds_ticker_holdings(self, **given: Unpack[GetNportFundsTickerHoldingsGiven]) -> NportFundsTickerHoldings[Day, Moment]:
+        """Positions of a fund by its ticker."""
     async def get_nport_holders_of_cusip(self, **given: Unpack[GetNportHoldersOfCusipGiven]) -> NportHoldersOfCusip[Day, Moment]:
         """Funds that hold a security."""
     async def post_nport_screen(self, **given: Unpack[PostNportScreenGiven]) -> PostNportScreen[Day, Moment]:
         """Screen funds by assets, flows and returns."""
     async def get_nport_accession(self, **given: Unpack[GetNportAccessionGiven]) -> NportAccession[Day, Moment]:
         """One report of a fund."""
-    async def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportAccessionHoldings[Day, Moment]:
+    async def get_nport_accession_holdings(self, **given: Unpack[GetNportAccessionHoldingsGiven]) -> NportFundsTickerHoldings[Day, Moment]:
         """Positions of a fund's report."""
     async def get_nport_accession_changes(self, **given: Unpack[GetNportAccessionChangesGiven]) -> NportAccessionChanges[Day, Moment]:
         """Changes of a fund's positions since an earlier report."""
@@ -7378,11 +7397,13 @@ class AsyncCalls(Generic[Day, Moment]):
     @overload
     def rows(self, name: Literal["get_nport_funds_ticker_aum_history"], **given: Unpack[GetNportFundsTickerAumHistoryGiven]) -> AsyncIterator[NportFundsTickerAumHistoryData[Day, Moment]]: ...
     @overload
+    def rows(self, name: Literal["get_nport_funds_ticker_holdings"], **given: Unpack[GetNportFundsTickerHoldingsGiven]) -> AsyncIterator[NportFundsTickerHoldingsData[Day, Moment]]: ...
+    @overload
     def rows(self, name: Literal["get_nport_holders_of_cusip"], **given: Unpack[GetNportHoldersOfCusipGiven]) -> AsyncIterator[NportHoldersOfCusipData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["post_nport_screen"], **given: Unpack[PostNportScreenGiven]) -> AsyncIterator[PostNportScreenData[Day, Moment]]: ...
     @overload
-    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> AsyncIterator[NportAccessionHoldingsData[Day, Moment]]: ...
+    def rows(self, name: Literal["get_nport_accession_holdings"], **given: Unpack[GetNportAccessionHoldingsGiven]) -> AsyncIterator[NportFundsTickerHoldingsData[Day, Moment]]: ...
     @overload
     def rows(self, name: Literal["get_nport_accession_changes"], **given: Unpack[GetNportAccessionChangesGiven]) -> AsyncIterator[NportAccessionChangesData]: ...
     @overload

@@ -64,6 +64,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /nport/by-series/{series_id}",
             "GET /nport/by-ticker/{ticker}",
             "GET /nport/funds/{ticker}/aum-history",
+            "GET /nport/funds/{ticker}/holdings",
             "GET /nport/holders-of/{cusip}",
             "POST /nport/screen",
             "GET /nport/{accession}",

@@ -275,6 +275,15 @@ def get_row(tx: Transaction, accession: str) -> Row:
     return row
 
 
+def find_report_of_funds(tx: Transaction, fund_ids: Sequence[str], month: str | None) -> str | None:
+    """Return the accession number of the current report of a month (``2025-12``) or, for None, of the latest report.
+
+    Return None if there is none. If a ticker stands for several funds, the report with the latest day is chosen.
+    """
+    accession: str | None = tx.find_value("report_of_funds", funds=json.dumps(fund_ids), month=month)
+    return accession
+
+
 def list_assets(
     tx: Transaction, fund_ids: Sequence[str], limit: int, after: HistoryPosition | None
 ) -> tuple[list[AssetsOfDay], HistoryPosition | None]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Literal, TypedDict
 
-from finapi.core.errors import invalid_param
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object
 from finapi.edgar.fund_reports import FORM_TYPES
 from finapi.market.funds import fund_classes, fund_report_lists, fund_screen, portfolio, portfolio_changes
@@ -30,6 +30,11 @@ from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, cursor_param
 from finapi.web.http.schema import Envelope
 
 MAX_ROWS = 1_000
+
+
+def _build_period_param(help: str) -> Param:
+    return Param("period", pattern="[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2})?", help=help, example="2024-12")
+
 
 _SERIES_PATTERN = "[Ss][0-9]{9}|[0-9]{1,10}"
 _SERIES_HELP = "Series id (S and nine digits), or the CIK of a registrant without series."
@@ -59,8 +64,7 @@ SERIES_PARAMS = (
 )
 TICKER_PARAMS = (_FUND_TICKER, _LIMIT, OFFSET)
 DETAIL_PARAMS = (_ACCESSION,)
-HOLDINGS_PARAMS = (
-    _ACCESSION,
+_HOLDING_FILTERS = (
     Param("cusip", "cusip", help="Only positions with this CUSIP.", example="037833100"),
     Param("isin", pattern="[A-Za-z]{2}[0-9A-Za-z]{9}[0-9]", help="Only this ISIN.", example="US0378331005"),
     Param("asset_cat", pattern="[A-Za-z-]{1,10}", help="Only this asset category, such as EC or DBT.", example="EC"),
@@ -71,6 +75,12 @@ HOLDINGS_PARAMS = (
     ),
     _LIMIT,
     OFFSET,
+)
+HOLDINGS_PARAMS = (_ACCESSION, *_HOLDING_FILTERS)
+FUND_HOLDINGS_PARAMS = (
+    _FUND_TICKER,
+    _build_period_param("Month of the report; by default the latest report."),
+    *_HOLDING_FILTERS,
 )
 CHANGES_PARAMS = (
     _ACCESSION,
@@ -89,12 +99,7 @@ CHANGES_PARAMS = (
 AUM_PARAMS = (_FUND_TICKER, _LIMIT, cursor_param("2025-12-31_S000900001", "[0-9]{4}-[0-9]{2}-[0-9]{2}_[S0-9]{10}"))
 HOLDERS_PARAMS = (
     path_param("cusip", help="CUSIP with its check digit, or ISIN.", example="037833100"),
-    Param(
-        "period",
-        pattern="[0-9]{4}-(0[1-9]|1[0-2])(-[0-9]{2})?",
-        help="Month of the reports; by default the latest report of each fund.",
-        example="2025-12",
-    ),
+    _build_period_param("Month of the reports; by default the latest report of each fund."),
     _LIMIT,
     OFFSET,
 )
@@ -270,6 +275,25 @@ def get_report(call: Call) -> Response:
 
 def list_holdings(call: Call) -> Response:
     """Return a page of the positions of a report. Raise ApiError NOT_FOUND if it is not stored."""
+    with call.app.db.read() as tx:
+        return _list_holdings(tx, call, call.params["accession"])
+
+
+def list_fund_holdings(call: Call) -> Response:
+    """Return a page of the positions of the fund with a ticker, by its latest report or by that of a month.
+
+    Raise ApiError NOT_FOUND if there is no such report.
+    """
+    month = call.params["period"] and call.params["period"][:7]
+    with call.app.db.read() as tx:
+        matches = fund_classes.resolve_ticker(tx, call.params["ticker"])
+        accession = fund_report_lists.find_report_of_funds(tx, _list_fund_ids(matches), month)
+        if accession is None:
+            raise ApiError("NOT_FOUND", "finapi has no N-PORT report of this fund, or none of this month.")
+        return _list_holdings(tx, call, accession)
+
+
+def _list_holdings(tx: Transaction, call: Call, accession: str) -> Response:
     params = call.params
     filters = HoldingFilters(
         cusip=params["cusip"],
@@ -278,9 +302,8 @@ def list_holdings(call: Call) -> Response:
         derivative_category=params["derivative_cat"] and params["derivative_cat"].upper(),
         min_percent=params["min_pct"],
     )
-    with call.app.db.read() as tx:
-        report = fund_report_lists.get_row(tx, params["accession"])
-        rows, total = portfolio.list_holdings(tx, report, filters, params["sort_by"], params["limit"], params["offset"])
+    report = fund_report_lists.get_row(tx, accession)
+    rows, total = portfolio.list_holdings(tx, report, filters, params["sort_by"], params["limit"], params["offset"])
     meta: PortfolioMeta = {
         "accession_number": report["accession_number"],
         "as_of": report["as_of"],

@@ -270,6 +270,16 @@ def test_positions_are_filtered(api: Client, query: str, expected: list[int]) ->
     assert sorted(row["sequence"] for row in rows) == expected
 
 
+def test_positions_of_a_fund_are_found_by_its_ticker(api: Client) -> None:
+    latest = api.get(f"{BASE}/funds/LNTN/holdings").json
+    assert latest["data"] == api.get(f"{BASE}/{DECEMBER}/holdings").json["data"]
+    assert (latest["meta"]["accession_number"], latest["meta"]["as_of"]) == (DECEMBER, "2025-12-31")
+    september = api.get(f"{BASE}/funds/LNTN/holdings?period=2025-09-30&min_pct=2").json
+    assert [(row["title"], row["val_usd"]) for row in september["data"]] == [("Apple Inc. common stock", 20000)]
+    for path in ("LNTN/holdings?period=2024-01", "NOPE/holdings"):
+        assert api.get(f"{BASE}/funds/{path}").status == 404
+
+
 def test_assets_of_a_fund_are_paged_by_day(api: Client) -> None:
     first = api.get(f"{BASE}/funds/LNTN/aum-history?limit=1").json
     assert first["data"] == [

@@ -24,6 +24,7 @@ EXPECTED_FAILURES = {
     "/api/v1/sec/filings/{accession_number}/documents/{document}": 404,
     "/api/v1/status": 503,  # No watchdog runs in tests.
     # The demo has no N-PORT reports, and no schedules 13D or 13G.
+    "/api/v1/nport/funds/{ticker}/holdings": 404,
     "/api/v1/nport/{accession}": 404,
     "/api/v1/nport/{accession}/changes": 404,
     "/api/v1/nport/{accession}/holdings": 404,

@@ -60,3 +60,11 @@ CROSS JOIN fund_reports INDEXED BY fund_reports_by_fund ON fund_reports.fund_id 
 WHERE is_current AND (:after_period IS NULL OR (period, fund_id) < (:after_period, :after_fund))
 ORDER BY period DESC, fund_id DESC
 LIMIT :limit
+
+-- name: report_of_funds
+SELECT accession
+FROM fund_reports
+WHERE fund_id IN (SELECT value FROM json_each(:funds))
+    AND CASE WHEN :month IS NULL THEN is_latest ELSE is_current AND substr(period, 1, 7) = :month END
+ORDER BY period DESC, filed_at DESC, accession DESC
+LIMIT 1
