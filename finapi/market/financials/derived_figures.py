@@ -154,7 +154,8 @@ class CellResolver:
             year_figure = self.reported.find_first(metric, keys)
             if year_figure is None:
                 continue
-            if not self.reported.is_other_definition(metric, figure, year_figure):
+            is_on_statement = year_figure.is_from_note and not figure.is_from_note
+            if is_on_statement or not self.reported.is_other_definition(metric, figure, year_figure):
                 return figure
             for period_key in period.keys:
                 same_line = self._find_on_same_line(metric, year_figure, period_key)

@@ -1,7 +1,7 @@
 """Filings whose amounts are all a thousand or a million times too small or too large.
 
-Some filers tag a whole report in thousands as if it were in dollars. No figure of such a filing contradicts another one
-of the filing, but all of them contradict the reports before and after it.
+Some filers tag a complete report in thousands as if it were in dollars. The figures of such a filing do not contradict
+each other, but all of them contradict the reports before and after it.
 
 For each metric that changes little between reports, the figure of a filing's own period is compared with the median of
 the nearest other filings. A filing is out of scale if at least two metrics are off by the same power of a thousand, and

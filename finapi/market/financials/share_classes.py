@@ -31,7 +31,7 @@ CLASS_AXES = frozenset(
         "ifrs-full:ClassesOfOrdinarySharesAxis",
     ]
 )
-# Members that are no common shares.
+# Members that are not common shares.
 _NOT_COMMON = re.compile(r".*(Preferred|Preference|Warrant|Right|Note|Debenture|Bond|Treasury|Restricted|Option).*")
 # The member for all common shares, next to which classes are parts.
 ALL_COMMON = "us-gaap:CommonStockMember"
