@@ -751,6 +751,16 @@ def test_recent_filings_of_newly_followed_company_are_fetched(app: App, edgar: F
     assert documents(app) == {}
 
 
+def test_fund_reports_are_fetched_for_followed_registrants_only(app: App, edgar: FakeEdgar, poller: Poller) -> None:
+    with app.db.write() as tx:
+        fetch_queue.queue_filing(tx, NOW, "0000320193-26-000001", "NPORT-P", [APPLE])
+    assert documents(app) == {}
+    follow(app)
+    edgar.pages[SUBMISSIONS] = Page(submissions(ACCESSION, form="NPORT-P", xbrl=0))
+    poller.run_poll_step()
+    assert set(documents(app)) == {ACCESSION}
+
+
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [

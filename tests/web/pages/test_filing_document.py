@@ -10,6 +10,7 @@ import pytest
 from finapi.app import App
 from finapi.edgar import sgml
 from finapi.market.documents import filing_store, metadata, submission_documents
+from finapi.market.documents.submission_documents import ListedDocument
 from finapi.web.html import sanitizer
 from tests.client import Client
 from tests.market.documents.test_filing_store import FULL
@@ -65,3 +66,29 @@ def test_a_filing_links_to_the_parts_of_its_document(client: Client, monkeypatch
     body = get_page(client, f"/filing/{NUMBER}")
     assert f'<a href="/filing/{NUMBER}/document?part=2">part 2</a>' in body
     assert "<p>Part 2 of 2.</p>" in get_page(client, f"/filing/{NUMBER}/document?part=2")
+
+
+def test_an_exhibit_has_a_sanitised_page(client: Client) -> None:
+    listed = ListedDocument(2, "EX-99.1", "ex.htm", None, 40)
+    exhibit = submission_documents.prepare_exhibit(listed, b"<html><p>Lanterns</p><script>x</script></html>", 1_000)
+    assert exhibit is not None
+    with client.app.db.write() as tx:
+        filing_id = tx.find_value("filing_id", accession=NUMBER)
+        submission_documents.insert_documents(
+            tx,
+            filing_id,
+            [],
+            None,
+            [exhibit],
+            max_stored_bytes=0,
+            max_exhibit_bytes=1_000,
+            max_indexed_characters=1_000,
+        )
+        tx.run("bump_data_version")
+    link = f'<a href="/filing/{NUMBER}/document?document=2" aria-label="Stored document 2">stored</a>'
+    assert link in get_page(client, f"/filing/{NUMBER}")
+    answer = client.get(f"/filing/{NUMBER}/document?document=2", headers=HTML)
+    assert answer.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert "<p>Lanterns</p></body></html>" in answer.body.decode()
+    assert "script" not in answer.body.decode()
+    assert client.get(f"/filing/{NUMBER}/document?document=9", headers=HTML).status == 404
