@@ -40,7 +40,7 @@ _API = "/api/v1"
 _STATEMENTS, _SERIES, _SCREEN = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries", "/xbrl/screen"
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
-_AS_OF = arg("--as-of", metavar="DAY", help="figures as known on this day: 2024-12-31")
+_AS_OF = arg("--as-of", metavar="DAY", help="the answer of this day: 2024-12-31")
 _LIMIT = arg("-n", "--limit", type=whole_number(1), help="maximum of rows")
 
 
@@ -81,7 +81,7 @@ _QUERIES = {
         "filings, newest first",
         "/sec/filings",
         ("filed_date", "form_type", "ticker", "accession_number", "entity_name", "period_of_report"),
-        (arg("ticker", nargs="?", help="ticker"), arg("--form-type", help="8-K, 10-Q, ..."), _LIMIT),
+        (arg("ticker", nargs="?", help="ticker"), arg("--form-type", help="8-K, 10-Q, ..."), _AS_OF, _LIMIT),
     ),
     "insiders": _Query(
         "transactions of a company's insiders",
@@ -95,13 +95,13 @@ _QUERIES = {
             "transaction_value",
             "accession_number",
         ),
-        (_TICKER, _LIMIT),
+        (_TICKER, _AS_OF, _LIMIT),
     ),
     "screen": _Query(
         "companies by their figures",
         _SCREEN,
         ("ticker", "period_end"),
-        (arg("where", nargs="+", help="conditions: 'gross_margin>0.4' 'debt_to_equity<1'"), _LIMIT),
+        (arg("where", nargs="+", help="conditions: 'gross_margin>0.4' 'debt_to_equity<1'"), _AS_OF, _LIMIT),
     ),
     "fund": _Query(
         "holdings of a fund at the end of a quarter",
@@ -116,7 +116,7 @@ _QUERIES = {
             "pct_of_portfolio",
             "change_shares",
         ),
-        (arg("cik", help="CIK of the manager"), arg("--period", help="last day of the quarter"), _LIMIT),
+        (arg("cik", help="CIK of the manager"), arg("--period", help="last day of the quarter"), _AS_OF, _LIMIT),
     ),
 }
 

@@ -125,6 +125,13 @@ def test_every_question_has_a_chart_a_table_and_documents(
     assert "," in lines(capsys, *words, "--csv")[0]
 
 
+def test_commands_answer_as_of_a_past_day(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lines(capsys, "filings", "AAPL", "--as-of", "2024-11-01")[1].split()[:2] == ["2024-11-01", "10-K"]
+    assert "2023 FY" in lines(capsys, "timeseries", "AAPL", "revenue", "--as-of", "2024-10-31")[0]
+    (screened,) = json.loads(lines(capsys, "screen", "roe>1", "--as-of", "2024-10-31", "--json")[0])["data"]
+    assert (screened["ticker"], screened["period_end"]) == ("AAPL", "2023-09-30")
+
+
 def test_shares_that_were_sold_are_a_bar_to_the_other_side(capsys: pytest.CaptureFixture[str]) -> None:
     (sold,) = (line for line in lines(capsys, "insiders", "AAPL", "--chart") if "-380,357" in line)
     assert "---  " in sold
