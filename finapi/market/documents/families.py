@@ -59,12 +59,12 @@ class Family:
     update_dates: Callable[[Transaction, datetime], int] = lambda tx, now: 0
     # Runs once at the end of an ingest, for work that needs all of its documents. Returns the number of changed ones.
     finish_ingest: Callable[[Transaction, datetime], int] = lambda tx, now: 0
-    # Stores the SEC's bulk tables, of all companies (None) or of these CIKs.
+    # Stores the SEC's bulk tables, for the given CIKs or, if None is given, for all companies.
     ingest_data_set: Callable[[App, Sequence[Document], Set[int] | None], Iterator[Outcome]] | None = None
     # By form type, the reason why submissions of this type contain no documents of the family, for the operator.
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
-    # Stores a filing of which only the header can be parsed, or the series in a header. Returns True if anything was
-    # new.
+    # Stores what the header of a submission states: the filing, if its documents cannot be parsed, or the fund series.
+    # Returns True if anything was new.
     store_header: Callable[[Transaction, SubmissionHeader, datetime], bool] | None = None
     # The kinds of data that a filing counts as when the time of the latest arrival of each kind is recorded.
     arrival_kinds: tuple[heartbeats.Kind, ...] = ()

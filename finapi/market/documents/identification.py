@@ -48,7 +48,7 @@ class IngestOptions:
     ticker: str | None = None
 
     def accepts_file(self, name: str) -> bool:
-        """Return False for a file that is named after the CIK of another company than ``only_ciks``."""
+        """Return False if the file is named after a company (``CIK0000320193.json``) that ``only_ciks`` excludes."""
         match = _COMPANY_FILE_NAME.match(name)
         return self.only_ciks is None or match is None or int(match[1]) in self.only_ciks
 

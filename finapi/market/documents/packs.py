@@ -54,7 +54,7 @@ def load(app: App, pack: bytes, file: str) -> int:
     if magic not in MAGIC:
         raise ParseError(file, "", "is not a finapi pack of version 2")
     family = families.load_family(MAGIC[magic])
-    decode_content = build_reader(family.content)
+    decode_content = build_decoder(family.content)
     now = app.clock.now()
     stored_count = 0
     for line_number, line in enumerate(_decompress_lines(pack[len(magic) :], file), 1):
@@ -75,63 +75,66 @@ def load(app: App, pack: bytes, file: str) -> int:
         except ConstraintError as error:
             raise ParseError(file, f"line {line_number}", f"cannot be stored: {error}") from None
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-            raise ParseError(file, f"line {line_number}", f"is not a pack line: {type(error).__name__}") from None
+            reason = f"is not a line of a finapi pack ({type(error).__name__})"
+            raise ParseError(file, f"line {line_number}", reason) from None
     with app.db.write() as tx:
         family.finish_ingest(tx, now)
     return stored_count
 
 
-def build_reader(kind: Any) -> Callable[[Any], Any] | None:
+def build_decoder(object_type: Any) -> Callable[[Any], Any] | None:
     """Return a function that builds an object of a type from its JSON form, or None if JSON represents it unchanged.
 
     The types are texts and numbers, in lists, named tuples and dataclasses; bytes are hexadecimal in JSON.
     """
-    if kind is bytes:
+    if object_type is bytes:
         return bytes.fromhex
-    origin = get_origin(kind)
-    arguments = [argument for argument in get_args(kind) if argument not in (NoneType, ...)]
+    origin = get_origin(object_type)
+    type_arguments = [type_argument for type_argument in get_args(object_type) if type_argument not in (NoneType, ...)]
     if origin in (Union, UnionType):
-        return _build_optional_reader(build_reader(arguments[0]))
+        return _build_optional_decoder(build_decoder(type_arguments[0]))
     if origin is not None and issubclass(origin, Sequence):
-        return _build_tuple_reader(build_reader(arguments[0]))
-    if is_dataclass(kind) or hasattr(kind, "_fields"):
-        return _build_record_reader(kind)
+        return _build_tuple_decoder(build_decoder(type_arguments[0]))
+    if is_dataclass(object_type) or hasattr(object_type, "_fields"):
+        return _build_record_decoder(object_type)
     return None
 
 
-def _build_optional_reader(read: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
-    if read is None:
+def _build_optional_decoder(decode: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    if decode is None:
         return None
 
-    def read_optional(member: Any) -> Any:
-        return None if member is None else read(member)
+    def decode_optional(member: Any) -> Any:
+        return None if member is None else decode(member)
 
-    return read_optional
+    return decode_optional
 
 
-def _build_tuple_reader(read: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    if read is None:
+def _build_tuple_decoder(decode: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    if decode is None:
         return tuple
 
-    def read_tuple(members: Any) -> Any:
-        return tuple(map(read, members))
+    def decode_tuple(members: Any) -> Any:
+        return tuple(map(decode, members))
 
-    return read_tuple
+    return decode_tuple
 
 
-def _build_record_reader(kind: Any) -> Callable[[Any], Any]:
-    readers = [build_reader(hint) for hint in get_type_hints(kind).values()]
-    if not any(readers):
+def _build_record_decoder(object_type: Any) -> Callable[[Any], Any]:
+    decoders = [build_decoder(hint) for hint in get_type_hints(object_type).values()]
+    if not any(decoders):
 
-        def read_plain_record(members: Any) -> Any:
-            return kind(*members)
+        def decode_plain_record(members: Any) -> Any:
+            return object_type(*members)
 
-        return read_plain_record
+        return decode_plain_record
 
-    def read_record(members: Any) -> Any:
-        return kind(*[read(member) if read else member for read, member in zip(readers, members, strict=True)])
+    def decode_record(members: Any) -> Any:
+        return object_type(
+            *[decode(member) if decode else member for decode, member in zip(decoders, members, strict=True)]
+        )
 
-    return read_record
+    return decode_record
 
 
 def _encode_object(encodable: Any) -> Any:

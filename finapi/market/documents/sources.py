@@ -30,7 +30,7 @@ MIB = 1024 * 1024
 MAX_DOCUMENT_BYTES = 256 * MIB  # The largest instances on EDGAR have about 100 MB.
 MAX_ARCHIVE_BYTES = 65_536 * MIB  # The unpacked entries of a zip together; companyfacts.zip has some 20 GB.
 MAX_ENTRIES = 200_000  # Entries of a zip.
-MAX_DIRECTORY_BYTES = 16 * MIB  # A zip's central directory; that of companyfacts.zip has 1.5 MiB.
+MAX_DIRECTORY_BYTES = 16 * MIB  # The central directory of a zip. companyfacts.zip has one of 1.5 MiB.
 # A central directory that is only scanned for accepted names; submissions.zip has a million entries.
 MAX_FILTERED_DIRECTORY_BYTES = 512 * MIB
 TOO_LITTLE_MEMORY = "needs more memory than this process may use"
@@ -377,7 +377,7 @@ def _build_member_opener(archive: zipfile.ZipFile, path: str, info: zipfile.ZipI
             raise ParseError(path, "", "is encrypted")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             # zipfile decompresses bzip2 and lzma without a bound, even if only a few bytes are read.
-            raise ParseError(path, "", "uses a compression method that the SEC's zip files do not")
+            raise ParseError(path, "", "is compressed with a method other than deflate, which is not supported")
         try:
             with archive.open(info) as stream:
                 yield stream

@@ -78,7 +78,7 @@ class DocumentBody(NamedTuple):
 
 
 class PreparedText(NamedTuple):
-    """A primary document ready to be stored, with its plain text, and how it was repaired for it."""
+    """A primary document ready to be stored, and its plain text. ``note`` states how it was repaired, or is None."""
 
     primary_text: DocumentBody
     plain_text: str

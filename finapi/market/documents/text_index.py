@@ -107,11 +107,11 @@ def _iter_text_parts(body: str) -> Iterator[str]:
 
 
 class _CommentFinder:
-    """The ends of the comments of an HTML document.
+    """A search for the ends of the comments of an HTML document.
 
-    A comment without ``-->`` ends at the next ``>``, as authors mean it: ``<!-- Page 1 >``. If the comment contains a
-    tag, only its mark is skipped, so that no text is lost. The same holds for ``<!-- Page 1 >`` if only a later
-    comment has the end: browsers would hide all text between the two.
+    A comment without ``-->`` ends at the next ``>``, as its author meant it: ``<!-- Page 1 >``. If a tag comes before
+    that ``>``, only ``<!--`` is skipped, so that no text is lost. The next ``-->`` may also belong to a later comment.
+    Browsers would hide all text between the two, but here the first comment ends at its own ``>``.
     """
 
     def __init__(self, body: str) -> None:

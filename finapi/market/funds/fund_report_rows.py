@@ -17,15 +17,15 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from finapi.edgar.fund_reports import DebtTerms, DerivativeTerms, FundReport, Identifier, LendingTerms, ReportedPosition
-from finapi.market.documents.packs import build_reader
+from finapi.market.documents.packs import build_decoder
 from finapi.store.db import Row
 
 _COMPRESSION_LEVEL = 6
 
-_build_report: Any = build_reader(FundReport)
-_build_debt: Any = build_reader(DebtTerms)
-_build_derivative: Any = build_reader(DerivativeTerms)
-_build_lending: Any = build_reader(LendingTerms)
+_build_report: Any = build_decoder(FundReport)
+_build_debt: Any = build_decoder(DebtTerms)
+_build_derivative: Any = build_decoder(DerivativeTerms)
+_build_lending: Any = build_decoder(LendingTerms)
 
 
 def hash_report(report: FundReport) -> bytes:

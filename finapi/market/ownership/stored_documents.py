@@ -13,10 +13,10 @@ from typing import Any
 
 from finapi.edgar.sale_notices import SaleNotice
 from finapi.edgar.schedules import Schedule
-from finapi.market.documents.packs import build_reader
+from finapi.market.documents.packs import build_decoder
 
-_build_schedule: Any = build_reader(Schedule)
-_build_sale_notice: Any = build_reader(SaleNotice)
+_build_schedule: Any = build_decoder(Schedule)
+_build_sale_notice: Any = build_decoder(SaleNotice)
 
 
 def encode(document: Schedule | SaleNotice) -> bytes:

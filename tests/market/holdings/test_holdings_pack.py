@@ -47,8 +47,8 @@ def test_a_pack_restores_the_rows_of_an_ingest(make_app: Callable[..., App], tmp
         (b"", "", "is not a finapi pack of version 2"),
         (MAGIC + b"hello", "", "cannot be unpacked: "),
         (MAGIC, "", "is truncated or unpacks to too much data"),
-        (MAGIC + zlib.compress(b"{}\n"), "line 1", "is not a pack line: ValueError"),
-        (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not a pack line: RecursionError"),
+        (MAGIC + zlib.compress(b"{}\n"), "line 1", "is not a line of a finapi pack (ValueError)"),
+        (MAGIC + zlib.compress(b"[" * 100_000), "line 1", "is not a line of a finapi pack (RecursionError)"),
     ],
 )
 def test_invalid_packs_are_refused(app: App, data: bytes, location: str, reason: str) -> None:

@@ -45,9 +45,9 @@ def test_a_loaded_pack_dumps_the_same_forms_again(app: App, make_app: Callable[.
         (b"", "is not a finapi pack of version 2"),
         (MAGIC + b"abc", "cannot be unpacked: Error -3"),
         (MAGIC + zlib.compress(b"[]\n")[:-3], "is truncated or unpacks to too much data"),
-        (MAGIC + zlib.compress(b"lamps\n"), "is not a pack line: JSONDecodeError"),
-        (MAGIC + zlib.compress(b'[["a"],{"form":4},null]\n'), "is not a pack line: ValueError"),
-        (MAGIC + zlib.compress(b"[" * 100_000 + b"\n"), "is not a pack line: RecursionError"),
+        (MAGIC + zlib.compress(b"lamps\n"), "is not a line of a finapi pack (JSONDecodeError)"),
+        (MAGIC + zlib.compress(b'[["a"],{"form":4},null]\n'), "is not a line of a finapi pack (ValueError)"),
+        (MAGIC + zlib.compress(b"[" * 100_000 + b"\n"), "is not a line of a finapi pack (RecursionError)"),
     ],
 )
 def test_a_damaged_pack_is_refused(app: App, damaged: bytes, reason: str) -> None:
