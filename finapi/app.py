@@ -243,10 +243,10 @@ def require_psycopg() -> None:
         raise UsageError(f"accounts_url needs psycopg ({error}): pip install 'psycopg[binary]'") from None
 
 
-def open_postgres(url: str, *, alone: bool = False) -> Postgres:
+def open_postgres(url: str, *, exclusive: bool = False) -> Postgres:
     """Open the database of accounts at a URL.
 
-    ``alone`` keeps all other processes out of it until it is closed, which a move of the accounts needs. Raise
+    ``exclusive`` keeps all other processes out of it until it is closed, which a move of the accounts needs. Raise
     UsageError if it cannot be opened.
     """
     require_psycopg()
@@ -254,7 +254,7 @@ def open_postgres(url: str, *, alone: bool = False) -> Postgres:
 
     postgres.describe_database(url)
     try:
-        return postgres.Postgres(url, alone=alone)
+        return postgres.Postgres(url, exclusive=exclusive)
     except DatabaseError as error:
         raise UsageError(f"accounts_url cannot be opened: {error}") from None
 

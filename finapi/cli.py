@@ -242,7 +242,9 @@ def _run_on_data_directory(verb: Verb, args: argparse.Namespace, arguments: list
     # ``_run`` prints a database error as one line, so the log line of the same error is suppressed.
     logging.getLogger("finapi.store").addFilter(_is_below_error)
     if not verb.creates_directory and not (config.data_dir / datadir.DATABASE).exists():
-        raise UsageError(f"there is no database in {config.data_dir}; finapi serve makes one, or name a --data-dir")
+        raise UsageError(
+            f"there is no database in {config.data_dir}; create one with finapi serve, or give another --data-dir"
+        )
     # A password is read from standard input, because every process can read command lines.
     args.stdin = sys.stdin.readline().rstrip("\r\n") if getattr(args, "password_stdin", False) else ""
     args.system_user = datadir.get_system_user()

@@ -117,7 +117,7 @@ def _count_paused_threads(threads: int) -> int:
 
 def build_url(host: str, port: int) -> str:
     """Return the URL at which this machine can connect to a listening address."""
-    # The wildcard addresses, which mean all interfaces, are not for connections.
+    # A server can listen on a wildcard address (all interfaces), but a client cannot connect to one.
     loopback_hosts = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # nosec B104
     url_host = loopback_hosts.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{url_host}:{port}"

@@ -81,7 +81,7 @@ class Server(NamedTuple):
     port: int
 
 
-# Performs a handed-over command: (app, command, say) -> exit status.
+# Runs a command that another finapi process hands over to the server: (app, command, say) -> exit status.
 PerformCommand = Callable[[App, datadir.Command, datadir.Say], int]
 
 
@@ -123,7 +123,7 @@ def run_server(
         if prepare is not None:
             prepare(opened_app)
         on_failed_start.pop_all()
-        # Documents contain the actual listening address, unless the operator has set public_url.
+        # Links in responses contain the actual listening address, unless the operator has set public_url.
         url = config.public_url or build_url(config.host, listener.port)
         app = replace(opened_app, config=replace(config, port=listener.port, public_url=url))
         application.app = app

@@ -159,7 +159,8 @@ class Config:
         "refused", "whether the 3,000 most common passwords are refused as new ones; demo allows them"
     )
     hashes_at_once: int = _setting(2, "maximum password hashes computed at the same time (19 MiB each)", minimum=1)
-    # Waiting logins and running hashes together are fewer than the threads, so that logins cannot occupy all threads.
+    # By default, running hashes and waiting logins together are fewer than the threads, so that logins cannot occupy
+    # all of them.
     hashes_waiting: int = _setting(
         6, "maximum logins that wait for their turn; of more, callers with many attempts get 503", minimum=0
     )
@@ -360,7 +361,7 @@ class Config:
         if any(seconds < 0 for seconds in self.webhook_retry_seconds):
             raise UsageError("setting webhook_retries: must be seconds, 0 or more")
         if len(self.watchdog_urls) < len(self.watchdog_targets):
-            raise UsageError("setting watchdog_targets: a name is used twice")
+            raise UsageError("setting watchdog_targets: two targets have the same name; give each a name of its own")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
         if self.accounts_url and not self.accounts_url.startswith(("postgresql://", "postgres://")):
@@ -392,7 +393,7 @@ class Config:
 
     @property
     def plans_page_url(self) -> str:
-        """Return the URL of the page that describes the plans. It is part of a 402."""
+        """Return the URL of the page that describes the plans. A response with status 402 contains it."""
         return self.upgrade_url or f"{self.public_url}/plans"
 
     @property

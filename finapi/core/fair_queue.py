@@ -41,7 +41,7 @@ class FairQueue:
 
     Another ``max_waiting`` calls wait for up to ``wait_seconds``. A call that is refused or waits too long gets
     UNAVAILABLE with the message ``refusal``, which is sent after ``refusal_delay_seconds``, so that a caller who tries
-    again at once does not crowd out others. ``wait_slots`` limits the calls that wait in several queues together.
+    again immediately does not crowd out others. ``wait_slots`` limits the calls that wait in several queues together.
     ``pick(n)`` returns a random number below n.
     """
 
@@ -162,7 +162,7 @@ class FairQueue:
         return True
 
     def _find_worst(self) -> _Waiter:
-        """Return the waiter to refuse: that with the worst rank, or one of equals by chance."""
+        """Return the waiter to refuse: the one with the worst rank, or a random one of several with equal standing."""
         worst = max(self._waiters, key=self._rank)
         if self._pick is None:
             return worst

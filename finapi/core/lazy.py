@@ -33,7 +33,7 @@ class LazyReference:
 
 
 class LazyModule:
-    """A module of which only references are made: ``module("name")`` is a LazyReference."""
+    """A module that is imported on first use. ``module("name")`` is a LazyReference to a name in it."""
 
     __slots__ = ("module",)
 

@@ -25,7 +25,7 @@ MIN_LENGTH = 8
 MAX_LENGTH = 1024
 
 BUSY_MESSAGE = "Too many passwords to check at once."
-# A refusal is sent after this time, so that clients that repeat a refused login at once leave room for others.
+# A refusal is sent after this time, so that clients that repeat a refused login immediately leave room for others.
 REFUSAL_DELAY_SECONDS = 1.0
 
 

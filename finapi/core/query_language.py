@@ -5,9 +5,9 @@ It has fields, ranges, AND, OR, NOT, parentheses and quotes, for example
 both hold, and AND binds more tightly than OR. Anything else of Lucene's language is refused with a message that names
 it.
 
-A query is read into a tree of terms. The tree is then written as alternatives, each of which is a list of terms that
-must all hold: ``a AND (b OR c)`` becomes ``a b`` or ``a c``. The terms become conditions, which a database compares as
-values: no text of a query becomes SQL.
+A query is parsed into a tree of terms. The tree is then expanded into alternatives, which are lists of terms that must
+all hold: ``a AND (b OR c)`` becomes ``a b`` or ``a c``. The terms become conditions, whose values are passed to the
+database as parameters: no text of a query becomes SQL.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class QueryTerm(NamedTuple):
 class QueryField(NamedTuple):
     """A field of a query: its names, and how to parse its values.
 
-    The first of the names is shown in messages. ``parse`` returns a bound if ``is_range``, else the members of a
-    condition. It raises ValueError for a value that is not what ``expected`` describes.
+    Messages contain the first of the names. For a field with ranges (``is_range``), ``parse`` returns the value of one
+    bound. For any other field it returns the members of the condition, a dict. It raises ValueError for a value that is
+    not what ``expected`` describes.
     """
 
     names: tuple[str, ...]
@@ -85,7 +86,7 @@ def parse_conditions(text: str, fields: Mapping[str, QueryField]) -> list[list[C
         key = keys_by_name.get(term.field.lower())
         if key is None:
             allowed = sorted(field.names[0] for key, field in fields.items() if key)
-            raise invalid_param("query", f"The field {term.field} is not served.", allowed=allowed)
+            raise invalid_param("query", f"{term.field} is not a field of this query.", allowed=allowed)
         conditions[term] = {"field": key, "not": term.is_negated, **_parse_value(term, fields[key])}
     return [[conditions[term] for term in terms] for terms in alternatives]
 
@@ -130,7 +131,7 @@ class _Not(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """Parts of a query, all of which must hold (``is_and``), or at least one."""
+    """Parts of a query. All of them must hold if ``is_and``, otherwise at least one."""
 
     nodes: list[_Node]
     is_and: bool
@@ -263,7 +264,7 @@ class _QueryParser:
         return QueryTerm(field, low, high)
 
     def _take(self, kind: str) -> bool:
-        """Skip the next token and return True if it is of a kind."""
+        """Skip the next token if its kind is ``kind``. Return True if it was skipped."""
         token = _TOKEN.match(self._text, self._position)
         if token is None or token.lastgroup != kind:
             return False

@@ -177,7 +177,7 @@ def _open_file(config: Config) -> Iterator[App]:
 @contextmanager
 def _open_ends(config: Config, app: App) -> Iterator[_Ends]:
     """Open PostgreSQL for this process only, until the block ends."""
-    with closing(apps.open_postgres(config.accounts_url, alone=True)) as store:
+    with closing(apps.open_postgres(config.accounts_url, exclusive=True)) as store:
         from finapi.store import postgres
 
         database = postgres.describe_database(config.accounts_url)

@@ -239,19 +239,19 @@ class Postgres(Database):
     """
 
     def __init__(
-        self, url: str, *, schema: str = "", alone: bool = False, monotonic: Callable[[], float] = time.monotonic
+        self, url: str, *, schema: str = "", exclusive: bool = False, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         """Connect, and create or upgrade the schema.
 
-        Raise UsageError if the accounts were moved away or are being moved. With ``alone``, which a move uses, they are
-        opened nevertheless, and no other process may use them.
+        Raise UsageError if the accounts were moved away or are being moved. With ``exclusive``, which a move uses, they
+        are opened nevertheless, and no other process may use them.
         """
         self._set_up(None)
         self._url = url
-        self._alone = alone
+        self._exclusive = exclusive
         self._opened = False
         self._options = OPTIONS + (f" -c search_path={schema}" if schema else "")
-        if alone:
+        if exclusive:
             # A move must be on the disk before it is decided.
             self._options += " -c synchronous_commit=on"
         self._idle_connections: deque[Any] = deque()
@@ -302,7 +302,7 @@ class Postgres(Database):
 
         Raise if a mark forbids to use the accounts.
         """
-        if self._alone:
+        if self._exclusive:
             deadline = time.monotonic() + EXCLUSIVE_USE_SECONDS
             while not connection.execute(f"SELECT pg_try_advisory_lock({USE_LOCK})").fetchone()[0]:
                 if time.monotonic() >= deadline:
@@ -315,7 +315,7 @@ class Postgres(Database):
             self._check_mark(connection)
 
     def _check_mark(self, connection: Any) -> None:
-        mark = None if self._alone else _read_mark(connection)
+        mark = None if self._exclusive else _read_mark(connection)
         if mark is not None:
             self._refuse(mark.describe(), UsageError if mark.state == "left" else UndecidedMoveError)
 

@@ -226,7 +226,7 @@ def test_a_move_beside_any_other_process_is_refused(
 
 def test_a_process_cannot_open_accounts_while_they_move(postgres_config: Config) -> None:
     refusal = pytest.raises(UndecidedMoveError, match="the accounts there are being moved by finapi move")
-    with closing(postgres.Postgres(postgres_config.accounts_url, alone=True)), refusal:
+    with closing(postgres.Postgres(postgres_config.accounts_url, exclusive=True)), refusal:
         postgres.Postgres(postgres_config.accounts_url)
     postgres.Postgres(postgres_config.accounts_url).close()
 
