@@ -34,9 +34,9 @@ MAX_POSITIONS = 250_000
 MAX_CLASSES = 1_000
 # Identifiers or counterparties of one position.
 MAX_PARTS = 50
-MAX_TEXT = 2_000  # Characters of a name, a number or a date.
+MAX_TEXT_CHARACTERS = 2_000  # The length of a name, a number or a date.
 
-_NO_VALUES = frozenset({"", "N/A", "NA", "XXXX", "XXX", "NONE"})
+_PLACEHOLDERS = frozenset({"", "N/A", "NA", "XXXX", "XXX", "NONE"})
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,2})?|[+-]?\.[0-9]{1,30}")
 _SERIES_ID = re.compile("S[0-9]{9}")
 _CLASS_ID = re.compile("C[0-9]{9}")
@@ -45,7 +45,11 @@ _BOOLEANS = {"y": True, "true": True, "1": True, "n": False, "false": False, "0"
 
 
 class Identifier(NamedTuple):
-    """An identifier of a position besides its CUSIP. ``kind`` is isin, ticker or other, whose ``description`` says."""
+    """An identifier of a position in addition to its CUSIP.
+
+    ``kind`` is "isin", "ticker" or "other". ``description`` is the filer's name for an identifier of kind "other", such
+    as "SEDOL".
+    """
 
     kind: str
     value: str
@@ -120,9 +124,9 @@ class LendingTerms:
 class ReportedPosition:
     """A position of a report. Numbers are decimal texts and may be negative, for instance of short positions.
 
-    ``value`` is in dollars, ``percent`` of the fund's net assets. ``currency`` is that of the position and
-    ``exchange_rate`` the units of it for a dollar, None for dollars. ``filed_cusip`` is the text of the filer if it is
-    not a CUSIP. Codes (asset and issuer category, units, payoff profile) are those of the form.
+    ``value`` is in dollars, ``percent`` in per cent of the fund's net assets. ``currency`` is the position's own, and
+    ``exchange_rate`` is the number of its units for a dollar (None for dollars). ``filed_cusip`` is the filer's text if
+    it is not a valid CUSIP. Codes (asset and issuer category, units, payoff profile) are those of the form.
     """
 
     name: str | None
@@ -340,7 +344,7 @@ _COUNTERPARTY = "counterparties"
 
 
 class _PositionTexts:
-    """The texts of the position that is being read, by their names, and its parts that repeat."""
+    """The texts of the position that is being read, by their names, and the elements that it may contain repeatedly."""
 
     __slots__ = ("counterparties", "derivative", "identifiers", "texts")
 
@@ -370,7 +374,7 @@ class _FundReportReader(xml_reader.XmlReader):
         self._position: _PositionTexts | None = None
 
     def open_other(self, name: str, attributes: xml_reader.Attributes) -> None:
-        """Collect the text or the attributes of a known element. Ignore any other one, but read its children."""
+        """Collect the text or the attributes of a known element. Of an unknown element, only read the children."""
         element = xml_reader.local_name(name)
         parent = self._open_elements[-1] if self._open_elements else ""
         position = self._position
@@ -388,7 +392,7 @@ class _FundReportReader(xml_reader.XmlReader):
     # ---- outside of positions
 
     def _open_report_element(self, parent: str, element: str, attributes: xml_reader.Attributes) -> bool:
-        """Handle an element. Return True if its text is collected, so that it has no children."""
+        """Handle an element. Return True if its text is collected, and no children are expected."""
         if element == _POSITION:
             if len(self.positions) >= MAX_POSITIONS:
                 raise self.build_error(f"more than {MAX_POSITIONS} positions")
@@ -396,16 +400,16 @@ class _FundReportReader(xml_reader.XmlReader):
             return False
         text_name = _REPORT_TEXTS.get((parent, element))
         if text_name is not None:
-            self.collect_text(partial(self._set_text, text_name), max_characters=MAX_TEXT)
+            self.collect_text(partial(self._set_text, text_name), max_characters=MAX_TEXT_CHARACTERS)
             return True
         if (parent, element) == ("seriesClassInfo", "classId"):
             self._check_class_count(self.class_ids)
-            self.collect_text(self.class_ids.append, max_characters=MAX_TEXT)
+            self.collect_text(self.class_ids.append, max_characters=MAX_TEXT_CHARACTERS)
             return True
         if parent == "fundInfo" and element.startswith(_PAYABLE_START):
             if len(self.payables) >= MAX_PARTS:
                 raise self.build_error(f"more than {MAX_PARTS} amounts payable")
-            self.collect_text(partial(_set_first, self.payables, element), max_characters=MAX_TEXT)
+            self.collect_text(partial(_set_first, self.payables, element), max_characters=MAX_TEXT_CHARACTERS)
             return True
         if element == "regStateConditional":
             self._set_text("state", attributes.get("regState", ""))
@@ -431,18 +435,19 @@ class _FundReportReader(xml_reader.XmlReader):
     def _open_position_element(
         self, position: _PositionTexts, parent: str, element: str, attributes: xml_reader.Attributes
     ) -> bool:
-        """Handle an element. Return True if it is done, so that it has no children to read."""
+        """Handle an element. Return True if its children are not read."""
         path = (parent, element)
         text_name = _POSITION_TEXTS.get(path)
         if text_name is not None:
-            self.collect_text(partial(_set_first, position.texts, text_name), max_characters=MAX_TEXT)
+            self.collect_text(partial(_set_first, position.texts, text_name), max_characters=MAX_TEXT_CHARACTERS)
             return True
         attribute_names = _POSITION_ATTRIBUTES.get(path)
         if attribute_names is not None:
             for attribute, name in attribute_names.items():
                 _set_first(position.texts, name, attributes.get(attribute, ""))
         elif element == "nestedDerivInfo":
-            # The derivative that an option is about has texts of the same names.
+            # An option or a swap may refer to another derivative. That one contains the same elements, whose texts must
+            # not be taken for those of the position.
             self.skip_element()
             return True
         elif parent == "identifiers":
@@ -462,27 +467,27 @@ class _FundReportReader(xml_reader.XmlReader):
             _set_first(position.derivative, "notional_currency", attributes.get("curCd", ""))
         elif parent.endswith("Deriv") and element in _DERIVATIVE_TEXTS:
             name = _DERIVATIVE_TEXTS[element]
-            self.collect_text(partial(_set_first, position.derivative, name), max_characters=MAX_TEXT)
+            self.collect_text(partial(_set_first, position.derivative, name), max_characters=MAX_TEXT_CHARACTERS)
             return True
         return False
 
     def _add_identifier(self, position: _PositionTexts, element: str, attributes: xml_reader.Attributes) -> None:
         """Add an identifier of the position, or of the instrument that its derivative refers to."""
         text = " ".join(attributes.get("value", "").split())
-        if text.upper() in _NO_VALUES:
+        if text.upper() in _PLACEHOLDERS:
             return
         if self._open_elements[-2] == "otherRefInst":
             _set_first(position.derivative, f"reference_{element}", text)
         elif element in _IDENTIFIER_KINDS:
             if len(position.identifiers) >= MAX_PARTS:
                 raise self.build_error(f"more than {MAX_PARTS} identifiers")
-            description = " ".join(attributes.get("otherDesc", "").split())[:MAX_TEXT] or None
-            position.identifiers.append(Identifier(element, text[:MAX_TEXT], description))
+            description = " ".join(attributes.get("otherDesc", "").split())[:MAX_TEXT_CHARACTERS] or None
+            position.identifiers.append(Identifier(element, text[:MAX_TEXT_CHARACTERS], description))
 
     def _open_counterparty_text(self, position: _PositionTexts, element: str) -> None:
         if element in ("counterpartyName", "counterpartyLei"):
             texts = position.counterparties[-1]
-            self.collect_text(partial(_set_first, texts, element), max_characters=MAX_TEXT)
+            self.collect_text(partial(_set_first, texts, element), max_characters=MAX_TEXT_CHARACTERS)
 
     def _close_position(self) -> None:
         self._open_elements.pop()
@@ -503,7 +508,7 @@ def _set_first(texts: dict[str, str], name: str, text: str) -> None:
 
 
 class _Texts:
-    """Texts by their names, with methods that convert them. ``place`` is where they are, for error messages."""
+    """Texts by their names, with methods that convert them. ``place`` tells a reader of an error where they are."""
 
     def __init__(self, file: str, place: str, texts: Mapping[str, str]) -> None:
         self._file = file
@@ -511,12 +516,12 @@ class _Texts:
         self._texts = texts
 
     def text(self, name: str) -> str | None:
-        """Return a text, or None if it is missing or stands for no value."""
+        """Return a text, or None if it is missing or a placeholder such as "N/A"."""
         text = self._texts.get(name, "").strip()
-        return None if text.upper() in _NO_VALUES else text
+        return None if text.upper() in _PLACEHOLDERS else text
 
     def code(self, name: str) -> str | None:
-        """Return a text that many positions share."""
+        """Return a code such as a currency. Equal codes are one object in memory, because many positions have them."""
         text = self.text(name)
         return None if text is None else intern(text)
 
@@ -588,7 +593,7 @@ def _build_report(reader: _FundReportReader) -> FundReport:
         registrant_lei=texts.text("lei"),
         street=texts.text("street"),
         city=texts.text("city"),
-        # The form writes US-NY.
+        # The form has US-NY for New York.
         state=None if state is None else state.removeprefix("US-"),
         zip_code=texts.text("zip"),
         phone=texts.text("phone"),
@@ -655,7 +660,7 @@ def _build_position(file: str, number: int, parts: _PositionTexts) -> ReportedPo
         title=texts.text("title"),
         cusip=parsed_cusip,
         filed_cusip=filed_cusip if parsed_cusip is None else None,
-        identifiers=tuple(filter(None, map(_check_identifier, parts.identifiers))),
+        identifiers=tuple(filter(None, map(_normalise_identifier, parts.identifiers))),
         balance=texts.number("balance"),
         units=texts.code("units"),
         currency=texts.code("currency"),
@@ -685,8 +690,8 @@ def _parse_cusip(text: str | None) -> str | None:
     return intern(number) if cusip.is_valid(number) else None
 
 
-def _check_identifier(identifier: Identifier) -> Identifier | None:
-    """Return an identifier, or None for a text in place of an ISIN that is not one."""
+def _normalise_identifier(identifier: Identifier) -> Identifier | None:
+    """Return an identifier with its ISIN in upper case, or None if it should be an ISIN but does not look like one."""
     if identifier.kind != "isin":
         return identifier
     isin = identifier.value.upper()

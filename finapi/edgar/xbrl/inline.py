@@ -12,8 +12,8 @@ context of another. The SEC extracts an instance (``*_htm.xml``) from the pages 
 returns the same facts. Source: Inline XBRL 1.1, and the EDGAR Filer Manual, volume II, 5.2.5.
 
 Elements are nested: a tagged note contains tagged numbers. So each open fact has a :class:`_Content`, to which all text
-below it is added. A content that becomes longer than a fact may be is emptied at once, so a page takes no more memory
-than its facts.
+below it is added. A content that becomes longer than a fact may be is emptied immediately, so a page takes no
+more memory than its facts.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def compute_number(parts: FactParts) -> str:
         raise TransformationError(f"{text[:40]!r} is not a number") from None
     if not number.is_finite():
         raise TransformationError(f"{text[:40]!r} is not a number")
-    # Without Decimal.scaleb and unary minus, which round to the precision of the context.
+    # Decimal.scaleb and unary minus are not used, because they round to the precision of the decimal context.
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     is_negative = bool(sign) != parts.is_negative and bool(number)
@@ -283,7 +283,8 @@ class _PageReader(InstanceReader):
         self.units = state.units
         self.open_handlers = {f"{_XHTML} html": _PageReader.open_page}
         self.outer_handlers = _PAGE_HANDLERS
-        # The contents of the open elements to which text is added, and those that an ix:exclude keeps from it.
+        # The contents to which text is added: those of the open facts. An ix:exclude moves them to the second list
+        # until it ends, so that they do not get its text.
         self._contents: list[_Content] = []
         self._excluded_contents: list[list[_Content]] = []
         # The numerator and the denominator of the fraction that is open.
@@ -293,15 +294,17 @@ class _PageReader(InstanceReader):
         self.parser.SkippedEntityHandler = self._add_named_character
 
     def open_doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
-        """Handle a document type declaration: raise ParseError if it declares anything itself."""
-        if has_subset or name.lower() != "html":
-            raise self.build_error("a document type declaration with declarations")
+        """Handle ``<!DOCTYPE html>``. Raise ParseError for another type, and for declarations inside of it."""
+        if has_subset:
+            raise self.build_error("a document type with declarations inside of it, such as <!DOCTYPE html [...]>")
+        if name.lower() != "html":
+            raise self.build_error(f"the document type {name[:80]!r} instead of html")
 
     def open_page(self, name: str, attributes: Attributes) -> None:
         self.open_handlers = _PAGE_HANDLERS
 
     def open_other(self, name: str, attributes: Attributes) -> None:
-        """Read an element of HTML: its tags belong to the texts that keep them."""
+        """Read an element of HTML. Add its tags to the open facts whose text contains HTML (``escape="true"``)."""
         if self.open_handlers is not self.outer_handlers:
             raise self.build_error(f"element {local_name(name)[:80]} inside a context or unit")
         contents = [content for content in self._contents if content.markup is not None]
@@ -366,7 +369,7 @@ class _PageReader(InstanceReader):
         raise self.build_error("tuples are not supported")
 
     def open_resource(self, name: str, attributes: Attributes) -> None:
-        """Check that a context, unit or reference is not inside a fact, whose text it would interrupt."""
+        """Read a context, unit or reference. Raise ParseError if it is inside a fact, whose text it would interrupt."""
         if self._contents or self._excluded_contents:
             raise self.build_error(f"element {local_name(name)[:80]} inside a fact")
         _RESOURCE_HANDLERS[name](self, name, attributes)

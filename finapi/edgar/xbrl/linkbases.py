@@ -34,7 +34,7 @@ from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
 # Additional arcs of a document that result from locators sharing a label: one arc element between a label of 3,000
 # locators and another of 3,000 stands for nine million arcs. Real labels are shared by a handful of locators.
-MAX_SHARED = 100_000
+MAX_ADDITIONAL_ARCS = 100_000
 
 _XS = "http://www.w3.org/2001/XMLSchema"
 _XBRLDT = "http://xbrl.org/2005/xbrldt"
@@ -222,8 +222,8 @@ class _LinkReader(XmlReader):
             label = start if sources is None else end
             raise self.build_error(f"link {self.role[:200]} has no element with the label {label[:200]!r}")
         self._shared_count += len(sources) * len(ends) - 1
-        if self._shared_count > MAX_SHARED:
-            raise self.build_error(f"shared labels imply more than {MAX_SHARED} additional arcs")
+        if self._shared_count > MAX_ADDITIONAL_ARCS:
+            raise self.build_error(f"shared labels imply more than {MAX_ADDITIONAL_ARCS} additional arcs")
         return product(sources, ends)
 
     def parse_order(self, attributes: Attributes) -> float:

@@ -25,10 +25,10 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2
 
 # The namespaces of the taxonomies that the SEC accepts, of all years: http://fasb.org/us-gaap/2024,
 # http://fasb.org/us-gaap-sup/2022q3, http://xbrl.us/us-gaap/2009-01-31, http://xbrl.sec.gov/dei/2014-01-31.
-_STANDARD = re.compile(
+_STANDARD_NAMESPACE = re.compile(
     r"https?://(?:fasb\.org|xbrl\.us|xbrl\.sec\.gov)/([a-z][a-z-]*)/[0-9]{4}(?:q[1-4]|-[0-9]{2}-[0-9]{2})?/?"
 )
-_IFRS = re.compile(r"https?://xbrl\.ifrs\.org/taxonomy/[0-9]{4}-[0-9]{2}-[0-9]{2}/([a-z][a-z-]*)")
+_IFRS_NAMESPACE = re.compile(r"https?://xbrl\.ifrs\.org/taxonomy/[0-9]{4}-[0-9]{2}-[0-9]{2}/([a-z][a-z-]*)")
 
 # The prefixes of all taxonomies that are published for filings. Any other prefix is a filer's own.
 STANDARD_PREFIXES = {
@@ -68,7 +68,7 @@ def is_extension(concept: str) -> bool:
 @lru_cache(maxsize=256)
 def find_standard_prefix(uri: str) -> str | None:
     """Return the usual prefix of a standard taxonomy's namespace (``us-gaap``, ``dei``), or None for any other."""
-    match = _STANDARD.fullmatch(uri) or _IFRS.fullmatch(uri)
+    match = _STANDARD_NAMESPACE.fullmatch(uri) or _IFRS_NAMESPACE.fullmatch(uri)
     return match[1] if match else None
 
 
@@ -142,12 +142,12 @@ class QNameResolver:
         return self.resolve_element(f"{uri} {local}")
 
 
-class _Named(Protocol):
+class _NamedElement(Protocol):
     @property
     def name(self) -> str: ...
 
 
-def resolve_concept(element_id: str, prefixes: Collection[str], elements: Mapping[str, _Named]) -> str:
+def resolve_concept(element_id: str, prefixes: Collection[str], elements: Mapping[str, _NamedElement]) -> str:
     """Return the name of the concept that a locator refers to by the id of its element.
 
     ``elements`` are those of the filer's schema. The ids of other taxonomies are a prefix and a local name joined with

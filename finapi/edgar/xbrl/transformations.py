@@ -234,7 +234,7 @@ def transform_text(namespace: str, name: str, text: str) -> str:
     """
     if len(text) > MAX_TEXT_CHARACTERS:
         raise TransformationError(f"{len(text)} characters are more than any format allows")
-    # Full-width digits become digits, and every kind of white space, also a no-break space, one space.
+    # Replace full-width digits by ASCII digits, and white space of any kind, such as a no-break space, by one space.
     plain_text = " ".join(_normalise_digits(text).split())
     if namespace in _REGISTRIES:
         return _transform_standard(_OLDER_NAMES.get(name, name), plain_text)
@@ -315,7 +315,7 @@ def _parse_number_in_words(text: str) -> str:
     words = _split_words(text)
     if len(words) == 1 and words[0] in _NONE_WORDS:
         return "0"
-    return str(_count_words(words, text))
+    return str(_convert_number_words(words, text))
 
 
 def _split_words(text: str) -> list[str]:
@@ -324,10 +324,11 @@ def _split_words(text: str) -> list[str]:
     return [word for word in words if word != "and"]
 
 
-def _count_words(words: Sequence[str], text: str) -> int:
+def _convert_number_words(words: Sequence[str], text: str) -> int:
     """Return the number that words such as "two hundred thirty four thousand" stand for.
 
-    Raise TransformationError unless each part is smaller than the one before it.
+    Raise TransformationError if the words are out of order, such as "two thirty" or "one thousand million". ``text`` is
+    the complete text, for the message.
     """
     total = 0
     group = 0
@@ -369,7 +370,7 @@ def _parse_date(parts: Sequence[str], language: str, text: str) -> str:
     if "month" in values:
         month = int(values["month"][:3])
     else:
-        month = _find_month(text, language, is_roman="monthroman" in parts)
+        month = _parse_month(text, language, is_roman="monthroman" in parts)
     if len(values.get("day", "")) > 2 or len(values.get("month", "")) > 2:
         raise TransformationError(f"{text[:40]!r} has a day or month of more than two digits")
     # In a leap year, so that 29 February without a year is valid.
@@ -390,7 +391,7 @@ def _complete_year(digits: str, text: str) -> str:
     return digits if len(digits) == 4 else f"20{digits.zfill(2)}"
 
 
-def _find_month(text: str, language: str, *, is_roman: bool) -> int:
+def _parse_month(text: str, language: str, *, is_roman: bool) -> int:
     """Return the month (1 to 12) that a text names. Other words of the text are ignored."""
     months = set()
     for word in _WORD.findall(text):
@@ -455,9 +456,9 @@ def _parse_decimal(text: str) -> tuple[str, Decimal]:
 
 
 def _split_fraction(number: Decimal, factor: Decimal | int) -> tuple[int, Decimal]:
-    """Return the whole part of a number, and the rest in a smaller unit, of which ``factor`` make a whole."""
-    whole = int(number)
-    return whole, (number - whole) * factor
+    """Return the integer part of a number, and its fraction times ``factor``: 1.5 years are 1 and 6 with factor 12."""
+    integer = int(number)
+    return integer, (number - integer) * factor
 
 
 def _parse_years(text: str) -> str:
@@ -516,7 +517,7 @@ def _parse_duration_number(words: Sequence[str], text: str) -> int:
         return int(words[0])
     if len(words) == 1 and words[0] in _NONE_WORDS:
         return 0
-    return _count_words(words, text)
+    return _convert_number_words(words, text)
 
 
 # ---- names and boxes of cover pages
@@ -536,33 +537,33 @@ def _is_box_ticked(text: str) -> bool:
     return _BALLOT_BOXES[text]
 
 
-def _find_place(text: str, system: CodeSystem) -> str:
+def _parse_place(text: str, system: CodeSystem) -> str:
     code = find_place_code(text.replace("\u2019", "'"), system)
     if code is None:
         raise TransformationError(f"{text[:40]!r} is not the name of a known place")
     return code
 
 
-def _find_country(text: str) -> str:
-    return _find_place(text, "iso")
+def _parse_country(text: str) -> str:
+    return _parse_place(text, "iso")
 
 
-def _find_state(text: str) -> str:
-    return _find_place(text, "postal")
+def _parse_state(text: str) -> str:
+    return _parse_place(text, "postal")
 
 
-def _find_edgar_place(text: str) -> str:
-    return _find_place(re.sub(r",? Canada$", "", text) or text, "edgar")
+def _parse_edgar_place(text: str) -> str:
+    return _parse_place(re.sub(r",? Canada$", "", text) or text, "edgar")
 
 
-def _find_exchange(text: str) -> str:
+def _parse_exchange(text: str) -> str:
     name = _EXCHANGE_SUFFIX.sub("", text.casefold().removeprefix("the "))
     if name not in _EXCHANGES:
         raise TransformationError(f"{text[:40]!r} is not the name of a known exchange")
     return _EXCHANGES[name]
 
 
-def _find_filer_category(text: str) -> str:
+def _parse_filer_category(text: str) -> str:
     category = " ".join(_split_words(text))
     if category not in _FILER_CATEGORIES:
         raise TransformationError(f"{text[:40]!r} is not a category of filers")
@@ -581,7 +582,7 @@ _NUMBER_TRANSFORMATIONS: dict[str, Callable[[str], str]] = {
 }
 _SEC_TRANSFORMATIONS: dict[str, Callable[[str], str]] = {
     "boolballotbox": _parse_boolean_box,
-    "countrynameen": _find_country,
+    "countrynameen": _parse_country,
     "datequarterend": _parse_quarter_end,
     "durday": _parse_days,
     "durhour": _parse_hours,
@@ -589,13 +590,13 @@ _SEC_TRANSFORMATIONS: dict[str, Callable[[str], str]] = {
     "durweek": _parse_weeks,
     "durwordsen": _parse_duration_in_words,
     "duryear": _parse_years,
-    "edgarprovcountryen": _find_edgar_place,
-    "entityfilercategoryen": _find_filer_category,
-    "exchnameen": _find_exchange,
+    "edgarprovcountryen": _parse_edgar_place,
+    "entityfilercategoryen": _parse_filer_category,
+    "exchnameen": _parse_exchange,
     "numinf": _refuse_special_number,
     "numnan": _refuse_special_number,
     "numneginf": _refuse_special_number,
     "numwordsen": _parse_number_in_words,
-    "stateprovnameen": _find_state,
+    "stateprovnameen": _parse_state,
     "yesnoballotbox": _parse_yes_no_box,
 }

@@ -275,8 +275,8 @@ def test_a_page_may_declare_its_encoding_and_type(declaration: str) -> None:
 @pytest.mark.parametrize(
     ("declaration", "message"),
     [
-        ("<!DOCTYPE html [<!ENTITY a 'b'>]>", "a document type declaration with declarations"),
-        ("<!DOCTYPE other>", "a document type declaration with declarations"),
+        ("<!DOCTYPE html [<!ENTITY a 'b'>]>", "a document type with declarations inside of it"),
+        ("<!DOCTYPE other>", "the document type 'other' instead of html"),
         ("<?xml version='1.0' encoding='UTF-7'?>", "encoding UTF-7 is not one of"),
     ],
 )
