@@ -230,7 +230,8 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
         name, _get_data_stamp(call), build_pieces, _build_account_key(call)
     )
     if built_file.too_long:
-        raise invalid_param(param, f"{name} would be too long a file.", expected="a shorter period")
+        message = f"{name} would have too many rows; request a shorter period."
+        raise invalid_param(param, message, expected="a shorter period")
     if stream is None:
         days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
         raise ApiError("NOT_FOUND", f"finapi holds no {dataset} filed {days}.")

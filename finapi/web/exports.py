@@ -52,7 +52,7 @@ class SnapshotDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """Yield the transaction of the export, at each call the same one."""
+        """Yield the transaction of the export, which is the same one at each call."""
         yield self._tx
 
     read_one = read

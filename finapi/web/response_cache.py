@@ -25,9 +25,9 @@ def compute_tag(data_stamp: str, route: Route, call_input: CallInput, request: R
     kind = requested_table_type(request) if route.tables else None
     # The limit is taken from the query, because the parsed one is clamped to the maximum of JSON, and a table may have
     # more rows than that.
-    table = None if kind is None else f"{kind} {request.query.get('limit')}"
+    table_key = None if kind is None else f"{kind} {request.query.get('limit')}"
     # The answer reports the names that were ignored.
-    text = f"{data_stamp} {table} {call_input.parameters.text}{' '.join(call_input.ignored_names)}"
+    text = f"{data_stamp} {table_key} {call_input.parameters.text}{' '.join(call_input.ignored_names)}"
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -144,8 +144,8 @@ def show_user(call: Call) -> Response:
     """Return the caller's profile, with the limits of documents and devices."""
     with call.app.accounts.read() as tx:
         profile = users.build_profile(call.app, tx, call.user_id, call.now)
-        documents, devices = users.build_limits(call.app, tx, call.user_id)
-    user: OwnUser = {**profile, "UserDocumentLimit": documents, "UserDeviceLimit": devices}
+        document_limit, device_limit = users.build_limits(call.app, tx, call.user_id)
+    user: OwnUser = {**profile, "UserDocumentLimit": document_limit, "UserDeviceLimit": device_limit}
     return call.bare_object({"user": user})
 
 

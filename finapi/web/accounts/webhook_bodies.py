@@ -12,12 +12,12 @@ from finapi.core.records import Date, JsonSchema, Time, Url
 from finapi.web.http.schema import Schema, build_schema, const_schema, object_schema
 
 
-def _pattern(pattern: str) -> JsonSchema:
+def _build_pattern_schema(pattern: str) -> JsonSchema:
     return JsonSchema({"type": "string", "pattern": pattern})
 
 
-Cik = Annotated[str, _pattern("^[0-9]{10}$")]
-AccessionNumber = Annotated[str, _pattern("^[0-9]{10}-[0-9]{2}-[0-9]{6}$")]
+Cik = Annotated[str, _build_pattern_schema("^[0-9]{10}$")]
+AccessionNumber = Annotated[str, _build_pattern_schema("^[0-9]{10}-[0-9]{2}-[0-9]{6}$")]
 FiledAt = Annotated[Time, "The acceptance; the beginning of the filing day where only that is known."]
 KnownFiledAt = Annotated[
     Time | None, "The acceptance; the beginning of the filing day where only that is known. null: neither is."
@@ -83,7 +83,7 @@ class OwnershipFilingPayload(TypedDict):
     accession_number: AccessionNumber
     form_type: str
     holder_name: str
-    holder_cik: Annotated[str | None, _pattern("^[0-9]{10}$")]
+    holder_cik: Annotated[str | None, _build_pattern_schema("^[0-9]{10}$")]
     percent_of_class: Figure
     shares: Figure
     previous_percent_of_class: Annotated[float | None, "null: its filing before is not held, or gives none."]
@@ -248,13 +248,15 @@ _PAYLOADS: dict[str, PayloadDescription] = {
 
 def _describe_event(event_type: str, description: PayloadDescription) -> EventDescription:
     has_target = event_type.startswith("sniper.")  # Other events do not belong to a sniper target, so it is null.
-    target_id = Annotated[str, _pattern("^tgt_[0-9A-Za-z]{12}$")]
+    target_id = Annotated[str, _build_pattern_schema("^tgt_[0-9A-Za-z]{12}$")]
     members: dict[str, Any] = {
         "occurred_at": Annotated[
             Time | None,
             "When it happened at the SEC, and not when it is sent; null for a filing whose day is not known.",
         ],
-        "delivery_id": Annotated[str, _pattern("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."],
+        "delivery_id": Annotated[
+            str, _build_pattern_schema("^dlv_[0-9a-f]{32}$"), "The same in every attempt, and in webhook-id."
+        ],
         "target_id": target_id if has_target else target_id | None,
         "payload": description.payload_type,
     }

@@ -338,9 +338,9 @@ def build_query(tx: Transaction, call: Call) -> FilingQuery:
 def _find_requested_companies(tx: Transaction, call: Call) -> list[companies.Company] | None:
     """Return the companies that ``ticker`` and ``cik`` select, each if it is given. Return None if neither is given."""
     selections: list[dict[int, companies.Company]] = []  # The companies of each given parameter, by CIK.
-    for words in (call.params["ticker"], call.params["cik"]):
-        if words is not None:
-            resolved = [companies.resolve(tx, str(word)) for word in words]
+    for identifiers in (call.params["ticker"], call.params["cik"]):
+        if identifiers is not None:
+            resolved = [companies.resolve(tx, str(identifier)) for identifier in identifiers]
             selections.append({company.cik: company for company in resolved})
     if not selections:
         return None
@@ -359,7 +359,8 @@ def _build_query(tx: Transaction, call: Call, requested: list[companies.Company]
     items = tuple(params.get("items") or ())
     unknown_items = filing_search.list_unknown_items(tx, items)
     if unknown_items:
-        raise invalid_param("items", f"There is no item {unknown_items[0]} of a Form 8-K.", expected="2.02,9.01")
+        message = f"{unknown_items[0]} is neither an item of Form 8-K nor an item of any stored filing."
+        raise invalid_param("items", message, expected="2.02,9.01")
     exhibits = [f"EX-{exhibit.upper().removeprefix('EX-')}" for exhibit in params.get("exhibits") or ()]
     # A list for a past day has its last day as a limit, so that the index scan starts there and its total is bounded.
     last_days = [day for day in (params["to_date"], params.get("as_of")) if day is not None]
@@ -370,11 +371,11 @@ def _build_query(tx: Transaction, call: Call, requested: list[companies.Company]
         exhibits=tuple(exhibits),
         first_day=params["from_date"],
         last_day=min(last_days, default=None),
-        word_terms=_match_words(tx, params.get("q")),
+        word_terms=_find_matching_terms(tx, params.get("q")),
     )
 
 
-def _match_words(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
+def _find_matching_terms(tx: Transaction, text: str | None) -> tuple[str, ...] | None:
     """Return the terms that match the words of ``q``, or None if it is not given."""
     if text is None:
         return None
@@ -403,18 +404,18 @@ def _list_page(tx: Transaction, call: Call, query: FilingQuery) -> tuple[list[Fi
     filings = filing_rows.list_filings(tx, accessions)
     if len(positions) <= limit:
         return filings, None
-    last = positions[limit - 1]
-    return filings, f"{last.filed_at}_{last.number}"
+    last_position = positions[limit - 1]
+    return filings, f"{last_position.filed_at}_{last_position.number}"
 
 
 def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> RequestedCompanyMeta:
     """Return the metadata of the requested companies."""
-    words = call.params["ticker"]
+    tickers = call.params["ticker"]
     missing_pages = []
     for requested_company in requested or ():
         missing_pages += lists.list_missing_pages(tx, requested_company.cik)
     meta: RequestedCompanyMeta = {
-        "requested_ticker": ",".join(words) if words else None,
+        "requested_ticker": ",".join(tickers) if tickers else None,
         "primary_ticker": None,
         "cik": None,
         "company": None,
@@ -429,8 +430,8 @@ def _build_company_meta(tx: Transaction, call: Call, requested: list[companies.C
     meta["cik"] = company.padded_cik
     meta["company"] = company.name
     meta["former_names"] = companies.list_former_names(tx, company.cik)
-    if words and not words[0].isdigit():
-        holders = companies.list_ticker_holders(tx, words[0])
+    if tickers and not tickers[0].isdigit():
+        holders = companies.list_ticker_holders(tx, tickers[0])
         if len(holders) > 1:
             # The ticker also belongs, or belonged, to other companies.
             meta["ticker_history"] = holders

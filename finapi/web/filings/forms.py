@@ -86,10 +86,11 @@ def list_forms(call: Call) -> Response:
 
 def get_form(call: Call) -> Response:
     """Return one form. Raise ApiError NOT_FOUND if it is unknown."""
+    form_name = call.params["form_type"].strip().upper()
     with call.app.db.read() as tx:
-        form = filing_search.find_form(tx, call.params["form_type"].strip().upper())
+        form = filing_search.find_form(tx, form_name)
     if form is None:
-        raise ApiError("NOT_FOUND", "finapi has no form with this name.")
+        raise ApiError("NOT_FOUND", f"{form_name[:40]} is not a known form; use a name such as 10-K.")
     return call.success(form, {})
 
 
@@ -99,7 +100,9 @@ def list_entities(call: Call) -> Response:
     form = (call.params["form_type"] or "").strip().upper() or None
     with call.app.db.read() as tx:
         if form is not None and filing_search.find_form(tx, form) is None:
-            raise invalid_param("form_type", "finapi has no form with this name.", expected="10-K")
+            raise invalid_param(
+                "form_type", f"{form[:40]} is not a known form; use a name such as 10-K.", expected="10-K"
+            )
         # Read one row more than the page has, to know if there is a next page.
         entities = filing_search.list_entities(
             tx, form, limit=limit + 1, offset=call.params["offset"], after=int(call.params["cursor"] or 0)

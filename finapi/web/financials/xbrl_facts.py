@@ -182,7 +182,9 @@ def list_facts(call: Call) -> Response:
         form = (params["form_type"] or "").strip().upper()
         if form:
             if filing_search.find_form(tx, form) is None:
-                raise invalid_param("form_type", "finapi has no form with this name.", expected="10-K")
+                raise invalid_param(
+                    "form_type", f"{form[:40]} is not a known form; use a name such as 10-K.", expected="10-K"
+                )
             fact_sets = [fact_set for fact_set in fact_sets if fact_set["form"] == form]
         concepts = filed_facts.list_qualified_names(params["concept"])
         filters = FactFilters(concepts, params["date_from"], params["date_to"])

@@ -157,13 +157,13 @@ def get_overlap(call: Call) -> Response:
     first_cik, second_cik = call.params["ciks"]
     with call.app.db.read() as tx:
         period = call.params["period"] or funds.find_common_period(tx, first_cik, second_cik)
-        first = funds.get_quarter(tx, first_cik, period)
-        second = funds.get_quarter(tx, second_cik, period)
-        overlap = fund_moves.compute_overlap(tx, first, second)
+        first_quarter = funds.get_quarter(tx, first_cik, period)
+        second_quarter = funds.get_quarter(tx, second_cik, period)
+        overlap = fund_moves.compute_overlap(tx, first_quarter, second_quarter)
     page = build_offset_page(len(overlap.positions), limit, offset)
     members: FundOverlap = {
         "overlap_pct": overlap.overlap_pct,
-        "funds": [_build_fund(first, overlap.value), _build_fund(second, overlap.other_value)],
+        "funds": [_build_fund(first_quarter, overlap.value), _build_fund(second_quarter, overlap.other_value)],
         "positions": overlap.positions[offset : offset + limit],
         "meta": {"pagination": page},
     }
