@@ -399,9 +399,9 @@ def _list_other_currencies(rows: Iterable[FactRow], currency: str) -> list[str]:
     for row in rows:
         if row.length >= MIN_DURATION_DAYS and row.value is not None and is_currency(row.unit):
             ends_by_currency.setdefault(row.unit, Counter())[row.end] += 1
-    own_ends = ends_by_currency.pop(currency, Counter())
+    ends_in_currency = ends_by_currency.pop(currency, Counter())
     counts = {
-        unit: sum(count for end, count in ends.items() if end not in own_ends)
+        unit: sum(count for end, count in ends.items() if end not in ends_in_currency)
         for unit, ends in ends_by_currency.items()
     }
     return sorted((unit for unit in counts if counts[unit]), key=lambda unit: (-counts[unit], unit))

@@ -386,7 +386,9 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
     not_for = frozenset(entry.get("not_for", ()))
     only_for = frozenset(entry.get("only_for", ()))
     if not (not_for | only_for) <= set(INDUSTRIES):
-        raise ValueError(f"not_for or only_for of {key} contains an unknown industry")
+        raise ValueError(
+            f"not_for or only_for of {key} contains an industry that is not one of {', '.join(INDUSTRIES)}"
+        )
     rules = {industry: _parse_rules(key, entry, industry) for industry in INDUSTRIES}
     all_rules = _list_all_rules(rules)
     tags = dict.fromkeys(tag for rule in all_rules for tag in rule.tags)

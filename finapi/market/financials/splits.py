@@ -366,10 +366,14 @@ def _list_share_changes(book: FactBook, mapping: MetricMapping, split: ShareSpli
                 shares = Decimal(vintage.value)
                 if filed is not None and shares > 0:
                     counts.append(ShareCount(filed, period_key, shares))
-        earlier = max((count for count in counts if count.filed < split.since), default=None)
-        later = max((count for count in counts if count.filed >= split.since), key=_prefer_first_filing, default=None)
-        if earlier and later:
-            changes.append(ShareChange(earlier.filed, later.filed, later.shares / earlier.shares))
+        earlier_count = max((count for count in counts if count.filed < split.since), default=None)
+        later_count = max(
+            (count for count in counts if count.filed >= split.since), key=_prefer_first_filing, default=None
+        )
+        if earlier_count and later_count:
+            changes.append(
+                ShareChange(earlier_count.filed, later_count.filed, later_count.shares / earlier_count.shares)
+            )
     return changes
 
 

@@ -25,7 +25,7 @@ class Position(NamedTuple):
     """An amount of a class of securities that is owned directly or through a vehicle."""
 
     seq: int  # Number of the form's row that reports the amount, from 1.
-    security_class: str  # The folded title.
+    security_class: str  # The title as ``fold_title`` returns it: without case, punctuation and par value.
     title: str | None
     is_derivative: bool
     ownership: str | None  # D (direct) or I (indirect).

@@ -354,16 +354,19 @@ def _names_owner(row: _ReportedRow, report: _Report) -> bool:
     """Return True if an indirect row's nature of ownership or footnotes name an owner of another form."""
     if not row.is_indirect:
         return False
-    text = f" {' '.join(row.holding_words)} "
+    padded_words = f" {' '.join(row.holding_words)} "
     for owner in report.owners:
         words = _split_words(owner["name"])
         if owner["is_entity"]:
-            if any(_is_distinctive(word) for word in words) and f" {' '.join(_strip_legal_form(words))} " in text:
+            if (
+                any(_is_distinctive(word) for word in words)
+                and f" {' '.join(_strip_legal_form(words))} " in padded_words
+            ):
                 return True
         else:
             # The surname and the first name, in any order.
             first_words = [word for word in words[:2] if len(word) >= _MIN_NAME_LENGTH]
-            if len(first_words) == 2 and all(f" {word} " in text for word in first_words):
+            if len(first_words) == 2 and all(f" {word} " in padded_words for word in first_words):
                 return True
     return False
 

@@ -42,7 +42,7 @@ from finapi.store.db import Row, Transaction
 
 # A price is plausible up to this multiple of a close as it was traded. Private trades are seldom far from the market.
 MAX_CLOSE_RATIO = 5
-# The same for closes that their file may have divided by splits without stating them.
+# This multiple applies to closes that their file may have divided by splits without stating the splits.
 MAX_UNADJUSTED_RATIO = 50
 # A purchase or sale below this part of a close is implausible. Private sales at a discount are common.
 MIN_CLOSE_RATIO = Decimal("0.02")
@@ -55,7 +55,8 @@ MAX_EXPLAINED_RATIO = 2
 MAX_SAME_PRICE_RATIO = Decimal("1.2")
 # Prices of one class in one form are not this far apart, and prices divided by shares are not this close by chance.
 MIN_PROPORTIONAL_SPREAD, MAX_PROPORTIONAL_SPREAD = Decimal("1.5"), Decimal("1.1")
-# The most expensive shares aside, a higher price needs other evidence. Small lots of them would not distort a sum.
+# A higher price needs confirmation by a close or another form, because few shares are so expensive. Small lots need
+# none, because they do not distort a sum.
 MAX_UNCONFIRMED_PRICE, MIN_UNCONFIRMED_SHARES = 10_000, 100
 HISTORY_DAYS = 365  # Other forms are compared if their trades are at most this many days away.
 CLOSE_DAYS = 7  # A close is compared if it is at most this old.
@@ -156,8 +157,8 @@ def recompute_forms(
 ) -> None:
     """Recompute the doubts of new or changed forms of a company, and of the rows for which they are evidence.
 
-    ``forms`` are by their ids; those that are None are read if they are needed. ``has_removed_rows`` is True if rows
-    were deleted or superseded: any row may have been compared with them.
+    ``forms`` has the forms by their ids; a form that is None is read if it is needed. ``has_removed_rows`` is True if
+    rows were deleted or superseded. Any other row may have been compared with those.
     """
     changed = tx.find_row("priced_days_of_forms", forms=json.dumps(sorted(forms)))
     if changed is None or changed["first"] is None:
@@ -274,7 +275,7 @@ class _PriceEvidence:
         return closes
 
     def find_doubt(self, row: _PricedRow) -> ValueDoubt | None:
-        """Return the evidence against a row's price, or None."""
+        """Return the doubt about a row's price, such as "contradicts_close", or None."""
         is_common = rules.is_common_stock(row.title)
         if self._is_in_other_currency(row):
             return "price_in_other_currency"
@@ -284,8 +285,8 @@ class _PriceEvidence:
         closes = self._get_closes(row, ads_count or 1) if is_common else _Closes([], [])
         if closes.is_near(row.price):
             return None
-        others_of_form = []
-        others = []
+        form_peers = []
+        other_form_peers = []
         is_confirmed = False
         window = timedelta(HISTORY_DAYS)
         start = bisect_left(self._days, row.date - window)
@@ -293,19 +294,20 @@ class _PriceEvidence:
         for peer in self._rows[start:end]:
             if peer.title != row.title:
                 continue
-            # A form of another link of a chain of owners repeats the row, so it is not evidence.
+            # In a chain of owners (a fund, its manager, its founder), each may file a form with the same row. Such a
+            # repetition is not evidence.
             is_repeat = (peer.date, peer.shares, peer.price) == (row.date, row.shares, row.price)
             is_other_form = peer.form_id != row.form_id and not is_repeat
             if peer.is_sale == row.is_sale and is_other_form:
-                others.append(peer)
+                other_form_peers.append(peer)
             elif peer.is_sale == row.is_sale and peer.form_id == row.form_id and peer.id != row.id:
-                others_of_form.append(peer)
+                form_peers.append(peer)
             is_confirmed = is_confirmed or (is_other_form and _are_similar(peer.price, row.price, MAX_CLOSE_RATIO))
-        if self._contradicts_closes(row, closes) and not self._is_confirmed(row, others):
+        if self._contradicts_closes(row, closes) and not self._is_confirmed(row, other_form_peers):
             return "contradicts_close"
-        if self._contradicts_form(row, others_of_form):
+        if self._contradicts_form(row, form_peers):
             return "contradicts_form"
-        if self._contradicts_history(row, others, ads_count):
+        if self._contradicts_history(row, other_form_peers, ads_count):
             return "contradicts_history"
         is_large = row.price > MAX_UNCONFIRMED_PRICE and row.shares >= MIN_UNCONFIRMED_SHARES
         return "unconfirmed" if is_common and is_large and not is_confirmed else None
@@ -386,38 +388,40 @@ class _PriceEvidence:
         return too_high or (too_low and row.is_trade)
 
     @staticmethod
-    def _is_confirmed(row: _PricedRow, others: Sequence[_PricedRow]) -> bool:
-        """Return True if most other forms have about the same price: then it is the close that is wrong."""
-        if len(others) < 2:
+    def _is_confirmed(row: _PricedRow, other_form_peers: Sequence[_PricedRow]) -> bool:
+        """Return True if most other forms have about the same price. Then the close is wrong, not the price."""
+        if len(other_form_peers) < 2:
             return False
-        median = _get_median(others)
+        median = _get_median(other_form_peers)
         return median / MAX_EXPLAINED_RATIO <= row.price <= median * MAX_EXPLAINED_RATIO
 
     @staticmethod
-    def _contradicts_form(row: _PricedRow, others: Sequence[_PricedRow]) -> bool:
-        """Return True if a price is far above the others of its form, or if all of them are totals."""
-        if not others:
+    def _contradicts_form(row: _PricedRow, form_peers: Sequence[_PricedRow]) -> bool:
+        """Return True if a price is far above the other prices of its form, or if all of them are totals."""
+        if not form_peers:
             return False
-        if _are_proportional([row, *others]):
+        if _are_proportional([row, *form_peers]):
             return True
-        median = _get_median(others)
-        if len(others) == 1:
+        median = _get_median(form_peers)
+        if len(form_peers) == 1:
             return row.price > median * MAX_FORM_RATIO and _is_explained(row, median)
         return row.price > median * MAX_FORM_RATIO
 
     @staticmethod
-    def _contradicts_history(row: _PricedRow, others: Sequence[_PricedRow], ads_count: int | None) -> bool:
+    def _contradicts_history(row: _PricedRow, other_form_peers: Sequence[_PricedRow], ads_count: int | None) -> bool:
         """Return True if a price is far above those of other forms, and neither a split nor the market explains it."""
-        if not others:
+        if not other_form_peers:
             return False
-        median = _get_median(others)
+        median = _get_median(other_form_peers)
         is_far = row.price >= median * MAX_FORM_RATIO
         if ads_count and is_far and _are_similar(row.price / ads_count, median, MAX_EXPLAINED_RATIO):
             return True
         if row.price <= median * MAX_HISTORY_RATIO:
             return False
-        lower = [peer for peer in others if peer.price * MAX_HISTORY_RATIO < row.price]
-        is_surrounded = lower[0].date <= row.date <= lower[-1].date and lower[0].date < lower[-1].date
+        lower_peers = [peer for peer in other_form_peers if peer.price * MAX_HISTORY_RATIO < row.price]
+        # Peers are ordered by day. If prices are lower both before and after the row, the market does not explain it.
+        first_day, last_day = lower_peers[0].date, lower_peers[-1].date
+        is_surrounded = first_day <= row.date <= last_day and first_day < last_day
         return is_surrounded or _is_explained(row, median)
 
 
@@ -429,7 +433,7 @@ def _is_ads_row_at_price(row: OwnershipRow, price: Decimal) -> bool:
 
 
 def _get_median(rows: Sequence[_PricedRow]) -> Decimal:
-    """Return the median price, the lower one of two."""
+    """Return the median price, or the lower of the two middle ones."""
     prices = sorted(row.price for row in rows)
     return prices[(len(prices) - 1) // 2]
 

@@ -57,11 +57,14 @@ _MONTHS = (
 # A Unix time with 9 or 10 digits is in seconds: 9 digits until 2001. Each further unit has three digits more. A float
 # may follow from pandas. Eight digits are a day such as 20241231.
 _UNIX_TIME = re.compile(r"([0-9]{9,10})((?:[0-9]{3}){0,3})(?:\.0*)?")
-_FIRST_CENTURY_YEAR = 70  # Two digits from here on are a year of the last century.
+_FIRST_CENTURY_YEAR = 70  # Years with two digits: from this one on they are 19xx, below it 20xx.
 
 
 class DayOrderError(ValueError):
-    """A date such as 31/12/2024. Dates such as 05/04/2024 in the same file would be misread without an error."""
+    """A date such as 31/12/2024, with the day before the month.
+
+    A file with such a date must be refused, because 05/04/2024 in it would be read as 4 May without an error.
+    """
 
 
 class Moment(NamedTuple):
@@ -191,8 +194,8 @@ def _build_moment(text: str, year: str, month: str, day: str, time: str | None) 
 def has_short_year(text: str) -> bool:
     """Return True for a date such as 01/02/24, which may be of January or February.
 
-    Dates with four digits for the year are American by convention. With two digits, other orders are as usual, so that
-    a file needs a date whose second number is above 12 (:func:`is_american_day`).
+    Dates with four digits for the year are American by convention. With two digits, other orders are just as common,
+    so a file needs a date whose second number is above 12 (:func:`is_american_day`).
     """
     match = _SLASHED_DAY.fullmatch(text)
     return match is not None and len(match[3]) == 2

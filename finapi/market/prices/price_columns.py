@@ -81,7 +81,7 @@ _COLUMNS_BY_HEADER: dict[str, list[str]] = {}
 for _header, _column in _HEADER_RANKS:
     _COLUMNS_BY_HEADER.setdefault(_header, []).append(_column)
 
-# The columns of which a file has one for all tickers.
+# The columns that a file has once, for all tickers together.
 _SHARED_COLUMNS = ("date", "time", "period", "source", "ticker")
 _FIGURE_COLUMNS = ("close", "dividend", "capital_gain", "split")  # A file needs one of them.
 _ACTION_COLUMNS = ("dividend", "capital_gain", "split")

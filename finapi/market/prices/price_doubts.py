@@ -46,8 +46,8 @@ class _Day:
 def recompute(tx: Transaction, series: PriceSeries, changed_days: Collection[str], today: str | None) -> int:
     """Recompute the doubts of changed days and of their neighbours. Return the number of doubtful changed days.
 
-    A day after ``today`` stays doubtful when it has come, as its prices were stored before. With None, days after
-    today are not marked.
+    The prices of a day after ``today`` stay doubtful when that day has come, because they were stored before it. If
+    ``today`` is None, no day is marked for being in the future.
     """
     if not changed_days:
         return 0
@@ -56,7 +56,7 @@ def recompute(tx: Transaction, series: PriceSeries, changed_days: Collection[str
     rows = tx.list_rows("days_around", series_id=series.id, first=first, last=last, neighbours=2 * NEIGHBOURS)
     stored_days = [_Day(*row) for row in rows]
     with localcontext(prec=_PRECISION):
-        _compare_after_splits(stored_days, price_series.list_adjustments(tx, series))
+        _set_comparable_closes(stored_days, price_series.list_adjustments(tx, series))
         doubts = _find_doubts(stored_days, today)
     dates = [day.date for day in stored_days]
     start = max(bisect_left(dates, first) - NEIGHBOURS, 0)
@@ -71,13 +71,13 @@ def recompute(tx: Transaction, series: PriceSeries, changed_days: Collection[str
     return doubtful_count
 
 
-def _compare_after_splits(stored_days: Sequence[_Day], adjustments: Sequence[price_series.Adjustment]) -> None:
-    """Set the comparable close of each day."""
+def _set_comparable_closes(stored_days: Sequence[_Day], adjustments: Sequence[price_series.Adjustment]) -> None:
+    """Set the comparable close of each day: its close divided by the later splits."""
     factor = ONE
-    remaining = [adjustment for adjustment in adjustments if adjustment.split_factor != ONE]
+    later_splits = [adjustment for adjustment in adjustments if adjustment.split_factor != ONE]
     for day in reversed(stored_days):
-        while remaining and remaining[-1].date > day.date:
-            factor *= remaining.pop().split_factor
+        while later_splits and later_splits[-1].date > day.date:
+            factor *= later_splits.pop().split_factor
         day.comparable_close = day.close * factor
 
 

@@ -86,7 +86,7 @@ def upsert(
         notes.append(f"{doubtful_count} days are doubtful (price_doubt)")
     if refused_tickers:
         names = ", ".join(refused_tickers[:_MAX_NAMED_TICKERS])
-        notes.append(f"real prices of {names} are held: made up ones are not mixed in")
+        notes.append(f"real prices of {names} are stored, so the made-up prices of this file were skipped")
     return total_changed, "; ".join(notes) or None
 
 
@@ -111,8 +111,8 @@ Key = TypeVar("Key")
 RowValues = tuple[object, ...]
 
 
-class _Newer(NamedTuple):
-    """The rows of a file that replaced stored ones: their days, and the number of rows with other figures."""
+class _NewerRows(NamedTuple):
+    """The rows that a file added or replaced: their days, and the number of rows whose figures changed."""
 
     days: set[str]
     changed_count: int
@@ -127,7 +127,7 @@ class _StoredRow(NamedTuple):
 
 def _upsert_days(
     tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str, *, keep_adj_close: bool
-) -> _Newer:
+) -> _NewerRows:
     """Store the days that have a close. Return the new or changed ones.
 
     A file's adjusted close is dropped if the file states the splits and dividends itself.
@@ -147,10 +147,10 @@ def _upsert_days(
     tx.insert_rows(
         "upsert_prices", [(series_id, day, *row_values, vintage) for day, row_values in newer_values.items()]
     )
-    return _Newer(set(newer_values), _count_changed(newer_values, stored))
+    return _NewerRows(set(newer_values), _count_changed(newer_values, stored))
 
 
-def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> _Newer:
+def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], vintage: str) -> _NewerRows:
     """Store the splits and dividends. Return the days of the new or changed ones."""
     values_by_key: dict[tuple[str, str], RowValues] = {}
     for row in rows:
@@ -165,7 +165,7 @@ def _upsert_actions(tx: Transaction, series_id: int, rows: Sequence[PriceRow], v
     tx.insert_rows(
         "upsert_price_actions", [(series_id, *key, *row_values, vintage) for key, row_values in newer_values.items()]
     )
-    return _Newer({day for day, _ in newer_values}, _count_changed(newer_values, stored))
+    return _NewerRows({day for day, _ in newer_values}, _count_changed(newer_values, stored))
 
 
 def _select_newer(

@@ -1,4 +1,4 @@
-"""Returns of a share: some trading days after a day, and from the end of one quarter to the next.
+"""Returns of a share: for 1, 5, 20 and 60 trading days after a day, and from the end of one quarter to the next.
 
 A return is (close at the end) / (close at the beginning) - 1, with the beginning adjusted for the splits and dividends
 in between. If no file of the ticker states splits or dividends, the adjusted closes of the files are compared. If

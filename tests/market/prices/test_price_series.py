@@ -391,7 +391,7 @@ def test_real_prices_replace_synthetic_ones(make_app: Any, real_first: bool) -> 
     assert [(row["date"], row["close"]) for row in list_days(app)] == [("2024-01-02", 1)]
     assert find_close(app, "2024-01-02") == price_series.Close("AAPL", "2024-01-02", Decimal(1), "csv")
     if real_first:
-        assert notes[1] == (0, "real prices of AAPL are held: made up ones are not mixed in")
+        assert notes[1] == (0, "real prices of AAPL are stored, so the made-up prices of this file were skipped")
 
 
 # ---- the reader for ratios
