@@ -119,7 +119,7 @@ def test_a_long_start_asks_for_more_time_again_and_again(
     manager: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_manager, "EXTEND_SECONDS", 0.001)
-    with ServiceManager(str(tmp_path / "notify"), 0.0).extending_start():
+    with ServiceManager(str(tmp_path / "notify"), 0.0).keep_extending_start():
         assert [manager.recv(100) for _ in range(5)] == [EXTENSION] * 5
     manager.setblocking(False)
     with contextlib.suppress(BlockingIOError):
@@ -129,7 +129,7 @@ def test_a_long_start_asks_for_more_time_again_and_again(
 
 
 def test_a_start_without_a_service_manager_has_no_thread_for_it() -> None:
-    with ServiceManager("", 0.0).extending_start():
+    with ServiceManager("", 0.0).keep_extending_start():
         assert [thread.name for thread in threading.enumerate() if thread.name == "finapi-start"] == []
 
 

@@ -33,7 +33,7 @@ def _run_mcp(args: argparse.Namespace, config: Config, origins: settings.Origins
         for line in _iter_lines(sys.stdin.buffer, MAX_BYTES):
             document = server.answer(line).document
             if document is not None:
-                # Other than ASCII characters are escaped, so that the encoding of the stream does not matter.
+                # Characters other than ASCII are escaped, so that the encoding of the stream does not matter.
                 say("out", re.sub(r"[^\x00-\x7f]", lambda match: json.dumps(match[0])[1:-1], text(document)))
     return 0
 

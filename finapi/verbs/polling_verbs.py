@@ -76,7 +76,7 @@ def _describe_counts(counts: Any) -> str:
 
 
 def _print_counts(counts: Any, args: argparse.Namespace, say: Say) -> int:
-    """Print the counts of a poll. Return 1 if there were problems or documents were given up, else 0."""
+    """Print the counts of a poll. Return 1 if there were problems or documents were abandoned, else 0."""
     say("progress", "")
     if args.json:
         print_document(say, vars(counts))
@@ -159,7 +159,7 @@ def _run_outbox(app: App, args: argparse.Namespace, directory: str, say: Say) ->
         raise UsageError("give numbers from finapi outbox list, or --all")
     actor = audit.build_command_actor(args.system_user, directory)
     detail = f"outbox {' '.join(map(str, args.ids)) or 'all'}"
-    # The audit record is written first, in the store of accounts: this fails on a node that may not retry rows.
+    # The audit record is written before anything is retried. On a node that must not retry rows, this write fails.
     with app.accounts.write() as tx:
         audit.record_action(tx, actor, "retry", app.clock.now(), detail=detail)
     retried = outbox.retry_rows(app.db, args.ids or [None])

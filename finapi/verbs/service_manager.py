@@ -38,7 +38,7 @@ class ServiceManager(NamedTuple):
             log.warning("cannot send %s to the service manager: %s", message, error.strerror)
 
     @contextmanager
-    def extending_start(self) -> Iterator[None]:
+    def keep_extending_start(self) -> Iterator[None]:
         """Keep requesting more time to start until the block ends. An upgrade of a large database takes minutes.
 
         A standby that takes over has already reported that it is ready, so the service manager expects keep-alive

@@ -217,7 +217,7 @@ def _serve_until_stopped(
     manager = ServiceManager(*settings.find_service_manager())
     try:
         with ExitStack() as serving, _refusing_busy_directory(config):
-            with manager.extending_start(), stopping.watched_by(_PendingStop()):
+            with manager.keep_extending_start(), stopping.watched_by(_PendingStop()):
                 new_secrets = getattr(args, "new_secrets", False)
                 accounts = server.open_elected_accounts(config, _wait_as_standby)
                 if config.role == "worker" and accounts is None:

@@ -14,11 +14,11 @@ from finapi.edgar.fund_reports import FundReport
 DOUBTS = ("assets_differ", "percentages_differ", "no_positions", "period_after_filing")
 Doubt = Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]
 
-# Assets less liabilities may differ from the net assets by this part of them, and by a dollar of rounding.
+# Assets less liabilities may differ from the net assets by this fraction of them, or by a dollar if that is more.
 MAX_ASSET_DIFFERENCE = Decimal("0.001")
-# Percentage points by which the sum of all percentages may differ from that of the values, in addition to rounding.
+# The sum of the percentages may differ from the percentage of all values by this many points, in addition to rounding.
 MAX_PERCENT_DIFFERENCE = Decimal(1)
-# The same for one position, in percentage points and as a part of its percentage.
+# The percentage of one position may differ by this many points, or by this fraction of it if that is more.
 MAX_POSITION_DIFFERENCE = Decimal("0.05")
 MAX_POSITION_SHARE = Decimal("0.05")
 
@@ -38,7 +38,7 @@ def find_doubts(report: FundReport, filed_at: str | None) -> list[Doubt]:
 
 
 def is_percent_doubtful(value: str | None, percent: str | None, net_assets: str | None) -> bool:
-    """Return True if the percentage of a position is not that of its value in the fund's net assets."""
+    """Return True if a position's percentage does not agree with its value as a part of the fund's net assets."""
     if value is None or percent is None or net_assets is None or Decimal(net_assets) == 0:
         return False
     expected = 100 * Decimal(value) / Decimal(net_assets)
@@ -55,7 +55,7 @@ def _has_different_assets(report: FundReport) -> bool:
 
 
 def _has_different_percentages(report: FundReport) -> bool:
-    """Return True if the percentages sum to another part of the net assets than the values.
+    """Return True if the sum of all percentages differs from the percentage that the sum of all values is.
 
     Percentages with two decimals lose up to 0.005 points each, which are 50 points in a fund of 10,000 positions.
     """

@@ -65,7 +65,7 @@ def build_security_row(position: ReportedPosition) -> tuple[Any, ...]:
         json.dumps(position.identifiers),
     )
     digest = hashlib.sha256(json.dumps(texts).encode()).digest()
-    # SQLite's integers are signed.
+    # SQLite's integers have 64 bits with a sign, so one bit of the hash is dropped.
     return (int.from_bytes(digest[:8], "big") >> 1, *texts)
 
 

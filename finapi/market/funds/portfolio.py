@@ -19,7 +19,7 @@ CUSIP_COUNTRIES = ("US", "CA")
 
 
 class SecurityIdentifier(TypedDict):
-    """An identifier of a position. ``description`` says what another identifier than an ISIN or a ticker is."""
+    """An identifier of a position. ``description`` names its kind (such as SEDOL) if it is not an ISIN or a ticker."""
 
     value: str
     description: str | None

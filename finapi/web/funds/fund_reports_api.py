@@ -106,9 +106,9 @@ HOLDERS_PARAMS = (
 _BOUNDS = (("gt", "greater than", -100), ("lt", "less than", 1_000_000))
 SCREEN_BODY = (
     *(
-        Field(f"{figure}_{side}", "number", nullable=True, help=f"{figure} {words} this.", example=example)
+        Field(f"{figure}_{side}", "number", nullable=True, help=f"{figure} {comparison} this.", example=example)
         for figure in fund_screen.FIGURES
-        for side, words, example in _BOUNDS
+        for side, comparison, example in _BOUNDS
     ),
     Field("cik", "word", help="Only this registrant.", example="0009200001"),
     Field("series_id", nullable=True, pattern=_SERIES_PATTERN, help="Only this series.", example="S000900001"),
@@ -204,7 +204,7 @@ class AppliedFigureBounds(TypedDict):
 
 
 class FundScreenNote(TypedDict):
-    """The rows of a screen and its filters."""
+    """The kind of rows that a screen returns, and the filters that it applied."""
 
     grain: Literal["latest_report_per_fund"]
     filters_applied: dict[str, AppliedFigureBounds]
@@ -433,11 +433,11 @@ def _build_resolution(ticker: str, matches: Sequence[FundMatch]) -> FundResoluti
     }
 
 
-def _parse_ciks(word: Any) -> list[int] | None:
-    """Return the CIK in a body, which clients send as a text or a number, as a list; None if there is none."""
-    if word is None:
+def _parse_ciks(cik: Any) -> list[int] | None:
+    """Return the member ``cik`` of a body (text or number) as a list with one CIK, or None if it is missing."""
+    if cik is None:
         return None
-    text = str(word)
+    text = str(cik)
     if re.fullmatch("[0-9]{1,10}", text) is None:
         raise invalid_param("cik", "cik must be a CIK: a number of at most ten digits.", expected="0009200001")
     return [int(text)]
