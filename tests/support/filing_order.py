@@ -212,15 +212,18 @@ class DatedWorld:
         self.client.key = users.create(self.app, f"{day}@example.com", "pro", end_of_day).api_key
 
     def adopt_names(self, other: DatedWorld) -> None:
-        """Give the companies the names and tickers that they have in another world.
+        """Give companies and securities the names and tickers that they have in another world.
 
-        Former names are known by day, but tickers, SIC codes and the names of insiders are stored as they are last.
+        Former names are known by day, but tickers, SIC codes, CUSIPs and the names of insiders are stored as they are
+        last.
         """
         with other.app.db.read() as tx:
             columns = "name, sic, fiscal_year_end, list_place, cik"
             companies = run_sql(tx, f"SELECT {columns} FROM companies").fetchall()
             tickers = run_sql(tx, "SELECT * FROM tickers").fetchall()
             insiders = run_sql(tx, "SELECT name, cik FROM insiders").fetchall()
+            columns = "cusip, issuer, title, seen, issuer_key, class_letter, security_group, ticker, cik, evidence"
+            securities = run_sql(tx, f"SELECT {columns} FROM securities").fetchall()
         with self.app.db.write() as tx:
             known_ciks = {row[0] for row in run_sql(tx, "SELECT cik FROM companies")}
             run_sql_many(
@@ -235,6 +238,13 @@ class DatedWorld:
                 [tuple(row) for row in tickers if row["cik"] in known_ciks],
             )
             run_sql_many(tx, "UPDATE insiders SET name = ? WHERE cik = ?", [tuple(row) for row in insiders])
+            run_sql_many(
+                tx,
+                f"""INSERT INTO securities ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (cusip) DO UPDATE SET issuer = excluded.issuer, title = excluded.title,
+                    ticker = excluded.ticker, cik = excluded.cik, evidence = excluded.evidence""",
+                [tuple(row) for row in securities if row["cik"] is None or row["cik"] in known_ciks],
+            )
             tx.run("bump_data_version")
 
     def _store_owners(self, filed_at: str) -> None:

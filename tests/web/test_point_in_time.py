@@ -199,7 +199,7 @@ SLOW_DAYS = int(os.environ.get("POINT_IN_TIME_DAYS", "50"))
 
 @pytest.mark.slow
 def test_answers_for_many_days_are_those_of_the_days(order: FilingOrder, full_world: DatedWorld) -> None:
-    check_days(order, full_world, SLOW_DAYS, 20)
+    check_days(order, full_world, SLOW_DAYS, 4)
 
 
 # ---- known_on
