@@ -25,6 +25,10 @@ from typing_extensions import TypeVar, Unpack
 
 Day = TypeVar("Day", default=str)  # date in answers of a client with dates=True
 Moment = TypeVar("Moment", default=str)  # datetime there
+
+
+class CallOptions(TypedDict, total=False):
+    timeout: float | None
 '''
 SCALARS = {"string": "str", "integer": "int", "number": "int | Decimal", "boolean": "bool", "null": "None"}
 GIVEN = {**SCALARS, "number": "float | Decimal"}
@@ -171,9 +175,13 @@ def render_methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None
             typed_arguments = list_arguments(operation)
             if typed_arguments:
                 yield declare_typed_dict(
-                    to_pascal_case(name) + "Given", typed_arguments, bases="TypedDict, total=False"
+                    to_pascal_case(name) + "Given", typed_arguments, bases="CallOptions, total=False"
                 )
-            arguments = f", **given: Unpack[{to_pascal_case(name)}Given]" if typed_arguments else ""
+            arguments = (
+                f", **given: Unpack[{to_pascal_case(name)}Given]"
+                if typed_arguments
+                else ", **given: Unpack[CallOptions]"
+            )
             calls.append((name, arguments, answer, operation["summary"]))
             where = rows_in[name]
             if where is not None:

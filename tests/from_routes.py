@@ -65,11 +65,15 @@ def render_operations(document: dict[str, Any]) -> str:
                 for location in ("path", "query")
             )
             schema = operation.get("requestBody", {"content": {"application/json": {"schema": {}}}})
-            body = schema["content"]["application/json"]["schema"].get("properties", {})
+            body_schema = schema["content"]["application/json"]["schema"]
+            body = body_schema.get("properties", {})
+            required = [parameter["name"] for parameter in parameters if parameter["required"]]
+            required += body_schema.get("required", ())
             rows_in = PAGED.get(path.removeprefix("/api/v1")) if route.method == "GET" else None
             if route.lists:
                 rows_in = "" if route.schema["type"] == "array" else route.rows_in
             row = [route.method, path, {**path_takes, **query}, body, rows_in, route.idempotent, route.cost]
+            row += [operation["summary"], required]
             lines.append(f"{json.dumps(operation['operationId'])}: {json.dumps(row)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

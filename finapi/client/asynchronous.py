@@ -11,9 +11,10 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
+from finapi.client.descriptions import describe_method
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
 from finapi.client.feeds import FeedCursor
-from finapi.client.operations import get_list_operation, get_operation
+from finapi.client.operations import ApiOperation, get_list_operation, get_operation, get_operations
 from finapi.client.synchronous import MAX_TRIES, TIMEOUT_SECONDS, TOTAL_TIMEOUT_SECONDS, by_urllib
 from finapi.client.types import AsyncCalls, Day, Moment
 
@@ -32,6 +33,7 @@ class AsyncClientOptions(TypedDict, total=False):
 
     token: str | None
     tries: int
+    timeout: float | None
     headers: Mapping[str, str] | None
     transport: Any
     wait: Callable[[float], Awaitable[None]]
@@ -65,15 +67,17 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         *,
         token: str | None = None,
         tries: int = MAX_TRIES,
+        timeout: float | None = None,
         dates: bool = False,
         headers: Mapping[str, str] | None = None,
         transport: Any = None,
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
+        self.base_url = exchange.parse_base_url(base_url)
         self.headers = exchange.build_headers(api_key, token, headers)
         self.last: ApiAnswer | None = None  # The latest answer, with its status and headers.
         self._tries = tries
+        self._timeout = exchange.check_timeout(timeout)
         self._dates = dates
         self._wait = wait
         sender = _build_httpx_sender(transport) or _build_thread_sender()
@@ -90,26 +94,52 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         """Close the open connections, as ``async with`` does at its end."""
         await self._close()
 
-    async def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+    async def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        *,
+        timeout: float | None = None,
+    ) -> Any:
         """Call any path, and return the document of the answer."""
-        request = exchange.build_request(self.base_url, method, path, query=query, body=body, headers=self.headers)
+        request = exchange.build_request(
+            self.base_url,
+            method,
+            path,
+            query=query,
+            body=body,
+            headers=self.headers,
+            timeout_seconds=exchange.check_timeout(timeout) or self._timeout,
+        )
         return await self._get_document(request)
 
     def _get_method(self, name: str) -> Any:
         """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
         operation = get_operation(name)
 
-        def call_operation(**arguments: Any) -> Awaitable[Any]:
-            return self._get_document(operation.build_request(self.base_url, self.headers, arguments))
+        async def call_operation(*, timeout: float | None = None, **arguments: Any) -> Any:
+            return await self._get_document(self._build_request(operation, arguments, timeout))
 
-        return call_operation
+        return describe_method(call_operation, operation)
 
-    async def _iter_rows(self, name: str, **arguments: Any) -> AsyncIterator[Any]:
+    def __dir__(self) -> list[str]:
+        """Return the names of attributes and of all operations, for completion in a shell."""
+        return sorted({*super().__dir__(), *get_operations()})
+
+    def _build_request(
+        self, operation: ApiOperation, arguments: Mapping[str, Any], timeout: float | None
+    ) -> ApiRequest:
+        timeout_seconds = exchange.check_timeout(timeout) or self._timeout
+        return operation.build_request(self.base_url, self.headers, arguments, timeout_seconds)
+
+    async def _iter_rows(self, name: str, *, timeout: float | None = None, **arguments: Any) -> AsyncIterator[Any]:
         """Yield every row of a list, page after page."""
         operation = get_list_operation(name)
         pager = exchange.ListPager(operation.rows_path or "", arguments, dates=self._dates)
         while pager.query is not None:
-            request = operation.build_request(self.base_url, self.headers, pager.query)
+            request = self._build_request(operation, pager.query, timeout)
             answer = await self._run(exchange.run_conversation(request, self._tries))
             for row in pager.read_page(answer):
                 yield row
@@ -199,9 +229,12 @@ def _build_httpx_sender(transport: Any) -> AsyncSender | None:
 
     async def send(request: ApiRequest) -> ApiAnswer | None:
         headers = dict(request.headers)
+        timeout = httpx.USE_CLIENT_DEFAULT if request.timeout_seconds is None else request.timeout_seconds
         try:
             async with asyncio.timeout(TOTAL_TIMEOUT_SECONDS):
-                response = await http.request(request.method, request.url, headers=headers, content=request.body)
+                response = await http.request(
+                    request.method, request.url, headers=headers, content=request.body, timeout=timeout
+                )
         except (httpx.HTTPError, TimeoutError) as error:
             return exchange.build_unreachable_answer(error)
         response_headers = {name.lower(): text for name, text in response.headers.items()}

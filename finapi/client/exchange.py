@@ -10,17 +10,27 @@ in how they send and wait.
 from __future__ import annotations
 
 import json
+import logging
+import math
 import random
+import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-USER_AGENT = "finapi-python"
+from finapi import __version__
+from finapi.client.errors import ApiFailure, build_api_failure
+
+logger = logging.getLogger("finapi.client")
+logger.addHandler(logging.NullHandler())
+
+USER_AGENT = f"finapi-client/{__version__}"
+API_PREFIX = "/api/v1"
+UNLOGGED_PARAMETERS = ("api_key", "token")  # Query parameters with a secret.
 RETRY_WAIT_SECONDS = (0.5, 1.0, 2.0, 4.0)  # Waits before the next tries, if the answer has no Retry-After.
 MAX_RETRY_AFTER_SECONDS = 60.0  # A longer Retry-After is left to the caller: a lock of an hour, for example.
 # The only operation that answers with a redirect, and the only one that answers with an HTML page. Any other redirect
@@ -33,31 +43,6 @@ IDEMPOTENT_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE")  # RFC 9110 sec
 MAX_PLAIN_DIGITS = 1_000
 
 
-class ApiFailure(Exception):
-    """An error of the API, or a call without an answer (``status`` 0). ``code`` is the code of the API."""
-
-    def __init__(
-        self, status: int, code: str, message: str, *, document: Mapping[str, Any], headers: Any = None
-    ) -> None:
-        super().__init__(f"{status} {code}: {message}" if status else message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.details: Mapping[str, Any] = document.get("details") or {}
-        self.document = document
-        self.headers: Mapping[str, str] = headers or {}
-
-    @property
-    def request_id(self) -> str | None:
-        """Return the id by which the operator finds the call."""
-        return self.document.get("request_id") or self.headers.get("x-request-id")
-
-    @property
-    def retry_after(self) -> float | None:
-        """Return the seconds after which to try again, or None if the answer does not say."""
-        return parse_retry_after(self.headers)
-
-
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
     """A request with its complete URL."""
@@ -66,6 +51,7 @@ class ApiRequest:
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
+    timeout_seconds: float | None = None  # None for the limits of the client or the library that sends the request.
 
     @property
     def is_repeatable(self) -> bool:
@@ -97,6 +83,7 @@ def build_request(
     query: Mapping[str, Any] | None = None,
     body: Any = None,
     headers: Mapping[str, str] | None = None,
+    timeout_seconds: float | None = None,
 ) -> ApiRequest:
     """Return a request. In the query None is left out, lists are joined with commas, and days are written in ISO 8601.
 
@@ -110,8 +97,21 @@ def build_request(
         url += f"?{urlencode(parameters)}"
     all_headers = {"Accept": "application/json", "User-Agent": USER_AGENT, **(headers or {})}
     if body is None:
-        return ApiRequest(method, url, all_headers)
-    return ApiRequest(method, url, {"Content-Type": "application/json", **all_headers}, _encode_json(body).encode())
+        return ApiRequest(method, url, all_headers, timeout_seconds=timeout_seconds)
+    all_headers = {"Content-Type": "application/json", **all_headers}
+    return ApiRequest(method, url, all_headers, _encode_json(body).encode(), timeout_seconds)
+
+
+def parse_base_url(url: str) -> str:
+    """Return the URL of a server without a final slash, and without ``/api/v1``, which each path has."""
+    return url.rstrip("/").removesuffix(API_PREFIX).rstrip("/")
+
+
+def check_timeout(seconds: float | None) -> float | None:
+    """Return a timeout. Raise ValueError if it is not a positive number of seconds, or None for the default."""
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ValueError(f"timeout must be a positive number of seconds: {seconds}")
+    return seconds
 
 
 def build_headers(api_key: str | None, token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -177,7 +177,9 @@ def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
     Raise ApiFailure for an error that would happen again, and after the last try.
     """
     for try_number in range(1, max(max_tries, 1) + 1):
+        started_at = time.monotonic()
         answer = yield request
+        _log_answer(request, answer, time.monotonic() - started_at)
         if answer is not None and 200 <= answer.status < 400:
             check_answer(urlsplit(request.url).path, answer)
             return answer
@@ -191,12 +193,38 @@ def run_conversation(request: ApiRequest, max_tries: int) -> Conversation:
             raise failure
         if retry_after is None:
             wait_index = min(try_number, len(RETRY_WAIT_SECONDS)) - 1
-            yield add_jitter(RETRY_WAIT_SECONDS[wait_index])
+            wait_seconds = add_jitter(RETRY_WAIT_SECONDS[wait_index])
         elif retry_after <= MAX_RETRY_AFTER_SECONDS:
-            yield retry_after
+            wait_seconds = retry_after
         else:
             raise failure
+        logger.warning(
+            "%s %s is tried again in %.1f s (try %d of %d): %s",
+            request.method,
+            hide_secrets(request.url),
+            wait_seconds,
+            try_number + 1,
+            max_tries,
+            failure.summary,
+        )
+        yield wait_seconds
     raise AssertionError("a call is tried at least once")
+
+
+def _log_answer(request: ApiRequest, answer: ApiAnswer | None, seconds: float) -> None:
+    if logger.isEnabledFor(logging.DEBUG):
+        status = answer.status if answer is not None else 0
+        url = hide_secrets(request.url)
+        logger.debug("%s %s: %s in %.0f ms", request.method, url, status or "no answer", seconds * 1000)
+
+
+def hide_secrets(url: str) -> str:
+    """Return a URL for the log, with ``***`` instead of a key or a token in the query."""
+    parts = urlsplit(url)
+    parameters = []
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        parameters.append((name, "***" if name in UNLOGGED_PARAMETERS else value))
+    return parts._replace(query=urlencode(parameters, safe="*,:")).geturl()
 
 
 def add_jitter(seconds: float) -> float:
@@ -209,7 +237,7 @@ def build_failure(answer: ApiAnswer | None) -> ApiFailure:
     if answer is None or answer.status == 0:
         reason = answer.body.decode("utf-8", "replace").rstrip(".") if answer is not None else ""
         message = f"There was no answer: {reason}." if reason else "There was no answer."
-        return ApiFailure(0, "UNREACHABLE", message, document={})
+        return build_api_failure(0, "UNREACHABLE", message, document={})
     document: Mapping[str, Any] = {}
     try:
         parsed = json.loads(answer.body)
@@ -218,7 +246,7 @@ def build_failure(answer: ApiAnswer | None) -> ApiFailure:
         pass  # The body is not an error of this API: for example, the error page of a proxy.
     code = str(document.get("code", "HTTP"))
     message = str(document.get("message", "The answer is no document."))
-    return ApiFailure(answer.status, code, message, document=document, headers=answer.headers)
+    return build_api_failure(answer.status, code, message, document=document, headers=answer.headers)
 
 
 def check_answer(path: str, answer: ApiAnswer) -> None:
@@ -242,29 +270,6 @@ def build_unreachable_answer(error: Exception) -> ApiAnswer:
     """Return an answer with status 0 that contains the reason why no answer arrived."""
     reason = getattr(error, "reason", None) or error
     return ApiAnswer(0, {}, (str(reason) or type(reason).__name__).encode("utf-8", "replace"))
-
-
-def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of ``Retry-After``, or None if it is missing or invalid.
-
-    A time is compared with ``Date``, or with our own clock if there is none.
-    """
-    text = headers.get("retry-after", "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text)
-    date_text = headers.get("date")
-    try:
-        retry_at = _parse_http_date(text)
-        now = _parse_http_date(date_text) if date_text else datetime.now(UTC)
-    except (ValueError, TypeError):
-        return None
-    return max(0.0, (retry_at - now).total_seconds())
-
-
-def _parse_http_date(text: str) -> datetime:
-    """Return a time of HTTP. Without a zone it is UTC (RFC 9110 section 5.6.7)."""
-    moment = parsedate_to_datetime(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 # ---- answers

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from finapi.client import exchange
-from finapi.client.exchange import ApiAnswer, ApiFailure
+from finapi.client.errors import ApiFailure, build_api_failure
+from finapi.client.exchange import ApiAnswer
 
 if TYPE_CHECKING:
     from websockets.exceptions import InvalidStatus
@@ -104,7 +105,7 @@ def _build_failure(error: Exception) -> ApiFailure:
             status = 0
         message = error.rcvd.reason or f"closed with {close_code}"
         document = {"details": {"close_code": close_code}}
-        return ApiFailure(status, CODES.get(status, "CLOSED"), message, document=document)
+        return build_api_failure(status, CODES.get(status, "CLOSED"), message, document=document)
     return exchange.build_failure(None)
 
 

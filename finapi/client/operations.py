@@ -27,6 +27,8 @@ class ApiOperation:
     rows_path: str | None  # The place of the rows in the answer, such as "data.items". None if it is not a list.
     is_idempotent: bool  # True if the operation takes an Idempotency-Key.
     cost: int  # The default cost in tokens, which an operator may change.
+    summary: str  # A line that says what it returns, without a full stop.
+    required_names: tuple[str, ...]  # The parameters and the members of the body that a call must have.
 
     @property
     def route(self) -> str:
@@ -38,7 +40,13 @@ class ApiOperation:
         """Return the names of the query parameters."""
         return tuple(name for name in self.parameters if f"{{{name}}}" not in self.path)
 
-    def build_request(self, base_url: str, headers: Mapping[str, str], arguments: Mapping[str, Any]) -> ApiRequest:
+    def build_request(
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        arguments: Mapping[str, Any],
+        timeout_seconds: float | None = None,
+    ) -> ApiRequest:
         """Return the request for arguments by name (``from_`` for ``from``).
 
         An operation that takes an ``Idempotency-Key`` gets one, so that the request can be repeated. Raise TypeError
@@ -63,7 +71,9 @@ class ApiOperation:
             import uuid  # Imported here: most operations have no key, and the import reads network addresses.
 
             headers = {**headers, "Idempotency-Key": key or str(uuid.uuid4())}
-        return exchange.build_request(base_url, self.method, path, query=query, body=body, headers=headers)
+        return exchange.build_request(
+            base_url, self.method, path, query=query, body=body, headers=headers, timeout_seconds=timeout_seconds
+        )
 
 
 @cache
@@ -71,7 +81,8 @@ def get_operations() -> Mapping[str, ApiOperation]:
     """Return all operations by name."""
     table = json.loads(pkgutil.get_data("finapi.client", "operations.json") or b"{}")
     operations = {}
-    for name, (method, path, parameters, body_members, rows_path, is_idempotent, cost) in table.items():
+    for name, row in table.items():
+        method, path, parameters, body_members, rows_path, is_idempotent, cost, summary, required_names = row
         operations[name] = ApiOperation(
             name=name,
             method=method,
@@ -81,6 +92,8 @@ def get_operations() -> Mapping[str, ApiOperation]:
             rows_path=rows_path,
             is_idempotent=is_idempotent,
             cost=cost,
+            summary=summary,
+            required_names=tuple(required_names),
         )
     return operations
 

@@ -11,9 +11,10 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
+from finapi.client.descriptions import describe_method
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
 from finapi.client.feeds import FeedCursor
-from finapi.client.operations import get_list_operation, get_operation
+from finapi.client.operations import ApiOperation, get_list_operation, get_operation, get_operations
 from finapi.client.types import Calls, Day, Moment
 
 MAX_TRIES = 4
@@ -63,7 +64,7 @@ def by_urllib(timeout_seconds: float = TIMEOUT_SECONDS, *, with_reason: bool = F
         headers = dict(request.headers)
         urllib_request = urllib.request.Request(request.url, request.body or None, headers, method=request.method)
         try:
-            with opener.open(urllib_request, timeout=timeout_seconds) as response:
+            with opener.open(urllib_request, timeout=request.timeout_seconds or timeout_seconds) as response:
                 return _build_answer(response.status, response.headers, _read_body(response))
         except urllib.error.HTTPError as response:
             try:
@@ -101,12 +102,14 @@ def by_httpx(http: Any) -> Send:
     import httpx
 
     def send(request: ApiRequest) -> ApiAnswer | None:
+        timeout = httpx.USE_CLIENT_DEFAULT if request.timeout_seconds is None else request.timeout_seconds
         try:
             with http.stream(
                 request.method,
                 request.url,
                 headers=dict(request.headers),
                 content=request.body,
+                timeout=timeout,
                 follow_redirects=False,  # Overrides the setting of the httpx client: the key would be sent along.
             ) as response:
                 return _build_answer(response.status_code, response.headers, _join_parts(response.iter_bytes()))
@@ -125,6 +128,7 @@ class ClientOptions(TypedDict, total=False):
 
     token: str | None
     tries: int
+    timeout: float | None
     headers: Mapping[str, str] | None
     send: Send | None
     wait: Callable[[float], None] | None
@@ -134,7 +138,9 @@ class Client(Calls[Day, Moment]):
     """A client with a method for each operation: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
 
     Numbers with a decimal point are ``Decimal``. With ``dates=True`` days are ``date``. A call that fails temporarily
-    is repeated after ``Retry-After``, up to ``tries`` times in total. An error raises :class:`ApiFailure`.
+    is repeated after ``Retry-After``, up to ``tries`` times in total. An error raises :class:`ApiFailure` or one of
+    its subclasses. ``timeout`` is the maximum number of seconds until a connection is open, until an answer begins and
+    between two parts of it (30 by default); each call takes another one, ``client.get_policy(timeout=5)``.
     """
 
     @overload
@@ -162,15 +168,17 @@ class Client(Calls[Day, Moment]):
         *,
         token: str | None = None,
         tries: int = MAX_TRIES,
+        timeout: float | None = None,
         dates: bool = False,
         headers: Mapping[str, str] | None = None,
         send: Send | None = None,
         wait: Callable[[float], None] | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
+        self.base_url = exchange.parse_base_url(base_url)
         self.headers = exchange.build_headers(api_key, token, headers)
         self.last: ApiAnswer | None = None  # The latest answer, with its status and headers.
         self._tries = tries
+        self._timeout = exchange.check_timeout(timeout)
         self._dates = dates
         self._send = send or by_urllib(with_reason=True)
         self._wait = wait or time.sleep
@@ -181,26 +189,52 @@ class Client(Calls[Day, Moment]):
     def __exit__(self, *_: object) -> None:
         """Do nothing: no connection stays open between two calls, and ``send`` belongs to the caller."""
 
-    def call(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+    def call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        *,
+        timeout: float | None = None,
+    ) -> Any:
         """Call any path, and return the document of the answer."""
-        request = exchange.build_request(self.base_url, method, path, query=query, body=body, headers=self.headers)
+        request = exchange.build_request(
+            self.base_url,
+            method,
+            path,
+            query=query,
+            body=body,
+            headers=self.headers,
+            timeout_seconds=exchange.check_timeout(timeout) or self._timeout,
+        )
         return self._get_document(request)
 
     def _get_method(self, name: str) -> Any:
         """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
         operation = get_operation(name)
 
-        def call_operation(**arguments: Any) -> Any:
-            return self._get_document(operation.build_request(self.base_url, self.headers, arguments))
+        def call_operation(*, timeout: float | None = None, **arguments: Any) -> Any:
+            return self._get_document(self._build_request(operation, arguments, timeout))
 
-        return call_operation
+        return describe_method(call_operation, operation)
 
-    def _iter_rows(self, name: str, **arguments: Any) -> Iterator[Any]:
+    def __dir__(self) -> list[str]:
+        """Return the names of attributes and of all operations, for completion in a shell."""
+        return sorted({*super().__dir__(), *get_operations()})
+
+    def _build_request(
+        self, operation: ApiOperation, arguments: Mapping[str, Any], timeout: float | None
+    ) -> ApiRequest:
+        timeout_seconds = exchange.check_timeout(timeout) or self._timeout
+        return operation.build_request(self.base_url, self.headers, arguments, timeout_seconds)
+
+    def _iter_rows(self, name: str, *, timeout: float | None = None, **arguments: Any) -> Iterator[Any]:
         """Yield every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""
         operation = get_list_operation(name)
         pager = exchange.ListPager(operation.rows_path or "", arguments, dates=self._dates)
         while pager.query is not None:
-            request = operation.build_request(self.base_url, self.headers, pager.query)
+            request = self._build_request(operation, pager.query, timeout)
             answer = self._run(exchange.run_conversation(request, self._tries))
             yield from pager.read_page(answer)
 

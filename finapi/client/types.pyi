@@ -11,6 +11,10 @@ Day = TypeVar("Day", default=str)  # date in answers of a client with dates=True
 Moment = TypeVar("Moment", default=str)  # datetime there
 
 
+class CallOptions(TypedDict, total=False):
+    timeout: float | None
+
+
 class Livez(TypedDict):
     status: Literal["ok"]
 
@@ -5003,49 +5007,49 @@ class PostSqlProxy(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
-class GetStatusHistoryGiven(TypedDict, total=False):
+class GetStatusHistoryGiven(CallOptions, total=False):
     service: Literal["main_api", "insider_api", "insider_module", "postgres_db", "redis", "sec_worker", "sec_13f_worker", "13f_worker", "news_daemon", "sec_gateway", "frontend", "sec_watchdog"] | None
     days: int | None
     resolution: Literal["hourly", "daily"] | None
 
-class PostAuthRedeemInviteGiven(TypedDict, total=False):
+class PostAuthRedeemInviteGiven(CallOptions, total=False):
     invite_code: str | None
     code: str | None
 
-class PostAuthRegisterGiven(TypedDict, total=False):
+class PostAuthRegisterGiven(CallOptions, total=False):
     email: Required[str]
     password: Required[str]
     invite_token: Required[str]
 
-class GetAuthVerifyEmailGiven(TypedDict, total=False):
+class GetAuthVerifyEmailGiven(CallOptions, total=False):
     token: Required[str]
 
-class PostAuthResendVerificationGiven(TypedDict, total=False):
+class PostAuthResendVerificationGiven(CallOptions, total=False):
     email: Required[str]
 
-class PostAuthLoginGiven(TypedDict, total=False):
+class PostAuthLoginGiven(CallOptions, total=False):
     email: Required[str]
     password: Required[str]
 
-class PostAuthForgetpasswordGiven(TypedDict, total=False):
+class PostAuthForgetpasswordGiven(CallOptions, total=False):
     email: Required[str]
 
-class PutAuthNewpasswordGiven(TypedDict, total=False):
+class PutAuthNewpasswordGiven(CallOptions, total=False):
     token: Required[str]
     newpassword: Required[str]
     replace_credentials: bool | None
     remove_receivers: bool | None
 
-class PutUserGiven(TypedDict, total=False):
+class PutUserGiven(CallOptions, total=False):
     webhook_url: str | None | None
     notify_email: bool | None
     notify_browser: bool | None
     webhook_topics: Sequence[Literal["sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created"]] | None
 
-class DeleteUserGiven(TypedDict, total=False):
+class DeleteUserGiven(CallOptions, total=False):
     password: Required[str]
 
-class PostSniperTargetsGiven(TypedDict, total=False):
+class PostSniperTargetsGiven(CallOptions, total=False):
     idempotency_key: str
     ticker: Required[str]
     duration_minutes: int | None | None
@@ -5054,55 +5058,55 @@ class PostSniperTargetsGiven(TypedDict, total=False):
     form_types: Sequence[str] | None | None
     webhook_url: str | None | None
 
-class GetSniperTargetsGiven(TypedDict, total=False):
+class GetSniperTargetsGiven(CallOptions, total=False):
     status: Literal["CREATED", "ACTIVE", "STOPPED"] | None
     ticker: str | None
     limit: int | None
     offset: int | None
 
-class PostSniperTargetsTargetIdStopGiven(TypedDict, total=False):
+class PostSniperTargetsTargetIdStopGiven(CallOptions, total=False):
     target_id: Required[str]
     idempotency_key: str
 
-class GetWebhooksDeliveriesGiven(TypedDict, total=False):
+class GetWebhooksDeliveriesGiven(CallOptions, total=False):
     status: Literal["pending", "sending", "retry_pending", "delivered", "dropped"] | None
     event_type: Literal["sniper.filing_hit", "sniper.window_expired", "insider.transaction.created", "13f.holdings.updated", "ownership.filing.created", "insider.proposed_sale.created", "nport.report.created", "finapi.test"] | None
     limit: int | None
     offset: int | None
     cursor: str | None
 
-class PostWebhooksDeliveriesDeliveryIdRedeliverGiven(TypedDict, total=False):
+class PostWebhooksDeliveriesDeliveryIdRedeliverGiven(CallOptions, total=False):
     delivery_id: Required[str]
     idempotency_key: str
 
-class PostWebhooksTestGiven(TypedDict, total=False):
+class PostWebhooksTestGiven(CallOptions, total=False):
     idempotency_key: str
     url: str | None | None
 
-class GetAccountUsageGiven(TypedDict, total=False):
+class GetAccountUsageGiven(CallOptions, total=False):
     days: int | None
 
-class GetAccountTransactionsGiven(TypedDict, total=False):
+class GetAccountTransactionsGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     cursor: int | None
 
-class PostBillingQuotaGiven(TypedDict, total=False):
+class PostBillingQuotaGiven(CallOptions, total=False):
     idempotency_key: str
     amount_dollars: Required[float | Decimal]
 
-class GetBillingHistoryGiven(TypedDict, total=False):
+class GetBillingHistoryGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
 
-class GetEventsGiven(TypedDict, total=False):
+class GetEventsGiven(CallOptions, total=False):
     feed: Required[Literal["main-api", "insider-api", "13f-live"]]
     since_seq: int | None
     epoch: int | None
     limit: int | None
     offset: int | None
 
-class GetXbrlCompaniesTickerStatementsGiven(TypedDict, total=False):
+class GetXbrlCompaniesTickerStatementsGiven(CallOptions, total=False):
     ticker: Required[str]
     period: Literal["A", "Q"] | None
     form_type: str | None
@@ -5112,13 +5116,13 @@ class GetXbrlCompaniesTickerStatementsGiven(TypedDict, total=False):
     statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
     consolidated_only: bool | None
 
-class GetXbrlFilingAccessionStatementsGiven(TypedDict, total=False):
+class GetXbrlFilingAccessionStatementsGiven(CallOptions, total=False):
     accession: Required[str]
     statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
     consolidated_only: bool | None
     as_of: str | date | None
 
-class GetForm13fFundCikGiven(TypedDict, total=False):
+class GetForm13fFundCikGiven(CallOptions, total=False):
     cik: Required[str]
     period: str | date | None
     limit: int | None
@@ -5133,89 +5137,89 @@ class GetForm13fFundCikGiven(TypedDict, total=False):
     q: str | None
     as_of: str | date | None
 
-class GetForm13fFundCikPeriodsGiven(TypedDict, total=False):
+class GetForm13fFundCikPeriodsGiven(CallOptions, total=False):
     cik: Required[str]
     as_of: str | date | None
 
-class GetForm13fFundCikCusipCusipHistoryGiven(TypedDict, total=False):
+class GetForm13fFundCikCusipCusipHistoryGiven(CallOptions, total=False):
     cik: Required[str]
     cusip: Required[str]
     as_of: str | date | None
 
-class GetForm13fFundCikHoldingsAnalyticsGiven(TypedDict, total=False):
+class GetForm13fFundCikHoldingsAnalyticsGiven(CallOptions, total=False):
     cik: Required[str]
     sort_by: Literal["market_value", "cost_basis", "unrealized_pnl", "unrealized_pnl_pct", "holding_period_days", "shares", "ticker", "name"] | None
     order: Literal["asc", "desc"] | None
     limit: int | None
     offset: int | None
 
-class PostForm13fFundBulkGiven(TypedDict, total=False):
+class PostForm13fFundBulkGiven(CallOptions, total=False):
     period: str | date | None
     detail: Literal["summary", "full"] | None
     size: int | None
     from_: int | None
     ciks: Required[Sequence[str]]
 
-class GetForm13fFundsGiven(TypedDict, total=False):
+class GetForm13fFundsGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
 
-class GetForm13fSearchGiven(TypedDict, total=False):
+class GetForm13fSearchGiven(CallOptions, total=False):
     q: str | None
     limit: int | None
     offset: int | None
 
-class GetForm13fFilersGiven(TypedDict, total=False):
+class GetForm13fFilersGiven(CallOptions, total=False):
     q: str | None
     limit: int | None
     offset: int | None
 
-class GetForm13fLatestGiven(TypedDict, total=False):
+class GetForm13fLatestGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     cik: str | None
     since: str | date | None
 
-class GetForm13fFilingStatsGiven(TypedDict, total=False):
+class GetForm13fFilingStatsGiven(CallOptions, total=False):
     period: str | date | None
 
-class GetForm13fFilingProgressGiven(TypedDict, total=False):
+class GetForm13fFilingProgressGiven(CallOptions, total=False):
     quarter: str | date | None
 
-class PostForm13fHoldingsGiven(TypedDict, total=False):
+class PostForm13fHoldingsGiven(CallOptions, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
     sort: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "name_of_issuer", "issuer", "change_shares"] | None
     includeChanges: bool | None
 
-class PostForm13fCoverPagesGiven(TypedDict, total=False):
+class PostForm13fCoverPagesGiven(CallOptions, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
     sort: Literal["filed_date", "filedAt", "filed_at"] | None
 
-class GetForm13fHoldingsSearchGiven(TypedDict, total=False):
+class GetForm13fHoldingsSearchGiven(CallOptions, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
     period: str | date | None
 
-class GetForm13fMovesGiven(TypedDict, total=False):
+class GetForm13fMovesGiven(CallOptions, total=False):
     period: str | date | None
     status: Literal["new", "increased", "decreased", "closed"] | None
     cik: str | None
     limit: int | None
     offset: int | None
 
-class GetForm13fOverlapGiven(TypedDict, total=False):
+class GetForm13fOverlapGiven(CallOptions, total=False):
     ciks: Required[Sequence[str] | str]
     period: str | date | None
     limit: int | None
     offset: int | None
 
-class GetForm13fAggregationBasketHoldingsGiven(TypedDict, total=False):
+class GetForm13fAggregationBasketHoldingsGiven(CallOptions, total=False):
     ciks: Required[Sequence[str] | str]
     period: Required[str | date]
     compare_period: str | date | None
@@ -5224,7 +5228,7 @@ class GetForm13fAggregationBasketHoldingsGiven(TypedDict, total=False):
     size: str | None
     offset: int | None
 
-class GetForm13fAggregationByTickerGiven(TypedDict, total=False):
+class GetForm13fAggregationByTickerGiven(CallOptions, total=False):
     quarter: str | None
     sort_by: Literal["fund_flow", "total_value", "fund_count", "fund_change", "share_change", "ticker", "name", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
     sort_order: Literal["asc", "desc"] | None
@@ -5247,13 +5251,13 @@ class GetForm13fAggregationByTickerGiven(TypedDict, total=False):
     max_share_change: float | Decimal | None
     include_ranges: bool | None
 
-class GetForm13fAggregationBySectorGiven(TypedDict, total=False):
+class GetForm13fAggregationBySectorGiven(CallOptions, total=False):
     quarter: str | None
     compare: str | None
     industry_limit: int | None
     sort: Literal["fund_flow", "total_value", "fund_count", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
 
-class GetForm13fAggregationByIndustryGiven(TypedDict, total=False):
+class GetForm13fAggregationByIndustryGiven(CallOptions, total=False):
     quarter: str | None
     compare: str | None
     limit: int | None
@@ -5261,7 +5265,7 @@ class GetForm13fAggregationByIndustryGiven(TypedDict, total=False):
     sort_by: Literal["fund_flow", "total_value", "fund_count", "flow", "value", "total_institutional_value", "holders", "unique_fund_count"] | None
     sector: str | None
 
-class GetForm13fFundPerformanceGiven(TypedDict, total=False):
+class GetForm13fFundPerformanceGiven(CallOptions, total=False):
     quarter: str | date | None
     cik: str | None
     q: str | None
@@ -5274,11 +5278,11 @@ class GetForm13fFundPerformanceGiven(TypedDict, total=False):
     min_aum: float | Decimal | None
     include_all: bool | None
 
-class GetForm13fMarketRotationGiven(TypedDict, total=False):
+class GetForm13fMarketRotationGiven(CallOptions, total=False):
     quarter: str | None
     compare: str | None
 
-class GetForm13fCrossFilingSignalsGiven(TypedDict, total=False):
+class GetForm13fCrossFilingSignalsGiven(CallOptions, total=False):
     quarter: str | None
     window_before: int | None
     window_after: int | None
@@ -5287,7 +5291,7 @@ class GetForm13fCrossFilingSignalsGiven(TypedDict, total=False):
     min_insider_buyers: int | None
     min_fund_flow: float | Decimal | None
 
-class GetOwnershipBeneficialOwnershipFilingsGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipFilingsGiven(CallOptions, total=False):
     issuerCik: str | None
     issuerTicker: str | None
     filerCik: str | None
@@ -5305,21 +5309,21 @@ class GetOwnershipBeneficialOwnershipFilingsGiven(TypedDict, total=False):
     include: Sequence[Literal["positions"]] | str | None
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipFilingsAccessionGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipFilingsAccessionGiven(CallOptions, total=False):
     accession: Required[str]
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipIssuersCikSummaryGiven(CallOptions, total=False):
     cik: Required[str]
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipFilersCikPortfolioGiven(CallOptions, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipActivistsGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipActivistsGiven(CallOptions, total=False):
     issuerTicker: str | None
     filerName: str | None
     minOwnership: float | Decimal | None
@@ -5330,7 +5334,7 @@ class GetOwnershipBeneficialOwnershipActivistsGiven(TypedDict, total=False):
     size: int | None
     as_of: str | date | None
 
-class GetOwnershipAnalyticsThresholdCrossingsGiven(TypedDict, total=False):
+class GetOwnershipAnalyticsThresholdCrossingsGiven(CallOptions, total=False):
     issuerTicker: str | None
     threshold: Literal["5", "10", "15", "20", "25", "50"] | None
     direction: Literal["up", "down"] | None
@@ -5340,27 +5344,27 @@ class GetOwnershipAnalyticsThresholdCrossingsGiven(TypedDict, total=False):
     size: int | None
     as_of: str | date | None
 
-class PostForm13dGiven(TypedDict, total=False):
+class PostForm13dGiven(CallOptions, total=False):
     query: Any | None
     from_: int | None
     size: int | None
     sort: Literal["filedAt", "percentOfClass"] | None
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipConversionsGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipConversionsGiven(CallOptions, total=False):
     dateFrom: str | date | None
     page: int | None
     size: int | None
     as_of: str | date | None
 
-class GetOwnershipBeneficialOwnershipGroupsGiven(TypedDict, total=False):
+class GetOwnershipBeneficialOwnershipGroupsGiven(CallOptions, total=False):
     issuerCik: str | None
     activeOnly: bool | None
     page: int | None
     size: int | None
     as_of: str | date | None
 
-class GetOwnershipHoldersGiven(TypedDict, total=False):
+class GetOwnershipHoldersGiven(CallOptions, total=False):
     q: str | None
     cik: str | None
     type: Literal["institutional", "insider", "beneficial_owner"] | None
@@ -5368,30 +5372,30 @@ class GetOwnershipHoldersGiven(TypedDict, total=False):
     size: int | None
     as_of: str | date | None
 
-class GetOwnershipHoldersUuidGiven(TypedDict, total=False):
+class GetOwnershipHoldersUuidGiven(CallOptions, total=False):
     uuid: Required[str]
     as_of: str | date | None
 
-class GetOwnershipHoldersUuidFilingHistoryGiven(TypedDict, total=False):
+class GetOwnershipHoldersUuidFilingHistoryGiven(CallOptions, total=False):
     uuid: Required[str]
     sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipCrossReferenceHolderUuidGiven(TypedDict, total=False):
+class GetOwnershipCrossReferenceHolderUuidGiven(CallOptions, total=False):
     holder_uuid: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven(TypedDict, total=False):
+class GetOwnershipPositionsHolderUuidIssuerIssuerCikGiven(CallOptions, total=False):
     holder_uuid: Required[str]
     issuer_cik: Required[str]
     asOfDate: str | date | None
     as_of: str | date | None
 
-class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(TypedDict, total=False):
+class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(CallOptions, total=False):
     holder_uuid: Required[str]
     issuer_cik: Required[str]
     startDate: str | date | None
@@ -5401,12 +5405,12 @@ class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(TypedDict, tota
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipPositionsIssuerIssuerCikHoldersGiven(TypedDict, total=False):
+class GetOwnershipPositionsIssuerIssuerCikHoldersGiven(CallOptions, total=False):
     issuer_cik: Required[str]
     limit: int | None
     offset: int | None
 
-class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
+class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(CallOptions, total=False):
     issuer_cik: Required[str]
     startDate: str | date | None
     endDate: str | date | None
@@ -5414,10 +5418,10 @@ class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
 
-class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(TypedDict, total=False):
+class GetOwnershipAnalyticsOwnershipConcentrationCikGiven(CallOptions, total=False):
     cik: Required[str]
 
-class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
+class GetOwnershipAggregationByTickerGiven(CallOptions, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
     days: int | None
@@ -5430,7 +5434,7 @@ class GetOwnershipAggregationByTickerGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
+class GetOwnershipAggregationBySectorGiven(CallOptions, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
     days: int | None
@@ -5443,7 +5447,7 @@ class GetOwnershipAggregationBySectorGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
+class GetOwnershipAggregationByIndustryGiven(CallOptions, total=False):
     dateFrom: str | date | None
     dateTo: str | date | None
     days: int | None
@@ -5456,13 +5460,13 @@ class GetOwnershipAggregationByIndustryGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetTickersAutocompleteGiven(TypedDict, total=False):
+class GetTickersAutocompleteGiven(CallOptions, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetTickersTickerHoldersGiven(TypedDict, total=False):
+class GetTickersTickerHoldersGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
@@ -5470,43 +5474,43 @@ class GetTickersTickerHoldersGiven(TypedDict, total=False):
     period: str | date | None
     quarters: int | None
 
-class GetTickersTickerFundTrendsGiven(TypedDict, total=False):
+class GetTickersTickerFundTrendsGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
 
-class GetTickersTickerOverviewGiven(TypedDict, total=False):
+class GetTickersTickerOverviewGiven(CallOptions, total=False):
     ticker: Required[str]
     as_of: str | date | None
 
-class GetCusipLookupCusipGiven(TypedDict, total=False):
+class GetCusipLookupCusipGiven(CallOptions, total=False):
     cusip: Required[str]
 
-class GetCusipTickerTickerGiven(TypedDict, total=False):
+class GetCusipTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
 
-class PostCusipBatchGiven(TypedDict, total=False):
+class PostCusipBatchGiven(CallOptions, total=False):
     cusips: Required[Sequence[str]]
 
-class GetCusipChainCusipGiven(TypedDict, total=False):
+class GetCusipChainCusipGiven(CallOptions, total=False):
     cusip: Required[str]
 
-class GetCusipCikCikGiven(TypedDict, total=False):
+class GetCusipCikCikGiven(CallOptions, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
 
-class GetCusipCusip6Cusip6Given(TypedDict, total=False):
+class GetCusipCusip6Cusip6Given(CallOptions, total=False):
     cusip6: Required[str]
     limit: int | None
     offset: int | None
 
-class GetCusipSearchGiven(TypedDict, total=False):
+class GetCusipSearchGiven(CallOptions, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
 
-class GetSecFilingsGiven(TypedDict, total=False):
+class GetSecFilingsGiven(CallOptions, total=False):
     ticker: Sequence[str] | str | None
     cik: Sequence[str] | str | None
     form_type: Sequence[str] | str | None
@@ -5522,7 +5526,7 @@ class GetSecFilingsGiven(TypedDict, total=False):
     include_total: bool | None
     as_of: str | date | None
 
-class GetSecFilingsSearchGiven(TypedDict, total=False):
+class GetSecFilingsSearchGiven(CallOptions, total=False):
     q: Required[str]
     ticker: Sequence[str] | str | None
     cik: Sequence[str] | str | None
@@ -5534,14 +5538,14 @@ class GetSecFilingsSearchGiven(TypedDict, total=False):
     cursor: str | None
     as_of: str | date | None
 
-class GetSecFilingsStatsGiven(TypedDict, total=False):
+class GetSecFilingsStatsGiven(CallOptions, total=False):
     as_of: str | date | None
 
-class GetSecFilingsAccessionNumberGiven(TypedDict, total=False):
+class GetSecFilingsAccessionNumberGiven(CallOptions, total=False):
     accession_number: Required[str]
     as_of: str | date | None
 
-class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
+class GetSecFilingsAccessionNumberHtmlGiven(CallOptions, total=False):
     accession_number: Required[str]
     offset: int | None
     length: int | None
@@ -5549,7 +5553,7 @@ class GetSecFilingsAccessionNumberHtmlGiven(TypedDict, total=False):
     plain: bool | None
     as_of: str | date | None
 
-class GetSecFilingsAccessionNumberDocumentsDocumentGiven(TypedDict, total=False):
+class GetSecFilingsAccessionNumberDocumentsDocumentGiven(CallOptions, total=False):
     accession_number: Required[str]
     document: Required[str]
     offset: int | None
@@ -5558,33 +5562,33 @@ class GetSecFilingsAccessionNumberDocumentsDocumentGiven(TypedDict, total=False)
     plain: bool | None
     as_of: str | date | None
 
-class GetXbrlBulkGiven(TypedDict, total=False):
+class GetXbrlBulkGiven(CallOptions, total=False):
     dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
-class GetXbrlBulkFilenameGiven(TypedDict, total=False):
+class GetXbrlBulkFilenameGiven(CallOptions, total=False):
     filename: Required[str]
 
-class GetXbrlBulkFactsFilenameGiven(TypedDict, total=False):
+class GetXbrlBulkFactsFilenameGiven(CallOptions, total=False):
     filename: Required[str]
 
-class GetSecFormsGiven(TypedDict, total=False):
+class GetSecFormsGiven(CallOptions, total=False):
     q: str | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetSecFormsFormTypeGiven(TypedDict, total=False):
+class GetSecFormsFormTypeGiven(CallOptions, total=False):
     form_type: Required[str]
     as_of: str | date | None
 
-class GetSecEntitiesGiven(TypedDict, total=False):
+class GetSecEntitiesGiven(CallOptions, total=False):
     form_type: str | None
     limit: int | None
     offset: int | None
     cursor: str | None
     as_of: str | date | None
 
-class GetFilingsGiven(TypedDict, total=False):
+class GetFilingsGiven(CallOptions, total=False):
     ticker: Sequence[str] | str | None
     cik: Sequence[str] | str | None
     form_type: Sequence[str] | str | None
@@ -5595,18 +5599,18 @@ class GetFilingsGiven(TypedDict, total=False):
     cursor: str | None
     as_of: str | date | None
 
-class GetIndexGiven(TypedDict, total=False):
+class GetIndexGiven(CallOptions, total=False):
     date: Required[str | date]
     limit: int | None
     offset: int | None
     cursor: str | None
     as_of: str | date | None
 
-class GetXbrlFilingAccessionIndexGiven(TypedDict, total=False):
+class GetXbrlFilingAccessionIndexGiven(CallOptions, total=False):
     accession: Required[str]
     as_of: str | date | None
 
-class GetXbrlFactsGiven(TypedDict, total=False):
+class GetXbrlFactsGiven(CallOptions, total=False):
     accession: str | None
     cik: str | None
     as_of: str | date | None
@@ -5617,19 +5621,19 @@ class GetXbrlFactsGiven(TypedDict, total=False):
     limit: int | None
     offset: int | None
 
-class GetXbrlCoverageGiven(TypedDict, total=False):
+class GetXbrlCoverageGiven(CallOptions, total=False):
     ticker: str | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetXbrlSearchGiven(TypedDict, total=False):
+class GetXbrlSearchGiven(CallOptions, total=False):
     q: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetFactsGiven(TypedDict, total=False):
+class GetFactsGiven(CallOptions, total=False):
     ticker: str | None
     accession_number: str | None
     concept: Sequence[str] | str | None
@@ -5640,7 +5644,7 @@ class GetFactsGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetFactsByConceptGiven(TypedDict, total=False):
+class GetFactsByConceptGiven(CallOptions, total=False):
     concept: Required[str]
     ticker: str | None
     date_from: str | date | None
@@ -5649,14 +5653,14 @@ class GetFactsByConceptGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class PostFactsAggregateGiven(TypedDict, total=False):
+class PostFactsAggregateGiven(CallOptions, total=False):
     concept: Required[str]
     period: Required[str | int]
     sector: Literal["Agriculture, Forestry and Fishing", "Mining", "Construction", "Manufacturing", "Transportation, Communications and Utilities", "Wholesale Trade", "Retail Trade", "Finance, Insurance and Real Estate", "Services", "Public Administration", "Nonclassifiable", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", None] | None
     tickers: Sequence[str] | None | None
     as_of: str | date | None
 
-class GetPricesTickerGiven(TypedDict, total=False):
+class GetPricesTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     from_: str | date | None
     to: str | date | None
@@ -5666,7 +5670,7 @@ class GetPricesTickerGiven(TypedDict, total=False):
     cursor: str | None
     as_of: str | date | None
 
-class GetXbrlTimeseriesGiven(TypedDict, total=False):
+class GetXbrlTimeseriesGiven(CallOptions, total=False):
     ticker: str | None
     cik: str | None
     metrics: Sequence[str] | str | None
@@ -5687,12 +5691,12 @@ class GetXbrlTimeseriesGiven(TypedDict, total=False):
     cursor: str | None
     layout: Literal["wide", "long"] | None
 
-class GetXbrlDictionaryGiven(TypedDict, total=False):
+class GetXbrlDictionaryGiven(CallOptions, total=False):
     kind: Literal["primitive", "derived", "ratio", "template_slot", "reason"] | None
     statement: Literal["income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income", "analytic", "derived", "other"] | None
     metric: str | None
 
-class GetXbrlProofGiven(TypedDict, total=False):
+class GetXbrlProofGiven(CallOptions, total=False):
     ticker: str | None
     cik: str | None
     metric: Required[Literal["revenue", "cost_of_revenue", "fuel_and_purchased_power", "gross_profit", "research_and_development", "selling_general_admin", "operating_expenses", "operating_income", "interest_expense", "interest_income", "nonoperating_income_expense", "equity_method_earnings", "pretax_income", "income_tax", "discontinued_operations", "minority_interest_income", "net_income", "preferred_dividends", "net_income_to_common", "eps_basic", "eps_diluted", "weighted_average_shares_basic", "weighted_average_shares_diluted", "dividends_per_share", "net_interest_income", "provision_for_credit_losses", "noninterest_income", "noninterest_expense", "premiums_earned", "net_investment_income", "benefits_and_claims", "rental_revenue", "cash_and_equivalents", "short_term_investments", "accounts_receivable", "inventory", "total_current_assets", "ppe_net", "real_estate_net", "goodwill", "intangibles_ex_goodwill", "long_term_investments", "loans_net", "total_assets", "accounts_payable", "deferred_revenue", "short_term_debt", "total_current_liabilities", "long_term_debt", "total_debt", "operating_lease_liability", "total_deposits", "total_liabilities", "common_stock_par", "common_stock_with_capital", "additional_paid_in_capital", "retained_earnings", "treasury_stock", "accumulated_oci", "preferred_equity", "minority_interest", "total_equity", "temporary_equity", "shares_outstanding", "operating_cashflow", "depreciation_amortization", "stock_based_compensation", "capex", "acquisitions", "investing_cashflow", "dividends_paid", "share_repurchases", "stock_issuance", "debt_issued", "debt_repaid", "financing_cashflow", "discontinued_cashflow", "effect_of_fx_on_cash", "net_change_in_cash", "cash_at_beginning_of_period", "cash_at_end_of_period", "other_comprehensive_income", "comprehensive_income", "free_cashflow", "ebitda", "net_debt", "working_capital", "invested_capital", "gross_margin", "operating_margin", "net_margin", "ebitda_margin", "fcf_margin", "rd_intensity", "sga_ratio", "roa", "roe", "roce", "roic", "revenue_growth_yoy", "revenue_growth_yoy_q", "revenue_growth_sequential", "eps_growth_yoy", "eps_growth_yoy_q", "eps_growth_sequential", "current_ratio", "quick_ratio", "cash_ratio", "wc_to_revenue", "monthly_burn_rate", "cash_runway", "debt_to_equity", "lt_debt_to_equity", "liabilities_to_equity", "debt_to_assets", "debt_to_capital", "debt_to_ebitda", "net_debt_to_ebitda", "interest_coverage", "asset_turnover", "fixed_asset_turnover", "inventory_turnover", "receivables_turnover", "dio", "dso", "operating_cycle", "capex_to_revenue", "capex_to_depreciation", "fcf_to_ni", "ocf_to_ni", "payout_ratio", "retention_ratio", "book_value_per_share", "cash_per_share", "dividend_per_share", "fcf_per_share", "ocf_per_share", "revenue_per_share", "market_cap", "ev", "pe_ratio", "earnings_yield", "price_to_book", "price_to_tangible_book", "price_to_sales", "price_to_fcf", "fcf_yield", "dividend_yield", "shareholder_yield", "ev_to_sales", "ev_to_ebit", "ev_to_ebitda", "ev_to_fcf"]]
@@ -5705,7 +5709,7 @@ class GetXbrlProofGiven(TypedDict, total=False):
     currency: str | None
     q4: Literal["reported", "estimated"] | None
 
-class PostXbrlTimeseriesBatchGiven(TypedDict, total=False):
+class PostXbrlTimeseriesBatchGiven(CallOptions, total=False):
     tickers: Sequence[str] | None
     ciks: Sequence[str] | None
     metrics: Sequence[str] | None
@@ -5723,7 +5727,7 @@ class PostXbrlTimeseriesBatchGiven(TypedDict, total=False):
     offset: int | None
     cursor: str | None
 
-class GetXbrlSegmentsGiven(TypedDict, total=False):
+class GetXbrlSegmentsGiven(CallOptions, total=False):
     ticker: str | None
     cik: str | None
     axis: str | None
@@ -5734,13 +5738,13 @@ class GetXbrlSegmentsGiven(TypedDict, total=False):
     as_of: str | date | None
     basis: Literal["latest", "original"] | None
 
-class GetXbrlShareClassesGiven(TypedDict, total=False):
+class GetXbrlShareClassesGiven(CallOptions, total=False):
     ticker: str | None
     cik: str | None
     as_of: str | date | None
     basis: Literal["latest", "original"] | None
 
-class GetXbrlScreenGiven(TypedDict, total=False):
+class GetXbrlScreenGiven(CallOptions, total=False):
     free_cashflow_gt: float | Decimal | None
     free_cashflow_lt: float | Decimal | None
     ebitda_gt: float | Decimal | None
@@ -5888,14 +5892,14 @@ class GetXbrlScreenGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetXbrlCompaniesIdValuationGiven(TypedDict, total=False):
+class GetXbrlCompaniesIdValuationGiven(CallOptions, total=False):
     id: Required[str]
     period: Literal["A", "Q", "TTM", "YTD"] | None
     years: str | None
     as_of: str | date | None
     basis: Literal["latest", "original"] | None
 
-class GetInsidersTransactionsLatestGiven(TypedDict, total=False):
+class GetInsidersTransactionsLatestGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
@@ -5929,7 +5933,7 @@ class GetInsidersTransactionsLatestGiven(TypedDict, total=False):
     include_total: bool | None
     as_of: str | date | None
 
-class GetInsidersTransactionsByTickerTickerGiven(TypedDict, total=False):
+class GetInsidersTransactionsByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     filed_at_days: int | None
     transaction_days: int | None
@@ -5965,7 +5969,7 @@ class GetInsidersTransactionsByTickerTickerGiven(TypedDict, total=False):
     include_outcome: bool | None
     as_of: str | date | None
 
-class GetInsidersTransactionsByInsiderCikGiven(TypedDict, total=False):
+class GetInsidersTransactionsByInsiderCikGiven(CallOptions, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
@@ -5999,7 +6003,7 @@ class GetInsidersTransactionsByInsiderCikGiven(TypedDict, total=False):
     include_outcome: bool | None
     as_of: str | date | None
 
-class GetInsidersTransactionsSearchGiven(TypedDict, total=False):
+class GetInsidersTransactionsSearchGiven(CallOptions, total=False):
     query: str | None
     filed_at_days: int | None
     transaction_days: int | None
@@ -6035,7 +6039,7 @@ class GetInsidersTransactionsSearchGiven(TypedDict, total=False):
     include_outcome: bool | None
     as_of: str | date | None
 
-class GetInsidersTransactionsTopGiven(TypedDict, total=False):
+class GetInsidersTransactionsTopGiven(CallOptions, total=False):
     direction: Literal["BUY", "SELL"] | None
     limit: int | None
     offset: int | None
@@ -6070,7 +6074,7 @@ class GetInsidersTransactionsTopGiven(TypedDict, total=False):
     include_total: bool | None
     as_of: str | date | None
 
-class GetNportLatestGiven(TypedDict, total=False):
+class GetNportLatestGiven(CallOptions, total=False):
     cik: str | None
     series_id: str | None
     ticker: str | None
@@ -6079,25 +6083,25 @@ class GetNportLatestGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetNportBySeriesSeriesIdGiven(TypedDict, total=False):
+class GetNportBySeriesSeriesIdGiven(CallOptions, total=False):
     series_id: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetNportByTickerTickerGiven(TypedDict, total=False):
+class GetNportByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetNportFundsTickerAumHistoryGiven(TypedDict, total=False):
+class GetNportFundsTickerAumHistoryGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     cursor: str | None
     as_of: str | date | None
 
-class GetNportFundsTickerHoldingsGiven(TypedDict, total=False):
+class GetNportFundsTickerHoldingsGiven(CallOptions, total=False):
     ticker: Required[str]
     period: str | None
     cusip: str | None
@@ -6110,14 +6114,14 @@ class GetNportFundsTickerHoldingsGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetNportHoldersOfCusipGiven(TypedDict, total=False):
+class GetNportHoldersOfCusipGiven(CallOptions, total=False):
     cusip: Required[str]
     period: str | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class PostNportScreenGiven(TypedDict, total=False):
+class PostNportScreenGiven(CallOptions, total=False):
     net_assets_gt: float | Decimal | None | None
     net_assets_lt: float | Decimal | None | None
     tot_assets_gt: float | Decimal | None | None
@@ -6140,11 +6144,11 @@ class PostNportScreenGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetNportAccessionGiven(TypedDict, total=False):
+class GetNportAccessionGiven(CallOptions, total=False):
     accession: Required[str]
     as_of: str | date | None
 
-class GetNportAccessionHoldingsGiven(TypedDict, total=False):
+class GetNportAccessionHoldingsGiven(CallOptions, total=False):
     accession: Required[str]
     cusip: str | None
     isin: str | None
@@ -6156,7 +6160,7 @@ class GetNportAccessionHoldingsGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetNportAccessionChangesGiven(TypedDict, total=False):
+class GetNportAccessionChangesGiven(CallOptions, total=False):
     accession: Required[str]
     previous: str | None
     status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
@@ -6164,7 +6168,7 @@ class GetNportAccessionChangesGiven(TypedDict, total=False):
     offset: int | None
     as_of: str | date | None
 
-class GetInsidersForm144LatestGiven(TypedDict, total=False):
+class GetInsidersForm144LatestGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     from_date: str | date | None
@@ -6173,7 +6177,7 @@ class GetInsidersForm144LatestGiven(TypedDict, total=False):
     ticker: str | None
     as_of: str | date | None
 
-class GetInsidersForm144ByTickerTickerGiven(TypedDict, total=False):
+class GetInsidersForm144ByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
@@ -6182,7 +6186,7 @@ class GetInsidersForm144ByTickerTickerGiven(TypedDict, total=False):
     is_amendment: bool | None
     as_of: str | date | None
 
-class GetInsidersForm144ByInsiderCikGiven(TypedDict, total=False):
+class GetInsidersForm144ByInsiderCikGiven(CallOptions, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
@@ -6192,14 +6196,14 @@ class GetInsidersForm144ByInsiderCikGiven(TypedDict, total=False):
     ticker: str | None
     as_of: str | date | None
 
-class PostInsidersQueryGiven(TypedDict, total=False):
+class PostInsidersQueryGiven(CallOptions, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
     sort: Literal["filedAt", "filed_at"] | None
     as_of: str | date | None
 
-class GetInsidersClustersGiven(TypedDict, total=False):
+class GetInsidersClustersGiven(CallOptions, total=False):
     days: int | None
     transaction_days: int | None
     ticker: str | None
@@ -6229,7 +6233,7 @@ class GetInsidersClustersGiven(TypedDict, total=False):
     industry: str | None
     as_of: str | date | None
 
-class GetInsidersScreenGiven(TypedDict, total=False):
+class GetInsidersScreenGiven(CallOptions, total=False):
     filed_at_days: int | None
     transaction_days: int | None
     sentiment_gt: float | Decimal | None
@@ -6265,7 +6269,7 @@ class GetInsidersScreenGiven(TypedDict, total=False):
     sort_by: Literal["sentiment", "abs_sentiment", "net_value", "abs_net_value", "total_transactions"] | None
     as_of: str | date | None
 
-class GetInsidersSummaryByTickerTickerGiven(TypedDict, total=False):
+class GetInsidersSummaryByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     filed_at_days: int | None
     transaction_days: int | None
@@ -6291,31 +6295,31 @@ class GetInsidersSummaryByTickerTickerGiven(TypedDict, total=False):
     exclude_sell_to_cover: bool | None
     as_of: str | date | None
 
-class GetInsidersInsiderSearchGiven(TypedDict, total=False):
+class GetInsidersInsiderSearchGiven(CallOptions, total=False):
     query: Required[str]
     limit: int | None
     offset: int | None
     as_of: str | date | None
 
-class GetInsidersInsiderInsiderCikGiven(TypedDict, total=False):
+class GetInsidersInsiderInsiderCikGiven(CallOptions, total=False):
     insider_cik: Required[str]
     as_of: str | date | None
 
-class GetInsidersHoldingsByTickerTickerGiven(TypedDict, total=False):
+class GetInsidersHoldingsByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
     cursor: str | None
     as_of: str | date | None
 
-class GetInsidersHoldingsByInsiderCikGiven(TypedDict, total=False):
+class GetInsidersHoldingsByInsiderCikGiven(CallOptions, total=False):
     cik: Required[str]
     limit: int | None
     offset: int | None
     cursor: str | None
     as_of: str | date | None
 
-class GetInsidersHoldingsSnapshotSnapshotDateGiven(TypedDict, total=False):
+class GetInsidersHoldingsSnapshotSnapshotDateGiven(CallOptions, total=False):
     snapshot_date: Required[str | date]
     ticker: str | None
     insider_cik: str | None
@@ -6324,7 +6328,7 @@ class GetInsidersHoldingsSnapshotSnapshotDateGiven(TypedDict, total=False):
     cursor: str | None
     as_of: str | date | None
 
-class GetInsidersFilingsLatestGiven(TypedDict, total=False):
+class GetInsidersFilingsLatestGiven(CallOptions, total=False):
     limit: int | None
     offset: int | None
     cursor: str | None
@@ -6337,7 +6341,7 @@ class GetInsidersFilingsLatestGiven(TypedDict, total=False):
     industry: str | None
     as_of: str | date | None
 
-class GetInsidersFilingsByTickerTickerGiven(TypedDict, total=False):
+class GetInsidersFilingsByTickerTickerGiven(CallOptions, total=False):
     ticker: Required[str]
     limit: int | None
     offset: int | None
@@ -6348,11 +6352,11 @@ class GetInsidersFilingsByTickerTickerGiven(TypedDict, total=False):
     insider_cik: str | None
     as_of: str | date | None
 
-class GetInsidersFilingsAccessionNumberGiven(TypedDict, total=False):
+class GetInsidersFilingsAccessionNumberGiven(CallOptions, total=False):
     accession_number: Required[str]
     as_of: str | date | None
 
-class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
+class GetInsidersAggregationBySectorGiven(CallOptions, total=False):
     group_by: Literal["sector", "industry"] | None
     filed_at_days: int | None
     transaction_days: int | None
@@ -6385,43 +6389,43 @@ class GetInsidersAggregationBySectorGiven(TypedDict, total=False):
     sort_by: Literal["abs_net_value", "net_value", "buy_value", "sell_value", "transaction_count", "group"] | None
     as_of: str | date | None
 
-class GetInsidersRecommendationsDailyGiven(TypedDict, total=False):
+class GetInsidersRecommendationsDailyGiven(CallOptions, total=False):
     as_of: str | date | None
 
-class GetInsidersBulkFormFormTypeIndexJsonGiven(TypedDict, total=False):
+class GetInsidersBulkFormFormTypeIndexJsonGiven(CallOptions, total=False):
     form_type: Required[Literal["3", "4", "5", "144"]]
 
-class GetInsidersBulkFormFormTypeYearFilenameGiven(TypedDict, total=False):
+class GetInsidersBulkFormFormTypeYearFilenameGiven(CallOptions, total=False):
     form_type: Required[Literal["3", "4", "5", "144"]]
     year: Required[int]
     filename: Required[str]
 
-class PostInsidersBulkFormFormTypeGenerateYearMonthGiven(TypedDict, total=False):
+class PostInsidersBulkFormFormTypeGenerateYearMonthGiven(CallOptions, total=False):
     form_type: Required[Literal["3", "4", "5", "144"]]
     year: Required[int]
     month: Required[int]
 
-class GetInsidersStatsGlobalGiven(TypedDict, total=False):
+class GetInsidersStatsGlobalGiven(CallOptions, total=False):
     days: int | None
     as_of: str | date | None
 
-class PostSqlProxyGiven(TypedDict, total=False):
+class PostSqlProxyGiven(CallOptions, total=False):
     query: Required[str]
     params: Sequence[str | float | Decimal | None] | None
     api_key: str | None
 
 class Calls(Generic[Day, Moment]):
-    def get_livez(self) -> Livez:
+    def get_livez(self, **given: Unpack[CallOptions]) -> Livez:
         """Liveness probe."""
-    def get_readyz(self) -> Readyz:
+    def get_readyz(self, **given: Unpack[CallOptions]) -> Readyz:
         """Readiness probe."""
-    def get_openapi_json(self) -> OpenapiJson:
+    def get_openapi_json(self, **given: Unpack[CallOptions]) -> OpenapiJson:
         """This document."""
-    def get_status(self) -> Status[Day, Moment]:
+    def get_status(self, **given: Unpack[CallOptions]) -> Status[Day, Moment]:
         """Status of every component."""
     def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
         """Uptime history by hour or day."""
-    def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
+    def get_financials_status(self, **given: Unpack[CallOptions]) -> FinancialsStatus[Day, Moment]:
         """Row counts and data freshness."""
     def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
         """Exchange an invite code for an invite token."""
@@ -6433,23 +6437,23 @@ class Calls(Generic[Day, Moment]):
         """Resend the verification mail."""
     def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
         """Log in."""
-    def post_auth_logout(self) -> AuthVerifyemail:
+    def post_auth_logout(self, **given: Unpack[CallOptions]) -> AuthVerifyemail:
         """Log out."""
     def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
         """Request a password reset."""
-    def get_auth_verifyPasswordLink(self) -> str:
+    def get_auth_verifyPasswordLink(self, **given: Unpack[CallOptions]) -> str:
         """Redirect to the password reset page."""
     def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
         """Set a new password with a reset token."""
-    def get_user(self) -> User[Day, Moment]:
+    def get_user(self, **given: Unpack[CallOptions]) -> User[Day, Moment]:
         """The caller's account."""
     def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
         """Update the caller's account."""
     def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
-    def get_user_export(self) -> UserExport[Day, Moment]:
+    def get_user_export(self, **given: Unpack[CallOptions]) -> UserExport[Day, Moment]:
         """Export the caller's data."""
-    def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
+    def post_user_api_key_rotate(self, **given: Unpack[CallOptions]) -> PostUserApiKeyRotate:
         """Replace the API key."""
     def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
         """Watch a company for a filing."""
@@ -6463,31 +6467,31 @@ class Calls(Generic[Day, Moment]):
         """Redeliver a webhook."""
     def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
         """Send a test webhook."""
-    def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
+    def get_webhooks_secret(self, **given: Unpack[CallOptions]) -> WebhooksSecret[Day, Moment]:
         """The webhook signing secret."""
-    def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
+    def post_webhooks_secret_rotate(self, **given: Unpack[CallOptions]) -> WebhooksSecret[Day, Moment]:
         """Rotate the webhook signing secret."""
-    def get_webhooks_vectors(self) -> WebhooksVectors:
+    def get_webhooks_vectors(self, **given: Unpack[CallOptions]) -> WebhooksVectors:
         """Signed test vectors for webhook receivers."""
-    def get_account_balance(self) -> AccountBalance[Day, Moment]:
+    def get_account_balance(self, **given: Unpack[CallOptions]) -> AccountBalance[Day, Moment]:
         """Token balance and next refill."""
     def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
         """Token usage by day and endpoint."""
     def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
-    def get_account_limits(self) -> AccountLimits[Day, Moment]:
+    def get_account_limits(self, **given: Unpack[CallOptions]) -> AccountLimits[Day, Moment]:
         """The caller's rate limits and remaining requests."""
-    def post_account_billing_portal(self) -> PostAccountBillingPortal:
+    def post_account_billing_portal(self, **given: Unpack[CallOptions]) -> PostAccountBillingPortal:
         """URL of the plans page."""
     def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
         """Buy tokens from the wallet."""
-    def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
+    def get_billing_subscription(self, **given: Unpack[CallOptions]) -> BillingSubscription[Day, Moment]:
         """The caller's plan and its use."""
     def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
         """Wallet history, newest first."""
-    def get_plans(self) -> Plans[Day, Moment]:
+    def get_plans(self, **given: Unpack[CallOptions]) -> Plans[Day, Moment]:
         """Available plans."""
-    def get_policy(self) -> Policy[Day, Moment]:
+    def get_policy(self, **given: Unpack[CallOptions]) -> Policy[Day, Moment]:
         """Policy: limits, metering, versioning and freshness."""
     def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
         """Events of a feed, by polling or text/event-stream."""
@@ -6605,7 +6609,7 @@ class Calls(Generic[Day, Moment]):
         """The CUSIPs of an issuer, by its first six characters."""
     def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
         """Search securities by CUSIP, ticker or name."""
-    def get_cusip_stats(self) -> CusipStats[Day, Moment]:
+    def get_cusip_stats(self, **given: Unpack[CallOptions]) -> CusipStats[Day, Moment]:
         """CUSIP coverage."""
     def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
@@ -6623,7 +6627,7 @@ class Calls(Generic[Day, Moment]):
         """Available bulk files."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """A bulk file of a day, month or quarter, as CSV or NDJSON."""
-    def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
+    def get_xbrl_bulk_facts(self, **given: Unpack[CallOptions]) -> XbrlBulkFacts[Day, Moment]:
         """Available bulk files of facts."""
     def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
         """A bulk file of facts."""
@@ -6637,7 +6641,7 @@ class Calls(Generic[Day, Moment]):
         """Filing links for crawlers."""
     def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
         """Accession numbers of a day."""
-    def get_stats(self) -> Stats[Day, Moment]:
+    def get_stats(self, **given: Unpack[CallOptions]) -> Stats[Day, Moment]:
         """Counts of stored data."""
     def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""
@@ -6922,17 +6926,17 @@ class Calls(Generic[Day, Moment]):
 
 
 class AsyncCalls(Generic[Day, Moment]):
-    async def get_livez(self) -> Livez:
+    async def get_livez(self, **given: Unpack[CallOptions]) -> Livez:
         """Liveness probe."""
-    async def get_readyz(self) -> Readyz:
+    async def get_readyz(self, **given: Unpack[CallOptions]) -> Readyz:
         """Readiness probe."""
-    async def get_openapi_json(self) -> OpenapiJson:
+    async def get_openapi_json(self, **given: Unpack[CallOptions]) -> OpenapiJson:
         """This document."""
-    async def get_status(self) -> Status[Day, Moment]:
+    async def get_status(self, **given: Unpack[CallOptions]) -> Status[Day, Moment]:
         """Status of every component."""
     async def get_status_history(self, **given: Unpack[GetStatusHistoryGiven]) -> StatusHistory[Day, Moment]:
         """Uptime history by hour or day."""
-    async def get_financials_status(self) -> FinancialsStatus[Day, Moment]:
+    async def get_financials_status(self, **given: Unpack[CallOptions]) -> FinancialsStatus[Day, Moment]:
         """Row counts and data freshness."""
     async def post_auth_redeem_invite(self, **given: Unpack[PostAuthRedeemInviteGiven]) -> PostAuthRedeemInvite:
         """Exchange an invite code for an invite token."""
@@ -6944,23 +6948,23 @@ class AsyncCalls(Generic[Day, Moment]):
         """Resend the verification mail."""
     async def post_auth_login(self, **given: Unpack[PostAuthLoginGiven]) -> PostAuthLogin[Day, Moment]:
         """Log in."""
-    async def post_auth_logout(self) -> AuthVerifyemail:
+    async def post_auth_logout(self, **given: Unpack[CallOptions]) -> AuthVerifyemail:
         """Log out."""
     async def post_auth_forgetpassword(self, **given: Unpack[PostAuthForgetpasswordGiven]) -> AuthVerifyemail:
         """Request a password reset."""
-    async def get_auth_verifyPasswordLink(self) -> str:
+    async def get_auth_verifyPasswordLink(self, **given: Unpack[CallOptions]) -> str:
         """Redirect to the password reset page."""
     async def put_auth_newpassword(self, **given: Unpack[PutAuthNewpasswordGiven]) -> AuthVerifyemail:
         """Set a new password with a reset token."""
-    async def get_user(self) -> User[Day, Moment]:
+    async def get_user(self, **given: Unpack[CallOptions]) -> User[Day, Moment]:
         """The caller's account."""
     async def put_user(self, **given: Unpack[PutUserGiven]) -> PutUser[Day, Moment]:
         """Update the caller's account."""
     async def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
-    async def get_user_export(self) -> UserExport[Day, Moment]:
+    async def get_user_export(self, **given: Unpack[CallOptions]) -> UserExport[Day, Moment]:
         """Export the caller's data."""
-    async def post_user_api_key_rotate(self) -> PostUserApiKeyRotate:
+    async def post_user_api_key_rotate(self, **given: Unpack[CallOptions]) -> PostUserApiKeyRotate:
         """Replace the API key."""
     async def post_sniper_targets(self, **given: Unpack[PostSniperTargetsGiven]) -> PostSniperTargets[Day, Moment]:
         """Watch a company for a filing."""
@@ -6974,31 +6978,31 @@ class AsyncCalls(Generic[Day, Moment]):
         """Redeliver a webhook."""
     async def post_webhooks_test(self, **given: Unpack[PostWebhooksTestGiven]) -> UserExportDeliveries[Day, Moment]:
         """Send a test webhook."""
-    async def get_webhooks_secret(self) -> WebhooksSecret[Day, Moment]:
+    async def get_webhooks_secret(self, **given: Unpack[CallOptions]) -> WebhooksSecret[Day, Moment]:
         """The webhook signing secret."""
-    async def post_webhooks_secret_rotate(self) -> WebhooksSecret[Day, Moment]:
+    async def post_webhooks_secret_rotate(self, **given: Unpack[CallOptions]) -> WebhooksSecret[Day, Moment]:
         """Rotate the webhook signing secret."""
-    async def get_webhooks_vectors(self) -> WebhooksVectors:
+    async def get_webhooks_vectors(self, **given: Unpack[CallOptions]) -> WebhooksVectors:
         """Signed test vectors for webhook receivers."""
-    async def get_account_balance(self) -> AccountBalance[Day, Moment]:
+    async def get_account_balance(self, **given: Unpack[CallOptions]) -> AccountBalance[Day, Moment]:
         """Token balance and next refill."""
     async def get_account_usage(self, **given: Unpack[GetAccountUsageGiven]) -> AccountUsage[Day, Moment]:
         """Token usage by day and endpoint."""
     async def get_account_transactions(self, **given: Unpack[GetAccountTransactionsGiven]) -> AccountTransactions[Day, Moment]:
         """The token ledger, newest first."""
-    async def get_account_limits(self) -> AccountLimits[Day, Moment]:
+    async def get_account_limits(self, **given: Unpack[CallOptions]) -> AccountLimits[Day, Moment]:
         """The caller's rate limits and remaining requests."""
-    async def post_account_billing_portal(self) -> PostAccountBillingPortal:
+    async def post_account_billing_portal(self, **given: Unpack[CallOptions]) -> PostAccountBillingPortal:
         """URL of the plans page."""
     async def post_billing_quota(self, **given: Unpack[PostBillingQuotaGiven]) -> PostBillingQuota[Day, Moment]:
         """Buy tokens from the wallet."""
-    async def get_billing_subscription(self) -> BillingSubscription[Day, Moment]:
+    async def get_billing_subscription(self, **given: Unpack[CallOptions]) -> BillingSubscription[Day, Moment]:
         """The caller's plan and its use."""
     async def get_billing_history(self, **given: Unpack[GetBillingHistoryGiven]) -> BillingHistory[Day, Moment]:
         """Wallet history, newest first."""
-    async def get_plans(self) -> Plans[Day, Moment]:
+    async def get_plans(self, **given: Unpack[CallOptions]) -> Plans[Day, Moment]:
         """Available plans."""
-    async def get_policy(self) -> Policy[Day, Moment]:
+    async def get_policy(self, **given: Unpack[CallOptions]) -> Policy[Day, Moment]:
         """Policy: limits, metering, versioning and freshness."""
     async def get_events(self, **given: Unpack[GetEventsGiven]) -> Events[Day, Moment]:
         """Events of a feed, by polling or text/event-stream."""
@@ -7116,7 +7120,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """The CUSIPs of an issuer, by its first six characters."""
     async def get_cusip_search(self, **given: Unpack[GetCusipSearchGiven]) -> CusipSearch[Day, Moment]:
         """Search securities by CUSIP, ticker or name."""
-    async def get_cusip_stats(self) -> CusipStats[Day, Moment]:
+    async def get_cusip_stats(self, **given: Unpack[CallOptions]) -> CusipStats[Day, Moment]:
         """CUSIP coverage."""
     async def get_sec_filings(self, **given: Unpack[GetSecFilingsGiven]) -> SecFilings[Day, Moment]:
         """Filings, newest first."""
@@ -7134,7 +7138,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """Available bulk files."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
         """A bulk file of a day, month or quarter, as CSV or NDJSON."""
-    async def get_xbrl_bulk_facts(self) -> XbrlBulkFacts[Day, Moment]:
+    async def get_xbrl_bulk_facts(self, **given: Unpack[CallOptions]) -> XbrlBulkFacts[Day, Moment]:
         """Available bulk files of facts."""
     async def get_xbrl_bulk_facts_filename(self, **given: Unpack[GetXbrlBulkFactsFilenameGiven]) -> bytes:
         """A bulk file of facts."""
@@ -7148,7 +7152,7 @@ class AsyncCalls(Generic[Day, Moment]):
         """Filing links for crawlers."""
     async def get_index(self, **given: Unpack[GetIndexGiven]) -> Index[Day, Moment]:
         """Accession numbers of a day."""
-    async def get_stats(self) -> Stats[Day, Moment]:
+    async def get_stats(self, **given: Unpack[CallOptions]) -> Stats[Day, Moment]:
         """Counts of stored data."""
     async def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""

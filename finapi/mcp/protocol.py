@@ -18,7 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 from finapi import __version__
 from finapi.client import exchange
-from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
+from finapi.client.errors import ApiFailure
+from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import get_operations
 from finapi.core.errors import ParseError
 from finapi.core.files import get_package_folder

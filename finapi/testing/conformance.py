@@ -24,8 +24,9 @@ from math import ceil
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from finapi.client.exchange import ApiAnswer, ApiRequest, parse_retry_after
-from finapi.client.signatures import verify_webhook
+from finapi.client.errors import parse_retry_after
+from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.signatures import find_signature_problem
 from finapi.client.synchronous import Send, by_urllib
 
 MAX_ROWS = 2_000  # Maximum length of the list that is read in pages.
@@ -405,8 +406,8 @@ def check_webhooks(server: GradedServer) -> str:
     lower_headers = {name.lower(): text for name, text in headers.items()}
     require_equal("webhook-id", lower_headers.get("webhook-id"), delivery["delivery_id"])
     now = datetime.fromisoformat(delivery["created_at"]).timestamp()
-    require_equal("the error of the signature", verify_webhook(secret, headers, body, now), None)
-    problem = verify_webhook(secret, headers, body + b" ", now)
+    require_equal("the error of the signature", find_signature_problem(secret, headers, body, now), None)
+    problem = find_signature_problem(secret, headers, body + b" ", now)
     require_equal("the error of the signature with a changed body", problem, "wrong signature")
     return f"{len(body)} bytes, signed"
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from finapi.client import exchange
-from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
+from finapi.client.errors import ApiFailure
+from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.synchronous import Send
 from finapi.testing.recording import ServiceRecording
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from finapi import app as apps
 from finapi.accounts import billing, logins, plans, recovery, users
 from finapi.app import App
-from finapi.client.signatures import verify_webhook
+from finapi.client.signatures import find_signature_problem
 from finapi.core.clock import MovableClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, invalid_param
@@ -564,7 +564,7 @@ class World:
         with self.app.accounts.write() as tx:
             user_ids = [row["user_id"] for row in tx.list_rows("signers_of_world")]
             secrets = [secret for id in user_ids for secret in webhooks.list_signing_secrets(self.app, tx, id, now)]
-        problem = verify_webhook(secrets, headers, body, now.timestamp())
+        problem = find_signature_problem(secrets, headers, body, now.timestamp())
         text = body.decode("utf-8", "replace")
         message = {"at": iso(now), "headers": headers, "body": text, "signature": problem or "valid"}
         self.inbox_log.append((inbox_name, message), estimate_size(inbox_name, {}, headers, text))

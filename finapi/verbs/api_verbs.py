@@ -17,7 +17,8 @@ from itertools import islice
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
-from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest, build_unexpected_failure, get_rows
+from finapi.client.errors import ApiFailure
+from finapi.client.exchange import ApiAnswer, ApiRequest, build_unexpected_failure, get_rows
 from finapi.client.operations import ApiOperation, get_operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
@@ -192,7 +193,7 @@ def _find_operation(path: str) -> ApiOperation | None:
 
 def report_failure(say: Say, failure: ApiFailure, url: str, suggestion: str = "") -> int:
     """Print a line that says why a call failed and what to do. Return the exit status."""
-    message = str(failure)
+    message = failure.summary
     document = failure.document
     if failure.code == "UNREACHABLE":
         message = failure.message.replace("There was no answer", f"no answer from {url}", 1).rstrip(".")

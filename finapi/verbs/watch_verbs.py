@@ -14,7 +14,8 @@ from itertools import islice
 from typing import Any
 
 from finapi.client import signatures
-from finapi.client.exchange import ApiFailure, ApiRequest
+from finapi.client.errors import ApiFailure
+from finapi.client.exchange import ApiRequest
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
 from finapi.core.clock import SystemClock

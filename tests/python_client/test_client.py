@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import copy
+import inspect
 import itertools
 import json
+import pickle
+import pydoc
+import re
 import socket
 import ssl
 import subprocess
@@ -13,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
@@ -22,9 +27,28 @@ from typing import Any
 import pytest
 import trustme
 
-from finapi.client import ApiFailure, AsyncClient, Client, asynchronous, by_httpx, exchange, synchronous, verify_webhook
+from finapi import __version__
+from finapi.client import (
+    ApiFailure,
+    AsyncClient,
+    Client,
+    ConnectionFailed,
+    InsufficientTokens,
+    NotFound,
+    RateLimited,
+    ServerError,
+    Unauthorized,
+    WebhookSignatureError,
+    asynchronous,
+    by_httpx,
+    errors,
+    exchange,
+    synchronous,
+    verify_webhook,
+)
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import get_operations
+from finapi.client.signatures import sign_webhook
 from finapi.client.synchronous import by_urllib
 from finapi.delivery import webhooks
 from finapi.testing import FinapiServer
@@ -71,7 +95,9 @@ def respond(status: int, document: Any = None, **headers: str) -> ApiAnswer:
 def test_it_imports_nothing_of_the_server() -> None:
     client_files = [file for file in FILES if name_of(file).startswith("finapi.client")]
     imported_modules = {module for file in client_files for module, _ in imports(file) if module in MODULES}
-    assert {module for module in imported_modules if not module.startswith("finapi.client")} == set()
+    assert {module for module in imported_modules if not module.startswith("finapi.client")} <= {
+        "finapi"
+    }  # The version.
     code = "import sys, finapi.client.synchronous; print(sorted(m for m in sys.modules if m.startswith('finapi')))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert {module_name.split(".")[1] for module_name in ast.literal_eval(out) if "." in module_name} == {"client"}
@@ -129,19 +155,19 @@ def test_a_refusal_is_waited_out_as_long_as_it_says() -> None:
 
 def test_a_time_to_come_back_is_read_against_the_answers_own() -> None:
     headers = {"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT", "date": "Sat, 31 Jan 2026 12:00:00 GMT"}
-    assert exchange.parse_retry_after(headers) == 30.0
-    assert exchange.parse_retry_after({"retry-after": "soon"}) is None
+    assert errors.parse_retry_after(headers) == 30.0
+    assert errors.parse_retry_after({"retry-after": "soon"}) is None
     assert (
-        exchange.parse_retry_after({**headers, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0
+        errors.parse_retry_after({**headers, "retry-after": "Sat Jan 31 12:00:09 2026"}) == 9.0
     )  # the form of asctime()
 
 
 def test_retry_after_without_date_is_compared_with_the_clock() -> None:
     then = datetime.now(UTC) + timedelta(hours=1)
-    waits = exchange.parse_retry_after({"retry-after": format_datetime(then, usegmt=True)})
+    waits = errors.parse_retry_after({"retry-after": format_datetime(then, usegmt=True)})
     assert waits is not None
     assert 3_590 < waits <= 3_600
-    assert exchange.parse_retry_after({"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT"}) == 0.0
+    assert errors.parse_retry_after({"retry-after": "Sat, 31 Jan 2026 12:00:30 GMT"}) == 0.0
 
 
 # ---- answers of other servers
@@ -424,6 +450,158 @@ def test_why_there_was_no_answer_is_said() -> None:
         asyncio.run(call_url())
 
 
+# ---- exceptions, timeouts, the log, and help at run time
+
+
+def test_failures_have_a_class_for_their_status() -> None:
+    classes = {
+        0: ConnectionFailed,
+        400: ApiFailure,
+        401: Unauthorized,
+        402: InsufficientTokens,
+        403: ApiFailure,
+        404: NotFound,
+        429: RateLimited,
+        500: ServerError,
+        503: ServerError,
+    }
+    assert {status: type(exchange.build_failure(respond(status))) for status in classes} == classes
+    assert type(exchange.build_failure(None)) is ConnectionFailed
+    # A page of a proxy with status 200 is an error, and none of these.
+    page = ApiAnswer(200, {"content-type": "text/html"}, b"<html>")
+    with pytest.raises(ApiFailure) as caught:
+        exchange.check_answer("/api/v1/policy", page)
+    assert (type(caught.value), caught.value.code) == (ApiFailure, "UNEXPECTED")
+
+
+def test_failures_print_their_details_and_can_be_pickled() -> None:
+    document = {
+        "code": "UNKNOWN_TICKER",
+        "message": "There is no ticker APPL.",
+        "details": {"nearest": "AAPL", "allowed": ["x" * 400]},
+        "request_id": "r1",
+    }
+    failure = exchange.build_failure(respond(404, document, retry_after="7"))
+    cut_list = '["' + "x" * 298 + "..."
+    text = f"404 UNKNOWN_TICKER: There is no ticker APPL. (nearest: AAPL; allowed: {cut_list}; request_id: r1)"
+    assert str(failure) == text
+    assert failure.summary == "404 UNKNOWN_TICKER: There is no ticker APPL."
+    for copied in (pickle.loads(pickle.dumps(failure)), copy.copy(failure)):
+        assert (type(copied), str(copied), copied.details) == (NotFound, text, document["details"])
+        assert (copied.request_id, copied.retry_after, copied.document) == ("r1", 7.0, document)
+    tokens = {"code": "INSUFFICIENT_TOKENS", "message": "m", "required_cost": 5, "current_balance": 2, "details": None}
+    assert str(exchange.build_failure(respond(402, tokens))) == (
+        "402 INSUFFICIENT_TOKENS: m (required_cost: 5; current_balance: 2)"
+    )
+    unreachable = pickle.loads(pickle.dumps(exchange.build_failure(None)))
+    assert (type(unreachable), str(unreachable), unreachable.details) == (ConnectionFailed, "There was no answer.", {})
+
+
+def test_a_timeout_is_of_a_client_or_of_a_call() -> None:
+    sent: list[ApiRequest] = []
+
+    def send(request: ApiRequest) -> ApiAnswer:
+        sent.append(request)
+        return respond(200, {"data": []})
+
+    client = Client("http://x", "k", send=send, timeout=9)
+    client.get_policy()
+    client.get_policy(timeout=0.5)
+    client.call("GET", "/api/v1/policy", timeout=3)
+    list(client.rows("get_prices_ticker", ticker="AAPL", timeout=4))
+    Client("http://x", "k", send=send).get_policy()
+    assert [request.timeout_seconds for request in sent] == [9, 0.5, 3, 4, None]
+    assert "timeout" not in sent[1].url
+    for timeout in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
+            Client("http://x", timeout=timeout)
+        with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
+            client.get_policy(timeout=timeout)
+
+
+def test_a_server_that_is_silent_times_out() -> None:
+    httpx = pytest.importorskip("httpx")
+    with socket.create_server(("127.0.0.1", 0)) as silent, httpx.Client() as http:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for client in (Client(url, tries=1, timeout=0.05), Client(url, tries=1, timeout=0.05, send=by_httpx(http))):
+            with pytest.raises(ConnectionFailed, match="timed out"):
+                client.get_policy()
+        with pytest.raises(ConnectionFailed, match="timed out"):
+            Client(url, tries=1).get_policy(timeout=0.05)
+
+        async def call_silent_server() -> None:
+            async with AsyncClient(url, tries=1, timeout=60) as client:
+                await client.get_policy(timeout=0.05)
+
+        with pytest.raises(ConnectionFailed, match="There was no answer"):
+            asyncio.run(call_silent_server())
+
+
+def test_the_log_has_requests_and_repeats_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "finapi.client")
+    waits: list[float] = []
+    refusal = respond(503, {"code": "BUSY", "message": "m"}, retry_after="2")
+    client = script_client(refusal, respond(200), None, waits=waits, sent=[])
+    client.call("GET", "/api/v1/policy", {"api_key": "s3cret", "token": "s3cret", "ticker": "A,B"})
+    with pytest.raises(ConnectionFailed):
+        client.call("POST", "/api/v1/policy", body={"password": "s3cret"})
+    url = "http://x/api/v1/policy?api_key=***&token=***&ticker=A,B"
+    messages = [re.sub(r"in \d+ ms", "in N ms", record.getMessage()) for record in caplog.records]
+    assert messages == [
+        f"GET {url}: 503 in N ms",
+        f"GET {url} is tried again in 2.0 s (try 2 of 4): 503 BUSY: m",
+        f"GET {url}: 200 in N ms",
+        "POST http://x/api/v1/policy: no answer in N ms",
+    ]
+    assert {record.name for record in caplog.records} == {"finapi.client"}
+
+
+def test_a_base_url_may_end_in_the_prefix_of_paths() -> None:
+    sent: list[ApiRequest] = []
+    for base_url in ("http://x", "http://x/", "http://x/api/v1", "http://x/api/v1/", "http://x/finapi/api/v1"):
+        client = Client(base_url, "k", send=lambda request: sent.append(request) or respond(200))
+        client.get_policy()
+    assert [request.url for request in sent] == [
+        *["http://x/api/v1/policy"] * 4,
+        "http://x/finapi/api/v1/policy",
+    ]
+    assert {request.headers["User-Agent"] for request in sent} == {f"finapi-client/{__version__}"}
+    assert AsyncClient("http://x/api/v1/").base_url == "http://x"
+
+
+def test_methods_have_signatures_and_docstrings_at_run_time() -> None:
+    client = Client("http://x")
+    method = client.get_tickers_ticker_overview
+    operation = get_operations()["get_tickers_ticker_overview"]
+    assert method.__name__ == "get_tickers_ticker_overview"
+    assert method.__doc__.startswith(f"{operation.summary}.\n\nGET /api/v1/tickers/{{ticker}}/overview costs ")
+    assert "    ticker: Required. " in method.__doc__
+    parameters = inspect.signature(method).parameters
+    assert (parameters["ticker"].default, parameters["ticker"].annotation) == (inspect.Parameter.empty, str)
+    assert (parameters["timeout"].default, parameters["timeout"].annotation) == (None, float | None)
+    history = inspect.signature(client.get_status_history).parameters
+    assert history["resolution"].default == "daily"
+    assert str(history["resolution"].annotation) == "typing.Optional[typing.Literal['hourly', 'daily']]"
+    assert "idempotency_key" in inspect.signature(client.post_sniper_targets).parameters
+    assert "get_tickers_ticker_overview" in dir(client)
+    assert "to_pandas" in dir(client)
+    asynchronous_client = AsyncClient("http://x")
+    assert inspect.iscoroutinefunction(asynchronous_client.get_status_history)
+    assert inspect.signature(asynchronous_client.get_status_history) == inspect.signature(client.get_status_history)
+    # Each operation has both, and help prints them.
+    for name, operation in get_operations().items():
+        page = pydoc.plain(pydoc.render_doc(getattr(client, name)))
+        assert operation.summary in page
+        required = {
+            parameter.name.removesuffix("_")
+            for parameter in inspect.signature(getattr(client, name)).parameters.values()
+            if parameter.default is inspect.Parameter.empty
+        }
+        assert required == set(operation.required_names)
+    with pytest.raises(AttributeError, match="the API has no operation get_nothing"):
+        _ = client.get_nothing  # type: ignore[attr-defined]
+
+
 def test_threads_share_a_client(world: FixtureWorld) -> None:
     client = world.client()
     with ThreadPoolExecutor(8) as pool:
@@ -553,15 +731,28 @@ def test_webhook_signatures_match_the_published_vectors() -> None:
     vectors = webhooks.build_vectors()
     for vector in vectors["vectors"]:
         now = float(vector["headers"]["webhook-timestamp"])
-        verdict = verify_webhook(vector["secret"], dict(vector["headers"]), vector["body"].encode(), now)
-        assert (verdict is None) == vector["valid"], vector["description"]
+        expectation = nullcontext() if vector["valid"] else pytest.raises(WebhookSignatureError)
+        with expectation:
+            verify_webhook(vector["secret"], vector["headers"], vector["body"].encode(), now)
     good = vectors["vectors"][0]
     headers, body = dict(good["headers"]), good["body"].encode()
     now = float(headers["webhook-timestamp"])
-    assert verify_webhook(good["secret"], headers, body, now + 301) == "too old or too new"
+    # Text and bytes are the same message, as frameworks pass either on.
+    byte_headers = {name.encode(): value.encode() for name, value in headers.items()}
+    verify_webhook(good["secret"].encode(), byte_headers, body.decode(), now)
     odd = {**headers, "webhook-signature": "v1,\udce9", "webhook-id": "\udce9"}
-    assert verify_webhook(good["secret"], odd, body, now) == "wrong signature"
-    assert verify_webhook([good["secret"]], {"webhook-id": "a"}, body, now) == "no signature"
+    refused: list[tuple[Any, Any, float, str]] = [
+        (headers, body, now + 301, "too old or too new"),
+        (headers, body.decode() + " ", now, "wrong signature"),
+        (odd, body, now, "wrong signature"),
+        ({"webhook-id": "a"}, body, now, "no signature"),
+    ]
+    for message_headers, message_body, unix_second, reason in refused:
+        with pytest.raises(WebhookSignatureError, match=f"^{reason}$"):
+            verify_webhook([good["secret"]], message_headers, message_body, unix_second)
+    # Without a time the clock of the machine counts.
+    with pytest.raises(WebhookSignatureError, match="too old or too new"):
+        verify_webhook(good["secret"], sign_webhook(good["secret"], "id", 1_000, body), body)
     with pytest.raises(ValueError, match="base64"):
         verify_webhook("whsec_***", headers, body, now)
 

@@ -33,7 +33,8 @@ client = Client("http://x", "k", tries=1)
 series: XbrlTimeseries = client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"], as_of=date(2025, 1, 1))
 end: str = series["data"]["rows"][0]["period_end"]
 rows: Iterator[SecFilingsData] = client.rows("get_sec_filings", ticker="AAPL", limit=2)
-client.get_prices_ticker(ticker="AAPL", from_=date(2025, 1, 2))
+client.get_prices_ticker(ticker="AAPL", from_=date(2025, 1, 2), timeout=2.5)
+client.get_policy(timeout=5)
 dated = Client("http://x", dates=True)
 day: date = dated.get_xbrl_timeseries(ticker="AAPL")["data"]["rows"][0]["period_end"]
 when: datetime = dated.get_account_balance()["as_of"]
@@ -50,6 +51,7 @@ client.get_xbrl_timeseries(period="yearly")  # arg-type
 client.get_xbrl_companies_ticker_statements()  # call-arg
 series["data"]["row"]  # typeddict-item
 client.rows("get_policy")  # call-overload
+client.get_policy(timeout="5")  # arg-type
 figure: float = series["data"]["rows"][0]["metrics"]["revenue"]  # assignment
 """
 

@@ -242,10 +242,8 @@ def test_the_python_client_sees_other_faults(server: FinapiServer) -> None:
     assert len(inbox) == 2
     assert len({message["headers"]["webhook-id"] for message in inbox}) == 1
     now = world.control.now().timestamp()
-    assert [verify_webhook(secret, message["headers"], message["body"].encode(), now) for message in inbox] == [
-        None,
-        None,
-    ]
+    for message in inbox:
+        verify_webhook(secret, message["headers"], message["body"], now)
     world.control.fault("finapi.test", reorder=True, times=1)
     delivery_ids = [world.client().post_webhooks_test(url=url)["delivery_id"] for _ in range(2)]
     world.control.advance(0)

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
-from finapi.client import exchange, verify_webhook
-from finapi.client.exchange import ApiAnswer, ApiFailure, ApiRequest
+from finapi.client import exchange
+from finapi.client.errors import ApiFailure, parse_retry_after
+from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.client.signatures import find_signature_problem
 from finapi.testing import FinapiServer, conformance, vectors
 from finapi.testing.conformance import GradedServer
 from tests.process import finapi
@@ -174,9 +176,10 @@ def test_a_server_without_answers_fails() -> None:
 def answer_vector(kind: str, vector: dict[str, Any]) -> Any:
     """Return the answer of finapi's own client to a vector."""
     if kind == "webhook":
-        return verify_webhook(vector["secrets"], vector["headers"], vector["body"].encode(), vector["now"]) is None
+        body = vector["body"].encode()
+        return find_signature_problem(vector["secrets"], vector["headers"], body, vector["now"]) is None
     if kind == "retry_after":
-        return exchange.parse_retry_after({name.lower(): text for name, text in vector["headers"].items()})
+        return parse_retry_after({name.lower(): text for name, text in vector["headers"].items()})
     if kind == "decimal":
         answer = ApiAnswer(200, {"content-type": "application/json"}, vector["json"].encode())
         figure = exchange.decode_answer(answer, dates=False)[vector["member"]]
