@@ -22,14 +22,17 @@ from typing import Any
 
 import pytest
 import trustme
+import yaml
 from websockets.sync.client import connect
 
 from finapi.app import App
+from finapi.core import config as settings
 from finapi.core import metrics
 from finapi.core.config import find_service_manager
 from finapi.core.health import ProbeError
 from finapi.verbs import service_manager, serving_verbs
 from finapi.verbs.service_manager import ServiceManager
+from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.process import COMMAND, ROOT, Running, environment, eventually, serve
 
@@ -241,6 +244,42 @@ def test_the_container_file_starts_what_there_is() -> None:
     )
     assert words.returncode == 0, words.stderr
     assert re.search(r'CMD \["serve"\]', text)
+
+
+def load_yaml(name: str) -> list[Any]:
+    """Return the documents of a file of ``deploy``."""
+    return list(yaml.safe_load_all((DEPLOY / name).read_text()))
+
+
+def test_compose_probes_readiness_and_trusts_its_gateway() -> None:
+    (compose,) = load_yaml("compose.yaml")
+    service = compose["services"]["finapi"]
+    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).resolve() == DEPLOY / "Containerfile"
+    *_, script = service["healthcheck"]["test"]
+    assert script in (DEPLOY / "Containerfile").read_text()
+    config, _ = settings.load({}, service["environment"])
+    assert list(config.trusted_proxies) == [compose["networks"]["front"]["ipam"]["config"][0]["gateway"]]
+    assert service["ports"] == ["127.0.0.1:8000:8000"]
+
+
+def test_kubernetes_probes_paths_that_need_no_key() -> None:
+    stateful_set, service = load_yaml("kubernetes.yaml")
+    pod = stateful_set["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    config, _ = settings.load({}, {variable["name"]: variable["value"] for variable in container["env"]})
+    assert config.trusted_proxies == ("10.244.0.0/16",)
+    # A folder of the volume that finapi creates: fsGroup makes the volume itself writable for the group.
+    assert config.data_dir.parent == Path(container["volumeMounts"][0]["mountPath"])
+    probes = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
+    assert probes == {"startup": "/readyz", "readiness": "/readyz", "liveness": "/livez"}
+    assert {route.auth for route in ROUTES if route.path in probes.values()} == {"none"}
+    assert pod["terminationGracePeriodSeconds"] > config.drain_timeout
+    assert service["spec"]["selector"] == stateful_set["spec"]["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("name", ["finapi-data", "**/secrets", "**/*.db", "**/*.db-*", ".*"])
+def test_no_data_or_secret_is_copied_into_an_image(name: str) -> None:
+    assert name in (ROOT / ".containerignore").read_text().splitlines()
 
 
 # ---- in front: one request and one WebSocket through the real programs

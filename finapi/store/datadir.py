@@ -29,6 +29,7 @@ log = logging.getLogger("finapi.datadir")
 LOCK = "lock"
 DATABASE = "finapi.db"
 SOCKET = "control.sock"
+DESCRIPTORS = "/proc/self/fd"  # The open files of this process.
 LOCK_RETRY_SECONDS = 0.1
 # Mode bits that a data directory must not have. The group may read it, and other users have no permissions.
 FORBIDDEN_BITS = 0o027
@@ -171,6 +172,9 @@ class CommandSocket:
             # No process can connect between bind and listen, so the mode is set in time.
             (self._directory / SOCKET).chmod(0o600)
             self._socket.listen()
+        except UsageError:
+            self._socket.close()
+            raise
         except OSError as error:
             self._socket.close()
             raise UsageError(f"cannot accept commands in {self._directory}: {error.strerror}") from None
@@ -259,9 +263,14 @@ def _parse_command(line: bytes) -> Command | None:
 
 @contextmanager
 def _open_address(directory: Path) -> Iterator[str]:
-    """Yield an address of the socket that is short enough to bind: a path of more than 107 bytes cannot be bound."""
+    """Yield an address of the socket that is short enough to bind: a path of more than 107 bytes cannot be bound.
+
+    Raise UsageError on a system without ``/proc``, such as a bare chroot.
+    """
+    if not os.path.isdir(DESCRIPTORS):
+        raise UsageError(f"{DESCRIPTORS} is missing: finapi needs /proc; mount it with: mount -t proc proc /proc")
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{handle}/{SOCKET}"
+        yield f"{DESCRIPTORS}/{handle}/{SOCKET}"
     finally:
         os.close(handle)

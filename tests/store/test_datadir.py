@@ -19,6 +19,7 @@ import pytest
 from finapi import server
 from finapi.cli import perform
 from finapi.core.config import Config
+from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import CommandSocket, DirectoryBusyError, hand_over, lock_directory
 from tests import process
@@ -260,6 +261,18 @@ def test_a_command_socket_closes_without_its_directory(tmp_path: Path) -> None:
     with datadir.CommandSocket(tmp_path / "data", lambda *arguments: 0):
         shutil.rmtree(tmp_path / "data")
         (tmp_path / "data").write_bytes(b"a file in its place")
+
+
+def test_a_system_without_proc_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = tmp_path / "proc"
+    monkeypatch.setattr(datadir, "DESCRIPTORS", str(missing))
+    line = f"{missing} is missing: finapi needs /proc; mount it with: mount -t proc proc /proc"
+    with pytest.raises(UsageError) as at_start, datadir.CommandSocket(tmp_path, lambda *arguments: 0):
+        pass
+    with pytest.raises(UsageError) as at_command:
+        heard(tmp_path, "user", "list")
+    assert (str(at_start.value), str(at_command.value)) == (line, line)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
