@@ -126,9 +126,8 @@ _FRESHNESS = {
     "have no cover figures.",
     "prices": "End-of-day prices loaded by the operator; none come with the service.",
     "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, and every vintage is kept. Point-in-time "
-    "selection (as_of, basis) applies only to standardized annual and quarterly base-metric cells of covered "
-    "companies and what is derived from them (ratios, TTM, valuation, proofs), to figures by segment and share class, "
-    "to /facts (as_of), and to the choice of the report whose statements are served.",
+    "selection by basis applies to standardized figures, what is derived from them, and the choice of the report whose "
+    "statements are served. as_of applies to every call whose x-as-of in openapi_spec_url is honoured; others refuse it.",
     "vintage_fields": ["filed_at", "accession", "resolved_accession", "period_of_report"],
     "freshness_endpoint": "/api/v1/financials/status",
     "coverage_endpoint": "/api/v1/xbrl/coverage",
