@@ -10,7 +10,7 @@ from typing import Any
 
 MAX_DETAIL_CHARACTERS = 300  # A longer detail is cut off in the printed message.
 # Members of an error document that the printed message has already, or that mean nothing to a reader.
-UNPRINTED_MEMBERS = ("code", "message", "error", "status", "details", "request_id")
+UNPRINTED_MEMBERS = ("code", "message", "error", "status", "details", "request_id", "timestamp")
 
 
 class ApiFailure(Exception):

@@ -175,7 +175,7 @@ class Gate:
         with world.enter_call():
             if "status" in path or path == "/metrics":
                 world.rounds.catch_up()  # Only calls with these paths show the results of the watchdog's rounds.
-            status, headers, body = answer or _call_world(world, environ, effects.stale)
+            status, headers, body = answer or _explain_limit(world, _call_world(world, environ, effects.stale))
             if method not in ("GET", "HEAD", "OPTIONS"):
                 # The mail that a call causes must be in the mailbox when the client gets the answer.
                 world.send_due_mails()
@@ -353,6 +353,31 @@ def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
         names.append(origin.rpartition("//")[2])
     host_names = (re.sub(r":[0-9]*$", "", name).lower().rstrip(".") for name in names)
     return all(host in hosts or UNOWNED_HOST.fullmatch(host) for host in host_names)
+
+
+def _explain_limit(world: World, answer: Answer) -> Answer:
+    """Return an answer. A 429 of a world whose clock stands still says which control calls end the limit.
+
+    Without this a client that waits as Retry-After says would be refused again, without end.
+    """
+    status, headers, body = answer
+    header_values = dict(headers)
+    is_json = header_values.get("Content-Type", "").startswith("application/json")
+    is_readable = is_json and body and "Content-Encoding" not in header_values
+    if not status.startswith("429") or not world.clock.is_frozen or not is_readable:
+        return answer
+    document = json.loads(body)
+    if "message" not in document:  # An answer of MCP.
+        return answer
+    seconds = header_values.get("Retry-After", "60")
+    advance = f'POST {CONTROL_PATH}/clock {{"advance": {seconds}}}'
+    clear = f"POST {CONTROL_PATH}/limits/clear"
+    document["message"] += (
+        f" The clock of this fixture stands still: {advance} lets the time pass, {clear} ends limits."
+    )
+    explained_body = json.dumps(document, ensure_ascii=False).encode()
+    headers = [header for header in headers if header[0] not in ("Content-Length", "ETag")]
+    return status, [*headers, ("Content-Length", str(len(explained_body)))], explained_body
 
 
 def _build_json_answer(document: Any, status: str = "200 OK") -> Answer:

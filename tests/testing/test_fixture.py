@@ -230,6 +230,30 @@ def test_a_reset_gives_the_same_ids_again(world: FixtureWorld) -> None:
 # ---- time
 
 
+def test_a_429_with_a_frozen_clock_names_the_controls(world: FixtureWorld) -> None:
+    client = build_client(world)
+    for _ in range(60):
+        client.get_account_balance()
+    failure = catch_failure(client.get_account_balance)
+    assert (failure.status, failure.retry_after) == (429, 1.0)
+    assert failure.message == (
+        "Too many requests. Try again later. The clock of this fixture stands still: "
+        'POST /_control/clock {"advance": 1} lets the time pass, POST /_control/limits/clear ends limits.'
+    )
+    world.control.advance(1)
+    client.get_account_balance()
+    world.control.clear_limits()
+    client.get_account_balance()
+    # A lock after wrong passwords says it too, with its own time.
+    answers = [login(world, "wrong password") for _ in range(5)]
+    assert '{"advance": 60}' in json.loads(answers[-1].body)["message"]
+    # A fault is no limit, and a clock that runs ends limits by itself.
+    world.control.fault(status=429, times=1)
+    assert catch_failure(client.get_account_balance).message == "The fixture was told to answer 429."
+    world.control.run()
+    assert "stands still" not in json.loads(login(world, "wrong password").body)["message"]
+
+
 def test_a_lockout_ends_after_an_hour(world: FixtureWorld) -> None:
     statuses = []
     for _ in range(20):
