@@ -56,7 +56,9 @@ REFUNDED_CPU_USED = "Calls of this account or address that failed and cost nothi
 
 BULK_DIRECTORY = "bulk"  # The folder of the data directory that contains the built bulk files.
 
-MISSING_SECRETS_ADVICE = "put it back, or give them up with: finapi serve --new-secrets (their owners are told by mail)"
+MISSING_SECRETS_ADVICE = (
+    "restore the secrets, or replace these credentials with: finapi serve --new-secrets (mails inform their owners)"
+)
 
 
 def random_uuid() -> str:

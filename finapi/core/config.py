@@ -81,7 +81,8 @@ class Config:
     # If /tmp is in memory, so are the temporary files.
     spool_bytes: int = _setting(
         256 * MIB,
-        "maximum bytes of temporary files for long bodies and unread answers; whoever has the most makes room",
+        "maximum bytes of temporary files for long bodies and unread answers; when full, the caller with the most "
+        "loses its oldest file",
         minimum=0,
     )
     server_timeout: float = _setting(300.0, "maximum seconds of a call (API default: 300)", minimum=0.05)
@@ -464,9 +465,9 @@ def can_use_colours() -> bool:
 
 
 def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str, float]:
-    """Return the socket on which a service manager listens (sd_notify(3)) and the seconds between signs of life.
+    """Return the socket of the service manager (sd_notify(3)), and the seconds between keep-alive messages to it.
 
-    The socket is empty where there is no service manager, and the seconds are 0 where it expects no signs of life.
+    The socket is "" if there is no service manager. The seconds are 0 if it expects no keep-alive messages.
     """
     environ = os.environ if environ is None else environ
     is_for_this_process = environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())

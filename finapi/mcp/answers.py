@@ -37,7 +37,7 @@ _ENVELOPE_MEMBERS = ("status", "request_id", "timestamp", "success")
 # Advice about an error, by its code.
 _ADVICE = {
     "UNKNOWN_TICKER": "Look the company up by find_company.",
-    "NOT_COVERED": "This host holds no such data of it: the resource finapi://coverage tells what it holds.",
+    "NOT_COVERED": "finapi does not have these data. The resource finapi://coverage lists what it has.",
     "NOT_FOUND": "Look it up: find_company, find_fund or list_filings.",
     "INVALID_PARAM": "Correct the argument and call the tool again{metrics}.",
     "BAD_REQUEST": "Correct the arguments and call the tool again.",

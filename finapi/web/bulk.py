@@ -234,7 +234,7 @@ def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:
         raise invalid_param(param, message, expected="a shorter period")
     if stream is None:
         days = f"on {period.first}" if period.first == period.last else f"from {period.first} to {period.last}"
-        raise ApiError("NOT_FOUND", f"finapi holds no {dataset} filed {days}.")
+        raise ApiError("NOT_FOUND", f"finapi has no {dataset} filed {days}.")
     return built_file, stream
 
 

@@ -111,7 +111,7 @@ def find_path(app: App, table: RouteTable, exchange: Exchange, request: Request)
     match = table.match(request.segments)
     if match is None:
         docs = f"{app.config.public_url}{OPENAPI_PATH}"
-        raise ApiError("NOT_FOUND", f"No route has this path; {docs} describes all.", details={"docs": docs})
+        raise ApiError("NOT_FOUND", f"No route has this path; see {docs} for all routes.", details={"docs": docs})
     exchange.route = match.get_route_or_any(_route_method(request))
     return match
 

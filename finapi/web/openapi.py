@@ -136,7 +136,7 @@ def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
             "version": __version__,
             "summary": "Market data derived from SEC filings.",
             "description": DESCRIPTION,
-            "contact": {"name": "Whoever runs this server", **({"url": public_url} if public_url else {})},
+            "contact": {"name": "The operator of this server", **({"url": public_url} if public_url else {})},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         **(
@@ -254,7 +254,7 @@ _FORMAT_PARAMETER = {
     "name": "format",
     "in": "query",
     "required": False,
-    "description": f"Instead of Accept. A table has up to {MAX_ROWS:,} rows; without limit it is whole.",
+    "description": f"Instead of Accept. Without limit, a table contains all rows, at most {MAX_ROWS:,}.",
     "schema": {**enum_schema(*MEDIA_TYPE_BY_FORMAT), "default": "json"},
     "example": "json",
 }

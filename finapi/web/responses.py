@@ -131,7 +131,7 @@ def _build_misspelling_hint(param: str, request: Request) -> str:
     if param in names:
         return ""
     name = suggestions.find_misnamed(param, list(names)[:MAX_GUESSED_NAMES])
-    return "" if name is None else f" {name} is no parameter here; did you mean {param}?"
+    return "" if name is None else f" {name} is not a parameter of this call; did you mean {param}?"
 
 
 # ---- OPTIONS and 304

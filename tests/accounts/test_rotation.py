@@ -432,8 +432,8 @@ def test_a_start_without_the_secrets_file_creates_none(tmp_path: Path) -> None:
         done = finapi(*words, "--data-dir", tmp_path)
         assert (done.status, done.complaint) == (
             2,
-            f"{tmp_path}/secrets is missing, which is needed for 1 API key: put it back, or give them up with: finapi "
-            "serve --new-secrets (their owners are told by mail)",
+            f"{tmp_path}/secrets is missing, which is needed for 1 API key: restore the secrets, or replace these "
+            "credentials with: finapi serve --new-secrets (mails inform their owners)",
         )
         assert not (tmp_path / "secrets").exists()
     (tmp_path / "secrets").write_bytes(secrets_bytes)

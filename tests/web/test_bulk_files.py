@@ -207,7 +207,7 @@ def test_a_period_without_rows_is_404_and_costs_nothing(api: Client) -> None:
     for _ in range(2):
         answer = api.get(f"{BULK}/form-4-2025-03-04.csv.gz")
         assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
-        assert answer.json["message"] == "finapi holds no form-4 filed on 2025-03-04."
+        assert answer.json["message"] == "finapi has no form-4 filed on 2025-03-04."
     assert get_balance(api.app, 1) == 500_000
     assert api.get(BULK).json["data"]["files"] == []
 

@@ -118,7 +118,7 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
         exceptions = f" (not of {', '.join(sorted(metric.note_industries))})" if metric.note_industries else ""
         statement = _name_statement(metric)
         yield (
-            f"If the filing's pages are held, a line on the face of the {statement} takes precedence over a note"
+            f"If finapi has the filing's pages, a line on the face of the {statement} takes precedence over a note"
             f"{exceptions}."
         )
         yield "If not, the tags on the face in the company's nearest filing decide, then the order of the rules."
@@ -143,13 +143,13 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
     if metric.total_tags:
         totals = ", ".join(sorted(map(_name_concept, metric.total_tags)))
         yield (
-            f"If the filing's pages are not held, a smaller figure than the same filing reports as {totals} is a part "
-            "and not used."
+            f"If finapi does not have the filing's pages, a smaller figure than the same filing reports as {totals} is "
+            "a part and not used."
         )
     if metric.sibling_labels is not None:
         yield (
-            "A line identified only by its tag is not used if another line of its kind stands beside it: the figure is "
-            "`not_mapped`, and names that line."
+            "A line identified only by its tag is not used if the statement has another line of its kind: the figure "
+            "is `not_mapped`, and names that line."
         )
     if metric.prefers_containing_tag:
         yield (

@@ -77,7 +77,7 @@ def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | Non
         for document in documents:
             yield outcomes.refuse(document, str(error))
         return
-    note = f"a data set: {counts.stored} filings stored, {counts.unchanged} held before, {counts.refused} refused"
+    note = f"a data set: {counts.stored} filings stored, {counts.unchanged} already stored, {counts.refused} refused"
     for document in documents:
         yield outcomes.accept(document, counts.stored > 0, note)
 

@@ -18,11 +18,12 @@ def _build_pattern_schema(pattern: str) -> JsonSchema:
 
 Cik = Annotated[str, _build_pattern_schema("^[0-9]{10}$")]
 AccessionNumber = Annotated[str, _build_pattern_schema("^[0-9]{10}-[0-9]{2}-[0-9]{6}$")]
-FiledAt = Annotated[Time, "The acceptance; the beginning of the filing day where only that is known."]
+FiledAt = Annotated[Time, "The time of acceptance, or the beginning of the filing day if only the day is known."]
 KnownFiledAt = Annotated[
-    Time | None, "The acceptance; the beginning of the filing day where only that is known. null: neither is."
+    Time | None,
+    "The time of acceptance, or the beginning of the filing day if only the day is known. null: neither is known.",
 ]
-Figure = Annotated[float | None, "null: the form gives no figure."]
+Figure = Annotated[float | None, "null: the form states no figure."]
 
 
 class FilingHitPayload(TypedDict):
@@ -86,7 +87,9 @@ class OwnershipFilingPayload(TypedDict):
     holder_cik: Annotated[str | None, _build_pattern_schema("^[0-9]{10}$")]
     percent_of_class: Figure
     shares: Figure
-    previous_percent_of_class: Annotated[float | None, "null: its filing before is not held, or gives none."]
+    previous_percent_of_class: Annotated[
+        float | None, "null: the holder's earlier filing is not stored, or states none."
+    ]
     event_date: Date | None
     filed_at: KnownFiledAt
 

@@ -126,8 +126,8 @@ _LIMIT = limit_param(50, 500)
 _CURSOR = cursor_param("2025-05-02_32019325000057", "([0-9]{4}-[0-9]{2}-[0-9]{2})?_[0-9]{1,18}")
 _Q = Param(
     "q",
-    help="Words that all stand in a name (also a former one), a description, or an 8-K item's number or title; "
-    f"400 when they stand for more than {filing_search.MAX_WORD_TERMS} of those.",
+    help="Words that must all appear in a name (also a former one), a description, or an 8-K item's number or title; "
+    f"400 if they match more than {filing_search.MAX_WORD_TERMS} of these.",
     example="restatement",
 )
 LIST_PARAMS = (

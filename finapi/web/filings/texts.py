@@ -42,7 +42,7 @@ SEARCH_PARAMS = (
     Param(
         "q",
         required=True,
-        help=f"Words that must all stand in a document, at most {text_search.MAX_WORDS}: {text_search.EXPECTED}.",
+        help=f"Words that must all appear in a document, at most {text_search.MAX_WORDS}: {text_search.EXPECTED}.",
         example='"net income" revenue',
     ),
     *filings.COMPANY_AND_FORM,

@@ -503,9 +503,9 @@ def _read_text(param: Param, kind: Kind, text: str) -> Any:
 def _build_not_allowed_error(param: Param, text: str) -> ApiError:
     allowed = list(param.allowed)
     similar = suggestions.list_similar(text, param.accepted_names)
-    message = f"{text[: suggestions.MAX_WORD_LENGTH]} is not served"
+    message = f"cannot be {text[: suggestions.MAX_WORD_LENGTH]}"
     if len(allowed) <= _MAX_LISTED_VALUES:
-        message = f"must be one of {', '.join(allowed)}: {message}"
+        message += f"; use one of {', '.join(allowed)}"
     details: dict[str, Any] = {"allowed": allowed}
     if similar:
         details["nearest"] = similar

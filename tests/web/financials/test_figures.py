@@ -91,7 +91,8 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
                 "Goodwill, else Goodwill (IFRS).",
                 "The line of the balance sheet among its assets whose label has this meaning, "
                 "if no tag identifies one.",
-                "If the filing's pages are held, a line on the face of the balance sheet takes precedence over a note.",
+                "If finapi has the filing's pages, a line on the face of the balance sheet takes precedence over a "
+                "note.",
                 "If not, the tags on the face in the company's nearest filing decide, then the order of the rules.",
                 "Amounts in parentheses on the balance sheet are parts of their line and are not used as figures.",
             ],
