@@ -231,7 +231,7 @@ def test_a_page_may_arrive_after_its_instance(ingest_folder: Ingest, app: App) -
     assert outcomes[PAGE_NAME].outcome == "ingested"
     with app.db.read() as tx:
         assert tx._connection.execute("SELECT count(*) FROM reports").fetchone()[0] == 1
-        assert tx.find_value("bodies_size") > 0
+        assert tx.find_row("body_sizes")["bytes"] > 0
     assert ingest_folder({})[PAGE_NAME].outcome == "unchanged"
 
 
