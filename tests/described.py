@@ -96,8 +96,8 @@ class World:
                 stored.id,
                 [line for line, _ in papers],
                 text,
-                max_stored_bytes=10_000,
-                max_indexed_characters=10_000,
+                max_stored_bytes=10**8,
+                max_indexed_characters=10**8,
             )
             for number, filed, document in schedule_xml.examples():
                 filing_metadata = FilingMetadata(number, metadata.DOCUMENT_EVIDENCE, filed_at=filed)

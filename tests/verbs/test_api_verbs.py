@@ -109,9 +109,9 @@ def test_negative_figures_are_red_on_a_colour_terminal(
     [
         (("statements", "AAPL", "--statement", "income"), "income", 15),
         (("timeseries", "AAPL", "revenue", "-n", "2"), "revenue", 2),
-        (("filings", "AAPL"), "filings", 25),
+        (("filings", "AAPL"), "filings", 28),
         (("insiders", "AAPL"), "transaction_value", 11),
-        (("screen", "gross_margin>0.1"), "gross_margin", 3),
+        (("screen", "gross_margin>0.1"), "gross_margin", 4),
         (("fund", "1067983", "-n", "2"), "value_usd", 2),
     ],
 )
@@ -149,13 +149,13 @@ def test_more_rows_than_a_page_holds_are_read_page_after_page(capsys: pytest.Cap
 def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> None:
     head, first = lines(capsys, "filings", "AAPL", "-n", "1")
     assert head.split() == ["filed_date", "form_type", "ticker", "accession_number", "entity_name", "period_of_report"]
-    assert first.split()[:4] == ["2026-02-24", "8-K", "AAPL", "0001140361-26-006577"]
+    assert first.split()[:4] == ["2026-06-17", "4", "AAPL", "0001140361-26-025622"]
     (document,) = lines(capsys, "filings", "AAPL", "-n", "1", "--json")
-    assert json.loads(document)["data"][0]["accession_number"] == "0001140361-26-006577"
+    assert json.loads(document)["data"][0]["accession_number"] == "0001140361-26-025622"
     rows = lines(capsys, "filings", "AAPL", "-n", "1", "--csv")
     assert rows[0].startswith("id,accession_number,")
     assert len(rows) == 2
-    assert lines(capsys, "insiders", "AAPL", "-n", "1")[1].split()[0] == "2024-04-18"
+    assert lines(capsys, "insiders", "AAPL", "-n", "1")[1].split()[0] == "2026-06-15"
     assert lines(capsys, "fund", "1067983", "-n", "1")[1].startswith("02079K107")
     assert lines(capsys, "filings", "UPXI", "--form-type", "25-NSE") == ["no rows"]
     (policy,) = lines(capsys, "get", "/api/v1/policy")

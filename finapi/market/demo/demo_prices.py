@@ -16,7 +16,7 @@ from finapi.market.prices import price_store
 from finapi.market.prices.price_csv import PriceFile, PriceRow
 
 FIRST_DAY, LAST_DAY = date(2022, 1, 3), date(2025, 12, 31)
-BASE_PRICES = {"AAPL": 150.0, "NFLX": 400.0, "SNOW": 180.0, "AEON": 8.0, "UPXI": 5.0}
+BASE_PRICES = {"AAPL": 150.0, "NFLX": 400.0, "SNOW": 180.0, "MRVL": 60.0, "AEON": 8.0, "UPXI": 5.0}
 DIVIDEND_TICKER = "AAPL"
 DIVIDEND_MONTHS = (2, 5, 8, 11)  # Paid on the first weekday of these months.
 DIVIDEND = "0.24"

@@ -89,8 +89,8 @@ def test_a_copy_equals_a_store_that_was_loaded_now(cache: Path, tmp_path: Path) 
     app = open_copy(tmp_path / "one.db")
     try:
         expected, got = list_rows(fresh), list_rows(app)
-        assert len(expected["facts"]) == 10_911
-        assert len(expected["events"]) == 62
+        assert len(expected["facts"]) == 14_629
+        assert len(expected["events"]) == 118
         assert {name for name in expected if got[name] != expected[name]} == set()
         assert got.keys() == expected.keys()
     finally:
