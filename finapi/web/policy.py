@@ -127,7 +127,7 @@ _FRESHNESS = {
     "prices": "End-of-day prices loaded by the operator; none come with the service.",
     "xbrl_fundamentals": "Figures are served as soon as a filing is ingested, and every vintage is kept. Point-in-time "
     "selection by basis applies to standardized figures, what is derived from them, and the choice of the report whose "
-    "statements are served. as_of applies to every call whose x-as-of in openapi_spec_url is honoured; others refuse it.",
+    "statements are served. as_of applies to calls whose x-as-of in openapi_spec_url is honoured. Others refuse it.",
     "vintage_fields": ["filed_at", "accession", "resolved_accession", "period_of_report"],
     "freshness_endpoint": "/api/v1/financials/status",
     "coverage_endpoint": "/api/v1/xbrl/coverage",
