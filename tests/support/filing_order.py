@@ -5,10 +5,10 @@ A world that contains only what was filed up to a day shows what every answer fo
 
 from __future__ import annotations
 
-import csv
 import json
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +18,12 @@ from finapi.accounts import users
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.files import get_package_folder
-from finapi.edgar import companyfacts, fund_reports, sale_notices, schedules
+from finapi.edgar import companyfacts, fund_reports, sale_notices, schedules, submissions
 from finapi.edgar.form_families import FAMILIES, XBRL
 from finapi.market.demo import demo_data, demo_prices
-from finapi.market.documents import filing_store, packs
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, SUBMISSIONS_EVIDENCE, FilingMetadata
+from finapi.market.documents import packs
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
+from finapi.market.filings import lists
 from finapi.market.funds import fund_report_store
 from finapi.market.ownership import sale_notice_store, schedule_store
 from finapi.market.prices import price_store
@@ -117,7 +118,7 @@ class FilingOrder:
 
     def __init__(self) -> None:
         self.pack_lines: dict[str, list[PackLine]] = {}
-        self.listed: dict[str, list[dict[str, str]]] = {}
+        self.listed: dict[str, list[submissions.CompanySubmissions]] = {}
         for family in (XBRL, *(family for family in FAMILIES if family is not XBRL)):
             file = FOLDER / f"{family.name}.pack"
             if not file.is_file():
@@ -127,8 +128,10 @@ class FilingOrder:
                 filed_at = json.loads(line)[0][3]
                 if filed_at is not None:
                     self.pack_lines.setdefault(filed_at, []).append(PackLine(family.name, magic + b"\n", line))
-        for row in csv.DictReader((FOLDER / demo_data.LISTED_FILINGS).read_text("utf-8").splitlines(), delimiter="\t"):
-            self.listed.setdefault(row["filed_at"], []).append(row)
+        for line in zlib.decompress((FOLDER / demo_data.SUBMISSIONS).read_bytes()).splitlines():
+            company = submissions.parse_company(line, demo_data.SUBMISSIONS)
+            for filing in company.filings:
+                self.listed.setdefault(filing.filed, []).append(replace(company, filings=(filing,)))
         facts_lines = zlib.decompress((FOLDER / demo_data.FACTS).read_bytes()).splitlines()
         self.companyfacts = [json.loads(line) for line in facts_lines]
         self.prices = [row for ticker in demo_prices.BASE_PRICES for row in demo_prices._iter_rows(ticker)]
@@ -198,8 +201,8 @@ class DatedWorld:
                 packs.load(self.app, line.magic + zlib.compress(line.line + b"\n"), f"{line.family}.pack")
             self._store_owners(filed_at)
             with self.app.db.write() as tx:
-                for row in order.listed.get(filed_at, ()):
-                    filing_store.upsert(tx, build_listed_filing(row), end_of_day, announces=False)
+                for listed in order.listed.get(filed_at, ()):
+                    lists.upsert_submissions(tx, listed, end_of_day)
                 tx.run("bump_data_version")
         for document in order.cut_companyfacts(day):
             with self.app.db.write() as tx:
@@ -266,21 +269,3 @@ class DatedWorld:
                     sale_notice_store.upsert(tx, sale_notices.parse(document, accession), filing, now)
                 else:
                     schedule_store.upsert(tx, schedules.parse(document, accession), filing, now)
-
-
-def build_listed_filing(row: dict[str, str]) -> FilingMetadata:
-    """Return the filing of a row of the demo's list."""
-    return FilingMetadata(
-        accession=row["accession"],
-        evidence=SUBMISSIONS_EVIDENCE,
-        parties=(demo_data.APPLE,),
-        form=row["form"] or None,
-        filed_at=row["filed_at"] or None,
-        accepted_at=row["accepted_at"] or None,
-        period_of_report=row["period_of_report"] or None,
-        primary_document=row["primary_document"] or None,
-        items=row["items"] or None,
-        size=int(row["size"]),
-        is_xbrl=int(row["is_xbrl"]),
-        is_inline_xbrl=int(row["is_inline_xbrl"]),
-    )
