@@ -87,19 +87,19 @@ class BackgroundHandler(logging.Handler):
         """Wait until all queued lines are written. Return False if that took more than ``seconds``."""
         if self._thread.ident is None:
             return True
-        written = threading.Event()
-        self._queue.put(written)
-        return written.wait(seconds)
+        lines_are_written = threading.Event()
+        self._queue.put(lines_are_written)
+        return lines_are_written.wait(seconds)
 
     def _run(self) -> None:
         while True:
             batch = self._take_batch()
-            lines = [queued for queued in batch if isinstance(queued, str)]
+            lines = [line for line in batch if isinstance(line, str)]
             lines += self._report_dropped_lines()
             self._write(lines)
-            for queued in batch:
-                if isinstance(queued, threading.Event):
-                    queued.set()
+            for event in batch:
+                if isinstance(event, threading.Event):
+                    event.set()
 
     def _take_batch(self) -> list[str | threading.Event]:
         """Wait for a queued entry. Return it with the entries that follow, at most ``MAX_BATCH_LINES``."""

@@ -127,7 +127,7 @@ def get_members(record: Any) -> dict[str, Any]:
 
 
 class _Plan(NamedTuple):
-    """The steps from rows with certain columns to records."""
+    """The plan by which records are built from rows with certain columns."""
 
     names: tuple[str, ...]  # The names of the members, in the order of the declaration.
     converters: tuple[tuple[str, Callable[[Any], Any]], ...]  # The columns that have to be converted, and how.

@@ -75,7 +75,7 @@ def get_badge(call: Call) -> Response:
     """Return the status of a service, or the overall status, as SVG. Raise NOT_FOUND for another name."""
     name, dot, kind = call.params["badge"].rpartition(".")
     if (dot, kind) != (".", "svg") or name not in ("overall", *status.list_service_names(call.app.config)):
-        raise ApiError("NOT_FOUND", "No badge has this name.")
+        raise ApiError("NOT_FOUND", "No badge has this name; use overall.svg, or a service of /status with .svg.")
     components = status.get_components(call.app)
     if name == "overall":
         status_name: str = status.compute_overall_status(component.status for component in components.values())

@@ -59,7 +59,7 @@ EXCEPTIONS = {
     "thirteenf/brk_2026q1_0001193125-26-226661_primary_doc.xml": ("ingested", TRIMMED),
     "thirteenf/infotable_255rows.xml": (
         "refused",
-        "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
+        "is the table of a 13F without its cover page, which states the filer and the quarter",
     ),
 }
 

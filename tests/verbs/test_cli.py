@@ -784,7 +784,7 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str, str]] = {
     "13f.xml": (
         lambda: TABLE_13F,
         "13f-table",
-        "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
+        "is the table of a 13F without its cover page, which states the filer and the quarter",
     ),
     "linkbase_pre.xml": (lambda: LINKBASE, "xbrl-presentation", "an XBRL filing without its instance document"),
     "cut.zip": (

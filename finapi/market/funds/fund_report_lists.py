@@ -15,7 +15,7 @@ from finapi.market.funds import fund_classes, fund_report_rows
 from finapi.market.funds.fund_report_doubts import Doubt
 from finapi.store.db import Row, Transaction
 
-# Where all reports come from, in a member that existing clients read.
+# The source of all reports, for the member "source", which existing clients read.
 SOURCE: Literal["edgar"] = "edgar"
 
 

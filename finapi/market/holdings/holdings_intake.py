@@ -83,7 +83,7 @@ def read_report(documents: Sequence[Document]) -> HoldingsReport:
     """Return the report of a cover and its table. Raise ParseError if they are not a report."""
     cover_paths = [document.path for document in documents if document.kind == COVER]
     if not cover_paths:
-        reason = "is the table of a 13F without its cover, which alone says whose it is and of which quarter"
+        reason = "is the table of a 13F without its cover page, which states the filer and the quarter"
         raise ParseError(documents[0].path, "", reason)
     rows = None
     digests = []

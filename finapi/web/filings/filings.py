@@ -255,15 +255,16 @@ def get_filing_text(call: Call) -> Response:
 def get_document(call: Call) -> Response:
     """Return a stored document of a filing: HTML or text like the primary document, other documents as filed.
 
-    Raise ApiError NOT_FOUND if it is not in the filing's list, or is not stored.
+    Raise ApiError NOT_FOUND if the filing's list does not contain it, or if its content is not stored.
     """
     params = call.params
     with call.app.db.read() as tx:
         document = submission_documents.find_document(tx, params["accession_number"], params["document"])
     if document is None:
-        raise ApiError("NOT_FOUND", "finapi has no list of this filing's documents with this one.")
+        message = "finapi knows no such document of this filing; see documents in GET /sec/filings/{accession_number}."
+        raise ApiError("NOT_FOUND", message)
     if document.content is None:
-        message = f"finapi has only the entry of this document of {document.size:,} bytes, and not its content."
+        message = f"finapi knows this document of {document.size:,} bytes, but has not stored its content."
         raise ApiError("NOT_FOUND", message)
     if document.content.media in ("html", "text", "xml"):
         return _render_text(call, document.content)

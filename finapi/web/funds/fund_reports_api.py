@@ -289,7 +289,8 @@ def list_fund_holdings(call: Call) -> Response:
         matches = fund_classes.resolve_ticker(tx, call.params["ticker"])
         accession = fund_report_lists.find_report_of_funds(tx, _list_fund_ids(matches), month)
         if accession is None:
-            raise ApiError("NOT_FOUND", "finapi has no N-PORT report of this fund, or none of this month.")
+            period = "" if month is None else f" for {month}"
+            raise ApiError("NOT_FOUND", f"finapi has no N-PORT report of this fund{period}.")
         return _list_holdings(tx, call, accession)
 
 

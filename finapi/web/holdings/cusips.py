@@ -236,11 +236,11 @@ def get_chain(call: Call) -> Response:
     with call.app.db.read() as tx:
         _get_security(tx, number)
         links = securities.list_successor_chain(tx, number)
-        current = securities.find_by_cusip(tx, links[-1]["cusip"])
+        current_security = securities.find_by_cusip(tx, links[-1]["cusip"])
     members: CusipChain = {
         "cusip": number,
         "chain": links,
-        "current_ticker": current["ticker"] if current else None,
+        "current_ticker": current_security["ticker"] if current_security else None,
     }
     return call.success_members(members, {})
 

@@ -94,9 +94,9 @@ BY_TICKER_PARAMS = (
     Param("industry", help="Only companies of this industry.", example="35"),
     Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
     *(
-        Param(f"{end}_{name}", "number", help=f"{word} {text}.", example="1")
-        for name, text in _DESCRIPTION_BY_BOUND.items()
-        for end, word in (("min", "Minimum"), ("max", "Maximum"))
+        Param(f"{prefix}_{name}", "number", help=f"{adjective} {description}.", example="1")
+        for name, description in _DESCRIPTION_BY_BOUND.items()
+        for prefix, adjective in (("min", "Minimum"), ("max", "Maximum"))
     ),
     Param("include_ranges", "boolean", default=False, help="Include each filter's range of values.", example="true"),
 )

@@ -69,7 +69,7 @@ def test_shared_documents_are_ingested_or_refused_with_a_reason(app: App) -> Non
         "brk_2026q1_0001193125-26-226661_infotable_TRIMMED.xml": ("ingested", incomplete, "0001193125-26-226661"),
         "infotable_255rows.xml": (
             "refused",
-            "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
+            "is the table of a 13F without its cover page, which states the filer and the quarter",
             None,
         ),
         "abacus_0001978011_primary_doc.xml": (

@@ -412,7 +412,7 @@ def test_unknown_documents_are_refused_and_others_ingested(app: App, tmp_path: P
     assert refused == {
         "garbage.bin": "is not a document that finapi reads",
         "empty.xml": "is empty",
-        "table.xml": "is the table of a 13F without its cover, which alone says whose it is and of which quarter",
+        "table.xml": "is the table of a 13F without its cover page, which states the filer and the quarter",
         "nested.zip!inner.zip": "is a zip inside a zip",
         "nowhere": "No such file or directory",
     }
