@@ -221,18 +221,25 @@ class DatedWorld:
         last.
         """
         with other.app.db.read() as tx:
-            columns = "name, sic, fiscal_year_end, list_place, cik"
-            companies = run_sql(tx, f"SELECT {columns} FROM companies").fetchall()
+            companies = run_sql(tx, "SELECT * FROM companies").fetchall()
+            former_names = run_sql(tx, "SELECT * FROM former_names").fetchall()
             tickers = run_sql(tx, "SELECT * FROM tickers").fetchall()
             insiders = run_sql(tx, "SELECT name, cik FROM insiders").fetchall()
             columns = "cusip, issuer, title, seen, issuer_key, class_letter, security_group, ticker, cik, evidence"
             securities = run_sql(tx, f"SELECT {columns} FROM securities").fetchall()
         with self.app.db.write() as tx:
             known_ciks = {row[0] for row in run_sql(tx, "SELECT cik FROM companies")}
+            names = [name for name in companies[0].keys() if name not in ("cik", "facts_changed")]  # noqa: SIM118
             run_sql_many(
                 tx,
-                "UPDATE companies SET name = ?, sic = ?, fiscal_year_end = ?, list_place = ? WHERE cik = ?",
-                [tuple(row) for row in companies],
+                f"UPDATE companies SET {', '.join(f'{name} = ?' for name in names)} WHERE cik = ?",
+                [(*(row[name] for name in names), row["cik"]) for row in companies],
+            )
+            run_sql(tx, "DELETE FROM former_names")
+            run_sql_many(
+                tx,
+                "INSERT INTO former_names VALUES (?, ?, ?, ?)",
+                [tuple(row) for row in former_names if row["cik"] in known_ciks and row["to_date"][:10] <= self.day],
             )
             run_sql(tx, "DELETE FROM tickers")
             run_sql_many(
