@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from finapi.testing.faults import Fault
+from finapi.testing.faults import ANSWER_EFFECTS, Fault
 from finapi.web.application import StartResponse
 
 DRIP_PIECES_PER_SECOND = 20
+HANG_SECONDS = 86_400.0  # A client that waits longer than this for a hanging connection sees a reset.
 EXCESS_BYTES = 7  # Bytes that a wrong Content-Length announces and that are never sent.
 
 Environ = dict[str, Any]
@@ -27,27 +28,28 @@ Environ = dict[str, Any]
 class CallEffects:
     """The effects of faults on one call. An attribute is None if no fault has this effect."""
 
-    status: int | None = None
-    has_limit_headers: bool = True
+    answer_fault: Fault | None = None  # The fault with a status or a redirect that replaces the answer.
     delay_seconds: float | None = None
     drip_bytes_per_second: float | None = None
     truncate_bytes: int | None = None
     has_wrong_length: bool = False
     has_reset: bool = False
+    has_hang: bool = False
     stale: str | None = None  # The time (ISO 8601) as of which the data are answered.
 
 
 def combine_faults(faults: Sequence[Fault]) -> CallEffects:
     """Combine the faults that apply to a call. If two have the same effect, the later one wins."""
     values = {fault.effect: fault.effect_value for fault in faults}
+    answer_faults = [fault for fault in faults if fault.effect in ANSWER_EFFECTS]
     return CallEffects(
-        status=values.get("status"),
-        has_limit_headers=all(fault.headers for fault in faults if fault.effect == "status"),
+        answer_fault=answer_faults[-1] if answer_faults else None,
         delay_seconds=values.get("delay"),
         drip_bytes_per_second=values.get("drip"),
         truncate_bytes=values.get("truncate"),
         has_wrong_length="wrong_length" in values,
         has_reset="reset" in values,
+        has_hang="hang" in values,
         stale=values.get("stale"),
     )
 
@@ -64,6 +66,16 @@ def send_answer(
     """Start the response and return the pieces of its body. When ``closing`` is set, no piece is delayed any more."""
     reset: Callable[[], None] | None = environ.get("finapi.reset")
     hold_back: Callable[..., None] | None = environ.get("finapi.pace")
+    if effects.has_hang:
+        # Without finapi's own server there is nothing to wait for, so that the connection breaks immediately.
+        if reset is None:
+            raise ConnectionResetError("a fault keeps this call from being answered")
+        if hold_back is None:
+            reset()
+        else:
+            hold_back(HANG_SECONDS, inf, reset, None)
+        start_response(status, headers)
+        return [body]
     is_truncated = effects.truncate_bytes is not None
     is_finapi_server = reset is not None
     if effects.has_reset and not (is_finapi_server or is_truncated):

@@ -21,7 +21,8 @@ from finapi.delivery import events, webhooks
 from finapi.delivery.events import EventTags
 from finapi.delivery.webhooks import EVENT_TYPES, WebhookEvent
 from finapi.testing import base
-from finapi.testing.faults import CONDITION_TYPES, EFFECT_TYPES, parse_time
+from finapi.testing.fault_routes import check_route
+from finapi.testing.faults import ANSWER_TYPES, CONDITION_TYPES, EFFECT_TYPES, WEBHOOK_EFFECTS, check_fault, parse_time
 from finapi.testing.world import World
 
 MAX_JSON_BYTES = 1 << 20
@@ -35,7 +36,7 @@ BODY_MEMBERS = {
     "restore": ("snapshot",),
     "seed": ("seed",),
     "clock": ("freeze", "run", "advance", "until_idle"),
-    "faults": (*EFFECT_TYPES, *CONDITION_TYPES),
+    "faults": (*EFFECT_TYPES, *CONDITION_TYPES, *ANSWER_TYPES),
     "accounts": ("plan", "state", "email"),
     "events": ("feed", "type", "data"),
     "webhooks": ("event_type", "data", "url", "email"),
@@ -62,6 +63,9 @@ class WorldManager(Protocol):
 
     def restart_feeds(self, world: World, reason: str) -> None:
         """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
+
+    def has_answer_source(self) -> bool:
+        """Return True if another service, or a recording of one, answers calls."""
 
     def get_last_read_time(self, world: World) -> float:
         """Return when a feed of a world was last read, in seconds of ``time.monotonic``."""
@@ -125,6 +129,9 @@ class ControlCalls:
         return {}
 
     def _add_fault(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
+        effect = check_fault(body)
+        if not self._manager.has_answer_source():  # Another service may have other routes.
+            check_route(body.get("route", "*"), is_for_webhooks=effect in WEBHOOK_EFFECTS)
         fault = world.faults.add(body)
         if fault.effect == "close":
             fault.met += 1

@@ -22,6 +22,8 @@ from finapi.core.errors import STATUS_BY_CODE, ApiError, invalid_param
 # The effects, with the type of their value in JSON.
 EFFECT_TYPES: dict[str, type] = {
     "status": int,
+    "redirect": str,
+    "hang": bool,
     "delay": float,
     "drip": float,
     "truncate": int,
@@ -35,14 +37,24 @@ EFFECT_TYPES: dict[str, type] = {
 WEBHOOK_EFFECTS = ("duplicate", "reorder")
 FEED_EFFECTS = ("close",)
 # Effects on calls that also apply to a request that opens a feed.
-FEED_REQUEST_EFFECTS = ("status", "reset")
+FEED_REQUEST_EFFECTS = ("status", "redirect", "reset")
 FEED_ROUTE = re.compile(r"/(ws|socket\.io)\b.*")
 # The codes that a close frame may contain: RFC 6455, 7.4.1, and those registered later.
 CLOSE_CODES = (range(1000, 1004), range(1007, 1015), range(3000, 5000))
 
 # The conditions, with the type of their value in JSON.
-CONDITION_TYPES: dict[str, type] = {"route": str, "ordinal": int, "share": float, "times": int, "headers": bool}
+CONDITION_TYPES: dict[str, type] = {"route": str, "ordinal": int, "every": int, "share": float, "times": int}
 
+# Further members of a fault that answers a status, with the types of their values in JSON. ``headers`` is false for an
+# answer without the headers of a limit.
+ANSWER_TYPES: dict[str, type | tuple[type, ...]] = {
+    "headers": (bool, dict),
+    "body": (str, dict, list),
+    "retry_after": (int, str),
+}
+ANSWER_EFFECTS = ("status", "redirect")
+
+STATUSES = range(100, 600)
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 410, 413, 429, 500, 503, 504)
 # The error code by status. Where several codes share a status, the first one is the least specific.
 ERROR_CODES = {STATUS_BY_CODE[code]: code for code in reversed(STATUS_BY_CODE) if STATUS_BY_CODE[code] in _STATUSES}
@@ -51,6 +63,10 @@ MAX_FAULTS = 100  # Maximum number of faults in a world.
 MAX_ROUTE_LENGTH = 1_000
 ROUTE = re.compile(r"([A-Za-z*]+ )?\S+")
 MAX_DELAY_SECONDS = 60.0
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+# Headers that describe the connection or the length of the answer, which the server sends itself.
+SERVER_HEADERS = ("connection", "content-length", "date", "keep-alive", "trailer", "transfer-encoding", "upgrade")
 
 # Magic API keys, tickers and emails: the status in them is answered, without any fault. See docs/TESTING.md.
 MAGIC_KEY = re.compile(r"0{29}([1-5][0-9]{2})")
@@ -66,9 +82,12 @@ class Fault:
     effect_value: Any
     route: str = "*"
     ordinal: int | None = None
+    every: int | None = None
     share: float | None = None
     times: int | None = None
-    headers: bool = True
+    headers: bool | dict[str, str] = True
+    body: Any = None
+    retry_after: int | str | None = None
     seen: int = 0  # Number of calls that the route matched.
     met: int = 0  # Number of calls that the effect was applied to.
     # Each fault has its own source, so that adding a fault does not change which calls other faults affect.
@@ -82,6 +101,8 @@ class Fault:
         self.seen += 1
         if self.ordinal is not None and self.seen != self.ordinal:
             return False
+        if self.every is not None and self.seen % self.every:
+            return False
         if self.share is not None and self.random_source.random() >= self.share:
             return False
         self.met += 1
@@ -89,7 +110,8 @@ class Fault:
 
     def to_json(self) -> dict[str, Any]:
         """Return the members with which the fault was added, with its id and its counts."""
-        conditions = {name: getattr(self, name) for name in CONDITION_TYPES if getattr(self, name) is not None}
+        names = (*CONDITION_TYPES, *ANSWER_TYPES)
+        conditions = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return {"id": self.id, **conditions, self.effect: self.effect_value, "seen": self.seen, "met": self.met}
 
 
@@ -108,9 +130,10 @@ class FaultPlan:
 
     def add(self, body: Mapping[str, Any]) -> Fault:
         """Add the fault that a JSON object describes. Raise INVALID_PARAM or CONFLICT if that is not possible."""
-        effect = _check_types(body)
-        _check_values(body)
-        conditions = {name: condition for name, condition in body.items() if name in CONDITION_TYPES}
+        effect = check_fault(body)
+        conditions = {
+            name: condition for name, condition in body.items() if name in CONDITION_TYPES or name in ANSWER_TYPES
+        }
         method, space, path = conditions.get("route", "*").rpartition(" ")
         conditions["route"] = method.upper() + space + path
         with self._lock:
@@ -179,16 +202,25 @@ def _get_path(route: str) -> str:
     return route.rpartition(" ")[2]
 
 
+def check_fault(body: Mapping[str, Any]) -> str:
+    """Return the effect of a fault. Raise INVALID_PARAM if a member is unknown, out of range or fits no other."""
+    effect = _check_types(body)
+    _check_values(body)
+    return effect
+
+
 def _check_types(body: Mapping[str, Any]) -> str:
     """Return the effect of a fault. Raise INVALID_PARAM for an unknown member, a wrong type or several effects."""
-    types = {**EFFECT_TYPES, **CONDITION_TYPES}
+    types = {**EFFECT_TYPES, **CONDITION_TYPES, **ANSWER_TYPES}
     for name, member in body.items():
-        expected_type = types.get(name)
-        if expected_type is None:
+        expected = types.get(name)
+        if expected is None:
             raise invalid_param(name, "Unknown member of a fault.", allowed=list(types))
-        is_expected = isinstance(member, expected_type) or (expected_type is float and isinstance(member, int))
-        if not is_expected or (isinstance(member, bool) and expected_type is not bool):
-            raise invalid_param(name, f"{name} has the wrong type.", expected=expected_type.__name__)
+        expected_types = expected if isinstance(expected, tuple) else (expected,)
+        is_expected = isinstance(member, expected_types) or (float in expected_types and isinstance(member, int))
+        if not is_expected or (isinstance(member, bool) and bool not in expected_types):
+            names = " or ".join(expected_type.__name__ for expected_type in expected_types)
+            raise invalid_param(name, f"{name} has the wrong type.", expected=names)
         if member is False and name in EFFECT_TYPES:
             raise invalid_param(name, f"{name} must be true, or left out.", expected="true")
     effects = [name for name in body if name in EFFECT_TYPES]
@@ -200,19 +232,23 @@ def _check_types(body: Mapping[str, Any]) -> str:
 def _check_values(body: Mapping[str, Any]) -> None:
     """Raise INVALID_PARAM if a member of a fault is out of range or does not fit the others."""
     status = body.get("status")
-    if status is not None and status not in ERROR_CODES:
-        raise invalid_param("status", "Unsupported status.", allowed=sorted(ERROR_CODES))
+    if status is not None and status not in STATUSES:
+        raise invalid_param("status", "status must be 100 to 599.", expected="100 to 599")
+    _check_answer(body)
     if body.get("headers") is False and status != 429:
         raise invalid_param("headers", "headers leaves out those of a limit, which a 429 has.", expected="status 429")
     if "route" in body and not ROUTE.fullmatch(body["route"]):
         raise invalid_param("route", "route must be a path, or a method, a space and a path.", expected="GET /path")
     if "ordinal" in body and "share" in body:
         raise invalid_param("share", "A fault takes ordinal or share, not both.", expected="no member")
+    if "every" in body and ("ordinal" in body or "share" in body):
+        raise invalid_param("every", "A fault takes one of ordinal, every and share.", expected="no member")
     for name, minimum, maximum in (
         ("delay", 0.0, MAX_DELAY_SECONDS),
         ("drip", 1.0, 1e9),
         ("share", 0.0, 1.0),
         ("ordinal", 1, 1e9),
+        ("every", 1, 1e9),
         ("times", 1, 1e9),
         ("truncate", 0, 1e9),
     ):
@@ -237,6 +273,28 @@ def _check_values(body: Mapping[str, Any]) -> None:
             raise invalid_param(name, message, expected="no member")
 
 
+def _check_answer(body: Mapping[str, Any]) -> None:
+    """Raise INVALID_PARAM if the answer of a fault cannot be sent."""
+    for name in ANSWER_TYPES:
+        if name in body and not any(effect in body for effect in ANSWER_EFFECTS):
+            message = f"{name} belongs to an answer, so the fault needs a status or a redirect."
+            raise invalid_param(name, message, expected="status or redirect")
+    redirect = body.get("redirect", "/")
+    if not redirect or not HEADER_VALUE.fullmatch(redirect):
+        raise invalid_param("redirect", "redirect must be a URL of printable ASCII characters.", expected="a URL")
+    retry_after = body.get("retry_after", 0)
+    if isinstance(retry_after, int) and retry_after < 0:
+        raise invalid_param("retry_after", "retry_after must not be negative.", expected="seconds, or a text")
+    headers = body.get("headers", {})
+    texts = {"Retry-After": str(retry_after), **headers} if isinstance(headers, dict) else {}
+    for name, text in texts.items():
+        if not HEADER_NAME.fullmatch(name) or name.lower() in SERVER_HEADERS:
+            raise invalid_param("headers", f"The header {name} cannot be set.", expected="names of headers")
+        if not isinstance(text, str) or not HEADER_VALUE.fullmatch(text):
+            message = f"The header {name} must be a string of printable ASCII characters."
+            raise invalid_param("headers", message, expected="strings")
+
+
 def parse_time(text: Any, name: str) -> datetime:
     """Parse the text of a JSON member as a time with a time zone.
 
@@ -256,7 +314,7 @@ def parse_time(text: Any, name: str) -> datetime:
 def find_magic_status(api_key: str, names: list[str]) -> int | None:
     """Return the status of a magic API key, ticker or email, or None if there is none."""
     match = MAGIC_KEY.fullmatch(api_key) or next(filter(None, map(MAGIC_NAME.fullmatch, names)), None)
-    return int(match[1]) if match and int(match[1]) in ERROR_CODES else None
+    return int(match[1]) if match and int(match[1]) >= 400 else None
 
 
 def build_error(status: int, *, has_limit_headers: bool = True, now: float = 0.0) -> ApiError:

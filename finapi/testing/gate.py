@@ -16,10 +16,8 @@ import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlencode
 
@@ -29,6 +27,7 @@ from finapi.net.outbound import OutboundRequest, Reply
 from finapi.testing import faults
 from finapi.testing.call_effects import Environ, combine_faults, send_answer
 from finapi.testing.control import ControlCalls, WorldManager
+from finapi.testing.fault_answers import build_fault_answer, format_status, has_no_body
 from finapi.testing.faults import Fault
 from finapi.testing.owners import CredentialIndex
 from finapi.testing.world import World, estimate_size
@@ -47,7 +46,6 @@ MAX_WORLDS = 1_000
 IDLE_SECONDS = 600.0
 MAX_LOGGED_BODY_BYTES = 65_536
 MAX_MESSAGE_BYTES = 1 << 20
-BODILESS_STATUSES = ("204", "205", "304")
 # Host names that nobody can register in the public DNS: IP addresses, names without a dot, and names that are reserved
 # by RFC 2606, 6762, 8375 and 9476.
 UNOWNED_HOST = re.compile(
@@ -166,10 +164,9 @@ class Gate:
         if effects.delay_seconds is not None and "finapi.pace" not in environ:
             self.closing.wait(effects.delay_seconds)
         answer: Answer | None
-        if effects.status is not None:
+        if effects.answer_fault is not None:
             now = world.clock.now().timestamp()
-            error = faults.build_error(effects.status, has_limit_headers=effects.has_limit_headers, now=now)
-            answer = world.wsgi.refuse(environ, error)
+            answer = build_fault_answer(world.wsgi, environ, effects.answer_fault, now)
         else:
             answer = self._find_source_answer(world, environ, path)
         with world.enter_call():
@@ -236,7 +233,7 @@ class Gate:
         with world.enter_call():
             world.receive_webhook(path[len(INBOX_PATH) :], headers, body)
         status_line = format_status(int(status))
-        if status in BODILESS_STATUSES:
+        if has_no_body(int(status)):
             return status_line, [("Cache-Control", "no-store")], b""
         return _build_json_answer({}, status_line)
 
@@ -257,13 +254,6 @@ class Gate:
         statuses: list[str] = []
         body = b"".join(self(environ, lambda status, headers: statuses.append(status)))
         return Reply(int(statuses[0][:3]), {}, body, False)
-
-
-def format_status(status: int) -> str:
-    """Return a status code with its reason phrase."""
-    with suppress(ValueError):
-        return f"{status} {HTTPStatus(status).phrase}"
-    return f"{status} Unknown"
 
 
 def split_world_path(target: str) -> tuple[str, str]:

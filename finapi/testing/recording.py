@@ -29,7 +29,7 @@ from finapi.core.clock import iso
 from finapi.core.errors import ApiError, UsageError
 from finapi.core.files import read_bounded
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, Reply
-from finapi.testing.gate import format_status
+from finapi.testing.fault_answers import format_status
 from finapi.testing.world import World
 from finapi.web.http.messages import find_matching_etag
 from finapi.web.responses import Answer

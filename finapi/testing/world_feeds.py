@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finapi.core.errors import ApiError
 from finapi.feeds.feed_requests import SOCKET_IO, find_api_key, is_feed_request
@@ -20,9 +20,11 @@ from finapi.httpd.loop import reset_on_close
 from finapi.httpd.response_heads import build_head
 from finapi.httpd.settings import HandedOverRequest
 from finapi.testing import faults
-from finapi.testing.faults import Fault
+from finapi.testing.fault_answers import build_fault_answer
+from finapi.testing.faults import ANSWER_EFFECTS, Fault
 from finapi.testing.gate import Gate, split_world_path
 from finapi.testing.world import World
+from finapi.web.responses import Answer
 
 # These modules are imported with the first reader.
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ class WorldFeeds:
 
 
 def _apply_faults(world: World, request: HandedOverRequest, path: str) -> bool:
-    """Return True if a fault of the world reset the connection. Raise ApiError if a fault refuses the request."""
+    """Return True if a fault of the world answered the request, or reset the connection."""
     # Clients append a slash to the path of Socket.IO, and routes of faults contain it.
     route_path = path + "/" if path == SOCKET_IO else path
     met_faults = world.faults.match_feed_request(request.method, route_path)
@@ -115,16 +117,26 @@ def _apply_faults(world: World, request: HandedOverRequest, path: str) -> bool:
     if magic_status is not None:
         met_faults.append(Fault("magic", "status", magic_status))
     for fault in met_faults:
-        if fault.effect == "status":
-            now = world.clock.now().timestamp()
-            raise faults.build_error(fault.effect_value, has_limit_headers=fault.headers, now=now)
-        with request.sock:
-            reset_on_close(request.sock)
-    return bool(met_faults)
+        if fault.effect in ANSWER_EFFECTS:
+            environ = _build_environ(request, path)
+            answer = build_fault_answer(world.wsgi, environ, fault, world.clock.now().timestamp())
+            _send_answer(request, answer)
+        else:
+            with request.sock:
+                reset_on_close(request.sock)
+        return True
+    return False
 
 
 def _send_error(world: World, request: HandedOverRequest, path: str, error: ApiError) -> None:
-    environ = {"REQUEST_METHOD": request.method, "REQUEST_URI": path, "REMOTE_ADDR": request.peer}
-    status, headers, body = world.wsgi.refuse(environ, error)
+    _send_answer(request, world.wsgi.refuse(_build_environ(request, path), error))
+
+
+def _build_environ(request: HandedOverRequest, path: str) -> dict[str, Any]:
+    return {"REQUEST_METHOD": request.method, "REQUEST_URI": path, "REMOTE_ADDR": request.peer}
+
+
+def _send_answer(request: HandedOverRequest, answer: Answer) -> None:
+    status, headers, body = answer
     with suppress(OSError), request.sock:  # The client may have disconnected.
         request.sock.send(build_head(status, [*headers, ("Connection", "close")]) + body)

@@ -97,6 +97,10 @@ class WorldPool:
         """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
         self.feeds.remove_hub(world, reason)
 
+    def has_answer_source(self) -> bool:
+        """Return True if another service, or a recording of one, answers calls."""
+        return self.gate.answer_source is not None
+
     def get_last_read_time(self, world: World) -> float:
         """Return when a feed of a world was last read, in seconds of ``time.monotonic``."""
         return self.feeds.get_last_read_time(world)

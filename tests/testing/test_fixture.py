@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,7 @@ import httpx
 import pytest
 import requests
 
-from finapi.client import ApiFailure, Client
+from finapi.client import ApiFailure, Client, ConnectionFailed
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core.errors import UsageError
 from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
@@ -619,6 +620,91 @@ def test_a_status_fault_has_the_form_of_a_real_error(world: FixtureWorld, code: 
     assert [(fault["id"], fault["met"]) for fault in world.control.faults()] == [(fault_id, 1)]
 
 
+def test_a_fault_answers_any_status_headers_and_body(world: FixtureWorld) -> None:
+    faults_and_answers: list[tuple[dict[str, Any], int, bytes, dict[str, str | None]]] = [
+        ({"status": 200, "body": {"a": [1]}}, 200, b'{"a": [1]}', {"content-type": "application/json"}),
+        ({"status": 202}, 202, b"{}", {"content-length": "2"}),
+        ({"status": 204, "body": "x"}, 204, b"", {"content-type": None, "content-length": None}),
+        ({"status": 304, "headers": {"ETag": '"1"'}}, 304, b"", {"etag": '"1"'}),
+        ({"status": 307, "headers": {"Location": "/b"}}, 307, b"{}", {"location": "/b"}),
+        ({"redirect": "https://other.example/"}, 302, b"{}", {"location": "https://other.example/"}),
+        ({"status": 429, "retry_after": 7}, 429, b"", {"retry-after": "7", "x-ratelimit-limit": "60"}),
+        ({"status": 502, "body": "<html>", "headers": {"content-type": "text/html"}}, 502, b"<html>", {}),
+        ({"status": 503, "retry_after": "Sat, 31 Jan 2026 12:00:30 GMT"}, 503, b"", {}),
+        ({"status": 599, "headers": {"X-A": "b"}}, 599, b"", {"x-a": "b"}),
+        ({"status": 500, "body": ""}, 500, b"", {"content-length": "0"}),
+    ]
+    for fault, status, body, headers in faults_and_answers:
+        world.control.fault(PATH, times=1, **fault)
+        answer = request_balance(world)
+        assert answer is not None
+        assert answer.status == status
+        if body or fault.get("body") == "" or status in (204, 304):
+            assert answer.body == body
+        assert {name: answer.headers.get(name) for name in headers} == headers
+        assert answer.headers["x-api-version"]
+        for name, text in (fault.get("headers") or {}).items():
+            assert answer.headers[name.lower()] == text
+    world.control.fault(PATH, times=1, status=418)
+    failure = catch_failure(build_client(world).get_account_balance)
+    assert (failure.status, failure.code, failure.message) == (418, "HTTP_418", "The fixture was told to answer 418.")
+    assert world.control.faults()[6]["retry_after"] == 7
+
+
+def test_a_fault_applies_to_every_nth_call(world: FixtureWorld) -> None:
+    world.control.fault(PATH, status=503, every=3, times=2)
+    statuses = [get_status(world, "GET", PATH, X_API_Key=world.api_key) for _ in range(10)]
+    assert statuses == [200, 200, 503, 200, 200, 503, 200, 200, 200, 200]
+
+
+def test_the_route_of_a_fault_must_match_a_call(world: FixtureWorld) -> None:
+    for route in (
+        "/api/v1/tickers/AAPL/overview",
+        "GET /api/v1/tickers/*/overview",
+        "*/overview",
+        "HEAD /api/v1/*",
+        "get /livez",
+        "/static/app.css",
+        "/api/v1/insiders/bulk/form-4/2025/x.csv",
+        "/ws/*",
+        "/socket.io/",
+        "/api/v?/policy",
+        "/api/v1/[pq]olicy",
+        "* *",
+    ):
+        world.control.fault(route, status=503)
+    refusals = {
+        "GET /api/v1/account/balanse": "The nearest is /api/v1/account/balance.",
+        "/api/v2/*": "No call matches the route /api/v2/*.",
+        "/api/v1/tickers/AAPL/overview/more": "No call matches",
+        "balance": "No call matches the route balance.",
+        "/api/v?/polic": "The nearest is /api/v1/policy.",
+    }
+    for route, text in refusals.items():
+        failure = catch_failure(lambda: world.control.fault(route, status=503))  # noqa: B023
+        assert (failure.status, failure.details["param"]) == (400, "route")
+        assert text in failure.message
+    failure = catch_failure(lambda: world.control.fault("finapi.tset", duplicate=True))
+    assert failure.message == "No event type matches the route finapi.tset. The nearest is finapi.test."
+
+
+def test_a_hanging_call_is_never_answered(world: FixtureWorld) -> None:
+    world.control.fault(PATH, hang=True, times=1)
+    # Without a socket there is nothing to wait for.
+    assert request_balance(world) is None
+    assert request_balance(world) is not None
+    with FinapiServer() as listening:
+        listening.control.fault(PATH, hang=True, times=1)
+        client = Client(listening.url, listening.api_key, tries=1)
+        with pytest.raises(ConnectionFailed, match="timed out"):
+            client.get_account_balance(timeout=0.2)
+        assert client.get_account_balance()["plan"] == "pro"
+        listening.control.fault(PATH, status=103, times=1)
+        with socket.create_connection(("127.0.0.1", listening.ready["port"]), 5) as connection:
+            connection.sendall(f"GET {PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 103 Early Hints\r\n")
+
+
 def test_a_429_can_have_no_limit_headers(world: FixtureWorld) -> None:
     world.control.fault(status=429, headers=False)
     answer = request_balance(world)
@@ -723,7 +809,24 @@ def test_a_reorder_fault_sends_a_webhook_after_the_next(world: FixtureWorld, mon
     [
         ({}, "status"),
         ({"status": 500, "delay": 1}, "status"),
-        ({"status": 299}, "status"),
+        ({"status": 99}, "status"),
+        ({"status": 600}, "status"),
+        ({"redirect": ""}, "redirect"),
+        ({"redirect": "http://x/\r\nA: b"}, "redirect"),
+        ({"hang": False}, "hang"),
+        ({"delay": 1, "body": "x"}, "body"),
+        ({"status": 500, "body": 5}, "body"),
+        ({"reset": True, "retry_after": 1}, "retry_after"),
+        ({"status": 429, "retry_after": -1}, "retry_after"),
+        ({"status": 429, "retry_after": "a\nb"}, "headers"),
+        ({"status": 500, "headers": {"Content-Length": "1"}}, "headers"),
+        ({"status": 500, "headers": {"a b": "1"}}, "headers"),
+        ({"status": 500, "headers": {"A": 1}}, "headers"),
+        ({"status": 500, "every": 0}, "every"),
+        ({"status": 500, "every": 2, "ordinal": 2}, "every"),
+        ({"status": 500, "route": "/api/v1/account/balanse"}, "route"),
+        ({"status": 500, "route": "FETCH /livez"}, "route"),
+        ({"duplicate": True, "route": "finapi.tset"}, "route"),
         ({"status": "500"}, "status"),
         ({"delay": -1}, "delay"),
         ({"delay": 61}, "delay"),
@@ -747,7 +850,7 @@ def test_a_reorder_fault_sends_a_webhook_after_the_next(world: FixtureWorld, mon
         ({"close": 1015}, "close"),
         ({"close": 2999}, "close"),
         ({"explode": True}, "explode"),
-        # Only a 429 has limit headers.
+        # Only a 429 has limit headers, which false leaves out.
         ({"status": 503, "headers": False}, "headers"),
         ({"delay": 1, "headers": False}, "headers"),
     ],

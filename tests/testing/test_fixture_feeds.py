@@ -411,14 +411,15 @@ def test_other_effects_on_feed_requests_are_refused(first_world: FixtureWorld) -
     for route in ("/ws/main-api", "GET /ws/*", "/socket.io/", "POST /socket.io*"):
         with pytest.raises(ApiFailure, match="delay"):
             first_world.control.fault(route, delay=1)
-    first_world.control.fault("/wss", delay=1)
+    with pytest.raises(ApiFailure, match="No call matches the route /wss"):
+        first_world.control.fault("/wss", delay=1)
 
 
 def test_polls_and_event_streams_meet_faults_too(server: FinapiServer, first_world: FixtureWorld) -> None:
-    first_world.control.fault("/socket.io/", status=429, ordinal=1)
+    first_world.control.fault("/socket.io/", status=418, ordinal=1)
     first_world.control.fault("GET /api/v1/events", status=503, ordinal=1)
     for path, accept, statuses in (
-        ("/socket.io/?EIO=4&transport=polling", "*/*", (429, 200)),
+        ("/socket.io/?EIO=4&transport=polling", "*/*", (418, 200)),
         ("/api/v1/events?feed=main-api", "text/event-stream", (503, 200)),
     ):
         for status in statuses:
