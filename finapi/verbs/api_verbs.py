@@ -22,6 +22,7 @@ from finapi.client.exchange import ApiAnswer, ApiRequest, build_unexpected_failu
 from finapi.client.operations import ApiOperation, get_operations
 from finapi.client.synchronous import Client, Send, by_urllib
 from finapi.core import config as settings
+from finapi.core import json
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.store import datadir
@@ -152,6 +153,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
                     response = _fetch_rows(client, operation, parameters, say)
                 else:
                     response = getattr(client, operation.name)(**parameters)
+                if operation is not None and path == _SERIES and on_terminal and not response:
+                    response = _fetch_other_period(client, operation, parameters, say)
         except ApiFailure as failure:
             return report_failure(say, failure, config.url, "" if operation else _suggest_path(target, failure))
         if on_terminal:
@@ -261,6 +264,20 @@ def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, A
         bar.update("rows", "rows", len(rows), limit)
     bar.clear()
     return rows
+
+
+def _fetch_other_period(client: Client, operation: ApiOperation, parameters: dict[str, Any], say: Say) -> Any:
+    """Print why a series has no rows. Return the rows of another period unless the period was chosen by ``-p``."""
+    assert client.last is not None
+    empty = json.loads(client.last.body.decode())["meta"].get("empty")
+    if empty is None:
+        return []
+    say("err", f"finapi: {empty['reason']}")
+    if "period" in parameters or not empty["available"]:
+        return []
+    period = empty["available"][0]["period"]
+    say("err", f"finapi: these are the rows of period={period}")
+    return _fetch_rows(client, operation, {**parameters, "period": period}, say)
 
 
 def _suggest_path(target: str, failure: ApiFailure) -> str:

@@ -68,7 +68,7 @@ def _run_demo(args: argparse.Namespace, config: Config, origins: settings.Origin
 
     def prepare(app: App) -> dict[str, Any]:
         from finapi.accounts import invites, users
-        from finapi.web.pages import DEMO_KEY
+        from finapi.market.demo import DEMO_KEY
 
         if polls:
             (config.data_dir / DEMO_ARCHIVE_DIRECTORY).mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreUnavailableError, store_unavailable
 from finapi.core.json import dumps
+from finapi.market.demo import demo_companies
 from finapi.web import response_cache
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import (
@@ -94,6 +95,7 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
 
 def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     """Return the response for an error, as JSON or, for a browser, as a page."""
+    error = demo_companies.add_companies(app, error)
     exchange.error_code = error.code
     exchange.delay_seconds = error.delay_seconds
     request = exchange.request

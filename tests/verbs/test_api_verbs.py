@@ -315,3 +315,9 @@ def test_a_screen_without_a_server_computes_latest_years_first(
         key = users.create(app, "ann@example.com", "pro", NOW).api_key
     assert cli.main([*words, "--key", key, "--data-dir", str(tmp_path)]) == 0
     assert [row["cik"] for row in json.loads(capsys.readouterr().out)["data"]] == ["0000000077"]
+
+
+def test_a_series_without_rows_falls_back_to_another_period(capsys: pytest.CaptureFixture[str]) -> None:
+    head, *_ = lines(capsys, "timeseries", "NFLX", "revenue", "-n", "1")
+    assert head.split()[2:] == ["2024", "Q1"]
+    assert lines(capsys, "timeseries", "NFLX", "revenue", "-p", "A") == ["no rows"]

@@ -32,6 +32,7 @@ from finapi.market.financials.cells import (
     to_json_number,
 )
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.empty_series import EmptySeries, explain_empty
 from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
 from finapi.market.financials.provenance import CellRecord, build_full_provenance, build_provenance
 from finapi.market.financials.series_query import SeriesQuery, format_years, list_keys, select_page, select_periods
@@ -111,7 +112,7 @@ class SeriesPage(TypedDict):
 
 
 class SeriesMeta(TypedDict):
-    """The metadata of a series. ``phase`` is always "ready"."""
+    """The metadata of a series. ``phase`` is always "ready". ``empty`` explains why there are no rows."""
 
     covered: bool
     phase: str
@@ -122,6 +123,7 @@ class SeriesMeta(TypedDict):
     years: str
     price_source: PriceSource | None
     pagination: SeriesPage
+    empty: NotRequired[EmptySeries]
 
 
 def build_series(
@@ -187,6 +189,10 @@ def build_series(
             "next_cursor": next_cursor,
         },
     }
+    if not page:
+        meta["empty"] = explain_empty(
+            query, all_periods, lambda kind: FigureSeries(company_book, kind, query.basis).periods
+        )
     return data, meta
 
 

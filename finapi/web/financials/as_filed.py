@@ -58,6 +58,9 @@ COMPANY_PARAMS = (
 FILING_PARAMS = (ACCESSION, *_SELECTION_PARAMS)
 
 
+MAX_NAMED_REPORTS = 3  # Stored reports that the message about a missing one names.
+
+
 class StatementsData(TypedDict):
     """The statements of a report by kind."""
 
@@ -115,11 +118,9 @@ def get_company_statements(call: Call) -> Response:
             basis=params["basis"],
         )
         if not reports:
-            details = {
-                "cik": company.padded_cik,
-                "covered_periods": filed_statements.list_stored_periods(tx, company.cik),
-            }
-            message = f"No {_describe_report(params)} of {company.name} is available."
+            stored_periods = filed_statements.list_stored_periods(tx, company.cik)
+            details = {"cik": company.padded_cik, "covered_periods": stored_periods}
+            message = f"No {_describe_report(params)} of {company.name} is stored. {_describe_stored(stored_periods)}"
             raise ApiError("NOT_COVERED", message, details=details)
         return _build_response(call, company, reports, tx)
 
@@ -157,6 +158,15 @@ def _build_response(call: Call, company: Company, reports: Sequence[FiledReport]
         absent=absent,
     )
     return call.success({"kind": "as_filed", **names, "statements": statements}, meta)
+
+
+def _describe_stored(stored_periods: Sequence[Mapping[str, str]]) -> str:
+    """Return a sentence with the newest reports that are stored, by form and last day."""
+    if not stored_periods:
+        return "No report of it is stored; /xbrl/timeseries may have its figures."
+    names = [f"{stored['form_type']} of {stored['period_of_report']}" for stored in stored_periods[:MAX_NAMED_REPORTS]]
+    more = ", ..." if len(stored_periods) > MAX_NAMED_REPORTS else ""
+    return f"Stored: {', '.join(names)}{more}."
 
 
 def _describe_report(params: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from finapi.core.errors import ApiError
+from finapi.market.demo import demo_companies
 from finapi.web.html import page_layout
 from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Child, Html, h, join_html
@@ -137,6 +138,7 @@ def render_missing_page(call: Call, error: ApiError, load_argument: str = "", se
     """
     if error.code not in MISSING_DATA_CODES:
         raise error
+    error = demo_companies.add_companies(call.app, error)
     search_form = page_layout.render_search_form(search_text)
     body = (h.p(error.message, role="alert"), h.p(render_load_hint(load_argument)), search_form)
     return page_layout.render_page(call, "Not available", *body, status=404, search=False)

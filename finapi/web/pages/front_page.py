@@ -7,6 +7,7 @@ from typing import Any
 
 from finapi.app import App
 from finapi.core.json import dumps
+from finapi.market.demo import DEMO_KEY
 from finapi.market.documents import filing_rows
 from finapi.market.documents.filing_rows import FilingRow
 from finapi.store import heartbeats
@@ -15,7 +16,7 @@ from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import API
-from finapi.web.pages import DEMO_KEY, page_access
+from finapi.web.pages import page_access
 
 MAX_NEWEST = 12
 

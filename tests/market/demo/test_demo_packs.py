@@ -12,7 +12,7 @@ from finapi.accounts import users
 from finapi.app import App, create_in_memory
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
+from finapi.market.demo import DEMO_KEY, demo_data
 from tests import demo_packs
 from tests.client import Client
 from tests.conftest import NOW, SHARED, needs_shared
@@ -24,7 +24,7 @@ API = "/api/v1"
 
 @pytest.fixture(scope="module")
 def demo() -> App:
-    app = create_in_memory(Config(password_profile="cheap"), FixedClock(NOW))
+    app = create_in_memory(Config(password_profile="cheap", pages="public"), FixedClock(NOW))
     demo_data.load(app)
     return app
 
@@ -113,3 +113,63 @@ def test_insider_transactions_of_apple_have_their_days(client: Client) -> None:
 def test_texts_of_filings_are_found(client: Client) -> None:
     answer = client.get(f"{API}/sec/filings/search?q=unaudited").json
     assert {row["accession_number"] for row in answer["data"]} >= {"0000320193-25-000057", "0000912057-00-023442"}
+
+
+@pytest.mark.parametrize(
+    ("query", "reason", "available"),
+    [
+        (
+            "ticker=NFLX",
+            "No annual report is stored. Rows of other periods: period=Q has 4.",
+            [("Q", 4, "2009-09-30", "2024-03-31")],
+        ),
+        (
+            "ticker=UPXI&period=Q",
+            "No quarterly report is stored. Rows of other periods: period=A has 2.",
+            [("A", 2, "2023-06-30", "2024-06-30")],
+        ),
+        (
+            "ticker=UPXI&years=1999",
+            "The query selects none of the 2 stored rows, of the fiscal years 2023-2024.",
+            [("A", 2, "2023-06-30", "2024-06-30")],
+        ),
+    ],
+)
+def test_an_empty_series_states_the_reason_and_what_exists(
+    client: Client, query: str, reason: str, available: list[tuple[str, int, str, str]]
+) -> None:
+    answer = client.get(f"{API}/xbrl/timeseries?metrics=revenue&{query}").json
+    assert answer["data"]["rows"] == []
+    assert answer["meta"]["empty"]["reason"] == reason
+    assert [tuple(series.values()) for series in answer["meta"]["empty"]["available"]] == available
+
+
+def test_a_series_with_rows_has_no_reason(client: Client) -> None:
+    assert "empty" not in client.get(f"{API}/xbrl/timeseries?ticker=AAPL&metrics=revenue").json["meta"]
+
+
+def test_missing_statements_name_the_stored_reports(client: Client) -> None:
+    answer = client.get(f"{API}/xbrl/companies/NFLX/statements?period=A")
+    message = "No annual report of Netflix, Inc. is stored. Stored: 10-Q of 2024-03-31, 10-Q of 2010-09-30."
+    assert answer.verdict == (404, "NOT_COVERED", message)
+    answer = client.get(f"{API}/xbrl/companies/SNOW/statements?period=A")
+    assert answer.json["message"].endswith("No report of it is stored; /xbrl/timeseries may have its figures.")
+
+
+def test_an_unknown_ticker_names_the_companies_of_a_demo(demo: App, client: Client) -> None:
+    plain = client.get(f"{API}/xbrl/companies/ZZZZ/statements")
+    assert plain.verdict == (404, "UNKNOWN_TICKER", "No company with the ticker or CIK ZZZZ is known.")
+    demo.static_bodies[DEMO_KEY] = b"key"
+    try:
+        answer = client.get(f"{API}/xbrl/companies/ZZZZ/statements")
+        page = client.get("/company/ZZZZ", headers={"Accept": "text/html"}).body.decode()
+    finally:
+        del demo.static_bodies[DEMO_KEY]
+    companies = ["AAPL", "NFLX", "SNOW", "UPXI", "MRVL", "AEON"]
+    assert answer.status == 404
+    assert answer.json["details"] == {"given": "ZZZZ", "nearest": [], "demo_companies": companies}
+    sentence = (
+        f"This is a demo with figures of {', '.join(companies)}. On a server of your own, finapi load loads others."
+    )
+    assert answer.json["message"] == f"No company with the ticker or CIK ZZZZ is known. {sentence}"
+    assert sentence in page
