@@ -19,9 +19,11 @@ from finapi import app as apps
 from finapi.accounts import billing, invites, recovery, users
 from finapi.accounts.users import NewUser
 from finapi.app import App
+from finapi.core import lockout
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
+from finapi.core.lockout import FailureCount
 from finapi.core.passwords import PROFILES
 from finapi.delivery import webhooks
 from finapi.market.demo import demo_image
@@ -38,7 +40,8 @@ PASSWORD = "fixture password"
 # The hash of PASSWORD with the fixture's cheap argon2 parameters. As it is stored here, a start need not load argon2.
 CHEAP_PASSWORD_HASH = "$argon2id$v=19$m=8,t=1,p=1$dGVzdGluZyE$0WXN+w"
 PLANS = ("free", "weekly", "monthly", "pro", "yearly")
-STATES = ("active", "unverified", "locked", "exhausted")
+# A locked account has no logins for an hour after twenty wrong passwords. A suspended one was locked by the operator.
+STATES = ("active", "unverified", "locked", "exhausted", "suspended")
 INVITE_COUNT = 10
 
 
@@ -152,9 +155,20 @@ def create_account(app: App, plan: str, state: str, email: str) -> FixtureAccoun
             recovery.create_verification(tx, app, user.id, now)
         if state == "exhausted":
             _spend_all_tokens(tx, user, now)
+        if state == "locked":
+            key = lockout.hash_email(email)
+            tx.run("upsert_login_failures", email=key, failures=lockout.MAX_FAILURES, last_at=iso(now))
     if state == "locked":
+        lock_login(app, email)
+    if state == "suspended":
         users.set_locked(app, email, True, now)
     return {"email": user.email, "password": PASSWORD, "api_key": user.api_key}
+
+
+def lock_login(app: App, email: str) -> None:
+    """Lock the logins of an email in memory, as twenty wrong passwords at this moment do."""
+    count = FailureCount(lockout.MAX_FAILURES, app.clock.monotonic())
+    app.lockouts.restore(lockout.hash_email(email), count)
 
 
 def _spend_all_tokens(tx: Transaction, user: NewUser, now: datetime) -> None:

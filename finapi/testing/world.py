@@ -222,6 +222,9 @@ class World:
                     events.begin_epoch(tx, history.epoch, self.clock.now())
         self.app.accounts.listen(webhooks.TOPIC, lambda: self.wake(self))
         self.wsgi.app = replace(self.app, outbound=self._build_outbound())
+        self.clear_lockouts()
+        logins.restore_failures(self.app)
+        self._renew_lock()
         with self._hold_control():
             self._initial_state = self._capture_state()
 
@@ -277,6 +280,7 @@ class World:
         with self._hold_control():
             self._snapshots.clear()
             self._restore_state(self._initial_state)
+            self._renew_lock()
 
     def take_snapshot(self) -> str:
         """Save the state of the world and return the snapshot's name. Raise CONFLICT if there are too many."""
@@ -388,6 +392,11 @@ class World:
     def clear_lockouts(self) -> None:
         """Reset the counts of wrong passwords in memory."""
         self.wsgi.app = replace(self.app, lockouts=Lockouts(self.app.config.lockout_emails, self.app.config.hash_wait))
+
+    def _renew_lock(self) -> None:
+        """Lock the account ``locked`` from now on, if the fixture may have started hours ago."""
+        if not self.clock.is_frozen:
+            base.lock_login(self.app, self.accounts["locked"]["email"])
 
     def create_account(self, plan: str, state: str, email: str | None) -> FixtureAccount:
         """Create an account and return its credentials. Without an email the account gets a random one.

@@ -6,7 +6,7 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +16,7 @@ import pytest
 import requests
 
 from finapi.client import ApiFailure, Client, ConnectionFailed
+from finapi.client.errors import parse_retry_after
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core.errors import UsageError
 from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
@@ -83,15 +84,64 @@ def list_events(rows: list[dict[str, Any]], *prefixes: str) -> list[tuple[str, s
 
 
 def test_every_plan_and_state_has_an_account(world: FixtureWorld) -> None:
-    assert list(world.accounts) == ["free", "weekly", "monthly", "pro", "yearly", "unverified", "locked", "exhausted"]
+    states = ["unverified", "locked", "exhausted", "suspended"]
+    assert list(world.accounts) == ["free", "weekly", "monthly", "pro", "yearly", *states]
     balances = {plan: build_client(world, plan).get_account_balance()["current_balance"] for plan in ("free", "pro")}
     assert balances == {"free": 2_000, "pro": 500_000}
     assert catch_failure(lambda: build_client(world, "exhausted").get_sec_filings()).code == "insufficient_tokens"
-    assert catch_failure(lambda: build_client(world, "locked").get_account_balance()).status == 401
+    assert catch_failure(lambda: build_client(world, "suspended").get_account_balance()).status == 401
     account = world.accounts["unverified"]
     answer = send_raw(world, "POST", AUTH + "login", {"email": account["email"], "password": account["password"]})
     assert answer is not None
     assert (answer.status, json.loads(answer.body)["code"]) == (400, "EMAIL_NOT_VERIFIED")
+
+
+def test_a_locked_account_waits_an_hour_to_log_in(world: FixtureWorld) -> None:
+    def log_in(account: Mapping[str, str]) -> tuple[int, str, float | None]:
+        body = {"email": account["email"], "password": account["password"]}
+        answer = send_raw(world, "POST", AUTH + "login", body)
+        assert answer is not None
+        return answer.status, json.loads(answer.body).get("code"), parse_retry_after(answer.headers)
+
+    locked, created = world.accounts["locked"], world.control.account(state="locked")
+    for account in (locked, created):
+        assert log_in(account) == (429, "LOGIN_LOCKED", 3600.0)
+    # Its key works, and the lock ends with the hour, as a snapshot and a reset remember.
+    assert build_client(world, "locked").get_account_balance()["plan"] == "free"
+    snapshot = world.control.snapshot()
+    world.control.advance(3599)
+    assert log_in(locked) == (429, "LOGIN_LOCKED", 1.0)
+    world.control.advance(1)
+    assert log_in(locked)[0] == 200
+    world.control.restore(snapshot)
+    assert [log_in(account)[2] for account in (locked, created)] == [3600.0, 3600.0]
+    world.control.clear_limits()
+    assert log_in(locked)[0] == 200
+    world.control.reset()
+    assert log_in(locked) == (429, "LOGIN_LOCKED", 3600.0)
+    # The operator's lock says nothing to the caller, and never ends.
+    suspended = world.accounts["suspended"]
+    assert log_in(suspended) == (401, "INVALID_CREDENTIALS", None)
+    world.control.advance(86_400)
+    assert log_in(suspended) == (401, "INVALID_CREDENTIALS", None)
+    assert catch_failure(lambda: world.control.account(state="banned")).details["allowed"][-1] == "suspended"
+
+
+def test_the_lock_is_new_in_a_fixture_that_runs_for_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = datetime.now(UTC) - timedelta(hours=5)
+    monkeypatch.setattr("finapi.testing.running._choose_seed", lambda: (5, start))
+    with FinapiServer(listens=False) as running:
+        world = running.world("late")
+        assert get_login_status(world) == 429
+        world.control.clear_limits()
+        assert get_login_status(world) == 200
+        world.control.reset()
+        assert get_login_status(world) == 429
+
+
+def get_login_status(world: FixtureWorld) -> int:
+    account = world.accounts["locked"]
+    return get_status(world, "POST", AUTH + "login", {"email": account["email"], "password": account["password"]})
 
 
 def test_a_world_sees_nothing_of_another(server: FinapiServer, world: FixtureWorld) -> None:
@@ -947,7 +997,7 @@ def test_a_reset_removes_credentials_from_the_index(server: FinapiServer, world:
         api_key = world.control.account("free")["api_key"]
         assert get_unnamed_status(server, X_API_Key=api_key) == 200
         state = gate.worlds[world.url.rpartition("/")[2]]
-        assert len(gate.credential_index._fingerprints_of[state]) == 8 + 2
+        assert len(gate.credential_index._fingerprints_of[state]) == len(world.accounts) + 2
         world.control.reset()
         assert get_unnamed_status(server, X_API_Key="c" * 32) == 401
         assert len(gate.credential_index._fingerprints_of[state]) == 8
@@ -985,6 +1035,7 @@ def test_the_process_ends_with_its_parent() -> None:
             "unverified",
             "locked",
             "exhausted",
+            "suspended",
         }
         with FinapiServer(ready=ready) as server:
             assert server.client().get_account_balance()["plan"] == "pro"
