@@ -344,13 +344,16 @@ def _build_settings_parser(help_names: tuple[str, ...], given_names: tuple[str, 
     parser = _Parser(add_help=False)
     group = parser.add_argument_group("settings (also FINAPI_NAME in the environment, or name in a TOML file)")
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
+    special_group = parser.add_argument_group("settings for special cases (their defaults fit a small host)")
+    shows_special_cases = not set(help_names) <= set(settings.USUAL_SETTINGS)
     for setting in fields(Config):
         # A secret is not an option, because every process can read command lines.
         if setting.metadata["secret"] or setting.name not in {*help_names, *given_names}:
             continue
         # A switch without a value means yes.
         is_switch = "yes" in str(setting.type)
-        group.add_argument(
+        is_special = shows_special_cases and setting.name not in settings.USUAL_SETTINGS
+        (special_group if is_special else group).add_argument(
             _option_name(setting.name),
             metavar="VALUE",
             default=argparse.SUPPRESS,

@@ -43,6 +43,27 @@ class CustomPlan(NamedTuple):
     price: int | None = None
 
 
+# The settings that most hosts change. The help and the list of settings begin with them; the others are for special
+# cases, and their defaults fit a small host.
+USUAL_SETTINGS = (
+    "host",
+    "port",
+    "public",
+    "public_url",
+    "data_dir",
+    "trusted_proxies",
+    "smtp_url",
+    "mail_from",
+    "user_agent",
+    "poll_every",
+    "pages",
+    "backup_dir",
+    "backup_secrets",
+    "metrics_token",
+    "security_contact",
+)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Config:
     """The settings. ``body_limit`` is the flag ``--body-limit`` and the variable ``FINAPI_BODY_LIMIT``."""
@@ -477,9 +498,9 @@ def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str,
 
 
 def describe_settings(config: Config, origins: Origins) -> list[dict[str, str]]:
-    """Return all settings as ``{name, value, origin, help}``, in the order of :class:`Config`. Secrets are masked."""
+    """Return all settings as ``{name, value, origin, help}``, the usual ones first. Secrets are masked."""
     rows = []
-    for setting in fields(config):
+    for setting in sorted(fields(config), key=lambda setting: setting.name not in USUAL_SETTINGS):
         value = getattr(config, setting.name)
         if setting.metadata["secret"] and value:
             text = MASK

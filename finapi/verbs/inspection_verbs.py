@@ -24,7 +24,9 @@ def _run_config(args: argparse.Namespace, config: Config, origins: settings.Orig
     if args.json:
         return print_document(say, {"settings": rows})
     width = max(len(row["name"]) for row in rows)
-    for row in rows:
+    for number, row in enumerate(rows):
+        if number == len(settings.USUAL_SETTINGS):
+            say("out", "")  # The settings for special cases follow.
         say("out", f"{row['name']:{width}} = {row['value']}  ({row['origin']}) {row['help']}")
     return 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from finapi.core.config import Config, describe_settings, load
+from finapi.core.config import USUAL_SETTINGS, Config, describe_settings, load
 from finapi.core.errors import UsageError
 
 A, B = "aa" * 32, "bb" * 32
@@ -353,7 +353,10 @@ def test_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
 def test_every_setting_is_shown_with_its_origin_and_reason() -> None:
     settings, origins = load({"trusted_proxies": "10.0.0.1,10.0.0.2"}, {"FINAPI_PORT": "81"})
     rows = describe_settings(settings, origins)
-    assert [row["name"] for row in rows] == [setting.name for setting in fields(Config)]
+    names = [setting.name for setting in fields(Config)]
+    usual_names = [name for name in names if name in USUAL_SETTINGS]
+    assert len(usual_names) == len(USUAL_SETTINGS)
+    assert [row["name"] for row in rows] == [*usual_names, *(name for name in names if name not in USUAL_SETTINGS)]
     by_name = {row["name"]: row for row in rows}
     assert by_name["port"] == {
         "name": "port",

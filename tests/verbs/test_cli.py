@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 from finapi import __version__, cli
-from finapi.core.config import Config
+from finapi.core.config import USUAL_SETTINGS, Config
 from finapi.core.errors import UsageError
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE
 from finapi.verbs.examples import EXAMPLES, GROUPS
@@ -153,6 +153,17 @@ def flags(*words: str) -> set[str]:
 def test_one_page_names_every_setting_but_secrets() -> None:
     setting_names = {setting.name.replace("_", "-") for setting in fields(Config) if not setting.metadata["secret"]}
     assert flags("config") == {*setting_names, "json"}
+
+
+def test_usual_settings_come_first_in_help_and_output() -> None:
+    text = finapi("config", "--help").out
+    usual, special = text.partition("settings for special cases")[::2]
+    usual_options = set(re.findall(r"^  --([a-z-]+)", usual, flags=re.MULTILINE)) - {"config", "json"}
+    secret_names = {setting.name for setting in fields(Config) if setting.metadata["secret"]}
+    assert usual_options == {name.replace("_", "-") for name in USUAL_SETTINGS if name not in secret_names}
+    assert "--host" not in special
+    first_names = [line.split(" ")[0] for line in finapi("config").out.splitlines()[: len(USUAL_SETTINGS)]]
+    assert sorted(first_names) == sorted(USUAL_SETTINGS)
 
 
 def test_verb_help_shows_its_options_and_the_data_directory() -> None:
@@ -425,7 +436,7 @@ def test_config_shows_every_value_and_where_it_is_from(layers: tuple[tuple[objec
     done = finapi("config", "--json", *words, env=env)
     assert (done.status, done.err) == (0, "")
     rows_shown = done.json["settings"]
-    assert [row["name"] for row in rows_shown] == [setting.name for setting in fields(Config)]
+    assert sorted(row["name"] for row in rows_shown) == sorted(setting.name for setting in fields(Config))
     assert all(set(row) == {"name", "value", "origin", "help"} for row in rows_shown)
     set_values = {row["name"]: (row["value"], row["origin"]) for row in rows_shown if row["origin"] != "default"}
     assert set_values == {
@@ -446,8 +457,8 @@ def test_config_as_text_says_the_same(layers: tuple[tuple[object, ...], dict[str
     words, env, file = layers
     done = finapi("config", *words, env=env)
     assert (done.status, done.err) == (0, "")
-    lines = [line.split(None, 2) for line in done.out.splitlines()]
-    assert [name for name, _, _ in lines] == [setting.name for setting in fields(Config)]
+    lines = [line.split(None, 2) for line in done.out.splitlines() if line]
+    assert sorted(name for name, _, _ in lines) == sorted(setting.name for setting in fields(Config))
     assert all(equals == "=" for _, equals, _ in lines)
     values_by_name = {name: value_text for name, _, value_text in lines}
     assert values_by_name["host"].startswith("192.0.2.3  (flag) ")
