@@ -97,6 +97,9 @@ ALONE = {
     "urllib.request": {"client"},
     "ssl": {"net"},
     "socket": {"httpd", "net", "store.datadir", "store.postgres", "server", "feeds", "verbs"},
+    "ctypes": {"core.memory", "store.sandbox"},
+    "hmac": {"accounts.credentials", "client.signatures", "testing.gate", "web.pages.session_cookie", "web.service"},
+    "random": {"client", "testing"},
     "subprocess": set[str](),
     "pickle": set[str](),
     "multiprocessing": set[str](),
@@ -121,6 +124,19 @@ STANDARD_BUT_NOT_FOR_EDGAR = {
 }
 
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "services", "models", "managers", "repositories", "middleware", "common"}
+
+
+# Modules with functions that build regular expressions, and what they build them from.
+BUILDERS = {
+    "edgar.sgml": "constants",
+    "edgar.thirteenf": "names of elements, with the namespace prefix of the filing",
+    "market.documents.text_index": "words of a search, escaped",
+    "market.financials.metric_mapping": "the mapping of the package, or of an operator's file",
+    "store.sandbox": "table names of the schema, constants",
+    "verbs.api_verbs": "paths of routes",
+    "web.html.sanitizer": "names of elements",
+    "web.http.params": "patterns of the route table",
+}
 
 
 def name_of(file: Path) -> str:
@@ -188,6 +204,21 @@ def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
 def calls(file: Path) -> list[tuple[str, int]]:
     """Return the calls of a file, as they are written, with the line."""
     return [(ast.unparse(node.func), node.lineno) for node in nodes_of(file) if isinstance(node, ast.Call)]
+
+
+def is_constant_pattern(node: ast.AST) -> bool:
+    """Return True for a literal, a constant by its name, an escaped text, or a text put together from these."""
+    if isinstance(node, ast.JoinedStr):
+        return all(is_constant_pattern(part) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return is_constant_pattern(node.value)
+    if isinstance(node, ast.BinOp):
+        return is_constant_pattern(node.left) and is_constant_pattern(node.right)
+    if isinstance(node, ast.Attribute):
+        return node.attr.isupper()
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) == "re.escape"
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id.isupper())
 
 
 def where(file: Path, line: int) -> str:
@@ -343,6 +374,20 @@ def test_no_code_is_made_of_text() -> None:
         if called in ("eval", "exec", "compile", "__import__", "os.system", "pickle.loads", "marshal.loads")
     ]
     assert locations == []
+
+
+def test_only_these_build_regular_expressions() -> None:
+    """In all other functions patterns are constants or escaped. None of these patterns comes from a request."""
+    functions = {
+        f"re.{name}" for name in ("compile", "search", "match", "fullmatch", "split", "findall", "finditer", "sub")
+    }
+    builders = {
+        name_of(file).removeprefix("finapi.")
+        for file in FILES
+        for node in set(nodes_of(file)) - set(executed_at_import(tree_of(file)))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in functions and not is_constant_pattern(node.args[0])
+    }
+    assert builders == set(BUILDERS)
 
 
 def test_no_error_is_swallowed_whole() -> None:

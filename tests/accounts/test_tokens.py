@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import itertools
 import json
+import os
 import re
 import string
 import subprocess
@@ -33,6 +34,7 @@ from finapi.accounts.credentials import (
     read_link_token,
     read_session_token,
 )
+from finapi.app import App
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
 EPOCH = 1769860800  # of NOW, in whole seconds
@@ -86,6 +88,12 @@ def claims(**changes: object) -> dict[str, object]:
 
 def test_a_session_id_is_192_random_bits_in_32_characters() -> None:
     assert new_session_id(lambda count: bytes(range(count))) == "AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
+
+
+def test_random_bytes_come_from_the_operating_system(app: App) -> None:
+    assert app.random_bytes is os.urandom
+    session_ids = {new_session_id(app.random_bytes) for _ in range(1000)}
+    assert len(session_ids) == 1000
 
 
 def test_a_session_id_has_a_fingerprint() -> None:

@@ -20,8 +20,8 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core import logs
 from finapi.core.clock import FixedClock
-from tests.client import Client
-from tests.conftest import NOW
+from tests.client import Client, login, sign_up
+from tests.conftest import ACCOUNTS, NOW
 
 ROOT = Path(__file__).parents[2]
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -242,10 +242,41 @@ def test_a_request_is_one_line_with_what_it_cost(app: App, user: users.NewUser, 
     }
 
 
+def test_logins_and_refused_calls_are_one_line_each(make_app: Callable[..., App], configure: Configure) -> None:
+    client = Client(make_app(**ACCOUNTS))
+    sign_up(client)
+    stream = configure("json")
+    opened = login(client).json
+    session = opened["token"]
+    assert login(client, password="wrong password").status == 401
+    assert client.get("/api/v1/user/", session="forged").status == 401
+    assert client.get("/metrics", address="192.0.2.9").status == 403
+    assert client.call("POST", "/api/v1/auth/logout", session=session).status == 200
+    assert client.get("/livez?a=%FF").status == 400
+    fields = ("method", "path", "status", "address", "user")
+    assert [tuple(json.loads(line)[field] for field in fields) for line in stream.getvalue().splitlines()] == [
+        ("POST", "/api/v1/auth/login", 200, "192.0.2.1", None),
+        ("POST", "/api/v1/auth/login", 401, "192.0.2.1", None),
+        ("GET", "/api/v1/user/", 401, "192.0.2.1", None),
+        ("GET", "/metrics", 403, "192.0.2.9", None),
+        ("POST", "/api/v1/auth/logout", 200, "192.0.2.1", opened["user"]["uuid"]),
+        ("GET", "/livez", 400, "192.0.2.1", None),
+    ]
+    assert "wrong password" not in stream.getvalue()
+    assert session not in stream.getvalue()
+
+
 def test_a_path_cannot_forge_a_line(app: App, configure: Configure) -> None:
     stream = configure("text")
     Client(app).get("/a%0A2026-01-31T12:00:00.000Z%20info%20finapi.access:%20request")
     assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_format_characters_of_a_path_are_logged_as_they_are(app: App, configure: Configure) -> None:
+    stream = configure("json")
+    for path in ("/%25s%25(user)d", "/%s%(user)d", "/{0}{path.__class__}"):
+        Client(app).get(path)
+        assert json.loads(stream.getvalue().splitlines()[-1])["path"] == path
 
 
 def test_a_long_path_is_cut(app: App, configure: Configure) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
+from finapi.edgar import sgml
 from finapi.market.documents import submission_documents
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.submission_documents import ListedDocument
@@ -196,6 +197,27 @@ def test_the_content_and_not_the_name_decides(filename: str | None, body: bytes,
     exhibit = submission_documents.prepare_exhibit(ListedDocument(2, "EX-99", filename, None, len(body)), body, 1_000)
     assert exhibit is not None
     assert exhibit.media == media
+
+
+@pytest.mark.parametrize(
+    ("filename", "stored"),
+    [
+        ("ex-99_1.htm", "ex-99_1.htm"),
+        (None, None),
+        ("", None),
+        ("../ex.htm", None),
+        ("a/b.htm", None),
+        ('a".htm', None),
+        ("a\r\nX: b", None),
+        (".htaccess", None),
+        ("ü.htm", None),
+        ("a" * 121, None),
+    ],
+)
+def test_a_name_that_is_no_file_name_is_not_stored(filename: str | None, stored: str | None) -> None:
+    document = sgml.SubmissionDocument("EX-99", 2, filename, None, b"x")
+    ((listed, _),) = submission_documents.iter_listed_documents(iter([document]))
+    assert listed.filename == stored
 
 
 def test_a_deleted_filing_takes_its_exhibits_along(app: App, api: Client) -> None:

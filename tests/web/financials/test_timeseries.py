@@ -271,3 +271,16 @@ def test_an_estimate_of_a_last_quarter_can_be_proved(app: App, user: users.NewUs
     table = caller.get(URL, query={"cik": "77", "period": "Q", "q4": "estimated", "format": "csv"})
     assert table.status == 200
     assert "estimated" not in table.body.decode().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ({"metrics": "revenue"}, "ticker"),
+        ({"cik": "77", "metrics": "revenue", "template": "true", "format": "csv"}, "template"),
+    ],
+)
+def test_parameters_that_contradict_one_another_are_refused(caller: Client, query: dict[str, str], param: str) -> None:
+    answer = caller.get(URL, query=query)
+    assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", param)
+    assert answer.headers["x-tokens-charged"] == "0"

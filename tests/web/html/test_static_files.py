@@ -45,6 +45,19 @@ def test_scripts_are_small() -> None:
     assert sum(len(file.body) for file in scripts) <= 20 * 1024
 
 
+def test_scripts_store_nothing_and_insert_no_html() -> None:
+    scripts = {
+        name: file.body.decode() for name, file in static_files.load_static_files().items() if name.endswith(".js")
+    }
+    forbidden = (
+        *("localStorage", "sessionStorage", "indexedDB", "document.cookie", "caches."),
+        *("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function("),
+        *("postMessage", "onmessage", '"message"', "paste", "password", "__proto__", "prototype"),
+    )
+    assert "copy.js" in scripts
+    assert {(name, word) for name, text in scripts.items() for word in forbidden if word in text} == set()
+
+
 def test_pages_link_static_files_by_fingerprint(public: Client) -> None:
     urls = re.findall(r'(?:href|src)="(/static/[^"]+)"', public.get("/").body.decode())
     assert urls == [

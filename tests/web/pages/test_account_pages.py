@@ -165,6 +165,33 @@ def test_a_login_with_a_json_body_is_refused(app: App) -> None:
     assert Client(app).call("POST", "/login", data=b"{}", headers=HTML).status in (400, 415)
 
 
+@pytest.mark.parametrize(
+    ("path", "autocomplete"),
+    [("/login", "current-password"), ("/register", "new-password"), ("/account", "current-password")],
+)
+def test_password_fields_are_hidden_and_can_be_filled(app: App, member: Visitor, path: str, autocomplete: str) -> None:
+    visitor = member if path == "/account" else Visitor(app)
+    fields = re.findall('<input[^>]* name="password"[^>]*>', visitor.get(path).body.decode())
+    assert len(fields) == 1
+    assert ' type="password"' in fields[0]
+    assert f' autocomplete="{autocomplete}"' in fields[0]
+    assert "onpaste" not in fields[0]
+
+
+def test_the_account_page_signs_out_and_every_page_links_it(app: App, member: Visitor) -> None:
+    assert 'action="/logout"' in member.get("/account").body.decode()
+    for path in ("/", "/filings", "/company/AAPL", "/plans", "/status"):
+        assert 'href="/account"' in member.get(path).body.decode()
+
+
+def test_a_new_login_leaves_the_session_of_the_old_cookie(app: App, member: Visitor) -> None:
+    old_token = member.cookie.partition("=")[2]
+    assert member.submit("/login", email=EMAIL, password=PASSWORD).status == 303
+    new_token = member.cookie.partition("=")[2]
+    assert new_token != old_token
+    assert [Client(app).get("/api/v1/user/", session=token).status for token in (old_token, new_token)] == [200, 200]
+
+
 def test_signing_out_ends_the_session(app: App, member: Visitor) -> None:
     token = member.cookie.partition("=")[2]
     answer = member.submit("/logout")

@@ -355,7 +355,7 @@ def test_every_tab_can_be_downloaded_as_csv(browser: Client, tab: str) -> None:
     assert match is not None
     answer = browser.get(match[1].replace("&amp;", "&"), headers=HTML)
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
-    assert answer.headers["content-disposition"].startswith('attachment; filename="')
+    assert re.fullmatch(r'attachment; filename="[A-Za-z0-9-]+\.csv"', answer.headers["content-disposition"])
     names, *rows = csv.reader(io.StringIO(answer.body.decode()))
     assert len(names) > 3
     assert rows
