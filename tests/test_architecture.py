@@ -96,7 +96,7 @@ ALONE = {
     "http.client": {"net.outbound", "client"},
     "urllib.request": {"client"},
     "ssl": {"net"},
-    "socket": {"httpd", "net", "store.datadir", "store.postgres", "server", "feeds", "verbs"},
+    "socket": {"httpd", "net", "store.datadir", "store.postgres", "server", "feeds", "verbs", "testing.world_pool"},
     "ctypes": {"core.memory", "store.sandbox"},
     "hmac": {"accounts.credentials", "client.signatures", "testing.gate", "web.pages.session_cookie", "web.service"},
     "random": {"client", "testing"},

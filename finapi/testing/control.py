@@ -64,6 +64,9 @@ class WorldManager(Protocol):
     def restart_feeds(self, world: World, reason: str) -> None:
         """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
 
+    def get_refused_url(self) -> str:
+        """Return a URL whose connections are refused."""
+
     def has_answer_source(self) -> bool:
         """Return True if another service, or a recording of one, answers calls."""
 
@@ -86,6 +89,7 @@ class ControlCalls:
             ("POST", "faults"): self._add_fault,
             ("GET", "faults"): _list_faults,
             ("DELETE", "faults"): _clear_faults,
+            ("GET", "refused"): self._get_refused_url,
             ("POST", "accounts"): _create_account,
             ("GET", "accounts"): _list_accounts,
             ("POST", "events"): _send_event,
@@ -137,6 +141,9 @@ class ControlCalls:
             fault.met += 1
             self._manager.close_readers(world, fault.effect_value)
         return fault.to_json()
+
+    def _get_refused_url(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
+        return {"url": self._manager.get_refused_url()}
 
     def _delete_world(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         if not world.name:

@@ -131,6 +131,10 @@ class Control:
         """Remove every fault."""
         self.call("DELETE", "faults")
 
+    def refused_url(self) -> str:
+        """Return a URL whose connections are refused, as those of a server that is down."""
+        return str(self.call("GET", "refused")["url"])
+
     def account(self, plan: str = "free", state: str = "active", email: str | None = None) -> dict[str, str]:
         """Create an account and return its ``email``, ``password`` and ``api_key``."""
         body = {"plan": plan, "state": state}

@@ -6,11 +6,13 @@ advance, and the database of a deleted world is used again.
 
 from __future__ import annotations
 
+import socket
 from collections import OrderedDict
 from pathlib import Path
 
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
+from finapi.listening import build_url
 from finapi.net import mail
 from finapi.store.layered import LayeredDatabase
 from finapi.testing.base import Base, RandomStream
@@ -36,6 +38,7 @@ class WorldPool:
         self._mail_directory = mail_directory
         self._open_databases = base_file.open_databases
         self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # The histories of deleted worlds, by name.
+        self._refusing_socket: socket.socket | None = None
         self.base_url = NO_URL
         self.gate = Gate(self, RandomStream(seed, "control token").draw_bytes(24).hex())
         self.stepper = Stepper(self.gate.closing)
@@ -97,6 +100,14 @@ class WorldPool:
         """Close the feeds of a world whose event journal begins again, and send the reason to their readers."""
         self.feeds.remove_hub(world, reason)
 
+    def get_refused_url(self) -> str:
+        """Return a URL whose connections are refused: its port is taken, and no program listens there."""
+        if self._refusing_socket is None:
+            family = socket.AF_INET6 if ":" in self._config.host else socket.AF_INET
+            self._refusing_socket = socket.socket(family)
+            self._refusing_socket.bind((self._config.host, 0))
+        return build_url(self._config.host, self._refusing_socket.getsockname()[1])
+
     def has_answer_source(self) -> bool:
         """Return True if another service, or a recording of one, answers calls."""
         return self.gate.answer_source is not None
@@ -109,6 +120,8 @@ class WorldPool:
         """Close every world and every database."""
         self.gate.closing.set()
         self.feeds.close()
+        if self._refusing_socket is not None:
+            self._refusing_socket.close()
         for world in list(self.gate.worlds.values()):
             self.delete_world(world)
         for database in self._open_databases:

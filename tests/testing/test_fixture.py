@@ -738,6 +738,14 @@ def test_the_route_of_a_fault_must_match_a_call(world: FixtureWorld) -> None:
     assert failure.message == "No event type matches the route finapi.tset. The nearest is finapi.test."
 
 
+def test_the_refused_url_refuses_connections(world: FixtureWorld) -> None:
+    url = world.control.refused_url()
+    assert url.startswith("http://127.0.0.1:")
+    assert world.control.refused_url() == url
+    with pytest.raises(ConnectionFailed, match="Connection refused"):
+        Client(url, tries=1).get_policy()
+
+
 def test_a_hanging_call_is_never_answered(world: FixtureWorld) -> None:
     world.control.fault(PATH, hang=True, times=1)
     # Without a socket there is nothing to wait for.
