@@ -453,7 +453,8 @@ def test_as_of_before_the_first_annual_report_is_not_covered(app: App, client: C
     details = get_error_details(answer, 404, "NOT_COVERED")
     assert details["cik"] == "0001234567"
     assert [tuple(period.values()) for period in details["covered_periods"]] == [("10-Q", "2024-03-31")]
-    assert answer.json["message"] == "No annual report filed by 2025-01-31 of Brook Lamps Inc. is available."
+    message = "No annual report filed by 2025-01-31 of Brook Lamps Inc. is stored. Stored: 10-Q of 2024-03-31."
+    assert answer.json["message"] == message
 
 
 def test_as_of_before_the_first_filing_is_an_unknown_company(app: App, client: Client) -> None:
@@ -753,7 +754,8 @@ def test_not_covered_lists_the_covered_periods(app: App, client: Client) -> None
         ],
     }
     assert answer.json["message"] == (
-        "No quarterly report on form 10-Q for fiscal year 2021 of Brook Lamps Inc. is available."
+        "No quarterly report on form 10-Q for fiscal year 2021 of Brook Lamps Inc. is stored. "
+        "Stored: 10-K of 2024-12-31, 10-K of 2023-12-31."
     )
 
 

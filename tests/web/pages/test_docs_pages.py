@@ -10,7 +10,7 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.web.pages import DEMO_KEY
+from finapi.market.demo import DEMO_KEY
 from finapi.web.pages.docs import api_reference, docs_pages
 from finapi.web.routes import ROUTES
 from tests.client import Client
@@ -20,7 +20,6 @@ from tests.support.slow_cases import slow_except_every
 # Calls whose example finds nothing in the demo's data, with the status of the response.
 EXPECTED_FAILURES = {
     "/api/v1/auth/verifyEmail": 400,  # The example's token was not mailed.
-    "/api/v1/sec/filings/{accession_number}/html": 404,
     "/api/v1/sec/filings/{accession_number}/documents/{document}": 404,
     "/api/v1/status": 503,  # No watchdog runs in tests.
     # The demo has no N-PORT reports, and no schedules 13D or 13G.

@@ -11,9 +11,10 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.edgar.tickers import TickerRow
+from finapi.market.demo import DEMO_KEY
 from finapi.market.filings import lists
 from finapi.market.reference import companies
-from finapi.web.pages import DEMO_KEY, front_page
+from finapi.web.pages import front_page
 from tests.client import Client
 from tests.support.html_pages import NOW, get_page, parse_rows
 from tests.support.raw_sql import run_sql
