@@ -184,12 +184,17 @@ def test_the_account_page_signs_out_and_every_page_links_it(app: App, member: Vi
         assert 'href="/account"' in member.get(path).body.decode()
 
 
-def test_a_new_login_leaves_the_session_of_the_old_cookie(app: App, member: Visitor) -> None:
+def test_a_new_login_ends_the_session_of_the_old_cookie(app: App, member: Visitor) -> None:
     old_token = member.cookie.partition("=")[2]
     assert member.submit("/login", email=EMAIL, password=PASSWORD).status == 303
     new_token = member.cookie.partition("=")[2]
     assert new_token != old_token
-    assert [Client(app).get("/api/v1/user/", session=token).status for token in (old_token, new_token)] == [200, 200]
+    assert [Client(app).get("/api/v1/user/", session=token).status for token in (old_token, new_token)] == [401, 200]
+
+
+def test_a_failed_login_leaves_the_session_of_the_cookie(member: Visitor) -> None:
+    assert member.submit("/login", email=EMAIL, password="wrong password").status == 401
+    assert member.get("/account").status == 200
 
 
 def test_signing_out_ends_the_session(app: App, member: Visitor) -> None:

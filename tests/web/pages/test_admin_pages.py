@@ -149,7 +149,7 @@ def test_a_login_replaces_the_session_in_the_cookie(app: App, member: Visitor) -
     visitor.cookie = planted
     assert visitor.send("/login", form_token=member.form_token, email=ADMIN, password=PASSWORD).status == 303
     assert visitor.cookie != planted
-    assert (visitor.get("/admin").status, member.get("/admin").status) == (200, 403)
+    assert (visitor.get("/admin").status, member.get("/admin").status) == (200, 401)
 
 
 def test_a_locked_admin_is_signed_out(app: App, admin: Admin) -> None:

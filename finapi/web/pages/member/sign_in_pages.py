@@ -54,7 +54,10 @@ def render_login_page(
 
 
 def login(call: Call) -> Response:
-    """Open a session, store it in a cookie and redirect to the page that the visitor wanted to see."""
+    """Open a session, store it in a cookie and redirect to the page that the visitor wanted to see.
+
+    The session of the cookie that the new one replaces ends.
+    """
     fields = session_cookie.read_form(call)
     email, next_url = fields.get("email", ""), fields.get("next", "")
     try:
@@ -65,6 +68,8 @@ def login(call: Call) -> Response:
         if error.status >= 500 and error.status != 503:
             raise
         return render_login_page(call, next_url, error, email)
+    if call.caller is not None and call.caller.session is not None:
+        sessions.logout(call.app, call.caller.session)
     cookie_header = session_cookie.build_cookie_header(call.app, session.token, call.app.config.session_lifetime)
     return session_cookie.redirect(next_url if _is_local(next_url) else "/account", cookie_header)
 
