@@ -408,6 +408,13 @@ class Config:
         except ValueError:
             return self.host != "localhost"
 
+    def check_exposure(self) -> None:
+        """Raise UsageError if other machines can reach the listening address, and the operator has not allowed it."""
+        if self.is_reachable_remotely and self.public == "no":
+            raise UsageError(
+                f"{self.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
+            )
+
     @property
     def webhook_retry_seconds(self) -> tuple[float, ...]:
         """Return ``webhook_retries`` as numbers."""

@@ -49,10 +49,7 @@ Observations = Iterator[tuple[bool | None, str, str]]
 
 def check_settings(config: Config, clock: Clock) -> None:
     """Raise UsageError for settings that ``serve`` refuses."""
-    if config.is_reachable_remotely and config.public == "no":
-        raise UsageError(
-            f"{config.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
-        )
+    config.check_exposure()
     mail.MailSettings(
         mail.MemoryTransport() if config.mail_directory else mail.create_transport(config.smtp_url, clock),
         config.mail_from,

@@ -40,6 +40,13 @@ INBOX_PATH = CONTROL_PATH + "/inbox/"
 WORLD_PATH = "/_world/"  # Followed by the world's name and then any path, for clients that only know a base URL.
 WORLD_HEADER = "HTTP_X_FINAPI_WORLD"
 WORLD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+# The headers that show where a request comes from, with their names in an environ.
+ORIGIN_HEADERS = {
+    "host": "HTTP_HOST",
+    "origin": "HTTP_ORIGIN",
+    "sec-fetch-site": "HTTP_SEC_FETCH_SITE",
+    "sec-fetch-dest": "HTTP_SEC_FETCH_DEST",
+}
 MAX_WORLDS = 1_000
 # Seconds of real time without a call after which a world counts as idle: its test runner may have been killed. It is
 # deleted when there is no room for a new world.
@@ -122,6 +129,14 @@ class Gate:
             return self.get_world(name)
         return self.credential_index.find_world(api_key, token) or self.get_world("")
 
+    def check_origin(self, headers: Mapping[str, str], *, opens_feed: bool = False) -> None:
+        """Raise FORBIDDEN for a request that a page of another site may have sent. ``headers`` have lower-case names.
+
+        A request is checked before its world is looked up, so that such a page cannot create worlds.
+        """
+        if self.hosts is not None and not _is_local(headers, self.hosts, opens_feed=opens_feed):
+            raise ApiError("FORBIDDEN", "A page of another site may not call a fixture of this machine.")
+
     # ---- calls of the API
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -129,8 +144,7 @@ class Gate:
         environ.pop("finapi.deadline", None)
         world_name, path = _strip_world(environ)
         try:
-            if self.hosts is not None and not _is_local(environ, self.hosts):
-                raise ApiError("FORBIDDEN", "A page of another site may not call a fixture of this machine.")
+            self.check_origin({name: environ.get(variable, "") for name, variable in ORIGIN_HEADERS.items()})
             if path.startswith(INBOX_PATH):
                 return _send(start_response, self._answer_webhook(world_name, path, environ))
             if path == CONTROL_PATH or path.startswith(CONTROL_PATH + "/"):
@@ -328,16 +342,20 @@ def _list_body_names(body: bytes) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
-def _is_local(environ: Environ, hosts: Collection[str]) -> bool:
-    """Return True if the headers of a call look like those of a program or page of this machine.
+def _is_local(headers: Mapping[str, str], hosts: Collection[str], *, opens_feed: bool) -> bool:
+    """Return True if the headers of a request look like those of a program or page of this machine.
 
     A page of another site could call the fixture through a host name that resolves to 127.0.0.1 (DNS rebinding), or by
     a cross-site request with the keys that all fixtures with the same seed have. It could then make the fixture send
-    webhooks to other services on this machine. Only browsers send Sec-Fetch-Site.
+    webhooks to other services on this machine, or create worlds without end. Only browsers send Sec-Fetch-Site. Not
+    all of them send it when they open a WebSocket, but all send Origin.
     """
-    names = [environ.get("HTTP_HOST", "")]
-    if environ.get("HTTP_SEC_FETCH_SITE") == "cross-site":
-        origin = environ.get("HTTP_ORIGIN", "")
+    names = [headers.get("host", "")]
+    origin = headers.get("origin", "")
+    is_cross_site = headers.get("sec-fetch-site") == "cross-site"
+    if is_cross_site and not origin and headers.get("sec-fetch-dest") != "document":
+        return False  # An image, a script or a frame of the other site. A link that was followed is a document.
+    if origin and (is_cross_site or opens_feed):
         if origin == "null":  # The origin of a sandboxed frame, which any site may have opened.
             return False
         names.append(origin.rpartition("//")[2])

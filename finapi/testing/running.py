@@ -95,6 +95,8 @@ def run_fixture(
     """
     if seed is not None and not base.is_seed(seed):
         raise UsageError(base.INVALID_SEED)
+    if listens:
+        config.check_exposure()
     is_seeded = seed is not None
     number, created_at = _choose_seed() if seed is None else (seed, base.SEEDED_START)
     sweep()

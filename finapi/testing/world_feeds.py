@@ -56,6 +56,7 @@ class WorldFeeds:
         if self._starter is None:
             self._starter = LazyFeeds(world.wsgi)
         try:
+            self._gate.check_origin(request.headers, opens_feed=True)
             world = self._gate.find_world(world_name, find_api_key(request) or "", "")
             if _apply_faults(world, request, path):
                 return

@@ -157,6 +157,8 @@ def _run_fixture(
         raise UsageError("a fixture stores nothing, so it has no --data-dir")
     unset_settings = {name: value for name, value in running.FIXTURE_SETTINGS.items() if origins[name] == "default"}
     config = replace(config, **unset_settings)
+    if args.record is not None and (config.public == "yes" or config.is_reachable_remotely):
+        raise UsageError("--record uses your key of the service: leave out --public and listen on a loopback address")
     if args.verify is not None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
         return fixture_recording.verify_service(args, config, say)
@@ -335,7 +337,7 @@ FIXTURE = Verb(
         *fixture_recording.ARGUMENTS,
     ),
     _run_fixture,
-    settings=("host", "port"),
+    settings=("host", "port", "public"),
     storeless=True,
 )
 _NEW_SECRETS = arg("--new-secrets", action="store_true", help="invalidate credentials of master secrets that are gone")

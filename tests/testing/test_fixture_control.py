@@ -21,6 +21,7 @@ from websockets.sync.client import connect
 
 from finapi.client import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest
+from finapi.core.errors import UsageError
 from finapi.testing import FinapiServer, FixtureWorld, gate
 from finapi.testing.base import RandomStream
 from finapi.testing.bounded import BoundedLog
@@ -588,7 +589,11 @@ def record_answers(server: FinapiServer, *, has_other_world: bool) -> list[Any]:
         ({"Origin": "null", "Sec_Fetch_Site": "cross-site"}, 403),
         ({"Origin": "http://localhost:3000", "Sec_Fetch_Site": "cross-site"}, 200),
         ({"Origin": "https://app.shop.com"}, 200),  # A program that tests CORS.
-        ({"Sec_Fetch_Site": "cross-site"}, 200),  # A link that was followed.
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": "image"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": "iframe"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Dest": "document"}, 200),  # A link that was followed.
+        ({"Sec_Fetch_Site": "same-origin", "Sec_Fetch_Dest": "image"}, 200),
         ({"Host": "localhost:1234"}, 200),
         ({"Host": "[::1]:80"}, 200),
         ({"Host": "finapi"}, 200),
@@ -602,8 +607,24 @@ def test_a_page_of_another_site_reaches_nothing(server: FinapiServer, headers: d
         assert send_request(server, method, path, **headers).status == status
 
 
+def test_a_page_of_another_site_creates_no_worlds(server: FinapiServer) -> None:
+    worlds = len(server.wsgi.worlds)
+    for headers in ({"Sec_Fetch_Site": "cross-site"}, {"Host": "attacker.com"}):
+        assert send_request(server, "GET", "/_world/made-by-a-page/api/v1/policy", **headers).status == 403
+    assert len(server.wsgi.worlds) == worlds
+
+
+def test_a_fixture_that_others_can_reach_needs_public() -> None:
+    for host in ("0.0.0.0", "192.0.2.1", "::", "fixture.shop.com"):
+        with pytest.raises(UsageError, match="can be reached by others: say --public"), FinapiServer(host=host):
+            pass
+    # Without a socket there is nothing to reach.
+    with FinapiServer(host="0.0.0.0", listens=False) as server:
+        assert server.client().get_policy()
+
+
 def test_a_public_fixture_answers_to_its_host_name() -> None:
-    with FinapiServer(host="0.0.0.0") as server:
+    with FinapiServer(host="0.0.0.0", public="yes") as server:
         assert send_request(server, "GET", "/api/v1/policy", Host="fixture.shop.com").status == 200
     with FinapiServer(public_url="http://fixture.shop.com") as server:
         url = f"http://127.0.0.1:{server.ready['port']}"

@@ -365,6 +365,32 @@ def test_the_time_to_send_a_key_is_real_time(server: FinapiServer, monkeypatch: 
         assert closing(feed) == (4401, "No API key was sent within 5 seconds.")
 
 
+@pytest.mark.parametrize(
+    ("headers", "is_refused"),
+    [
+        ({"Origin": "https://attacker.com"}, True),
+        ({"Origin": "null"}, True),
+        ({"Origin": "http://localhost:3000"}, False),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}, True),
+        ({"Sec-Fetch-Site": "same-origin"}, False),
+    ],
+)
+def test_a_page_of_another_site_opens_no_feed(server: FinapiServer, headers: dict[str, str], is_refused: bool) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.ready["port"], timeout=10)
+    world_count = len(server.wsgi.worlds)
+    connection.request("GET", "/_world/page/socket.io/?EIO=4&transport=polling", headers=headers)
+    assert connection.getresponse().status == (403 if is_refused else 200)
+    connection.close()
+    if is_refused:
+        assert len(server.wsgi.worlds) == world_count
+        with pytest.raises(InvalidStatus, match="403"), open_feed(server, additional_headers=headers):
+            pass
+    else:
+        with open_feed(server, additional_headers=headers) as feed:
+            feed.ping()
+        server.world("page").control.drop()
+
+
 def test_a_world_with_a_reader_is_not_idle(
     server: FinapiServer, first_world: FixtureWorld, second_world: FixtureWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

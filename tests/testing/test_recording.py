@@ -474,6 +474,10 @@ def test_every_kind_of_difference_is_reported(service: Service, file: Path) -> N
     ("options", "message"),
     [
         (("--record", SERVICE), "--record needs --recording FILE, the file to write the recording to"),
+        (
+            ("--record", SERVICE, "--recording", "/tmp/x", "--public"),
+            "--record uses your key of the service: leave out --public and listen on a loopback address",
+        ),
         (("--record", "ftp://x", "--recording", "/tmp/x"), "ftp://x: the URL is neither http nor https"),
         (("--verify", SERVICE, "--record", SERVICE), "--record and --verify cannot be combined"),
         (("--recording", "/no/file"), "/no/file: No such file or directory"),
