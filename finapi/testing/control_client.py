@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote, urlsplit
 from wsgiref.types import WSGIApplication
@@ -107,8 +107,10 @@ class Control:
         """Let the clock run again."""
         self.call("POST", "clock", {"run": True})
 
-    def advance(self, seconds: float) -> list[dict[str, Any]]:
-        """Let time pass, and return what happened, oldest first."""
+    def advance(self, seconds: float | timedelta) -> list[dict[str, Any]]:
+        """Let time pass (seconds, or a timedelta), and return what happened, oldest first."""
+        if isinstance(seconds, timedelta):
+            seconds = seconds.total_seconds()
         return list(self.call("POST", "clock", {"advance": seconds})["happened"])
 
     def until_idle(self) -> list[dict[str, Any]]:

@@ -281,6 +281,13 @@ def test_a_reset_gives_the_same_ids_again(world: FixtureWorld) -> None:
 # ---- time
 
 
+def test_an_advance_takes_a_timedelta(world: FixtureWorld) -> None:
+    start = world.control.now()
+    world.control.advance(timedelta(days=1, milliseconds=500))
+    assert world.control.now() - start == timedelta(days=1, milliseconds=500)
+    assert catch_failure(lambda: world.control.advance(timedelta(seconds=-1))).details["param"] == "advance"
+
+
 def test_a_429_with_a_frozen_clock_names_the_controls(world: FixtureWorld) -> None:
     client = build_client(world)
     for _ in range(60):
