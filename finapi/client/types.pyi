@@ -3275,7 +3275,17 @@ class XbrlTimeseriesMetaPagination(TypedDict):
     series_row_count: int
     next_cursor: str | None
 
-class XbrlTimeseriesMeta(TypedDict):
+class XbrlTimeseriesMetaEmptyAvailable(TypedDict, Generic[Day, Moment]):
+    period: Literal["A", "Q"]
+    row_count: int
+    first_period_end: Day
+    last_period_end: Day
+
+class XbrlTimeseriesMetaEmpty(TypedDict, Generic[Day, Moment]):
+    reason: str
+    available: list[XbrlTimeseriesMetaEmptyAvailable[Day, Moment]]
+
+class XbrlTimeseriesMeta(TypedDict, Generic[Day, Moment]):
     covered: bool
     phase: str
     industry: str
@@ -3285,11 +3295,12 @@ class XbrlTimeseriesMeta(TypedDict):
     years: str
     price_source: Literal["csv", "synthetic"] | None
     pagination: XbrlTimeseriesMetaPagination
+    empty: NotRequired[XbrlTimeseriesMetaEmpty[Day, Moment]]
 
 class XbrlTimeseries(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     data: XbrlTimeseriesData[Day, Moment]
-    meta: XbrlTimeseriesMeta
+    meta: XbrlTimeseriesMeta[Day, Moment]
     request_id: str
     timestamp: Moment
 
@@ -3408,7 +3419,7 @@ class PostXbrlTimeseriesBatchDataResults(TypedDict, Generic[Day, Moment]):
     selector: str
     status: Literal["success", "error"]
     data: XbrlTimeseriesData[Day, Moment] | None
-    meta: XbrlTimeseriesMeta | None
+    meta: XbrlTimeseriesMeta[Day, Moment] | None
     error: PostXbrlTimeseriesBatchDataResultsError | None
 
 class PostXbrlTimeseriesBatchData(TypedDict, Generic[Day, Moment]):

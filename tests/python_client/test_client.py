@@ -242,8 +242,8 @@ def test_a_page_without_rows_is_the_last_though_it_has_a_cursor() -> None:
         ("get_account_transactions", {}, 3),
         ("get_sniper_targets", {}, 3),
         ("get_webhooks_deliveries", {}, 3),
-        ("get_xbrl_coverage", {}, 5),
-        ("get_xbrl_screen", {"gross_margin_gt": 0.1}, 3),
+        ("get_xbrl_coverage", {}, 6),
+        ("get_xbrl_screen", {"gross_margin_gt": 0.1}, 4),
         ("get_facts_by_concept", {"concept": "Revenues"}, 8),
     ],
 )
