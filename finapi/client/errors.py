@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 MAX_DETAIL_CHARACTERS = 300  # A longer detail is cut off in the printed message.
@@ -128,6 +127,8 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _parse_http_date(text: str) -> datetime:
     """Return a time of HTTP. Without a zone it is UTC (RFC 9110 section 5.6.7)."""
+    from email.utils import parsedate_to_datetime  # Imported here: few answers have such a time, and it takes long.
+
     moment = parsedate_to_datetime(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
