@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,20 +15,18 @@ from finapi.core.suggestions import list_similar
 MAX_ARGUMENT_CHARACTERS = 10_000  # Maximum length of an argument, which is that of an SQL query.
 MAX_LIST_WORDS = 200
 MAX_LISTED_CHOICES = 20  # Maximum number of accepted values that an error message lists.
-_SCREEN = "get_xbrl_screen"
-_CONDITION = re.compile(r"\s*(\w{1,80})\s*([<>])\s*(-?\d{1,20}(?:\.\d{1,20})?)\s*", re.ASCII)
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str, int),
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
 }
-# The argument ``where`` of the screen: its conditions become parameters such as ``roe_gt``.
+# The argument ``where`` of the screen.
 _WHERE_SCHEMA = {
     "type": "array",
-    "items": {"type": "string", "pattern": r"^\s*\w+\s*[<>]\s*-?\d+(\.\d+)?\s*$"},
+    "items": {"type": "string", "pattern": r"^\s*\w+\s*[<>]\s*-?\d+(\.\d+)?\s*[A-Za-z]{0,2}\s*$"},
     "minItems": 1,
-    "description": 'Conditions, each "metric > number" or "metric < number"; all must be met.',
+    "description": 'Conditions, each "metric > number" or "metric < number"; all must be met. Units: 1bn, 5m.',
 }
 _WHERE_ERROR = 'where is a list of conditions, each "metric > number" or "metric < number"'
 
@@ -118,9 +115,9 @@ class ContextTool:
 
 
 def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the parameters for an argument. A list of conditions gives one for each."""
+    """Yield the name and value of the parameter for an argument, or several for an argument that sets several."""
     if name == "where":
-        yield from parse_conditions(argument)
+        yield name, _join_conditions(argument)
         return
     schema_type = schema["type"]
     if schema_type == "array":
@@ -159,25 +156,12 @@ def _suggest(names: Sequence[str]) -> str:
     return f" Did you mean {', '.join(names)}?" if names else ""
 
 
-def parse_conditions(conditions: Any) -> Iterator[tuple[str, str]]:
-    """Yield parameters of the screen and their values: ``("roe_gt", "0.2")`` for "roe > 0.2".
-
-    Raise ToolArgumentError for anything that is not a list of conditions.
-    """
-    if not isinstance(conditions, list) or not 0 < len(conditions) <= MAX_LIST_WORDS:
+def _join_conditions(conditions: Any) -> str:
+    """Return the parameter of the screen for a list of conditions. Raise ToolArgumentError for anything else."""
+    is_list = isinstance(conditions, list) and 0 < len(conditions) <= MAX_LIST_WORDS
+    if not is_list or not all(isinstance(condition, str) for condition in conditions):
         raise ToolArgumentError(f"{_WHERE_ERROR}.")
-    parameters = get_operations()[_SCREEN].parameters
-    for condition in conditions:
-        match = _CONDITION.fullmatch(condition) if isinstance(condition, str) else None
-        if match is None:
-            raise ToolArgumentError(f"{_WHERE_ERROR}; this one is not: {str(condition)[:80]}")
-        metric, sign, number = match.groups()
-        name = f"{metric}_{'gt' if sign == '>' else 'lt'}"
-        if name not in parameters:
-            metrics = {key[:-3] for key in parameters if key.endswith(("_gt", "_lt"))}
-            hint = _suggest(list_similar(metric, sorted(metrics)))
-            raise ToolArgumentError(f"{metric} is not a metric that can be screened.{hint} list_metrics lists them.")
-        yield name, number
+    return ",".join(conditions)
 
 
 @cache

@@ -103,7 +103,12 @@ _QUERIES = {
         "companies by their figures",
         _SCREEN,
         ("ticker", "period_end"),
-        (arg("where", nargs="+", help="conditions: 'gross_margin>0.4' 'debt_to_equity<1'"), _AS_OF, _LIMIT),
+        (
+            arg("where", nargs="+", help="conditions: 'revenue>1bn' 'revenue_growth>0.1' 'debt_to_equity<1'"),
+            arg("-p", "--period", choices=["A", "Q", "TTM"], help="latest year, quarter or twelve months"),
+            _AS_OF,
+            _LIMIT,
+        ),
     ),
     "fund": _Query(
         "holdings of a fund at the end of a quarter",
@@ -136,7 +141,7 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
         if on_terminal and path == _SERIES:
             parameters["provenance"] = "summary"  # The provenance contains the units, which the table shows.
         if "where" in parameters:
-            parameters |= _parse_conditions(parameters.pop("where"))
+            parameters["where"] = ",".join(parameters["where"])
         operation = _find_operation(_API + path)
         target = _build_target(getattr(args, "path", "/"))
         for name, value in parameters.items():
@@ -376,16 +381,6 @@ def _signed_value(row: Mapping[str, Any]) -> Any:
     """Return the value of an insider transaction, negative for a disposal."""
     value = row["transaction_value"]
     return -value if value is not None and row["acquired_disposed_code"] == "D" else value
-
-
-def _parse_conditions(words: list[str]) -> dict[str, str]:
-    """Return the parameters of a screen for conditions such as ``roe>0.2``. Raise UsageError for a wrong one."""
-    from finapi.mcp.tools import ToolArgumentError, parse_conditions
-
-    try:
-        return dict(parse_conditions(words))
-    except ToolArgumentError as mistake:
-        raise UsageError(str(mistake).replace("list_metrics names", f"{_API}/xbrl/dictionary names")) from None
 
 
 def _parameter_names(arguments: Iterable[Argument]) -> list[str]:

@@ -1,23 +1,35 @@
-"""The latest fiscal year of each company, stored for screens, and the ratios of a valuation.
+"""The latest year, quarter and twelve months of each company, stored for screens, and the ratios of a valuation.
 
-A screen compares thousands of companies, so a worker computes the derived figures and ratios of each company's latest
-year and stores them as one text, with the company's book. A stored year is used as long as its *stamp* is that of the
+A screen compares thousands of companies, so a worker computes the figures, their growth over a year and the ratios of
+each company's latest periods and stores them as one text, with the company's book. The text has a section for each of
+:data:`SCREEN_PERIODS`. A stored year is used as long as its *stamp* is that of the
 company's facts and its fingerprint that of the rules (:func:`finapi.market.financials.get_fingerprint`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import NamedTuple, NotRequired, TypedDict
 
-from finapi.core import days
+from finapi.core import days, suggestions
+from finapi.core.errors import invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import company_books, get_fingerprint, metric_mapping, ratios, splits, stored_books
+from finapi.market.financials import (
+    company_books,
+    get_fingerprint,
+    metric_mapping,
+    ratios,
+    reasons,
+    splits,
+    stored_books,
+)
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, Status, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
+from finapi.market.financials.periods import Period
 from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, PriceSource, RowView, get_unit
 from finapi.market.reference import share_splits
 from finapi.market.reference.companies import Company
@@ -33,10 +45,28 @@ KEYS = (
 )
 PRIMITIVES = tuple(metric_mapping.list_keys("metrics.toml", "metric"))
 
+# A metric with this suffix is its growth over the same period of the year before: revenue_growth.
+GROWTH_SUFFIX = "_growth"
+SCREEN_KEYS = (*KEYS, *PRIMITIVES, *(key + GROWTH_SUFFIX for key in PRIMITIVES))
+SCREEN_PERIODS = ("A", "Q", "TTM")
+_SECTION_SEPARATOR = "\f"
+
 NO_YEAR = "null"  # The stored text of a company without a fiscal year.
 FAILED = "failed: "  # The prefix of the text stored for a company whose facts raise an error.
 
-_KEY_INDEXES = {key: index for index, key in enumerate(KEYS)}
+_KEY_INDEXES = {key: index for index, key in enumerate(SCREEN_KEYS)}
+
+_CONDITION = re.compile(r"\s*(\w{1,80})\s*([<>])\s*(-?\d{1,20}(?:\.\d{1,20})?)\s*([a-z]*)\s*", re.ASCII | re.I)
+_UNIT_FACTORS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "mn": 10**6,
+    "b": 10**9,
+    "bn": 10**9,
+    "t": 10**12,
+    "tn": 10**12,
+}
 
 
 class ScreenedCompany(TypedDict):
@@ -81,7 +111,7 @@ class LatestYear(NamedTuple):
 
     period_end: str
     known_on: str | None  # The day on which the last of its figures was filed.
-    # One text for each of the ``KEYS``, in order: the value, or the fields of a :class:`Missing` as a JSON list.
+    # One text for each of the ``SCREEN_KEYS``, in order: the value, or the fields of a :class:`Missing` as a JSON list.
     cells: Sequence[str]
 
     def get_value(self, key: str) -> Decimal | Missing:
@@ -159,12 +189,16 @@ def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> Comp
     """Return the latest year, the book and the splits of a company."""
     # The cache of books is not used: computing all companies would evict everything else from it.
     company_book = company_books.load(tx, company.cik)
-    year = None if company_book.is_empty else find_latest(company_book, price)
+    latest = [None if company_book.is_empty else find_latest(company_book, price, kind) for kind in SCREEN_PERIODS]
     # This must precede serialisation, because it adds the restatement factors to the book.
     filed_splits = splits.list_filed_splits(company_book.book, metric_mapping.get_mapping())
     book = stored_books.serialise(company_book.book, company_book.calendar, company_book.industry)
-    text = NO_YEAR if year is None else "\n".join((year.period_end, year.known_on or "", *year.cells))
+    text = _SECTION_SEPARATOR.join(map(_serialise_year, latest))
     return ComputedYear(text, book, filed_splits)
+
+
+def _serialise_year(year: LatestYear | None) -> str:
+    return NO_YEAR if year is None else "\n".join((year.period_end, year.known_on or "", *year.cells))
 
 
 def build_failure(error: Exception) -> ComputedYear:
@@ -172,8 +206,11 @@ def build_failure(error: Exception) -> ComputedYear:
     return ComputedYear(f"{FAILED}{error!r:.200}".replace("\n", " "), None, [])
 
 
-def deserialise(text: str) -> LatestYear | None:
-    """Return the year of a stored text, or None for a company without one."""
+def deserialise(text: str, kind: str = "A") -> LatestYear | None:
+    """Return the latest period of a kind from a stored text, or None for a company without one."""
+    sections = text.split(_SECTION_SEPARATOR)
+    if len(sections) > 1:
+        text = sections[SCREEN_PERIODS.index(kind)]
     # The text has one cell per line. Parsing JSON would take eight times as long, and a screen parses thousands of
     # years.
     period_end, *others = text.split("\n")
@@ -207,16 +244,44 @@ class Bound(NamedTuple):
         return record
 
 
-def find_latest(company_book: CompanyBook, price: PriceOnDay | None) -> LatestYear | None:
-    """Return the last fiscal year that a company reported, with its latest figures, or None if it has no year."""
-    series = FigureSeries(company_book, "A", "latest", price)
+def find_latest(company_book: CompanyBook, price: PriceOnDay | None, kind: str = "A") -> LatestYear | None:
+    """Return the last period of a kind that a company reported, with its latest figures, or None if it has none.
+
+    The periods of a transition between two fiscal years are skipped.
+    """
+    series = FigureSeries(company_book, kind, "latest", price)
     for period in series.periods:
-        if period.fiscal_period == "FY":
+        if not period.fiscal_period.startswith("T"):
             row = series.get_row(period)
-            cells = [row.get_cell(key) for key in KEYS]
-            known_on = row.find_known_day(cells)
+            cells = [row.get_cell(key) for key in (*KEYS, *PRIMITIVES)]
+            earlier_row = _find_year_before(series, period)
+            cells += [_compute_growth(row, earlier_row, key) for key in PRIMITIVES]
+            known_on = row.find_known_day(cells[: len(KEYS)])
             return LatestYear(days.iso(period.end), known_on, [_serialise_cell(cell) for cell in cells])
     return None
+
+
+def _find_year_before(series: FigureSeries, period: Period) -> RowView | None:
+    """Return the row of the same fiscal period one year earlier, or None."""
+    for earlier in series.periods:
+        if (earlier.fiscal_year, earlier.fiscal_period) == (period.fiscal_year - 1, period.fiscal_period):
+            return series.get_row(earlier)
+    return None
+
+
+def _compute_growth(row: RowView, earlier_row: RowView | None, key: str) -> Cell:
+    """Return the growth of a figure over a year, or the reason why it is missing or has no meaning."""
+    cell = row.get_cell(key)
+    if isinstance(cell, Missing):
+        return cell
+    base = Missing(reasons.NO_PRIOR_PERIOD) if earlier_row is None else earlier_row.get_cell(key)
+    if isinstance(base, Missing):
+        return Missing(reasons.NO_PRIOR_PERIOD)
+    if base.concepts != cell.concepts:
+        return Missing(reasons.TAG_CHANGED)
+    if base.value <= 0:
+        return Missing(reasons.NEGATIVE_BASE if base.value else reasons.ZERO_DENOMINATOR)
+    return cell._replace(value=ratios.round_ratio(cell.value / base.value - 1))
 
 
 def _serialise_cell(cell: Cell) -> str:
@@ -227,6 +292,28 @@ def parse_bounds(params: Mapping[str, Decimal | None]) -> dict[str, Bound]:
     """Return the filters that the parameters ``roe_gt``, ``roe_lt`` and so on set, by key."""
     bounds = {key: Bound(params.get(f"{key}_gt"), params.get(f"{key}_lt")) for key in KEYS}
     return {key: bound for key, bound in bounds.items() if bound != (None, None)}
+
+
+def add_conditions(bounds: dict[str, Bound], conditions: Iterable[str]) -> None:
+    """Add the filters of conditions such as ``revenue>1bn``. Raise INVALID_PARAM for a wrong one."""
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        if match is None or match[4].lower() not in _UNIT_FACTORS:
+            message = f"{condition[:80]} is not a condition such as revenue>1bn or roe<0.2."
+            raise invalid_param("where", message, expected="metric>number or metric<number; units: k, m, bn, t")
+        key, sign, number, unit = match.groups()
+        check_key(key, "where")
+        limit = Decimal(number) * _UNIT_FACTORS[unit.lower()]
+        bound = bounds.get(key, Bound(None, None))
+        bounds[key] = bound._replace(gt=limit) if sign == ">" else bound._replace(lt=limit)
+
+
+def check_key(key: str, param: str) -> None:
+    """Raise INVALID_PARAM with the nearest keys unless a screen knows the key."""
+    if key not in _KEY_INDEXES:
+        nearest = suggestions.list_similar(key, SCREEN_KEYS)
+        message = f"{key[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(nearest)}"
+        raise invalid_param(param, message, expected="keys of /xbrl/dictionary", nearest=nearest)
 
 
 def build_screened(

@@ -46,6 +46,7 @@ log = logging.getLogger("finapi.screen")
 
 BATCH_COMPANIES = 20  # Number of computed latest years that are stored together.
 STEP_SECONDS = 0.5  # A worker computes latest years for this long between checks for a stop.
+_PERIOD_NAMES = {"A": "fiscal year", "Q": "quarter", "TTM": "twelve months"}
 MAX_YEARS_DUE = 100  # Maximum number of years that a screen computes itself, which takes a second or two.
 
 PARAMS = (
@@ -53,6 +54,19 @@ PARAMS = (
         Param(f"{key}_{side}", "number", help=f"{key} {words} this.", example="0")
         for key in latest_years.KEYS
         for side, words in (("gt", "greater than"), ("lt", "less than"))
+    ),
+    Param(
+        "where",
+        "words",
+        help="Conditions on metrics, their growth over a year, derived figures and ratios. Units: 1k, 1m, 1bn, 1t.",
+        example="revenue>1bn,revenue_growth>0.1",
+    ),
+    Param(
+        "period",
+        default="A",
+        allowed=latest_years.SCREEN_PERIODS,
+        help="The period of the figures: the latest fiscal year (A), quarter (Q) or twelve months (TTM).",
+        example="A",
     ),
     Param("metrics", "words", help="Keys to return in addition to those in the filters.", example="roe,net_margin"),
     Param("cik", "words", help="Only these companies.", example="320193"),
@@ -121,19 +135,19 @@ VALUATION_SHAPE = Envelope[list[Valuation], ValuationMeta]
 
 
 def screen_companies(call: Call) -> Response:
-    """Return the companies whose latest fiscal year passes every filter, by CIK."""
+    """Return the companies whose latest period passes every filter, by CIK."""
     params = call.params
     bounds = latest_years.parse_bounds(params)
+    latest_years.add_conditions(bounds, params["where"] or ())
     metrics = params["metrics"] or ()
     for key in metrics:
-        if key not in latest_years.KEYS:
-            message = f"{key} is not a ratio or derived figure."
-            raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary")
+        latest_years.check_key(key, "metrics")
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(latest_years.KEYS)
     offset, limit = params["offset"], params["limit"]
     with call.app.db.read() as tx:
         left_out: list[int] = []
-        passing = _iter_passing(call.app, tx, _find_selected_ciks(tx, params), bounds, left_out, params["as_of"])
+        selected_ciks = _find_selected_ciks(tx, params)
+        passing = _iter_passing(call.app, tx, selected_ciks, bounds, left_out, params["as_of"], params["period"])
         # Read one more than the page has, to know if there are more.
         passed = list(islice(passing, offset, offset + limit + 1))
         rows = []
@@ -141,9 +155,10 @@ def screen_companies(call: Call) -> Response:
             company = companies.get_by_cik(tx, cik)
             price_source = timeseries.find_price_source(tx, company)
             rows.append(latest_years.build_screened(company, year, keys, price_source))
+    period_name = _PERIOD_NAMES[params["period"]]
     applied = {
         "grain": "company",
-        "latest_period_semantics": "the last fiscal year that the company reported, as known last",
+        "latest_period_semantics": f"the last {period_name} that the company reported, as known last",
         "filters_applied": {key: bound.build_record() for key, bound in bounds.items()},
         "metrics_returned": keys,
         "list_filtered": bool(params["cik"] or params["ticker"]),
@@ -160,8 +175,9 @@ def _iter_passing(
     bounds: Mapping[str, Bound],
     left_out: list[int],
     as_of: str | None,
+    kind: str,
 ) -> Iterator[tuple[int, LatestYear]]:
-    """Yield the companies that pass every bound, by CIK, with their years.
+    """Yield the companies that pass every bound, by CIK, with their years (or the periods of another ``kind``).
 
     The years are read lazily. Companies whose year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if
     too many years are due, or INVALID_PARAM if they are due because the years of a past day (``as_of``) are not stored.
@@ -175,7 +191,7 @@ def _iter_passing(
                 is_due_count_checked = True
             cache_key = (stored.cik, stored.stamp, as_of)
             text = app.screening_cache.get(None, cache_key, partial(_compute_year_text, tx, stored.cik))
-        year = latest_years.deserialise(text)
+        year = latest_years.deserialise(text, kind)
         if year is not None and year.passes(bounds):
             yield stored.cik, year
         elif year is None and text.startswith(latest_years.FAILED):

@@ -173,3 +173,55 @@ def test_an_unknown_ticker_names_the_companies_of_a_demo(demo: App, client: Clie
     )
     assert answer.json["message"] == f"No company with the ticker or CIK ZZZZ is known. {sentence}"
     assert sentence in page
+
+
+# ---- screens
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            {"where": "revenue>1bn,revenue_growth>0.1"},
+            [
+                ("SNOW", "2025-01-31", {"revenue": 3626396000, "revenue_growth": 0.292146878181}),
+                ("MRVL", "2026-01-31", {"revenue": 8194600000, "revenue_growth": 0.420872852115}),
+            ],
+        ),
+        ({"where": "revenue>100BN", "period": "Q"}, [("AAPL", "2025-12-27", {"revenue": 143756000000})]),
+        (
+            {"where": "revenue > 400bn", "period": "TTM", "metrics": "revenue_growth"},
+            [("AAPL", "2025-12-27", {"revenue": 435617000000, "revenue_growth": 0.100710026279})],
+        ),
+        ({"where": "revenue>3.6bn,revenue<3700m"}, [("SNOW", "2025-01-31", {"revenue": 3626396000})]),
+        ({"where": "revenue_growth>-1", "ticker": "NFLX"}, []),
+        ({"where": "roe<1", "roe_gt": "0.2", "ticker": "AAPL"}, []),
+    ],
+)
+def test_screens_compare_any_metric_of_the_latest_periods(
+    client: Client, query: dict[str, str], expected: list[tuple[str, str, dict[str, float]]]
+) -> None:
+    answer = client.get(f"{API}/xbrl/screen", query=query)
+    assert [(row["ticker"], row["period_end"], row["metrics"]) for row in answer.json["data"]] == expected
+
+
+def test_growth_without_a_year_before_is_missing(client: Client) -> None:
+    answer = client.get(f"{API}/xbrl/screen?metrics=revenue_growth&ticker=AEON&period=Q").json
+    assert answer["data"][0]["metrics"] == {"revenue_growth": None}
+    assert answer["data"][0]["holes"]["revenue_growth"]["reason_code"] == "not_reported"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"where": "revenu>1"}, "revenu is not a metric; did you mean revenue?"),
+        ({"where": "revenue>1xx"}, "revenue>1xx is not a condition such as revenue>1bn or roe<0.2."),
+        ({"where": "revenue"}, "revenue is not a condition such as revenue>1bn or roe<0.2."),
+        (
+            {"metrics": "revenue_growt"},
+            "revenue_growt is not a metric; did you mean revenue_growth or revenue_growth_yoy or revenue_growth_yoy_q?",
+        ),
+    ],
+)
+def test_an_invalid_condition_is_refused(client: Client, query: dict[str, str], message: str) -> None:
+    assert client.get(f"{API}/xbrl/screen", query=query).verdict == (400, "INVALID_PARAM", message)
