@@ -5896,6 +5896,8 @@ class GetXbrlScreenGiven(CallOptions, total=False):
     ev_to_ebitda_lt: float | Decimal | None
     ev_to_fcf_gt: float | Decimal | None
     ev_to_fcf_lt: float | Decimal | None
+    where: Sequence[str] | str | None
+    period: Literal["A", "Q", "TTM"] | None
     metrics: Sequence[str] | str | None
     cik: Sequence[str] | str | None
     ticker: Sequence[str] | str | None

@@ -213,7 +213,7 @@ def test_html_becomes_plain_text() -> None:
         ("company_overview", {"ticker": "NOPE"}, "Look the company up by find_company."),
         ("company_overview", {"ticker": "../../auth/login"}, "must be a ticker or a CIK"),
         ("company_overview", {"ticker": "AAPL\r\nX-API-Key: x"}, "must be a ticker or a CIK"),
-        ("screen_companies", {"where": ["roe > 1; DROP TABLE x"]}, "this one is not: roe > 1; DROP"),
+        ("screen_companies", {"where": ["roe > 1; DROP TABLE x"]}, "roe > 1; DROP TABLE x is not a condition"),
         ("screen_companies", {"where": ["limit > 1"]}, "limit is not a metric"),
         ("screen_companies", {"where": "roe > 1"}, "where is a list"),
         ("query_sql", {"query": "DELETE FROM ticker"}, "INVALID_PARAM"),

@@ -193,7 +193,7 @@ def compute(tx: Transaction, company: Company, price: PriceOnDay | None) -> Comp
     # This must precede serialisation, because it adds the restatement factors to the book.
     filed_splits = splits.list_filed_splits(company_book.book, metric_mapping.get_mapping())
     book = stored_books.serialise(company_book.book, company_book.calendar, company_book.industry)
-    text = _SECTION_SEPARATOR.join(map(_serialise_year, latest))
+    text = _SECTION_SEPARATOR.join(map(_serialise_year, latest)) if any(latest) else NO_YEAR
     return ComputedYear(text, book, filed_splits)
 
 
