@@ -161,8 +161,8 @@ def test_an_address_that_does_not_answer_is_told(
         (("filings", "-n", "9" * 30), 2, "must be a whole number from 1"),
         (("filings", "--key", "\u043a\u043b\u044e\u0447"), 2, "must consist of printable ASCII characters"),
         (("filings", "--key", "a\r\nb"), 2, "must consist of printable ASCII characters"),
-        (("screen", "roee>1"), 2, "Did you mean roe"),
-        (("screen", "roe"), 2, "this one is not: roe"),
+        (("screen", "roee>1"), 2, "did you mean roe"),
+        (("screen", "roe"), 2, "roe is not a condition"),
         (("scren", "roe>1"), 2, "did you mean screen?"),
     ],
 )
