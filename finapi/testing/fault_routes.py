@@ -1,7 +1,7 @@
 """The check that the route of a fault matches a call that exists, so that a misspelt route is an error.
 
-The route of a fault and the path of a route table entry are both patterns: ``*`` and ``{ticker}`` stand for any text.
-A fault can apply to a route if some text matches both patterns.
+The route of a fault and the path of a route table entry are both patterns: ``*`` stands for any text, and ``{ticker}``
+for a segment. A fault can apply to a route if some text matches both patterns.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from finapi.web.routes import ROUTES
 
 ANY_TEXT = "*"
 PARAMETER = re.compile(r"\{[^}]*\}")
+# The first word of a route such as ``*/policy``. It must be a part of a path: any text, also a misspelt word, could be
+# the value of a parameter.
+LEADING_WORD = re.compile(r"\*/([a-z_-]+)(?=/|$)")
 CHARACTER_SET = re.compile(r"\[[^\]]*\]")
 
 
@@ -30,10 +33,13 @@ def check_route(route: str, *, is_for_webhooks: bool) -> None:
     else:
         templates = _list_paths()
         methods = {"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"}
+    word = LEADING_WORD.match(path)
+    if word is not None:
+        templates = [template for template in templates if word[1] in template.split("/")]
     has_method = any(_overlaps(method.upper() or ANY_TEXT, known_method) for known_method in methods)
     if has_method and any(_overlaps(path, template) for template in templates):
         return
-    nearest = difflib.get_close_matches(path, templates, 1, 0.5)
+    nearest = difflib.get_close_matches(path, EVENT_TYPES if is_for_webhooks else _list_paths(), 1, 0.5)
     advice = f" The nearest is {nearest[0]}." if nearest else ""
     kind = "event type" if is_for_webhooks else "call"
     raise invalid_param("route", f"No {kind} matches the route {route}.{advice}", expected="a route that is served")
@@ -65,7 +71,8 @@ def _overlaps(first: str, second: str) -> bool:
             if position == len(second):
                 continue
             if second[position] == ANY_TEXT:
-                next_positions.add(position)
+                if character != "/":  # A parameter is a segment of a path.
+                    next_positions.add(position)
             elif character in ("?", second[position]):
                 next_positions.add(position + 1)
         positions = _skip_any_text(second, next_positions)

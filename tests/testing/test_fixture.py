@@ -719,6 +719,9 @@ def test_the_route_of_a_fault_must_match_a_call(world: FixtureWorld) -> None:
         "/api/v1/tickers/AAPL/overview",
         "GET /api/v1/tickers/*/overview",
         "*/overview",
+        "*/AAPL",
+        "*/prices/aapl",
+        "*/account/*",
         "HEAD /api/v1/*",
         "get /livez",
         "/static/app.css",
@@ -735,6 +738,9 @@ def test_the_route_of_a_fault_must_match_a_call(world: FixtureWorld) -> None:
         "/api/v2/*": "No call matches the route /api/v2/*.",
         "/api/v1/tickers/AAPL/overview/more": "No call matches",
         "balance": "No call matches the route balance.",
+        "*/polcy": "No call matches the route */polcy.",
+        "*/account/balanse": "The nearest is /api/v1/account/balance.",
+        "GET */prices/AAPL/more/and/more": "No call matches",
         "/api/v?/polic": "The nearest is /api/v1/policy.",
     }
     for route, text in refusals.items():
