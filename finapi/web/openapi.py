@@ -270,6 +270,8 @@ _SECURITY: dict[str, list[dict[str, list[str]]]] = {
 def _build_body(route: Route) -> dict[str, Any]:
     fields = route.body or ()
     schema: Schema = {"type": "object", "properties": {field.name: _build_member(field) for field in fields}}
+    if route.serves_data:
+        schema["additionalProperties"] = False
     required = [field.name for field in fields if field.required]
     if required:
         schema["required"] = required
@@ -337,7 +339,8 @@ def _build_schema(param: Param) -> Schema:
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
     if isinstance(param, Field) and param.kind == "object":
-        return {"type": "object", "properties": {member.name: _build_member(member) for member in param.members}}
+        members = {member.name: _build_member(member) for member in param.members}
+        return {"type": "object", "properties": members, "additionalProperties": False}
     if param.kind == "values":
         return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":
@@ -586,6 +589,7 @@ class ResponseCollector:
         if status == 302:
             return {"description": "On to the page.", "headers": _refer_to_headers(*headers, "Location")}
         headers += _LIMIT_HEADERS if route.zone else ()
+        headers += ["X-Ignored-Parameters"] if route.serves_data else []
         headers += ["ETag"] if route.cacheable or 304 in route.answers else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
         headers += PAGING_HEADERS.values() if route.tables else ()

@@ -459,7 +459,8 @@ def test_the_wrong_secrets_are_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "secrets").write_text("ab" * 32)
     done = finapi("invite", "list", "--data-dir", tmp_path)
     assert done.status == 2
-    assert done.complaint.startswith("no configured master secret matches the stored data (1 API key): put it back, or")
+    complaint = "no configured master secret matches the stored data (1 API key): restore the secrets"
+    assert done.complaint.startswith(complaint)
 
 
 @pytest.mark.slow

@@ -341,8 +341,16 @@ def test_the_more_exact_of_two_roundings_is_served(filings: Service) -> None:
 
 
 def remove_filing(statements: dict[str, JSON]) -> dict[str, JSON]:
-    """Return statements without the filing that they are from."""
-    return {kind: {**statement, "accession": None, "filed_at": None} for kind, statement in statements.items()}
+    """Return statements without the filing that they are from, and without the links to its pages."""
+    return {
+        kind: {
+            **statement,
+            "accession": None,
+            "filed_at": None,
+            "rows": [{**row, "ink_urls": None} for row in statement["rows"]],
+        }
+        for kind, statement in statements.items()
+    }
 
 
 def test_the_more_exact_rounding_is_served_in_any_order(filings: Service, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from finapi.store import db, schema, sql_files
+from finapi.store import as_of, db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
 from tests.each import each
 from tests.stores import build_null_values, stores_of_queries
@@ -277,9 +277,9 @@ def test_every_query_is_called() -> None:
     composed = [
         re.compile(text) for text, _ in texts() if text.count(r"\w+") == 1 and re.search(r"[a-z]{3}_|_[a-z]{3}", text)
     ]
-    assert {
-        name for name in QUERIES if name not in plain and not any(pattern.fullmatch(name) for pattern in composed)
-    } == set()
+    # The variant of a query for past days has the name of the query with a suffix, which the database appends.
+    names = {name.removesuffix(as_of.VARIANT) for name in QUERIES}
+    assert {name for name in names if name not in plain and not any(text.fullmatch(name) for text in composed)} == set()
 
 
 def test_every_name_called_is_a_query() -> None:
