@@ -60,7 +60,7 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     assert len(namespace["trades"]) > 0
     assert namespace["prices"]["close"].null_count() == 0
     assert namespace["prices"].height > 500, "without a limit the table is whole"
-    assert set(namespace["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW"}
+    assert set(namespace["companies"]["ticker"]) <= {"AAPL", "NFLX", "UPXI", "AEON", "SNOW", "MRVL"}
     assert namespace["monthly"].height > 12
     assert namespace["quarters"]["revenue"].notna().all()
     assert namespace["closes"].height == namespace["prices"].height

@@ -135,8 +135,12 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
             statuses[event.recorder.label].update(answer.status_code for answer in responses if answer is not None)
     assert len(statuses) == len(list(schema.get_all_operations())) > 130
     assert min(counts.total() for counts in statuses.values()) > 0
-    refused = {label: counts for label, counts in statuses.items() if counts[400] * 2 > counts.total()}
-    assert not refused
+    refused = {label for label, counts in statuses.items() if counts[400] * 2 > counts.total()}
+    # Here a CUSIP may also be an ISIN, so that the schema describes neither check digit.
+    assert refused <= {
+        "GET /api/v1/nport/holders-of/{cusip}",
+        "GET /api/v1/form-13f/fund/{cik}/cusip/{cusip}/history",
+    }
 
 
 def build_schema(world: World, where: Any, generation: dict[str, Any], **settings: Any) -> Any:

@@ -14,7 +14,6 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.errors import ApiError, StoreUnavailableError, store_unavailable
 from finapi.core.json import dumps
-from finapi.market.demo import demo_companies
 from finapi.web import response_cache
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import (
@@ -95,6 +94,8 @@ def build_failure(app: App, exchange: Exchange, error: Exception) -> Response:
 
 def build_error(app: App, exchange: Exchange, error: ApiError) -> Response:
     """Return the response for an error, as JSON or, for a browser, as a page."""
+    from finapi.market.demo import demo_companies  # Only a demo needs it, and no start.
+
     error = demo_companies.add_companies(app, error)
     exchange.error_code = error.code
     exchange.delay_seconds = error.delay_seconds

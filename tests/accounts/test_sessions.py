@@ -317,7 +317,11 @@ def test_200_wrong_passwords_in_the_second_step_hash_five_more(on_disk: Callable
     client = Client(on_disk())
     for seconds in (LOCK_SECONDS_BY_FAILURES[5], LOCK_SECONDS_BY_FAILURES[10]):
         answers = at_once([lambda: login(client, EMAIL, "wrong password")] * 200)
-        assert statuses(answers) == {401: 4, 429: 196}
+        # A login that waits may have to leave its place to another one by chance; it is answered 503.
+        counts = statuses(answers)
+        assert counts.pop(401) == 4
+        assert counts.keys() <= {429, 503}
+        assert sum(counts.values()) == 196
         # An attempt beyond the number that may be open has to come again; it is not locked.
         waits = {(answer.json["code"], answer.headers["retry-after"]) for answer in answers if answer.status == 429}
         assert ("LOGIN_LOCKED", str(seconds)) in waits

@@ -209,7 +209,7 @@ def arguments(server: FinapiServer) -> list[str]:
 
 def test_every_effect_is_tested() -> None:
     effects = {effect for fault in FAULTS.values() for effect in fault if effect != "headers"}
-    assert effects | {"duplicate", "reorder", "close"} == set(faults.EFFECT_TYPES)
+    assert effects | {"duplicate", "reorder", "close", "redirect", "hang"} == set(faults.EFFECT_TYPES)
 
 
 def test_the_python_client_sees_faults_of_calls(server: FinapiServer) -> None:

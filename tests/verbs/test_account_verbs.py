@@ -530,7 +530,7 @@ def test_commands_on_master_secrets_are_audited(data_dir: Path) -> None:
     add_user(data_dir)
     old_name = json.loads(did(verb(data_dir, "secret", "list", "--json")))["secrets"][0]["name"]
     new_name = json.loads(did(verb(data_dir, "secret", "rotate", "--json")))["name"]
-    did(verb(data_dir, "secret", "drop", old_name, "--yes"))
+    assert verb(data_dir, "secret", "drop", old_name, "--yes").status == 0
     rows = json.loads(did(verb(data_dir, "audit", "--limit", "2", "--json")))["actions"]
     assert [(row["action"], row["detail"]) for row in rows] == [
         ("remove a master secret", old_name),

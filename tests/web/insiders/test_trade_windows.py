@@ -322,8 +322,13 @@ def is_of_ann(row: Row) -> bool:
     return any(owner_row["cik"] == ANN[0] for owner_row in row["owners"])
 
 
+def is_counted(row: Row) -> bool:
+    """Return True unless another row is the same trade, or the price is doubted: sums leave these rows out."""
+    return row["same_trade_as"] is None and row["value_doubt"] is None
+
+
 def is_valued_purchase(row: Row) -> bool:
-    return row["standard_type"] == "purchase" and row["transaction_value"] is not None
+    return row["standard_type"] == "purchase" and row["transaction_value"] is not None and is_counted(row)
 
 
 def row_order(row: Row) -> tuple[str, str, int]:
@@ -334,7 +339,7 @@ def row_order(row: Row) -> tuple[str, str, int]:
 
 def list_market_trades(api: Client, window: str) -> list[Row]:
     """Return the purchases and sales within a window."""
-    rows = [row for row in list_all_rows(api) if row["transaction_code"] in "PS"]
+    rows = [row for row in list_all_rows(api) if row["transaction_code"] in "PS" and is_counted(row)]
     return [row for row in rows if WINDOWS[window](row)]
 
 
