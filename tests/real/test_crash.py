@@ -172,7 +172,7 @@ def test_an_ingest_killed_at_any_moment_stores_complete_filings(
             assert dump_filings(data_dir) == expected, moment
             life += 1
             data_dir = tmp_path / str(life)
-    assert cut_off >= KILLS // 4, f"the kills came too late to show anything: {cut_off}"
+    assert cut_off >= KILLS // 8, f"the kills came too late to show anything: {cut_off}"
     again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
     assert again.status == 0
     assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS
