@@ -9,13 +9,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
 
 from finapi import app as apps
@@ -52,8 +51,11 @@ needs_shared = pytest.mark.skipif(
 # Rewriting the assertions of all tests takes fifteen seconds: it is kept, whatever PYTHONDONTWRITEBYTECODE says.
 sys.dont_write_bytecode = False
 
-hypothesis.settings.register_profile("finapi", max_examples=examples(100))
-hypothesis.settings.load_profile("finapi")
+with suppress(ImportError):  # The environments of other Python versions have fewer packages.
+    import hypothesis
+
+    hypothesis.settings.register_profile("finapi", max_examples=examples(100))
+    hypothesis.settings.load_profile("finapi")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -108,6 +108,12 @@ def test_a_new_database_has_what_the_migrations_add(
 # ---- differences from the schema
 
 
+def forget_empty_database() -> None:
+    """Close the cached database of version 1, and forget it."""
+    schema._get_empty_database_of_version(1).close()
+    schema._get_empty_database_of_version.cache_clear()
+
+
 @pytest.mark.parametrize(
     ("script", "messages"),
     [
@@ -152,7 +158,7 @@ def test_an_older_database_is_compared_with_its_own_version(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Database(path).close()
-    schema._get_empty_database_of_version.cache_clear()
+    forget_empty_database()
     add_migrations(
         monkeypatch, tmp_path / "sql", {"migrations/0002_later.sql": "CREATE TABLE later (x INTEGER) STRICT;"}
     )
@@ -163,7 +169,7 @@ def test_an_older_database_is_compared_with_its_own_version(
         assert schema.list_differences(connection) == []
         connection.execute("DROP TABLE later")
         assert schema.list_differences(connection) == ["the table later is missing"]
-    schema._get_empty_database_of_version.cache_clear()
+    forget_empty_database()
 
 
 # ---- recognition
