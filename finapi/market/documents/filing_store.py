@@ -187,6 +187,30 @@ def upsert_filing_of_document(
     return StoredFiling(stored_filing.id, stored_filing.is_new, stored_filing.changed | changed)
 
 
+def upsert_filing_of_xml_document(
+    tx: Transaction,
+    filing_metadata: FilingMetadata,
+    document_metadata: FilingMetadata,
+    now: datetime,
+    *,
+    announces: bool = True,
+) -> StoredFiling:
+    """Insert or update the filing of an XML document, as :func:`upsert_filing_of_document` does.
+
+    The name of the primary document is moved from ``filing_metadata`` to ``document_metadata``, and left out if it is
+    not the name of an XML file.
+    """
+    name = filing_metadata.primary_document
+    is_xml = name is not None and name.endswith(".xml")
+    return upsert_filing_of_document(
+        tx,
+        replace(filing_metadata, primary_document=None),
+        replace(document_metadata, primary_document=name if is_xml else None),
+        now,
+        announces=announces,
+    )
+
+
 def _merge_values(row: Row, metadata: FilingMetadata) -> tuple[dict[str, Any], str]:
     """Return each field's value from its best source, and the ranks of those sources as the digits of ``evidence``."""
     stored_ranks = row["evidence"].ljust(len(FIELDS), "0")

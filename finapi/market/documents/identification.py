@@ -173,3 +173,29 @@ def find_stored_row(rows: Sequence[Row], accession: str) -> Row | None:
         if is_unfiled(row["accession"]):
             return row
     return None
+
+
+def select_same_filing(rows: Sequence[Row], accession: str) -> list[Row]:
+    """Return the rows that are stored for the same filing as a new document.
+
+    ``rows`` have the accession number or the content of the new document. The same content under two known accession
+    numbers is two filings. If one of the numbers is unknown, it is a single filing.
+    """
+    return [
+        row for row in rows if row["accession"] == accession or is_unfiled(accession) or is_unfiled(row["accession"])
+    ]
+
+
+def is_replaced_by(
+    row: Row, metadata: FilingMetadata, content_hash: bytes, *, source: int = 0, stored_source: int = 0
+) -> bool:
+    """Return True if a new document is to replace the row that is stored for the same filing.
+
+    A known accession number replaces an unknown one. The same content replaces itself only if its filing day is new. Of
+    two contents, the one with the greater source is stored, and from the same source the one with the greater hash.
+    """
+    if row["accession"] != metadata.accession:
+        return not is_unfiled(metadata.accession)
+    if row["content"] == content_hash:
+        return metadata.filed_at is not None and metadata.filed_at != row["filed_at"]
+    return (source, content_hash) > (stored_source, row["content"])

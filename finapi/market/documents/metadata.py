@@ -13,6 +13,7 @@ from finapi.edgar import identifiers
 
 if TYPE_CHECKING:
     from finapi.edgar import sgml, submissions
+    from finapi.store.db import Row
 
 
 # Ranks of the sources of metadata. The source with the higher rank wins (DECISIONS 6). In this order: a data set with
@@ -123,6 +124,17 @@ def from_listed_filing(cik: int, filing: submissions.ListedFiling) -> FilingMeta
     return FilingMetadata(filing.accession, SUBMISSIONS_EVIDENCE, (party,), *list_field_values(filing))
 
 
+def from_pack_row(row: Row, evidence: int = DOCUMENT_EVIDENCE) -> FilingMetadata:
+    """Return the metadata of a stored document's filing, from the row of a query whose name ends in ``_to_pack``."""
+    return FilingMetadata(
+        row["accession"],
+        evidence,
+        filed_at=row["filed_at"],
+        accepted_at=row["accepted_at"],
+        primary_document=row["document"],
+    )
+
+
 def list_field_values(filing: submissions.ListedFiling) -> tuple[Any, ...]:
     """Return the values that a company's list gives for one of its filings, in the order of :data:`FIELDS`."""
     return (
@@ -148,6 +160,16 @@ def is_unfiled(accession: str) -> bool:
 def accession_to_int(accession: str) -> int:
     """Return an accession number as an integer, by which the filings of one day are ordered."""
     return int(accession.replace("-", ""))
+
+
+def compute_filing_id(accession: str) -> int:
+    """Return the id under which a document is stored: the accession number of its filing as an integer.
+
+    While the accession number is not known, it is a negative number made from the hash of the document.
+    """
+    if is_unfiled(accession):
+        return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
+    return accession_to_int(accession)
 
 
 def accession_from_int(number: int) -> str:

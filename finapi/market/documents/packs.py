@@ -82,6 +82,11 @@ def load(app: App, pack: bytes, file: str) -> int:
     return stored_count
 
 
+def encode_record(record: Any) -> str:
+    """Return a record as JSON: the list of the values of its fields, in their order. :func:`build_decoder` reads it."""
+    return json.dumps(record, default=_encode_object)
+
+
 def build_decoder(object_type: Any) -> Callable[[Any], Any] | None:
     """Return a function that builds an object of a type from its JSON form, or None if JSON represents it unchanged.
 

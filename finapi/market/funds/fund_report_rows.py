@@ -13,11 +13,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from finapi.edgar.fund_reports import DebtTerms, DerivativeTerms, FundReport, Identifier, LendingTerms, ReportedPosition
-from finapi.market.documents.packs import build_decoder
+from finapi.market.documents.packs import build_decoder, encode_record
 from finapi.store.db import Row
 
 _COMPRESSION_LEVEL = 6
@@ -30,15 +30,15 @@ _build_lending: Any = build_decoder(LendingTerms)
 
 def hash_report(report: FundReport) -> bytes:
     """Return the SHA-256 of everything that a report states."""
-    digest = hashlib.sha256(_encode(replace(report, positions=())).encode())
+    digest = hashlib.sha256(encode_record(replace(report, positions=())).encode())
     for position in report.positions:
-        digest.update(_encode(position).encode())
+        digest.update(encode_record(position).encode())
     return digest.digest()
 
 
 def pack_body(report: FundReport) -> bytes:
     """Return a report without its positions as compressed JSON."""
-    return zlib.compress(_encode(replace(report, positions=())).encode(), _COMPRESSION_LEVEL)
+    return zlib.compress(encode_record(replace(report, positions=())).encode(), _COMPRESSION_LEVEL)
 
 
 def unpack_body(body: bytes) -> FundReport:
@@ -86,7 +86,7 @@ def build_position_row(report_id: int, seq: int, security_id: int, position: Rep
         position.is_restricted,
         position.fair_value_level,
         None if position.derivative is None else position.derivative.category,
-        _encode(terms) if any(terms) else None,
+        encode_record(terms) if any(terms) else None,
     )
 
 
@@ -137,11 +137,3 @@ def _build_position(row: Row) -> ReportedPosition:
         derivative=derivative,
         lending=lending,
     )
-
-
-def _encode(record: Any) -> str:
-    return json.dumps(_list_fields(record) if is_dataclass(record) else record, default=_list_fields)
-
-
-def _list_fields(record: Any) -> list[Any]:
-    return [getattr(record, field.name) for field in fields(record)]

@@ -25,10 +25,17 @@ from finapi.edgar.fund_reports import FundReport
 from finapi.market.documents import announcements, filing_store, identification
 from finapi.market.documents.families import Family
 from finapi.market.documents.identification import FilingClaim
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, PARTY_RANKS, FilingMetadata, Party, is_unfiled
+from finapi.market.documents.metadata import (
+    DOCUMENT_EVIDENCE,
+    PARTY_RANKS,
+    FilingMetadata,
+    Party,
+    compute_filing_id,
+    from_pack_row,
+    is_unfiled,
+)
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.funds import fund_classes, fund_report_doubts, fund_report_lists, fund_report_rows
-from finapi.market.ownership.schedule_store import compute_filing_id
 from finapi.market.reference import companies
 from finapi.store import heartbeats
 from finapi.store.db import Row, Transaction
@@ -45,13 +52,9 @@ def upsert(tx: Transaction, report: FundReport, metadata: FilingMetadata, now: d
     if metadata.filed_at is None:
         metadata = replace(metadata, filed_at=tx.find_value("filing_times", accession=metadata.accession))
     is_news = True
-    for row in tx.list_rows("stored_fund_reports", accession=metadata.accession, content=content_hash):
-        is_same_filing = row["accession"] == metadata.accession
-        # The same content under two known accession numbers is two filings. If one of the numbers is unknown, it is a
-        # single filing.
-        if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
-            continue
-        if not _is_replaced_by(row, metadata, content_hash):
+    rows = tx.list_rows("stored_fund_reports", accession=metadata.accession, content=content_hash)
+    for row in identification.select_same_filing(rows, metadata.accession):
+        if not identification.is_replaced_by(row, metadata, content_hash):
             return False
         metadata = replace(metadata, filed_at=metadata.filed_at or row["filed_at"])
         tx.run("delete_fund_report", id=row["id"])
@@ -82,12 +85,8 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
         if stopping.is_requested():
             break
         report = _load_report(tx, row)
-        accession = row["accession"]
-        if is_unfiled(accession):
-            accession = identification.find_listed_accession(tx, _build_claim(report)) or accession
-        filed_at = tx.find_value("filing_times", accession=accession)
-        if filed_at is not None:
-            metadata = FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=filed_at, primary_document=row["document"])
+        metadata = identification.find_completed_metadata(tx, row, _build_claim(report))
+        if metadata is not None:
             changed += upsert(tx, report, metadata, now)
     return changed
 
@@ -95,15 +94,6 @@ def complete_undated(tx: Transaction, now: datetime) -> int:
 def _build_claim(report: FundReport) -> FilingClaim:
     """Return the facts by which the filing of a report can be identified."""
     return FilingClaim((int(report.cik),), report.form, report.period, fund_report_rows.hash_report(report))
-
-
-def _is_replaced_by(row: Row, metadata: FilingMetadata, content_hash: bytes) -> bool:
-    """Return True if a report is to replace a stored one of the same filing or with the same content."""
-    if row["accession"] != metadata.accession:
-        return not is_unfiled(metadata.accession)
-    if row["content"] == content_hash:
-        return metadata.filed_at is not None and metadata.filed_at != row["filed_at"]
-    return bool(content_hash > row["content"])
 
 
 def _insert(tx: Transaction, report: FundReport, metadata: FilingMetadata, content_hash: bytes, now: datetime) -> None:
@@ -155,16 +145,14 @@ def _insert(tx: Transaction, report: FundReport, metadata: FilingMetadata, conte
 
 def _upsert_filing(tx: Transaction, report: FundReport, metadata: FilingMetadata, now: datetime) -> None:
     """Store the row of the filing itself."""
-    is_xml = metadata.primary_document is not None and metadata.primary_document.endswith(".xml")
-    stated_by_document = FilingMetadata(
+    document_metadata = FilingMetadata(
         metadata.accession,
         DOCUMENT_EVIDENCE,
         [Party(int(report.cik), PARTY_RANKS["filer"], report.registrant_name)],
         form=report.form,
         period_of_report=report.period,
-        primary_document=metadata.primary_document if is_xml else None,
     )
-    filing_store.upsert_filing_of_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
+    filing_store.upsert_filing_of_xml_document(tx, metadata, document_metadata, now)
 
 
 def _update_flags(tx: Transaction, fund_id: str) -> None:
@@ -219,14 +207,7 @@ def _load_report(tx: Transaction, row: Row) -> FundReport:
 def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[FundReport, FilingMetadata, None]]:
     """Yield every stored report with its filing."""
     for row in tx.list_rows("fund_reports_to_pack"):
-        metadata = FilingMetadata(
-            row["accession"],
-            DOCUMENT_EVIDENCE,
-            filed_at=row["filed_at"],
-            accepted_at=row["accepted_at"],
-            primary_document=row["document"],
-        )
-        yield _load_report(tx, row), metadata, None
+        yield _load_report(tx, row), from_pack_row(row), None
 
 
 FAMILY = Family(

@@ -16,7 +16,7 @@ from finapi.edgar.insider_sets import FiledForm
 from finapi.edgar.ownership_forms import OwnershipForm
 from finapi.market.documents import outcomes
 from finapi.market.documents.families import Family
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, INDEX_EVIDENCE, FilingMetadata, from_pack_row
 from finapi.market.documents.outcomes import UNDATED_NOTE, Outcome, format_reason
 from finapi.market.documents.sources import Document
 from finapi.market.insiders import form_bodies, insider_store
@@ -96,14 +96,8 @@ def _store_batch(app: App, batch: list[FiledForm]) -> int:
 def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[OwnershipForm, FilingMetadata, int | None]]:
     """Yield each stored form with its filing and, once for each issuer, the issuer's SIC code, which no form states."""
     for row in tx.list_rows("insider_forms_to_pack"):
-        filed = FilingMetadata(
-            row["accession"],
-            INDEX_EVIDENCE if row["source"] == insider_store.FROM_SET else DOCUMENT_EVIDENCE,
-            filed_at=row["filed_at"],
-            accepted_at=row["accepted_at"],
-            primary_document=row["document"],
-        )
-        yield form_bodies.decode_form(row["body"]), filed, row["sic"]
+        evidence = INDEX_EVIDENCE if row["source"] == insider_store.FROM_SET else DOCUMENT_EVIDENCE
+        yield form_bodies.decode_form(row["body"]), from_pack_row(row, evidence), row["sic"]
 
 
 def _store_pack_row(

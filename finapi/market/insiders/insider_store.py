@@ -34,9 +34,9 @@ from finapi.market.documents.identification import FilingClaim
 from finapi.market.documents.metadata import (
     DOCUMENT_EVIDENCE,
     INDEX_EVIDENCE,
-    UNFILED_PREFIX,
     FilingMetadata,
     Party,
+    compute_filing_id,
     is_unfiled,
 )
 from finapi.market.insiders import (
@@ -153,11 +153,12 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
     connected_ids: set[int] = set()  # The forms whose amendments have to be recomputed.
     terms: set[int] = set()  # The terms of the trades that may be, or have been, the same as others.
     is_new = True
-    for stored in tx.list_rows("stored_insider_forms", accession=filed.accession, content=content_hash):
-        is_same_number = stored["accession"] == filed.accession
-        if not is_same_number and not is_unfiled(filed.accession) and not is_unfiled(stored["accession"]):
-            continue  # The same text filed twice, under two known numbers, is two filings.
-        if not _is_replaced_by(stored, filed, content_hash):
+    source = _get_source(filed)
+    stored_rows = tx.list_rows("stored_insider_forms", accession=filed.accession, content=content_hash)
+    for stored in identification.select_same_filing(stored_rows, filed.accession):
+        if not identification.is_replaced_by(
+            stored, filed, content_hash, source=source, stored_source=stored["source"]
+        ):
             return False
         filed = replace(filed, filed_at=filed.filed_at or stored["filed_at"])
         connected_ids |= {row["id"] for row in _list_connected_forms(tx, stored["id"])} - {stored["id"]}
@@ -167,11 +168,11 @@ def upsert_form(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, now
         is_new = is_unfiled(stored["accession"])
     _insert(tx, form, filed, encoded, now)
     changed_ids: set[int] = set()
-    for form_id in (derive_form_id(filed.accession), *sorted(connected_ids)):
+    for form_id in (compute_filing_id(filed.accession), *sorted(connected_ids)):
         changed_ids |= _recompute_amendments(tx, form_id)
     same_trades.recompute(tx, terms | same_trades.list_terms(tx, changed_ids))
     changed_forms: dict[int, OwnershipForm | None] = dict.fromkeys(changed_ids)
-    changed_forms[derive_form_id(filed.accession)] = form
+    changed_forms[compute_filing_id(filed.accession)] = form
     has_removed_rows = bool(terms) or len(changed_ids) > 1
     trade_doubts.recompute_forms(tx, changed_forms, int(form.issuer_cik), has_removed_rows=has_removed_rows)
     tx.run("bump_data_version")
@@ -206,29 +207,6 @@ def build_claim(form: OwnershipForm) -> FilingClaim:
     return FilingClaim(ciks, form.form, form.period, hashlib.sha256(form_bodies.encode_form(form)).digest())
 
 
-def derive_form_id(accession: str) -> int:
-    """Return the id under which a form is stored: its accession number without dashes.
-
-    If the accession number is unknown, the id is negative and made from the document's hash.
-    """
-    if is_unfiled(accession):
-        return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
-    return int(accession.replace("-", ""))
-
-
-def _is_replaced_by(stored: Row, filed: FilingMetadata, content_hash: bytes) -> bool:
-    """Return True if a new form replaces a stored one.
-
-    A known accession number replaces an unknown one. The same text replaces itself only if the filing date is new.
-    Otherwise the better source wins, and of two texts from the same source the one with the greater hash.
-    """
-    if stored["accession"] != filed.accession:
-        return not is_unfiled(filed.accession)
-    if stored["content"] == content_hash:
-        return filed.filed_at is not None and filed.filed_at != stored["filed_at"]
-    return (_get_source(filed), content_hash) > (stored["source"], stored["content"])
-
-
 def _get_source(filed: FilingMetadata) -> int:
     """Return FROM_SET for a form from a quarterly data set, or FROM_DOCUMENT for one from its own document."""
     return FROM_SET if filed.evidence == INDEX_EVIDENCE else FROM_DOCUMENT
@@ -239,7 +217,7 @@ def _get_source(filed: FilingMetadata) -> int:
 
 def _insert(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, encoded: bytes, now: datetime) -> None:
     filed_day = compute_filing_day_number(filed.filed_at)
-    form_id = derive_form_id(filed.accession)
+    form_id = compute_filing_id(filed.accession)
     issuer_cik = int(form.issuer_cik)
     as_of = filed.filed_at or ""
     symbols = tickers.parse_symbols(form.symbol or "")
@@ -280,7 +258,7 @@ def _insert_form(
     tables = [(row.is_derivative, row.is_transaction) for row in form.rows]
     tx.run(
         "insert_insider_form",
-        id=derive_form_id(filed.accession),
+        id=compute_filing_id(filed.accession),
         accession=filed.accession,
         content=hashlib.sha256(encoded).digest(),
         source=_get_source(filed),
@@ -321,23 +299,20 @@ def _upsert_filing(tx: Transaction, form: OwnershipForm, filed: FilingMetadata, 
     owner_rank = metadata.PARTY_RANKS["reporting_owner"]
     issuer = Party(int(form.issuer_cik), metadata.PARTY_RANKS["issuer"], form.issuer_name)
     owners = [Party(int(owner.cik), owner_rank, owner.name) for owner in titles.list_owners(form)]
-    is_xml = (filed.primary_document or "").endswith(".xml")
     document_metadata = FilingMetadata(
         filed.accession,
         INDEX_EVIDENCE if _get_source(filed) == FROM_SET else DOCUMENT_EVIDENCE,
         (issuer, *owners),
         form=form.form,
         period_of_report=form.period,
-        primary_document=filed.primary_document if is_xml else None,
     )
-    filing_metadata = replace(filed, primary_document=None)
     # A filing from a data set is old, so no event is sent for it.
     announces = _get_source(filed) == FROM_DOCUMENT
-    filing_store.upsert_filing_of_document(tx, filing_metadata, document_metadata, now, announces=announces)
+    filing_store.upsert_filing_of_xml_document(tx, filed, document_metadata, now, announces=announces)
 
 
 def _build_transactions(form: OwnershipForm, filed: FilingMetadata, sic: int | None) -> list[_TransactionColumns]:
-    form_id = derive_form_id(filed.accession)
+    form_id = compute_filing_id(filed.accession)
     filed_day = compute_filing_day_number(filed.filed_at)
     roles = titles.combine_roles(titles.list_owners(form))
     checked = [rules.remove_impossible_values(row, filed.filed_at) for row in form.rows]
@@ -461,7 +436,7 @@ def _insert_positions(tx: Transaction, form: OwnershipForm, filed: FilingMetadat
 def _announce(tx: Transaction, filed: FilingMetadata, now: datetime) -> None:
     if _get_source(filed) == FROM_SET and not announcements.is_recent(now, filed.filed_at):
         return  # Old transactions of a data set would not be sent to anyone, so their events are not built.
-    ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=derive_form_id(filed.accession))]
+    ids = [row["id"] for row in tx.list_rows("transactions_of_form", form_id=compute_filing_id(filed.accession))]
     news = []
     for number, transaction in enumerate(trades.build_transactions(tx, ids)):
         news.append(

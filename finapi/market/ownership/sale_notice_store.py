@@ -19,14 +19,21 @@ from finapi.edgar.sale_notices import FORM_TYPES, SaleNotice
 from finapi.market.documents import announcements, filing_store, identification
 from finapi.market.documents.families import Family
 from finapi.market.documents.identification import FilingClaim
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, PARTY_RANKS, FilingMetadata, Party, is_unfiled
+from finapi.market.documents.metadata import (
+    DOCUMENT_EVIDENCE,
+    PARTY_RANKS,
+    FilingMetadata,
+    Party,
+    compute_filing_id,
+    from_pack_row,
+    is_unfiled,
+)
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.insiders.form_positions import compute_filing_day_number
 from finapi.market.ownership import sale_notice_lists, stored_documents
-from finapi.market.ownership.schedule_store import compute_filing_id
 from finapi.market.reference import companies
 from finapi.store import heartbeats
-from finapi.store.db import Row, Transaction
+from finapi.store.db import Transaction
 
 _NOT_IN_XML = "it has no document in XML, as before 2023, and is not read"
 
@@ -38,13 +45,9 @@ def upsert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, now: d
     if metadata.filed_at is None:
         metadata = replace(metadata, filed_at=tx.find_value("filing_times", accession=metadata.accession))
     is_news = True
-    for row in tx.list_rows("stored_sale_notices", accession=metadata.accession, content=content_hash):
-        is_same_filing = row["accession"] == metadata.accession
-        # The same content under two known accession numbers is two filings. If one of the numbers is unknown, it is a
-        # single filing.
-        if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
-            continue
-        if not _is_replaced_by(row, metadata, content_hash):
+    rows = tx.list_rows("stored_sale_notices", accession=metadata.accession, content=content_hash)
+    for row in identification.select_same_filing(rows, metadata.accession):
+        if not identification.is_replaced_by(row, metadata, content_hash):
             return False
         metadata = replace(metadata, filed_at=metadata.filed_at or row["filed_at"])
         tx.run("delete_sale_notice", id=row["id"])
@@ -83,15 +86,6 @@ def _build_claim(notice: SaleNotice) -> FilingClaim:
 
 def _find_first_sale_date(notice: SaleNotice) -> str | None:
     return min((sale.sale_date for sale in notice.sales if sale.sale_date), default=None)
-
-
-def _is_replaced_by(row: Row, metadata: FilingMetadata, content_hash: bytes) -> bool:
-    """Return True if a notice is to replace a stored one of the same filing or with the same content."""
-    if row["accession"] != metadata.accession:
-        return not is_unfiled(metadata.accession)
-    if row["content"] == content_hash:
-        return metadata.filed_at is not None and metadata.filed_at != row["filed_at"]
-    return bool(content_hash > row["content"])
 
 
 def _insert(tx: Transaction, notice: SaleNotice, metadata: FilingMetadata, text: bytes, now: datetime) -> None:
@@ -141,15 +135,8 @@ def _upsert_filing(
     if filer_cik:
         # The filer's name is not stored as the seller's, because a broker may have filed with its own credentials.
         parties.append(Party(filer_cik, PARTY_RANKS["filed_by"]))
-    is_xml = metadata.primary_document is not None and metadata.primary_document.endswith(".xml")
-    stated_by_document = FilingMetadata(
-        metadata.accession,
-        DOCUMENT_EVIDENCE,
-        parties,
-        form=notice.form,
-        primary_document=metadata.primary_document if is_xml else None,
-    )
-    filing_store.upsert_filing_of_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
+    document_metadata = FilingMetadata(metadata.accession, DOCUMENT_EVIDENCE, parties, form=notice.form)
+    filing_store.upsert_filing_of_xml_document(tx, metadata, document_metadata, now)
 
 
 def _announce(tx: Transaction, accession: str, now: datetime) -> None:
@@ -171,14 +158,7 @@ def _announce(tx: Transaction, accession: str, now: datetime) -> None:
 def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[SaleNotice, FilingMetadata, None]]:
     """Yield every stored notice with its filing."""
     for row in tx.list_rows("sale_notices_to_pack"):
-        metadata = FilingMetadata(
-            row["accession"],
-            DOCUMENT_EVIDENCE,
-            filed_at=row["filed_at"],
-            accepted_at=row["accepted_at"],
-            primary_document=row["document"],
-        )
-        yield stored_documents.decode_sale_notice(row["body"]), metadata, None
+        yield stored_documents.decode_sale_notice(row["body"]), from_pack_row(row), None
 
 
 FAMILY = Family(

@@ -8,7 +8,7 @@ from datetime import datetime
 from finapi.edgar import schedules
 from finapi.edgar.schedules import Schedule
 from finapi.market.documents.families import Family
-from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, HEADER_EVIDENCE, FilingMetadata
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, HEADER_EVIDENCE, FilingMetadata, from_pack_row
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.ownership import schedule_store, stored_documents
 from finapi.store.db import Transaction
@@ -29,14 +29,8 @@ def _build_note(schedule: Schedule, metadata: FilingMetadata) -> str | None:
 def _iter_pack_rows(tx: Transaction) -> Iterator[tuple[Schedule, FilingMetadata, int]]:
     """Yield every stored schedule with its filing and its source."""
     for row in tx.list_rows("schedules_to_pack"):
-        metadata = FilingMetadata(
-            row["accession"],
-            DOCUMENT_EVIDENCE if row["source"] == schedule_store.FROM_DOCUMENT else HEADER_EVIDENCE,
-            filed_at=row["filed_at"],
-            accepted_at=row["accepted_at"],
-            primary_document=row["document"],
-        )
-        yield stored_documents.decode_schedule(row["body"]), metadata, row["source"]
+        evidence = DOCUMENT_EVIDENCE if row["source"] == schedule_store.FROM_DOCUMENT else HEADER_EVIDENCE
+        yield stored_documents.decode_schedule(row["body"]), from_pack_row(row, evidence), row["source"]
 
 
 def _upsert_packed(tx: Transaction, schedule: Schedule, metadata: FilingMetadata, source: int, now: datetime) -> bool:

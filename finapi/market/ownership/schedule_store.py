@@ -31,10 +31,9 @@ from finapi.market.documents.metadata import (
     DOCUMENT_EVIDENCE,
     HEADER_EVIDENCE,
     PARTY_RANKS,
-    UNFILED_PREFIX,
     FilingMetadata,
     Party,
-    accession_to_int,
+    compute_filing_id,
     is_unfiled,
 )
 from finapi.market.insiders.form_positions import compute_filing_day_number
@@ -42,7 +41,7 @@ from finapi.market.ownership import holder_ids, purposes, schedule_filings, stor
 from finapi.market.ownership.schedule_filings import MEMBER_OF_GROUP
 from finapi.market.reference import companies
 from finapi.store import heartbeats
-from finapi.store.db import Row, Transaction
+from finapi.store.db import Transaction
 
 # The sources of a stored schedule. A greater number is a better source.
 FROM_HEADER = 0
@@ -65,17 +64,14 @@ def upsert(
     if metadata.filed_at is None:
         metadata = replace(metadata, filed_at=tx.find_value("filing_times", accession=metadata.accession))
     is_news = True
-    for row in tx.list_rows("stored_schedules", accession=metadata.accession, content=content_hash):
-        is_same_filing = row["accession"] == metadata.accession
-        # The same content under two known accession numbers is two filings. If one of the numbers is unknown, it is a
-        # single filing.
-        if not is_same_filing and not is_unfiled(metadata.accession) and not is_unfiled(row["accession"]):
-            continue
-        if not _is_replaced_by(row, metadata, content_hash, source):
+    rows = tx.list_rows("stored_schedules", accession=metadata.accession, content=content_hash)
+    for row in identification.select_same_filing(rows, metadata.accession):
+        stored_source = row["source"]
+        if not identification.is_replaced_by(row, metadata, content_hash, source=source, stored_source=stored_source):
             return False
         metadata = replace(metadata, filed_at=metadata.filed_at or row["filed_at"])
         _delete(tx, row["id"])
-        is_news = is_unfiled(row["accession"]) or row["source"] < source
+        is_news = is_unfiled(row["accession"]) or stored_source < source
     _insert(tx, schedule, metadata, text, source, now)
     tx.run("bump_data_version")
     if is_news:
@@ -170,16 +166,6 @@ def build_claim(schedule: Schedule) -> FilingClaim:
     )
 
 
-def compute_filing_id(accession: str) -> int:
-    """Return the id of a filing's row: its accession number as an integer.
-
-    While the accession number is not known, it is a negative number made from the hash of the document.
-    """
-    if is_unfiled(accession):
-        return -1 - int(accession.removeprefix(UNFILED_PREFIX)[:15], 16)
-    return accession_to_int(accession)
-
-
 def find_lead_index(persons: Sequence[ReportingPerson]) -> int:
     """Return the index of the person who reports the most shares (on a tie the first), or 0 if none reports any."""
     lead_index = 0
@@ -197,15 +183,6 @@ def find_lead_index(persons: Sequence[ReportingPerson]) -> int:
 def validate_percent(percent: str | None) -> str | None:
     """Return a percentage of a class, or None if it is above 100."""
     return percent if percent is not None and Decimal(percent) <= _MAX_PERCENT else None
-
-
-def _is_replaced_by(row: Row, metadata: FilingMetadata, content_hash: bytes, source: int) -> bool:
-    """Return True if a schedule is to replace a stored one of the same filing or with the same content."""
-    if row["accession"] != metadata.accession:
-        return not is_unfiled(metadata.accession)
-    if row["content"] == content_hash:
-        return metadata.filed_at is not None and metadata.filed_at != row["filed_at"]
-    return (source, content_hash) > (row["source"], row["content"])
 
 
 def _insert(
@@ -281,15 +258,8 @@ def _upsert_filing(tx: Transaction, schedule: Schedule, metadata: FilingMetadata
     if source == FROM_HEADER:
         filing_store.upsert(tx, replace(metadata, parties=parties, form=schedule.form), now, announces=False)
     elif not is_unfiled(metadata.accession):
-        is_xml = metadata.primary_document is not None and metadata.primary_document.endswith(".xml")
-        stated_by_document = FilingMetadata(
-            metadata.accession,
-            DOCUMENT_EVIDENCE,
-            parties,
-            form=schedule.form,
-            primary_document=metadata.primary_document if is_xml else None,
-        )
-        filing_store.upsert_filing_of_document(tx, replace(metadata, primary_document=None), stated_by_document, now)
+        document_metadata = FilingMetadata(metadata.accession, DOCUMENT_EVIDENCE, parties, form=schedule.form)
+        filing_store.upsert_filing_of_xml_document(tx, metadata, document_metadata, now)
 
 
 def _list_parties(schedule: Schedule) -> list[Party]:

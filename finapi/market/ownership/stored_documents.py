@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import fields
 from typing import Any
 
 from finapi.edgar.sale_notices import SaleNotice
 from finapi.edgar.schedules import Schedule
-from finapi.market.documents.packs import build_decoder
+from finapi.market.documents.packs import build_decoder, encode_record
 
 _build_schedule: Any = build_decoder(Schedule)
 _build_sale_notice: Any = build_decoder(SaleNotice)
@@ -21,11 +20,7 @@ _build_sale_notice: Any = build_decoder(SaleNotice)
 
 def encode(document: Schedule | SaleNotice) -> bytes:
     """Return a document as JSON. It is stored compressed by zlib."""
-    return json.dumps(_list_fields(document), default=_list_fields).encode()
-
-
-def _list_fields(record: Any) -> list[Any]:
-    return [getattr(record, field.name) for field in fields(record)]
+    return encode_record(document).encode()
 
 
 def decode_schedule(body: bytes) -> Schedule:
