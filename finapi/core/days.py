@@ -12,6 +12,21 @@ from functools import lru_cache
 EPOCH = date(1970, 1, 1)
 _EPOCH_ORDINAL = EPOCH.toordinal()
 
+MONTH_NAMES = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 

@@ -38,8 +38,6 @@ MAX_TEXT_CHARACTERS = 2_000  # The length of a name, a number or a date.
 
 _PLACEHOLDERS = frozenset({"", "N/A", "NA", "XXXX", "XXX", "NONE"})
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,2})?|[+-]?\.[0-9]{1,30}")
-_SERIES_ID = re.compile("S[0-9]{9}")
-_CLASS_ID = re.compile("C[0-9]{9}")
 _ISIN = re.compile("[A-Z]{2}[0-9A-Z]{9}[0-9]")
 _BOOLEANS = {"y": True, "true": True, "1": True, "n": False, "false": False, "0": False}
 
@@ -508,7 +506,7 @@ def _set_first(texts: dict[str, str], name: str, text: str) -> None:
 
 
 class _Texts:
-    """Texts by their names, with methods that convert them. ``place`` tells a reader of an error where they are."""
+    """Texts by their names, with methods that convert them. ``place`` is their place in the document, for errors."""
 
     def __init__(self, file: str, place: str, texts: Mapping[str, str]) -> None:
         self._file = file
@@ -600,7 +598,7 @@ def _build_report(reader: _FundReportReader) -> FundReport:
         series_id=_find_series_id(texts),
         series_name=texts.text("series_name"),
         series_lei=texts.text("series_lei"),
-        class_ids=tuple(dict.fromkeys(filter(_CLASS_ID.fullmatch, map(str.strip, reader.class_ids)))),
+        class_ids=tuple(dict.fromkeys(filter(identifiers.CLASS_ID.fullmatch, map(str.strip, reader.class_ids)))),
         period=period,
         fiscal_year_end=texts.date("fiscal_year_end"),
         is_final_filing=texts.boolean("final"),
@@ -629,7 +627,7 @@ def _find_series_id(texts: _Texts) -> str | None:
     """Return the id of the series, or None for a registrant without series."""
     for name in ("series_id", "header_series_id"):
         text = texts.text(name)
-        if text is not None and _SERIES_ID.fullmatch(text.upper()):
+        if text is not None and identifiers.SERIES_ID.fullmatch(text.upper()):
             return text.upper()
     return None
 

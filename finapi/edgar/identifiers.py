@@ -1,4 +1,4 @@
-"""Accession numbers, CIKs and item numbers: the identifiers of filings, of companies and persons, and of their news.
+"""The identifiers of filings (accession numbers), companies and persons (CIKs), funds, and items of forms.
 
 An accession number such as ``0000320193-25-000057`` identifies a filing. An XBRL instance or an ownership document
 contains neither its accession number nor its filing date. They are in other documents of the same folder (see
@@ -16,6 +16,9 @@ from finapi.core.errors import ParseError
 _ACCESSION = re.compile(r"([0-9]{10})-?([0-9]{2})-?([0-9]{6})")
 _ACCESSION_IN_NAME = r"(?<![0-9])(?:[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6})(?![0-9])"
 _CIK = re.compile("[0-9]{1,10}")
+# The ids of a series of a registrant (a fund) and of a share class of a series.
+SERIES_ID = re.compile("S[0-9]{9}")
+CLASS_ID = re.compile("C[0-9]{9}")
 # The number of an item of Form 8-K, SD or ABS-15G (2.02, before 2004 also 12), or the code of an exemption that a
 # Form D claims: a rule of Regulation D (06b, 04.1), or a section of the Securities Act (4a5) or of the Investment
 # Company Act (3C.7).

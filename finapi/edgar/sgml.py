@@ -86,13 +86,12 @@ _SERIES_ID_KEY = "SERIES-ID"
 _SERIES_NAME_KEY = "SERIES-NAME"
 _CLASS_ID_KEY = "CLASS-CONTRACT-ID"
 _CLASS_KEYS = {"CLASS-CONTRACT-NAME": "name", "CLASS-CONTRACT-TICKER-SYMBOL": "ticker"}
+_SERIES_KEYS = {_SERIES_OWNER_KEY, _SERIES_ID_KEY, _SERIES_NAME_KEY, _CLASS_ID_KEY, *_CLASS_KEYS}
 
 _TAG_LINE = re.compile(r"<([A-Z][A-Z0-9-]*)>(.*)")
 _KEY_LINE = re.compile(r"([A-Z][A-Z0-9 ./-]*):\s*(.*)")
 _LINE_END = re.compile(r"\r\n?|\n")  # splitlines() would also split at \x85, which occurs in Latin-1 text.
 _ACCESSION = re.compile(r"[0-9]{10}-[0-9]{2}-[0-9]{6}")
-_SERIES_ID = re.compile("S[0-9]{9}")
-_CLASS_ID = re.compile("C[0-9]{9}")
 _SIC = re.compile(r"\[([0-9]{3,4})\]$|^([0-9]{3,4})$")
 _MONTH_DAY = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 
@@ -374,9 +373,6 @@ def _add_text(key: str, text: str, texts: _HeaderTexts) -> None:
         party.former_names[-1] = (name, text)
 
 
-_SERIES_KEYS = {_SERIES_OWNER_KEY, _SERIES_ID_KEY, _SERIES_NAME_KEY, _CLASS_ID_KEY, *_CLASS_KEYS}
-
-
 def _add_series_text(key: str, text: str, texts: _HeaderTexts) -> None:
     """Add a text about a series or a class. An owner comes before the ids of its series, an id before its texts."""
     if key == _SERIES_OWNER_KEY:
@@ -394,11 +390,11 @@ def _add_series_text(key: str, text: str, texts: _HeaderTexts) -> None:
 
 
 def _is_valid_series(series: _SeriesTexts) -> bool:
-    return bool(_SERIES_ID.fullmatch(series.series_id) and re.fullmatch("[0-9]{1,10}", series.owner_cik))
+    return bool(identifiers.SERIES_ID.fullmatch(series.series_id) and re.fullmatch("[0-9]{1,10}", series.owner_cik))
 
 
 def _build_series(series: _SeriesTexts) -> HeaderSeries:
-    classes = [texts for texts in series.classes if _CLASS_ID.fullmatch(texts["id"])]
+    classes = [texts for texts in series.classes if identifiers.CLASS_ID.fullmatch(texts["id"])]
     return HeaderSeries(
         series_id=series.series_id,
         owner_cik=series.owner_cik.zfill(10),

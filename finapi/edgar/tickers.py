@@ -19,8 +19,6 @@ from finapi.edgar import identifiers
 _TICKER = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
 _SEPARATORS = str.maketrans("./ ", "---")
 _LINE = re.compile(rb"([a-zA-Z0-9./-]{1,12})\t([0-9]{1,10})\r?")
-_SERIES_ID = re.compile("S[0-9]{9}")
-_CLASS_ID = re.compile("C[0-9]{9}")
 
 # Texts that filers write in place of a symbol if there is none, as normalised tickers.
 _NO_SYMBOLS = frozenset(
@@ -165,8 +163,8 @@ def _build_row(record: Any, cik_key: str, name_key: str | None, place: str, file
         raise ParseError(file, place, f"ticker or {name_key or 'symbol'} is not a text")
     if not isinstance(exchange, str | None) or not isinstance(cik, str | int):
         raise ParseError(file, place, f"exchange or {cik_key} is of the wrong type")
-    series_id = _get_id(record, "seriesId", _SERIES_ID, place, file)
-    class_id = _get_id(record, "classId", _CLASS_ID, place, file)
+    series_id = _get_id(record, "seriesId", identifiers.SERIES_ID, place, file)
+    class_id = _get_id(record, "classId", identifiers.CLASS_ID, place, file)
     try:
         return TickerRow(
             cik=identifiers.parse_cik(cik),
@@ -186,5 +184,5 @@ def _get_id(record: dict[str, Any], key: str, pattern: re.Pattern[str], place: s
         return None
     text = record[key]
     if not isinstance(text, str) or not pattern.fullmatch(text):
-        raise ParseError(file, place, f"{key} is not {pattern.pattern}")
+        raise ParseError(file, place, f"{key} {str(text)[:40]!r} is not {pattern.pattern[0]} and nine digits")
     return text

@@ -157,6 +157,13 @@ def test_list_of_another_shape_is_refused_with_its_place(text: bytes, place: str
     assert (raised.value.file, raised.value.place) == ("t.json", place)
 
 
+def test_message_quotes_the_invalid_id_of_a_series() -> None:
+    text = b'{"fields":["cik","seriesId","classId","symbol"],"data":[[1,"S1","C000000001","A"]]}'
+    with pytest.raises(ParseError) as raised:
+        parse_company_tickers(text, "t.json")
+    assert str(raised.value) == "t.json: $.data[0]: seriesId 'S1' is not S and nine digits"
+
+
 def test_list_cut_off_at_any_offset_is_refused() -> None:
     for text in (LIST, TABLE):
         for offset in range(len(text)):

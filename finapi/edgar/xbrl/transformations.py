@@ -19,6 +19,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 
+from finapi.core.days import MONTH_NAMES
 from finapi.edgar.xbrl.place_names import CodeSystem, find_place_code
 
 # Characters of a text that is transformed. The longest names and numbers in words have fewer than 100.
@@ -113,20 +114,7 @@ _MONTHS = {
     "sl": "jan feb mar apr maj jun jul avg sep okt nov dec",
     "sv": "jan feb mar apr maj jun jul aug sep okt nov dec",
 }
-_ENGLISH_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+_ENGLISH_MONTHS = [name.casefold() for name in MONTH_NAMES]
 _ROMAN_MONTHS = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"]
 _DATE_PARTS = {"day", "month", "monthname", "monthroman", "year"}
 

@@ -14,6 +14,8 @@ from datetime import UTC, date, datetime
 from decimal import Context, Decimal
 from typing import NamedTuple
 
+from finapi.core.days import MONTH_NAMES
+
 _MISSING = {"", "null", "nan", "nat", "none", "n/a", "na", "n/d", "<na>", "#n/a", "-", "--", "\u2013", "\u2014"}
 _MAX_QUOTED_CHARS = 40  # Characters of a cell that a message quotes.
 
@@ -40,22 +42,8 @@ _MONTH_FIRST_DAY = re.compile(rf"(?i){_WEEKDAY}{_MONTH}[ -](?P<day>[0-9]{{1,2}})
 _MONTH_SECOND_DAY = re.compile(
     rf"(?i){_WEEKDAY}(?P<day>[0-9]{{1,2}})[ -]{_MONTH},?[ -](?P<year>[0-9]{{4}}|[0-9]{{2}}){_CLOCK}"
 )
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-# A Unix time with 9 or 10 digits is in seconds: 9 digits until 2001. Each further unit has three digits more. A float
-# may follow from pandas. Eight digits are a day such as 20241231.
+# A Unix time with 9 or 10 digits is in seconds: 9 digits until 2001. Each further unit has three digits more. pandas
+# may write it with a point and zeros. Eight digits are a day such as 20241231.
 _UNIX_TIME = re.compile(r"([0-9]{9,10})((?:[0-9]{3}){0,3})(?:\.0*)?")
 _FIRST_CENTURY_YEAR = 70  # Years with two digits: from this one on they are 19xx, below it 20xx.
 
@@ -161,10 +149,10 @@ def parse_moment(text: str) -> Moment:
     dotted = _DOTTED_DAY.fullmatch(text)
     if dotted is not None:
         return _build_moment(text, dotted[3], dotted[2], dotted[1], dotted["time"])
-    named = _MONTH_FIRST_DAY.fullmatch(text) or _MONTH_SECOND_DAY.fullmatch(text)
-    if named is not None:
-        month = _find_month(named["month"])
-        return _build_moment(text, named["year"], month, named["day"], named["time"])
+    with_month_name = _MONTH_FIRST_DAY.fullmatch(text) or _MONTH_SECOND_DAY.fullmatch(text)
+    if with_month_name is not None:
+        month = _find_month(with_month_name["month"])
+        return _build_moment(text, with_month_name["year"], month, with_month_name["day"], with_month_name["time"])
     unix_time = _UNIX_TIME.fullmatch(text)
     if unix_time is not None:
         moment = datetime.fromtimestamp(int(unix_time[1]), UTC)
@@ -174,8 +162,8 @@ def parse_moment(text: str) -> Moment:
 
 def _find_month(name: str) -> str:
     """Return the number of a month by its name or an abbreviation of at least three letters, or "0"."""
-    for number, month in enumerate(_MONTHS, 1):
-        if month.startswith(name.lower()) or name.lower() == "sept" == month[:4]:
+    for number, month in enumerate(MONTH_NAMES, 1):
+        if month.lower().startswith(name.lower()):
             return str(number)
     return "0"
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
+from finapi.core.days import MONTH_NAMES
 from finapi.core.errors import ApiError
 from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.filings import filing_search
@@ -41,21 +42,6 @@ TABS = {
 TABS_WITHOUT_FORM = ("filings", "insiders", "holders")
 TABS_WITHOUT_AS_OF = ("holders",)
 BASIS_LABELS = {"latest": "as last reported", "original": "as first filed"}
-
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +195,7 @@ def _list_attributes(view: CompanyView) -> list[Child]:
 def _get_fiscal_year_end_month(month_and_day: str) -> str:
     """Return the name of the month of a text such as "0930", or "" if there is none."""
     digits = month_and_day[:2]
-    return _MONTHS[int(digits) - 1] if digits.isdigit() and 0 < int(digits) <= 12 else ""
+    return MONTH_NAMES[int(digits) - 1] if digits.isdigit() and 0 < int(digits) <= 12 else ""
 
 
 def _render_as_of_form(call: Call, view: CompanyView, tab: str, kept_params: Sequence[str]) -> Html:
