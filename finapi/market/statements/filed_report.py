@@ -86,8 +86,8 @@ class Report:
     """A filing's XBRL documents as values.
 
     ``source`` is a member of ``SOURCE_NAMES``, ``documents`` the number of documents, and ``sha256`` the hash of their
-    contents. ``pages`` are the file names of the inline pages, none if the filing is not inline. ``notes`` tell the
-    operator what is odd about the documents; they are not stored.
+    contents. ``pages`` are the file names of the inline pages, none if the filing is not inline. ``notes`` are remarks
+    for the operator about oddities of the documents. They are not stored.
     """
 
     cover: Cover
@@ -383,7 +383,8 @@ def _build_cover(documents: Documents, contexts: Sequence[Context], facts: Colle
     if not period:
         raise UnreadDocumentError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
     if not days.is_day(period) or period[:4] not in _YEARS:
-        raise ParseError(documents.file, "dei:DocumentPeriodEndDate", "the period of the report is missing")
+        reason = f"the period of the report, {period[:40]!r}, is not a day of the years 1900 to 2200"
+        raise ParseError(documents.file, "dei:DocumentPeriodEndDate", reason)
     form = find_value("DocumentType")
     if not form:
         raise ParseError(documents.file, "dei:DocumentType", "the form type is missing")

@@ -362,6 +362,16 @@ def test_broken_document_refuses_only_its_filing(app: App, copy: Callable[..., P
     ("old", "new", "reason"),
     [
         ("DocumentPeriodEndDate contextRef", "AmendmentDescription contextRef", "the period of the report is missing"),
+        (
+            ">2010-09-30</dei:DocumentPeriodEndDate>",
+            ">autumn</dei:DocumentPeriodEndDate>",
+            "the period of the report, 'autumn', is not a day of the years 1900 to 2200",
+        ),
+        (
+            ">2010-09-30</dei:DocumentPeriodEndDate>",
+            ">0010-09-30</dei:DocumentPeriodEndDate>",
+            "the period of the report, '0010-09-30', is not a day of the years 1900 to 2200",
+        ),
         (">0001065280</dei:", ">Netflix</dei:", "'Netflix' is not a CIK"),
         ("<dei:DocumentType ", "<dei:DocumentTypo ", "line"),
     ],
@@ -369,7 +379,6 @@ def test_broken_document_refuses_only_its_filing(app: App, copy: Callable[..., P
 def test_cover_without_subject_is_refused(app: App, copy: Callable[..., Path], old: str, new: str, reason: str) -> None:
     text = (FILING / "nflx-20100930.xml").read_text()
     if "Amendment" in new:
-        new = new.replace("AmendmentDescription", "AmendmentDescription")
         text = text.replace(">2010-09-30</dei:DocumentPeriodEndDate>", ">2010-09-30</dei:AmendmentDescription>")
     folder = copy()
     assert old in text
