@@ -98,9 +98,8 @@ class EndedAttempt:
 
     claim: ClaimedAttempt
     duration_seconds: float  # The real duration, from which it is decided if the receiver is quick.
-    clock_duration_ms: (
-        int  # The duration by the app's clock, which is stored. On a test server this clock may stand still.
-    )
+    # The duration by the app's clock, which is stored. On a test server this clock may stand still.
+    clock_duration_ms: int
     status: int | None
     error: str | None
     body: str | None

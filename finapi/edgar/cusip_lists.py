@@ -73,7 +73,8 @@ def parse_fails_to_deliver(content: bytes, file: str) -> tuple[list[UndeliveredS
     """
     securities: dict[str, UndeliveredSecurity] = {}
 
-    def parse_line(line: str) -> None:
+    def add_line(line: str) -> None:
+        """Add the security of a line. Raise ValueError if a column is missing or invalid."""
         if line.count("|") < 4:
             raise ValueError("has fewer than 5 columns")
         day, number, symbol, _, name, *_ = line.split("|")
@@ -87,7 +88,7 @@ def parse_fails_to_deliver(content: bytes, file: str) -> tuple[list[UndeliveredS
         if previous is None or previous.as_of <= security.as_of:
             securities[security.cusip] = security
 
-    messages = _parse_lines(content, file, parse_line, header_lines=1)
+    messages = _add_lines(content, file, add_line, header_lines=1)
     return list(securities.values()), messages
 
 
@@ -98,7 +99,8 @@ def parse_13f_list(content: bytes, file: str) -> tuple[list[ListedSecurity], lis
     """
     securities: dict[str, ListedSecurity] = {}
 
-    def parse_line(line: str) -> None:
+    def add_line(line: str) -> None:
+        """Add the security of a line, unless it is an option. Raise ValueError if the line is invalid."""
         issuer = line[10:40].strip()
         title = line[40:67].strip()
         if title.upper() in _OPTION_TITLES:
@@ -109,12 +111,12 @@ def parse_13f_list(content: bytes, file: str) -> tuple[list[ListedSecurity], lis
         number = cusip.validate(line[:9])
         securities[number] = ListedSecurity(cusip=number, issuer=issuer, title=title, status=status)
 
-    messages = _parse_lines(content, file, parse_line, header_lines=0)
+    messages = _add_lines(content, file, add_line, header_lines=0)
     return list(securities.values()), messages
 
 
-def _parse_lines(content: bytes, file: str, parse_line: Callable[[str], None], header_lines: int) -> list[str]:
-    """Call ``parse_line`` for every line. Return messages: how many lines it refused, and why for the first ones."""
+def _add_lines(content: bytes, file: str, add_line: Callable[[str], None], header_lines: int) -> list[str]:
+    """Call ``add_line`` for every line. Return messages: how many lines it refused, and why for the first ones."""
     messages: list[str] = []
     refused_count = 0
     for number, line in _iter_lines(content):
@@ -123,7 +125,7 @@ def _parse_lines(content: bytes, file: str, parse_line: Callable[[str], None], h
         if number > MAX_ROWS:
             raise ParseError(file, f"line {number}", f"more than {MAX_ROWS} lines")
         try:
-            parse_line(line)
+            add_line(line)
         except ValueError as error:
             refused_count += 1
             if refused_count <= MAX_NAMED_LINES:

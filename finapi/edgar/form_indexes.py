@@ -122,6 +122,7 @@ def _read_heading(lines: Iterator[str], file: str) -> tuple[str, int]:
 
 
 def _parse_bar_line(line: str, file: str, number: int) -> IndexRow:
+    """Return the row of a line whose columns are separated by bars. Raise ParseError if the line is invalid."""
     if line.count("|") < 4:
         raise ParseError(file, f"line {number}", "is not five columns separated by bars")
     cik, _, other_columns = line.partition("|")
@@ -148,6 +149,7 @@ def _build_column_parser(heading: str, file: str, heading_number: int) -> _LineP
         raise ParseError(file, f"line {heading_number}", "not the column names of an index of filings")
 
     def parse_column_line(line: str, file: str, number: int) -> IndexRow:
+        """Return the row of a line. Raise ParseError if the line is invalid."""
         tail = _TAIL.search(line)
         if tail is None:
             raise ParseError(file, f"line {number}", "does not end in a CIK, a day and a file name")

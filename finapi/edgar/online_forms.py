@@ -28,9 +28,9 @@ ElementPath = tuple[str, str]
 # Texts by the name that the parser gave to their element.
 TextsByName = dict[str, list[str]]
 
-# Most repetitions of an element: persons, lines of a table. The specifications allow 100.
+# The maximum number of repetitions of an element: persons, lines of a table. The specifications allow 100.
 MAX_GROUPS = 1_000
-# Most elements with one name that may have a text. The specifications allow 14.
+# The maximum number of texts in elements of one name. The specifications allow 14.
 MAX_TEXTS = 200
 
 # The number of shares of any company has at most thirteen digits.

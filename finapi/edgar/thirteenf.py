@@ -365,10 +365,12 @@ def _build_text_names() -> dict[str, str]:
 _TEXT_NAMES = _build_text_names()
 
 
-# There are some 25,000 securities, and all tables name the same ones.
 @lru_cache(maxsize=1 << 14)
 def _parse_cusip(text: str) -> str:
-    """Return a CUSIP in normal form, or "" for a placeholder. Raise ValueError for any other text."""
+    """Return a CUSIP in normal form, or "" for a placeholder. Raise ValueError for any other text.
+
+    The results are cached, because there are some 25,000 securities, and all tables name the same ones.
+    """
     return "" if text.strip() and cusip.is_placeholder(text) else cusip.normalise(text)
 
 

@@ -108,11 +108,10 @@ class XmlReader:
     def read(self, content: bytes) -> None:
         """Go through the document. A reader can be used once.
 
-        The encoding may be declared by any of the names in ``xml_encodings``.
-        Raise ParseError if the document is not well-formed, is cut off, is in another encoding, exceeds one of the
-        limits above, has a document type declaration or an unexpected root element, or if a handler refused it.
-        Without a document type declaration there are no entities, and nothing outside of the document is ever read.
-        UTF-16 needs its byte order mark.
+        Raise ParseError if the document is not well-formed, is cut off, is in an encoding that ``xml_encodings`` does
+        not know, exceeds one of the limits above, has a document type declaration or an unexpected root element, or if
+        a handler refused it. Without a document type declaration there are no entities, and nothing outside of the
+        document is ever read. UTF-16 needs its byte order mark.
         """
         if len(content) > MAX_BYTES:
             raise ParseError(self.file, "", f"{len(content)} bytes, more than the limit of {MAX_BYTES}")

@@ -31,14 +31,14 @@ _CLOSINGS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>", b"<!": b">"}
 _LAST_ELEMENTS = (b"formData", b"signatureInfo")
 
 
-class Repaired(NamedTuple):
+class RepairedDocument(NamedTuple):
     """A repaired document, and a sentence for each repair."""
 
     content: bytes
     repairs: list[str]
 
 
-def repair_end_tags(content: bytes) -> Repaired | None:
+def repair_end_tags(content: bytes) -> RepairedDocument | None:
     """Return a document with its damaged end tags completed, or None if it has none or other damage too."""
     if len(content) > MAX_BYTES:
         return None
@@ -78,7 +78,7 @@ def repair_end_tags(content: bytes) -> Repaired | None:
             open_names.pop()
     if not repairs or open_names:
         return None
-    return Repaired(b"".join([*pieces, content[copied_to:]]), repairs)
+    return RepairedDocument(b"".join([*pieces, content[copied_to:]]), repairs)
 
 
 def _is_end_tag(markup: re.Match[bytes], name: bytes) -> bool:

@@ -93,11 +93,13 @@ class _SchemaReader(XmlReader):
         self.open_handlers = _DOCUMENT_HANDLERS
 
     def open_root(self, name: str, attributes: Attributes) -> None:
+        """Read the target namespace and its prefix."""
         self.open_handlers = _ROOT_HANDLERS
         self.namespace = attributes.get("targetNamespace", "")
         self.prefix = self.names.get_prefix(self.namespace)
 
     def open_element(self, name: str, attributes: Attributes) -> None:
+        """Add the declaration of an element of the taxonomy. Raise ParseError if its id or an attribute is invalid."""
         element_id = attributes.get("id")
         # Nested elements are parts of complex types. A locator cannot refer to an element without an id.
         if self.depth != 2 or element_id is None:
@@ -130,6 +132,7 @@ class _SchemaReader(XmlReader):
         return f"{prefix}:{local_name}" if prefix else local_name
 
     def open_role_type(self, name: str, attributes: Attributes) -> None:
+        """Begin a role, whose definition is an element inside of it."""
         self._role_uri = self.get_required(attributes, "roleURI")
         self.roles[self._role_uri] = ""
         self.open_handlers = _ROLE_TYPE_HANDLERS
@@ -139,12 +142,14 @@ class _SchemaReader(XmlReader):
         self.open_handlers = _ROOT_HANDLERS
 
     def open_definition(self, name: str, attributes: Attributes) -> None:
+        """Read the definition of a role."""
         self.collect_text(self._set_definition, allow_elements=True)
 
     def _set_definition(self, text: str) -> None:
         self.roles[self._role_uri] = " ".join(text.split())
 
     def open_linkbase_ref(self, name: str, attributes: Attributes) -> None:
+        """Add the reference to a linkbase."""
         href = self.get_required(attributes, f"{XLINK} href")
         self.linkbase_refs.append(LinkbaseRef(href=href, role=attributes.get(f"{XLINK} role", "")))
 

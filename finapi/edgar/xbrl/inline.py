@@ -84,18 +84,18 @@ def parse_inline(pages: Sequence[InlinePage]) -> Instance:
 
     The pages may use the named characters of HTML (``&nbsp;``).
     """
-    state = _DocumentSet()
+    document_set = _DocumentSet()
     readers = []
     try:
         for index, page in enumerate(pages):
-            reader = _PageReader(page.file, index, state)
+            reader = _PageReader(page.file, index, document_set)
             # White space before the XML declaration would be an error.
             reader.read(page.content.lstrip(b" \t\r\n"))
             readers.append(reader)
-        facts = list(state.iter_facts())
+        facts = list(document_set.iter_facts())
     finally:
         # The texts refer to their readers, and these to the document set. Break the reference cycle.
-        state.facts.clear()
+        document_set.facts.clear()
     namespaces: dict[str, str] = {}
     schema_refs: list[str] = []
     for reader in readers:
@@ -103,13 +103,13 @@ def parse_inline(pages: Sequence[InlinePage]) -> Instance:
         namespaces = {**reader.names.namespaces, **namespaces}
         schema_refs += [ref for ref in reader.schema_refs if ref not in schema_refs]
     return Instance(
-        contexts=state.contexts,
-        units=state.units,
+        contexts=document_set.contexts,
+        units=document_set.units,
         facts=facts,
         namespaces=namespaces,
         schema_refs=schema_refs,
-        long_text_count=state.long_text_count,
-        unknown_texts=state.unknown_texts,
+        long_text_count=document_set.long_text_count,
+        unknown_texts=document_set.unknown_texts,
     )
 
 
@@ -203,6 +203,8 @@ class _Content:
 
 
 class _Continuation(NamedTuple):
+    """A further part of a text, and the id of the part after it, or None."""
+
     content: _Content
     next_id: str | None
 
@@ -243,7 +245,7 @@ class _DocumentSet:
 
     def _complete_text(self, fact: _TaggedText) -> InstanceFact | None:
         """Return the fact of a text with its continuations, or None if it is too long or its format is unknown."""
-        keeps_markup = fact.attributes.get("escape") in TRUE
+        has_markup = fact.attributes.get("escape") in TRUE
         parts = [fact.content]
         next_id = fact.attributes.get("continuedAt")
         while next_id is not None:
@@ -256,7 +258,7 @@ class _DocumentSet:
             next_id = continuation.next_id
         text = ""
         for content in parts:
-            part = content.markup if keeps_markup else content.text
+            part = content.markup if has_markup else content.text
             if part is None or len(text) + len(part) > TEXT_LIMIT:
                 self.long_text_count += 1
                 return None
@@ -272,15 +274,17 @@ class _DocumentSet:
 
 
 class _PageReader(InstanceReader):
+    """A reader of a page, which adds the contexts, units and facts of the page to those of the document set."""
+
     max_depth = MAX_DEPTH
     encodings = ENCODINGS | {"ASCII", "WINDOWS-1252"}
 
-    def __init__(self, file: str, page: int, state: _DocumentSet) -> None:
+    def __init__(self, file: str, page: int, document_set: _DocumentSet) -> None:
         super().__init__(file)
         self.page = page
-        self.state = state
-        self.contexts = state.contexts
-        self.units = state.units
+        self.document_set = document_set
+        self.contexts = document_set.contexts
+        self.units = document_set.units
         self.open_handlers = {f"{_XHTML} html": _PageReader.open_page}
         self.outer_handlers = _PAGE_HANDLERS
         # The contents to which text is added: those of the open facts. An ix:exclude moves them to the second list
@@ -301,6 +305,7 @@ class _PageReader(InstanceReader):
             raise self.build_error(f"the document type {name[:80]!r} instead of html")
 
     def open_page(self, name: str, attributes: Attributes) -> None:
+        """Read the root element."""
         self.open_handlers = _PAGE_HANDLERS
 
     def open_other(self, name: str, attributes: Attributes) -> None:
@@ -347,6 +352,7 @@ class _PageReader(InstanceReader):
         self._add_text(text)
 
     def open_exclude(self, name: str, attributes: Attributes) -> None:
+        """Begin a part of the page that belongs to none of the open facts."""
         self._excluded_contents.append(self._contents)
         self._contents = []
         self.call_on_close(self._close_exclude)
@@ -359,6 +365,7 @@ class _PageReader(InstanceReader):
     # ---- parts of the header
 
     def open_header(self, name: str, attributes: Attributes) -> None:
+        """Begin the hidden header. Raise ParseError if it is inside a fact."""
         if self._contents or self._excluded_contents:
             raise self.build_error("a header inside a fact")
 
@@ -366,6 +373,7 @@ class _PageReader(InstanceReader):
         """Do nothing: an element without values of its own, whose children are read."""
 
     def open_tuple(self, name: str, attributes: Attributes) -> None:
+        """Raise ParseError, as for the tuples of an instance."""
         raise self.build_error("tuples are not supported")
 
     def open_resource(self, name: str, attributes: Attributes) -> None:
@@ -378,8 +386,8 @@ class _PageReader(InstanceReader):
 
     def _add_slot(self) -> int:
         """Reserve the place of a fact that is being opened, and return its index."""
-        self.state.facts.append(None)
-        return len(self.state.facts) - 1
+        self.document_set.facts.append(None)
+        return len(self.document_set.facts) - 1
 
     def _get_concept(self, attributes: Attributes) -> str:
         """Return the concept of a fact that is being opened, and record its context for :meth:`check_references`."""
@@ -402,25 +410,31 @@ class _PageReader(InstanceReader):
         return self.build_fact(concept, attributes, value)._replace(page=self.page)
 
     def open_number(self, name: str, attributes: Attributes) -> None:
+        """Begin a tagged number. Its value is computed at its end tag."""
         if "target" in attributes:
             return
         concept = self._get_concept(attributes)
         self.get_required(attributes, "unitRef")
-        parse_format = self._get_format(attributes)
+        qualified_format = self._get_format(attributes)
         slot = self._add_slot()
         content = self._add_content(MAX_NUMBER_CHARACTERS)
         is_nil = attributes.get(NIL) in TRUE
 
         def close_number() -> None:
             self._remove_content(content)
-            value = None if is_nil else self._compute_value(concept, content, attributes, parse_format)
-            self.state.facts[slot] = self.build_page_fact(concept, attributes, value)
+            value = None if is_nil else self._compute_value(concept, content, attributes, qualified_format)
+            self.document_set.facts[slot] = self.build_page_fact(concept, attributes, value)
 
         self.call_on_close(close_number)
 
     def _compute_value(
-        self, concept: str, content: _Content, attributes: Attributes, parse_format: tuple[str, str]
+        self, concept: str, content: _Content, attributes: Attributes, qualified_format: tuple[str, str]
     ) -> str:
+        """Return the value of a number or of a part of a fraction.
+
+        ``qualified_format`` is a result of :meth:`_get_format`. Raise ParseError if the text or an attribute is
+        invalid.
+        """
         if content.text is None:
             raise self.build_error(f"{concept} has a text of more than {MAX_NUMBER_CHARACTERS} characters")
         scale = attributes.get("scale")
@@ -430,11 +444,12 @@ class _PageReader(InstanceReader):
         if sign not in ("", "-"):
             raise self.build_error(f"sign is not a minus: {sign[:40]!r}")
         try:
-            return compute_number(FactParts(content.text, *parse_format, scale, sign == "-"))
+            return compute_number(FactParts(content.text, *qualified_format, scale, sign == "-"))
         except TransformationError as error:
             raise self.build_error(f"{concept}: {error}") from None
 
     def open_text(self, name: str, attributes: Attributes) -> None:
+        """Begin a tagged text. Its value is computed when all pages have been read."""
         if "target" in attributes:
             return
         concept = self._get_concept(attributes)
@@ -450,19 +465,21 @@ class _PageReader(InstanceReader):
 
         def close_text() -> None:
             self._remove_content(content)
-            self.state.facts[slot] = self.build_page_fact(concept, attributes, None) if is_nil else tagged_text
+            self.document_set.facts[slot] = self.build_page_fact(concept, attributes, None) if is_nil else tagged_text
 
         self.call_on_close(close_text)
 
     def open_continuation(self, name: str, attributes: Attributes) -> None:
+        """Begin a further part of a text. Raise ParseError if its id is used twice."""
         continuation_id = self.get_required(attributes, "id")
-        if continuation_id in self.state.continuations:
+        if continuation_id in self.document_set.continuations:
             raise self.build_error(f"id {continuation_id[:80]!r} is used twice")
         content = self._add_content(TEXT_LIMIT, has_markup=True)
-        self.state.continuations[continuation_id] = _Continuation(content, attributes.get("continuedAt"))
+        self.document_set.continuations[continuation_id] = _Continuation(content, attributes.get("continuedAt"))
         self.call_on_close(lambda: self._remove_content(content))
 
     def open_fraction(self, name: str, attributes: Attributes) -> None:
+        """Begin a tagged fraction. Its value is computed at its end tag."""
         if "target" in attributes:
             return
         if self._fraction is not None:
@@ -477,21 +494,22 @@ class _PageReader(InstanceReader):
         def close_fraction() -> None:
             self._fraction = None
             value = None if is_nil else self._compute_fraction(concept, fraction)
-            self.state.facts[slot] = self.build_page_fact(concept, attributes, value)
+            self.document_set.facts[slot] = self.build_page_fact(concept, attributes, value)
 
         self.call_on_close(close_fraction)
 
     def open_fraction_part(self, name: str, attributes: Attributes) -> None:
+        """Begin the numerator or the denominator of the open fraction."""
         fraction = self._fraction
         if fraction is None:
             return
         part = local_name(name)
-        parse_format = self._get_format(attributes)
+        qualified_format = self._get_format(attributes)
         content = self._add_content(MAX_NUMBER_CHARACTERS)
 
         def close_part() -> None:
             self._remove_content(content)
-            fraction[part] = self._compute_value(part, content, attributes, parse_format)
+            fraction[part] = self._compute_value(part, content, attributes, qualified_format)
 
         self.call_on_close(close_part)
 
@@ -509,6 +527,7 @@ class _PageReader(InstanceReader):
 
 
 def _escape_attribute(value: str) -> str:
+    # With quote=True, html.escape would also replace apostrophes.
     return html.escape(value, quote=False).replace('"', "&quot;")
 
 

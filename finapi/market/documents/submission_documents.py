@@ -85,8 +85,8 @@ class PreparedText(NamedTuple):
     note: str | None = None
 
 
-class PreparedExhibit(NamedTuple):
-    """Another document of a submission ready to be stored.
+class PreparedDocument(NamedTuple):
+    """A document of a submission ready to be stored, compressed.
 
     ``plain_text`` is None if the document is not searched: an image, or a file of data.
     """
@@ -138,7 +138,7 @@ def prepare_text(body: bytes, filename: str | None, max_bytes: int) -> PreparedT
     return PreparedText(primary_text, primary_text.to_plain_text(), note)
 
 
-def prepare_exhibit(listed: ListedDocument, body: bytes, max_bytes: int) -> PreparedExhibit | None:
+def prepare_exhibit(listed_document: ListedDocument, body: bytes, max_bytes: int) -> PreparedDocument | None:
     """Return a document that is not the primary one, or None if it is empty or longer than ``max_bytes``.
 
     Its kind follows from its content, and never from the type that the filer declares. This is as slow as
@@ -146,11 +146,11 @@ def prepare_exhibit(listed: ListedDocument, body: bytes, max_bytes: int) -> Prep
     """
     if not body.strip() or len(body) > max_bytes:
         return None
-    content = _detect_body(body, listed.filename)
-    is_data = listed.type.upper().startswith(filing_rows.DATA_TYPES)
+    content = _detect_body(body, listed_document.filename)
+    is_data = listed_document.type.upper().startswith(filing_rows.DATA_TYPES)
     is_searchable = content.media in ("html", "text") and not is_data
-    return PreparedExhibit(
-        seq=listed.seq,
+    return PreparedDocument(
+        seq=listed_document.seq,
         media=content.media,
         packed=zlib.compress(content.body, _COMPRESSION_LEVEL),
         sha256=hashlib.sha256(content.body).hexdigest(),
@@ -181,7 +181,10 @@ def _get_extension(filename: str | None) -> str:
 
 
 def _to_utf_8(body: bytes) -> bytes:
-    """Return a text in UTF-8. Other texts are mostly in windows-1252. Latin-1 has all bytes."""
+    """Return a text in UTF-8. Texts in another encoding are mostly in windows-1252.
+
+    Windows-1252 does not define five bytes. A text with one of them is read as Latin-1, which defines all bytes.
+    """
     for encoding in ("utf-8", "cp1252"):
         try:
             return body.decode(encoding).encode()
@@ -195,7 +198,7 @@ def insert_documents(
     filing_id: int,
     documents: list[ListedDocument],
     primary: PreparedText | None,
-    exhibits: Sequence[PreparedExhibit] = (),
+    exhibits: Sequence[PreparedDocument] = (),
     *,
     max_stored_bytes: int,
     max_exhibit_bytes: int = 0,
@@ -226,8 +229,8 @@ def insert_documents(
         if sizes["bytes"] + len(packed) <= max_stored_bytes:
             seq = documents[0].seq if documents else 1
             sha256 = hashlib.sha256(body).hexdigest()
-            prepared = PreparedExhibit(seq, media, packed, sha256, primary.plain_text)
-            _insert_body(tx, filing_id, row["filed_at"], prepared, max_indexed_characters, is_primary=True)
+            document = PreparedDocument(seq, media, packed, sha256, primary.plain_text)
+            _insert_body(tx, filing_id, row["filed_at"], document, max_indexed_characters, is_primary=True)
             changed = True
     exhibit_bytes = sizes["exhibit_bytes"]
     for exhibit in exhibits:
@@ -244,7 +247,7 @@ def _insert_body(
     tx: Transaction,
     filing_id: int,
     filed_at: str | None,
-    document: PreparedExhibit,
+    document: PreparedDocument,
     max_indexed_characters: int,
     *,
     is_primary: bool,

@@ -11,7 +11,6 @@ from typing import Literal
 
 from finapi.edgar.fund_reports import FundReport
 
-DOUBTS = ("assets_differ", "percentages_differ", "no_positions", "period_after_filing")
 Doubt = Literal["assets_differ", "percentages_differ", "no_positions", "period_after_filing"]
 
 # Assets less liabilities may differ from the net assets by this fraction of them, or by a dollar if that is more.

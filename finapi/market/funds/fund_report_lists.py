@@ -191,7 +191,9 @@ def list_latest(tx: Transaction, filters: ReportFilters, limit: int, offset: int
     return _list_page(tx, query, count_query, filters, limit, offset)
 
 
-def list_of_funds(tx: Transaction, fund_ids: Sequence[str], limit: int, offset: int) -> tuple[list[FundReportRow], int]:
+def list_for_funds(
+    tx: Transaction, fund_ids: Sequence[str], limit: int, offset: int
+) -> tuple[list[FundReportRow], int]:
     """Return a page of the reports of funds, the latest day first, and the number of all."""
     query, count_query = "ids_of_reports_of_funds_by_period", "count_of_reports_of_funds"
     return _list_page(tx, query, count_query, ReportFilters(fund_ids=fund_ids), limit, offset)
@@ -275,7 +277,7 @@ def get_row(tx: Transaction, accession: str) -> Row:
     return row
 
 
-def find_report_of_funds(tx: Transaction, fund_ids: Sequence[str], month: str | None) -> str | None:
+def find_accession_for_funds(tx: Transaction, fund_ids: Sequence[str], month: str | None) -> str | None:
     """Return the accession number of the current report of a month (``2025-12``) or, for None, of the latest report.
 
     Return None if there is none. If a ticker stands for several funds, the report with the latest day is chosen.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Annotated, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from finapi.core.records import Date, build_record
 from finapi.market.funds.fund_report_doubts import Doubt
@@ -26,7 +26,7 @@ GRAIN: Literal["latest_report_per_fund"] = "latest_report_per_fund"
 
 
 class FigureBounds(NamedTuple):
-    """The bounds of a figure, both exclusive. None is no bound."""
+    """The bounds of a figure, both exclusive. A bound that is None does not apply."""
 
     above: Decimal | None
     below: Decimal | None
@@ -66,14 +66,14 @@ def list_matches(
 
     A fund that does not report a bounded figure does not match.
     """
-    parameters = {
+    parameters: dict[str, Any] = {
         "ciks": None if scope.ciks is None else json.dumps(list(scope.ciks)),
         "series": None if scope.series_ids is None else json.dumps(list(scope.series_ids)),
     }
     for figure in FIGURES:
         above, below = bounds.get(figure, FigureBounds(None, None))
-        parameters[f"{figure}_gt"] = None if above is None else float(above)  # type: ignore[assignment]
-        parameters[f"{figure}_lt"] = None if below is None else float(below)  # type: ignore[assignment]
+        parameters[f"{figure}_gt"] = None if above is None else float(above)
+        parameters[f"{figure}_lt"] = None if below is None else float(below)
     rows = tx.list_rows("screened_funds", parameters, limit=limit, offset=offset)
     funds = [
         build_record(ScreenedFund, row, reg_cik=f"{row['cik']:010}", doubts=json.loads(row["doubts"])) for row in rows

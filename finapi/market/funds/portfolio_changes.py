@@ -107,8 +107,7 @@ def find_reports(tx: Transaction, accession: str, previous_accession: str | None
 def list_changes(tx: Transaction, reports: ComparedReports, status: str | None, limit: int, offset: int) -> ChangePage:
     """Return a page of the changes, the largest change of value first."""
     if reports.previous is None:
-        reason = "finapi has no earlier report of this fund, so that no change is known."
-        raise ApiError("NOT_FOUND", reason)
+        raise ApiError("NOT_FOUND", "finapi has no earlier report of this fund to compare this report with.")
     holdings = _load_holdings(tx, reports.report["id"])
     previous_holdings = _load_holdings(tx, reports.previous["id"])
     days = (reports.previous["as_of"], reports.report["as_of"])
@@ -181,9 +180,9 @@ def _build_derivative_key(row: Row) -> str:
 def _build_change(
     tx: Transaction, holding: _Holding | None, previous: _Holding | None, days: tuple[str, str]
 ) -> PortfolioChange:
-    shown = holding or previous
-    assert shown is not None
-    row = shown.row
+    described_holding = holding or previous
+    assert described_holding is not None
+    row = described_holding.row
     factor = _find_split_factor(tx, holding, previous, days)
     balance = holding.balance if holding else None
     previous_balance = previous.balance if previous else None
@@ -253,15 +252,16 @@ def _find_split_factor(
         return None
     if not holding.balance or not previous.balance or holding.balance == previous.balance:
         return None
-    before = HoldingValue(previous.value or _ZERO, int(previous.balance))
-    now = HoldingValue(holding.value or _ZERO, int(holding.balance))
+    previous_holding_value = HoldingValue(previous.value or _ZERO, int(previous.balance))
+    holding_value = HoldingValue(holding.value or _ZERO, int(holding.balance))
     security_id = tx.find_value("split_security_of_cusip", cusip=holding.row["cusip"])
     if security_id is None:
         return None
     factor = Decimal(1)
     for split_row in share_splits.list_for_security(tx, security_id)[:MAX_SPLITS]:
         split = share_splits.build_likely_split(split_row, *days)
-        if split_row["until"] > days[0] and split_row["after"] < days[1] and split.is_between(before, now):
+        may_be_between = split_row["until"] > days[0] and split_row["after"] < days[1]
+        if may_be_between and split.is_between(previous_holding_value, holding_value):
             factor *= split.factor
     return None if factor == 1 else factor
 

@@ -423,7 +423,7 @@ class _Submission:
     size: int
     listed_documents: list[submission_documents.ListedDocument]
     primary: submission_documents.PreparedText | None
-    exhibits: list[submission_documents.PreparedExhibit] = field(default_factory=list)
+    exhibits: list[submission_documents.PreparedDocument] = field(default_factory=list)
     # Outcomes of the documents that could not be read.
     part_outcomes: list[Outcome] = field(default_factory=list)
 
@@ -552,7 +552,7 @@ def _insert_documents(
     filing_id: int,
     listed_documents: list[submission_documents.ListedDocument],
     primary: submission_documents.PreparedText | None,
-    exhibits: Sequence[submission_documents.PreparedExhibit] = (),
+    exhibits: Sequence[submission_documents.PreparedDocument] = (),
 ) -> bool:
     return submission_documents.insert_documents(
         tx,

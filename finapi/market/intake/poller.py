@@ -74,9 +74,10 @@ class EdgarSource(Protocol):
 
 @dataclass
 class PollCounts:
-    """The numbers of filings and documents of all steps so far, the problems that were logged, and what was given up.
+    """The numbers of filings and documents of all steps so far, and the problems that were logged.
 
-    ``given_up`` are the first :data:`MAX_REPORTED_DOCUMENTS` documents, each with the reason. ``refused`` counts all.
+    ``refused`` is the number of documents that were given up. ``given_up`` are the first
+    :data:`MAX_REPORTED_DOCUMENTS` of them, each with the reason.
     """
 
     filings: int = 0

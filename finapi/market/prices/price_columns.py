@@ -233,8 +233,8 @@ def _group_columns(labels: Iterable[tuple[str, str]], header: Sequence[Sequence[
     if shared.indexes.get("time") == shared.indexes.get("date"):
         shared.indexes.pop("time", None)  # A file whose only column of days is called "time".
     for group in (shared, *groups.values()):
-        for column in sorted(group.repeated):
-            raise ParseError(path, "line 1", f"two columns have the header of {column}")
+        if group.repeated:
+            raise ParseError(path, "line 1", f"two columns have the header of {min(group.repeated)}")
         group.indexes.update(shared.indexes)
     return list(groups.values())
 

@@ -9,9 +9,10 @@ mean that a price is missing; a row in which everything is missing is ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
@@ -81,14 +82,14 @@ class _RowCollector:
     rows: dict[str, dict[str, PriceRow]] = field(default_factory=dict)  # By ticker and day.
     rejected_lines: list[str] = field(default_factory=list)
     rejected_count: int = 0
-    # Rows at another time of a day that has a row already, and the last of them. Daily files have at most one such row:
-    # Yahoo adds the price of the current day.
+    # The number of rows at another time of a day that has a row already, and the day of the last one. Daily files have
+    # at most one such row: Yahoo adds the price of the current day.
     extra_bar_count: int = 0
-    last_extra_bar: str = ""
+    last_extra_bar_day: str = ""
     times: dict[tuple[str, str], str] = field(default_factory=dict)  # By ticker and day, if not midnight.
 
     def add(self, row: PriceRow, moment: Moment) -> None:
-        """Add a row, or what it adds to the row of the same day. Raise ValueError if they contradict each other."""
+        """Add a row, or merge it with the row of the same day. Raise ValueError if the two contradict each other."""
         rows_by_day = self.rows.setdefault(row.ticker, {})
         known_row = rows_by_day.get(row.date)
         if known_row is None:
@@ -99,7 +100,7 @@ class _RowCollector:
         known_time = self.times.get((row.ticker, row.date), "")
         if moment.time != known_time and not (_MIDNIGHT.fullmatch(moment.time) and not known_time):
             self.extra_bar_count += 1
-            self.last_extra_bar = row.date
+            self.last_extra_bar_day = row.date
         rows_by_day[row.date] = _merge_rows(known_row, row)
 
     def reject(self, line_number: int, error: ValueError) -> None:
@@ -112,7 +113,7 @@ class _RowCollector:
         """Raise ParseError if the file has bars of less than a day."""
         is_current_price = self.extra_bar_count == 1 and not self.times
         if self.extra_bar_count and not is_current_price:
-            reason = f"has several rows for {self.last_extra_bar}: bars of less than a day are not read"
+            reason = f"has several rows for {self.last_extra_bar_day}: bars of less than a day are not read"
             raise ParseError(self.path, "", reason)
 
 
@@ -134,7 +135,7 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
     collector = _RowCollector(path)
     table_row_count = 0
     is_synthetic = False
-    for line_number, cells in _chain(first_lines, lines):
+    for line_number, cells in chain(first_lines, lines):
         table_row_count += len(groups) if len(groups) > 1 else 0
         if table_row_count > MAX_TABLE_ROWS:
             raise ParseError(path, f"line {line_number}", f"more than {MAX_TABLE_ROWS} rows of tickers; split the file")
@@ -169,13 +170,6 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
         has_action_columns=any(group.has_actions() for group in groups)
         or any(row.dividend or row.split for rows in collector.rows.values() for row in rows.values()),
     )
-
-
-def _chain(
-    first_lines: Sequence[tuple[int, list[str]]], lines: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield from first_lines
-    yield from lines
 
 
 def _has_american_day(csv_bytes: bytes, path: str, group: ColumnGroup) -> bool:

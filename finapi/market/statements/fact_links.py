@@ -53,11 +53,11 @@ def find_links(tx: Transaction, cik: int, keys: Iterable[FactKey]) -> dict[FactK
     The facts are those of the complete company.
     """
     distinct_keys = list(dict.fromkeys(keys))
-    questions = [
+    key_values = [
         (key.accession, key.concept, key.unit, days.number(key.end), days.count_days(key.start, key.end))
         for key in distinct_keys
     ]
-    rows = tx.list_rows("elements_of_facts", cik=cik, facts=json.dumps(questions)) if questions else []
+    rows = tx.list_rows("elements_of_facts", cik=cik, facts=json.dumps(key_values)) if key_values else []
     links: dict[FactKey, FactLink] = {}
     for row in rows:
         key = distinct_keys[row["position"]]

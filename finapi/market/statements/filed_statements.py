@@ -318,20 +318,28 @@ def _replace_sections(combined: list[_StatementSection], sections: Sequence[_Sta
     """Replace the sections that a report states again, and append those that are new. All of them have one kind.
 
     Sections of a kind correspond if their roles have the same name. If none does, they correspond in their order,
-    because another agent may have named all roles anew.
+    because another agent may have given all roles new names.
     """
     positions = [position for position, section in enumerate(combined) if section.kind == sections[0].kind]
     names = {section.role_name for section in sections}
     has_common_name = any(combined[position].role_name in names for position in positions)
     for section in sections:
-        position = next(
-            (free for free in positions if not has_common_name or combined[free].role_name == section.role_name), None
-        )
+        position = _find_position(combined, positions, section.role_name if has_common_name else None)
         if position is None:
             combined.append(section)
         else:
             positions.remove(position)
             combined[position] = section
+
+
+def _find_position(
+    combined: Sequence[_StatementSection], positions: Sequence[int], role_name: str | None
+) -> int | None:
+    """Return the first of the positions, or the first whose section has the role name if it is not None."""
+    for position in positions:
+        if role_name is None or combined[position].role_name == role_name:
+            return position
+    return None
 
 
 def _build_read_options(tx: Transaction, report: FiledReport, *, consolidated_only: bool) -> _ReadOptions:

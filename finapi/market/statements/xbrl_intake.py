@@ -53,10 +53,10 @@ def group_by_filing(documents: Sequence[Document]) -> Iterator[Sequence[Document
     if len(main_documents) == 1:
         stem = _get_stem(main_documents[0].name)
         # The main page first. Without it, the pages are not those that the instance was extracted from.
-        set_pages = sorted(pages, key=lambda page: (_get_stem(page.name) != stem, page.name))
-        if not set_pages or _get_stem(set_pages[0].name) != stem:
-            set_pages = []
-        yield [*(document for document in documents if document.kind != PAGE_KIND), *set_pages]
+        filing_pages = sorted(pages, key=lambda page: (_get_stem(page.name) != stem, page.name))
+        if not filing_pages or _get_stem(filing_pages[0].name) != stem:
+            filing_pages = []
+        yield [*(document for document in documents if document.kind != PAGE_KIND), *filing_pages]
         return
     other_documents = [document for document in documents if document not in main_documents]
     filings: list[list[Document]] = []

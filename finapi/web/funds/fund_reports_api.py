@@ -30,6 +30,7 @@ from finapi.web.http.params import ACCESSION, OFFSET, Field, Param, cursor_param
 from finapi.web.http.schema import Envelope
 
 MAX_ROWS = 1_000
+DEFAULT_LIMIT = 100
 
 
 def _build_period_param(help: str) -> Param:
@@ -38,7 +39,7 @@ def _build_period_param(help: str) -> Param:
 
 _SERIES_PATTERN = "[Ss][0-9]{9}|[0-9]{1,10}"
 _SERIES_HELP = "Series id (S and nine digits), or the CIK of a registrant without series."
-_LIMIT = limit_param(100, MAX_ROWS)
+_LIMIT = limit_param(DEFAULT_LIMIT, MAX_ROWS)
 _ACCESSION = path_param("accession", "any_accession", help=ACCESSION.help, example="0009200001-25-000001")
 _FUND_TICKER = path_param("ticker", "ticker", help="Ticker of a share class, or CIK.", example="LNTN")
 
@@ -115,7 +116,6 @@ SCREEN_BODY = (
     Field("limit", "integer", minimum=1, maximum=MAX_ROWS, clamp=True, help="Maximum number of rows.", example=100),
     Field("offset", "integer", minimum=0, help="Rows to skip.", example=0),
 )
-DEFAULT_LIMIT = 100
 
 
 class ReportsMeta(TypedDict):
@@ -245,7 +245,7 @@ def list_series_reports(call: Call) -> Response:
     params = call.params
     fund_id = _normalise_fund_id(params["series_id"])
     with call.app.db.read() as tx:
-        rows, total = fund_report_lists.list_of_funds(tx, [fund_id], params["limit"], params["offset"])
+        rows, total = fund_report_lists.list_for_funds(tx, [fund_id], params["limit"], params["offset"])
     meta: FundSeriesMeta = {
         "series_id": fund_id,
         "pagination": build_offset_page(total, params["limit"], params["offset"]),
@@ -258,7 +258,7 @@ def list_ticker_reports(call: Call) -> Response:
     params = call.params
     with call.app.db.read() as tx:
         matches = fund_classes.resolve_ticker(tx, params["ticker"])
-        rows, total = fund_report_lists.list_of_funds(tx, _list_fund_ids(matches), params["limit"], params["offset"])
+        rows, total = fund_report_lists.list_for_funds(tx, _list_fund_ids(matches), params["limit"], params["offset"])
     meta: ResolvedMeta = {
         "resolution": _build_resolution(params["ticker"], matches),
         "pagination": build_offset_page(total, params["limit"], params["offset"]),
@@ -287,7 +287,7 @@ def list_fund_holdings(call: Call) -> Response:
     month = call.params["period"] and call.params["period"][:7]
     with call.app.db.read() as tx:
         matches = fund_classes.resolve_ticker(tx, call.params["ticker"])
-        accession = fund_report_lists.find_report_of_funds(tx, _list_fund_ids(matches), month)
+        accession = fund_report_lists.find_accession_for_funds(tx, _list_fund_ids(matches), month)
         if accession is None:
             period = "" if month is None else f" for {month}"
             raise ApiError("NOT_FOUND", f"finapi has no N-PORT report of this fund{period}.")

@@ -35,7 +35,7 @@ def store_report(app: App, data: bytes, accession: str, filed: str | None) -> bo
 
 def list_reports(app: App, fund_id: str = made.SERIES[0]) -> list[FundReportRow]:
     with app.db.read() as tx:
-        return fund_report_lists.list_of_funds(tx, [fund_id], 50, 0)[0]
+        return fund_report_lists.list_for_funds(tx, [fund_id], 50, 0)[0]
 
 
 def list_flags(app: App) -> dict[str, tuple[bool, bool]]:
