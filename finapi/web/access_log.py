@@ -36,7 +36,7 @@ def log_call(app: App, exchange: Exchange, status: int, body_bytes: int) -> None
         "bytes": body_bytes,
         "ms": round(seconds * 1000, 2),
         "address": request.address if request else "",
-        "user": caller.uuid if caller is not None else None,
+        "user": exchange.logged_in_uuid or (caller.uuid if caller is not None else None),
         "tokens": exchange.tokens_charged,
         "request_id": exchange.request_id,
     }

@@ -89,6 +89,7 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
                 response = run_handler(call, exchange, charge, call_input.error)
     except Exception as error:
         response = responses.build_failure(app, exchange, error)
+    exchange.logged_in_uuid = response.logged_in_uuid
     answer = finish(app, exchange, response)
     if exchange.claim("call"):  # Otherwise the server has answered in place of the call, and has logged that.
         access_log.log_call(app, exchange, int(answer[0][:3]), len(answer[2]))

@@ -23,6 +23,7 @@ class Exchange:
     request: Request | None = None
     route: Route | None = None
     caller: Caller | None = None
+    logged_in_uuid: str | None = None  # The uuid of the user whom the call logged in
     limit_decision: Decision | None = None  # The state of the route's rate limit after this call
     ignored_names: tuple[str, ...] = ()  # Unknown names of the request that are reported instead of refused
     tag: str | None = None  # The ETag without its content coding

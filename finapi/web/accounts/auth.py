@@ -121,7 +121,9 @@ def resend_verification(call: Call) -> Response:
 def login(call: Call) -> Response:
     """Log in and return the token of the session and the user."""
     session = sessions.login(call.app, call.body["email"], call.body["password"], call.request.address, call.now)
-    return call.bare_object({"message": "User login successfully.", "user": session.user, "token": session.token})
+    response = call.bare_object({"message": "User login successfully.", "user": session.user, "token": session.token})
+    response.logged_in_uuid = session.user["uuid"]
+    return response
 
 
 def logout(call: Call) -> Response:

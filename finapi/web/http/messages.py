@@ -132,6 +132,8 @@ class Response:
     is_resident: bool = False
     # The cached answer, without a suffix, from which this response was built.
     cached: Response | None = None
+    # The uuid of the user whom the call logged in, for the access log.
+    logged_in_uuid: str | None = None
     # The charge of the call. It stays open until the response has been built or, if it is a stream, sent.
     charge: Charge | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ from finapi.market.demo import demo_data
 from finapi.web import responses
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
-from tests.client import PASSWORD, Client, sent, session_of, sign_up, token_in
+from tests.client import PASSWORD, Client, login, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.support.html_pages import EMAIL, HTML, Visitor, find_row, get_message, parse_rows
 from tests.support.raw_sql import run_sql
@@ -122,6 +123,23 @@ def test_forms_of_visitors_lead_to_the_login_page(app: App, path: str) -> None:
 
 
 # ---- signing in
+
+
+def test_the_access_log_names_the_user_of_a_login(
+    app: App, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_up(Client(app))
+    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+    with caplog.at_level(logging.INFO, "finapi.access"):
+        uuid = login(Client(app)).json["user"]["uuid"]
+        assert login(Client(app), password="wrong password").status == 401
+        assert Visitor(app).sign_in().status == 303
+    lines = [vars(record)["fields"] for record in caplog.records if "fields" in vars(record)]
+    assert [(line["path"], line["status"], line["user"]) for line in lines if line["method"] == "POST"] == [
+        ("/api/v1/auth/login", 200, uuid),
+        ("/api/v1/auth/login", 401, None),
+        ("/login", 303, uuid),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def login(call: Call) -> Response:
     if call.caller is not None and call.caller.session is not None:
         sessions.logout(call.app, call.caller.session)
     cookie_header = session_cookie.build_cookie_header(call.app, session.token, call.app.config.session_lifetime)
-    return session_cookie.redirect(next_url if _is_local(next_url) else "/account", cookie_header)
+    response = session_cookie.redirect(next_url if _is_local(next_url) else "/account", cookie_header)
+    response.logged_in_uuid = session.user["uuid"]
+    return response
 
 
 def _is_local(url: str) -> bool:
