@@ -109,6 +109,7 @@ def record_failure(app: App, email: bytes, seconds: int | None, now: datetime) -
     is_shared = app.accounts is not app.db
 
     def write_failure(tx: Transaction) -> Row | None:
+        """Store the failure. Return the row with the count of all processes if they share the accounts, or None."""
         tx.run("delete_old_login_failures", before=iso(now - timedelta(seconds=FORGET_AFTER_SECONDS)))
         for evicted_email in app.lockouts.pop_evicted():
             tx.run("delete_login_failures", email=evicted_email)

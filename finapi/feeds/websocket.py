@@ -23,7 +23,7 @@ CLOSE_SECONDS = 5.0  # The time for the client to close its side.
 MAX_REASON_BYTES = 120  # RFC 6455, 5.5, allows 123.
 TIMED_OUT = 1011
 CONTROL_BIT = 8  # This bit is set in the opcodes of control frames (RFC 6455, 5.2).
-# The frames of a client: so many in a burst, and then so many a second. A KiB of data counts as one more frame.
+# A client may send FRAME_BURST frames at once, and FRAMES_PER_SECOND later on. A KiB of data counts as another frame.
 FRAME_BURST = 1_000.0
 FRAMES_PER_SECOND = 100.0
 PARSED_BYTES = 1_024  # Parsed together. The smallest frame has 6 bytes, so this is at most 5 ms of work.

@@ -41,10 +41,10 @@ _ADVICE = {
     "NOT_FOUND": "Look it up: find_company, find_fund or list_filings.",
     "INVALID_PARAM": "Correct the argument and call the tool again{metrics}.",
     "BAD_REQUEST": "Correct the arguments and call the tool again.",
-    "UNAUTHORIZED": "Whoever set up this connection has to give it a valid API key: FINAPI_API_KEY, or X-API-Key.",
+    "UNAUTHORIZED": "The user must configure this connection with a valid API key: FINAPI_API_KEY, or X-API-Key.",
     "insufficient_tokens": "account_balance says when tokens are refilled. Tools that are free still answer.",
     "RATE_LIMIT_EXCEEDED": "Nothing was charged. Wait {wait} seconds before the next call.",
-    "UNREACHABLE": "Whoever set up this connection has to start the server, or correct its address (FINAPI_URL).",
+    "UNREACHABLE": "The user must start the server, or correct its address in this connection (FINAPI_URL).",
 }
 _SERVER_ERROR_ADVICE = "Nothing was charged. Try once more in {wait} seconds, and ask for less if it fails again."
 _DEFAULT_WAIT_SECONDS = 60

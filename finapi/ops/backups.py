@@ -252,7 +252,7 @@ def restore(
     if not version:
         raise UsageError(f"{file} is not a backup")
     with backup.temporary_copy(file, config.data_dir, "restore", report_progress) as copy:
-        # Before the copy is opened for writing, because a trigger of somebody else would run then.
+        # This precedes the first write, with which a trigger that is not finapi's would run.
         differences = backup.list_schema_differences(copy)
         if differences:
             return RestoreResult(None, proof.build_failed_proof(differences), proof.sum_open_debits([]))

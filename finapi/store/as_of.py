@@ -19,13 +19,13 @@ from functools import cache
 from finapi.core import days
 from finapi.store import sql_files
 
-# The last part of the name of a query that takes the place of another one in reads of a past day.
-VARIANT = "_as_of"
+# The suffix of a query that replaces the query without the suffix in reads of a past day.
+VARIANT_SUFFIX = "_as_of"
 
 _VIEW_NAME = re.compile(r"CREATE TEMP VIEW (\w+)")
 # A list of columns in sql/as_of.sql.
 _OTHER_COLUMNS = re.compile(r"\{(\w+) without ([\w, ]+)\}")
-# A view has no indexes. SQLite chooses one of the table itself.
+# Views have no indexes, so that hints are removed. SQLite chooses an index of the table itself.
 _INDEX_HINT = re.compile(r"\s+INDEXED BY \w+")
 
 
@@ -39,10 +39,10 @@ def _list_view_statements() -> tuple[tuple[str, str], ...]:
 
 
 def adapt_queries(queries: dict[str, str]) -> dict[str, str]:
-    """Return the queries for reads of a past day: without hints at indexes, and with their variants."""
+    """Return the queries for reads of a past day: without index hints, and with variants in place of some queries."""
     adapted = {name: _INDEX_HINT.sub("", query) for name, query in queries.items()}
-    variants = [name for name in adapted if name.endswith(VARIANT)]
-    return {**adapted, **{name.removesuffix(VARIANT): adapted[name] for name in variants}}
+    variants = [name for name in adapted if name.endswith(VARIANT_SUFFIX)]
+    return {**adapted, **{name.removesuffix(VARIANT_SUFFIX): adapted[name] for name in variants}}
 
 
 def create_views(connection: sqlite3.Connection) -> None:

@@ -27,5 +27,5 @@ class AsOfDatabase:
 
     @property
     def write_count(self) -> int:
-        """Return the number of :attr:`Database.write_count`."""
+        """Return the number of writes, as :attr:`Database.write_count` does."""
         return self._database.write_count

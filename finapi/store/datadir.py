@@ -45,7 +45,7 @@ Say = Callable[[Stream, str], None]
 
 
 class Command(NamedTuple):
-    """A handed-over command: its arguments, its working directory, its standard input and who gave it."""
+    """A handed-over command: its arguments, its working directory, its standard input and the user who gave it."""
 
     words: list[str]
     directory: str

@@ -219,7 +219,7 @@ def _build_webhook(name: str) -> dict[str, Any]:
     return {
         "operationId": f"on_{re.sub(r'[.]', '_', name)}",
         "tags": [RECEIVER_TAG],
-        "x-internal": True,  # openapi-generator would make a method of the client of it.
+        "x-internal": True,  # Otherwise openapi-generator would generate a method of the client for it.
         "summary": summary,
         "description": description,
         "security": [],

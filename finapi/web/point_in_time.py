@@ -16,12 +16,12 @@ def _refuse(reason: str) -> AsOfRule:
     return AsOfRule("refused", reason)
 
 
-_TODAY = _refuse("only the present state of the stored documents can be read here")
-_STORED_SUMS = _refuse("positions and sums over funds are stored as the newest reports say; ask for each fund instead")
-_MAPPINGS = _refuse("mappings of CUSIPs are stored without the day on which they became known")
-_JOURNAL = _refuse("it reads the journal of what this server has stored, in the order of storing")
-_BULK = _refuse("bulk files contain the filings of a period as they are stored now")
-_SQL = _refuse("a query can filter by filed_at itself")
+_REFUSED_PRESENT_ONLY = _refuse("only the present state of the stored documents can be read here")
+_REFUSED_SUMS = _refuse("positions and sums over funds are stored as the newest reports say; request each fund instead")
+_REFUSED_MAPPINGS = _refuse("mappings of CUSIPs are stored without the day on which they became known")
+_REFUSED_JOURNAL = _refuse("it reads the journal of what this server has stored, in the order of storing")
+_REFUSED_BULK = _refuse("bulk files contain the filings of a period as they are stored now")
+_REFUSED_SQL = _refuse("a query can filter by filed_at itself")
 
 _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
     (
@@ -154,9 +154,9 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /xbrl/dictionary",
         ),
     ),
-    (_JOURNAL, ("GET /events", "GET /financials/status")),
+    (_REFUSED_JOURNAL, ("GET /events", "GET /financials/status")),
     (
-        _MAPPINGS,
+        _REFUSED_MAPPINGS,
         (
             "GET /cusip/lookup/{cusip}",
             "GET /cusip/ticker/{ticker}",
@@ -169,7 +169,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        _BULK,
+        _REFUSED_BULK,
         (
             "GET /xbrl/bulk",
             "GET /xbrl/bulk/{filename}",
@@ -180,9 +180,9 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "POST /insiders/bulk/form-{form_type}/generate/{year}/{month}",
         ),
     ),
-    (_SQL, ("POST /sql-proxy",)),
+    (_REFUSED_SQL, ("POST /sql-proxy",)),
     (
-        _STORED_SUMS,
+        _REFUSED_SUMS,
         (
             "GET /ownership/positions/issuer/{issuer_cik}/holders",
             "GET /ownership/positions/issuer/{issuer_cik}/timeline",
@@ -212,7 +212,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        _TODAY,
+        _REFUSED_PRESENT_ONLY,
         ("GET /stats",),
     ),
 )
@@ -233,7 +233,7 @@ _PAGES: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        _TODAY,
+        _REFUSED_PRESENT_ONLY,
         (
             "GET /",
             "GET /company/{ticker}/holders",
@@ -266,5 +266,5 @@ def apply_rules(routes: tuple[Route, ...]) -> tuple[Route, ...]:
 
 def _find_rule(route: Route) -> AsOfRule:
     """Return the rule of a route. A call without one refuses ``as_of``, so that a new call cannot ignore it."""
-    default = _TODAY if route.path.startswith(API) else NO_DATES
+    default = _REFUSED_PRESENT_ONLY if route.path.startswith(API) else NO_DATES
     return RULES.get(route.name, default)

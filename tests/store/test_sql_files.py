@@ -278,7 +278,7 @@ def test_every_query_is_called() -> None:
         re.compile(text) for text, _ in texts() if text.count(r"\w+") == 1 and re.search(r"[a-z]{3}_|_[a-z]{3}", text)
     ]
     # The variant of a query for past days has the name of the query with a suffix, which the database appends.
-    names = {name.removesuffix(as_of.VARIANT) for name in QUERIES}
+    names = {name.removesuffix(as_of.VARIANT_SUFFIX) for name in QUERIES}
     assert {name for name in names if name not in plain and not any(text.fullmatch(name) for text in composed)} == set()
 
 

@@ -12,7 +12,8 @@ from finapi.edgar import companyfacts
 from finapi.market.financials import company_books, fact_book, filing_scales, metric_mapping, outlay_signs
 from finapi.market.financials.cells import Figure
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import FaceRow, Faces, SumRow
+from finapi.market.financials.face_pages import FaceRow
+from finapi.market.financials.faces import Faces, SumRow
 from finapi.market.financials.fact_book import FactRow, SourceFiling
 from finapi.market.financials.outlay_signs import StatementLine
 from finapi.market.financials.periods import Period

@@ -18,7 +18,8 @@ from finapi.market.financials import (
     stored_books,
 )
 from finapi.market.financials.derived_figures import CellResolver
-from finapi.market.financials.faces import SECTION_KINDS, FaceRow, Faces, SumRow
+from finapi.market.financials.face_pages import SECTION_KINDS, FaceRow
+from finapi.market.financials.faces import Faces, SumRow
 from finapi.market.financials.fact_book import FactBook, FactRow, SourceFiling
 from finapi.market.financials.metric_mapping import MetricMapping
 from finapi.market.financials.outlay_signs import StatementLine

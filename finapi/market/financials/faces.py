@@ -1,4 +1,4 @@
-"""The printed statements of filings: the concepts on each, and the metrics that the labels of their lines mean.
+"""The choice of the printed lines that are a metric, by their labels.
 
 Tags do not always identify a line: filers invent tags, or use a standard tag for a part of its meaning. The label that
 is printed next to the figure often does. ``metrics.toml`` has patterns of labels for each metric; for each filing and
@@ -28,56 +28,26 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from finapi.edgar.xbrl.qnames import is_extension
+from finapi.market.financials.face_pages import PARENTHETICAL, STATEMENTS_BY_KIND, FaceLine, FaceRow, iter_lines
+from finapi.market.financials.line_values import (
+    GROSS_LABEL,
+    FiledValues,
+    drop_per_share_amounts,
+    has_one_direction,
+    is_difference,
+    is_net_amount,
+    is_sum_of_others,
+    is_total,
+    list_negative_outlays,
+    prove_sign,
+)
 from finapi.market.financials.metric_mapping import MAX_PARTS, NO_PRIORITY, Metric, MetricMapping, Term
 
-# The statements whose lines can be metrics, by the kinds of sections.
-_STATEMENTS_BY_KIND = {
-    "income": "income_statement",
-    "comprehensive-income": "income_statement",
-    "balance": "balance_sheet",
-    "cash-flow": "cash_flow_statement",
-}
 _COMPREHENSIVE = "comprehensive_income"
-# The suffix of the kind of a parenthetical page, such as "balance-parenthetical".
-_PARENTHETICAL = "-parenthetical"
-SECTION_KINDS = (*_STATEMENTS_BY_KIND, *(kind + _PARENTHETICAL for kind in _STATEMENTS_BY_KIND))
-
-# Words in parentheses that name the opposite sign and belong to the line's name: "Income (loss)".
-_SIGN_WORDS = (
-    r"loss|losses|income|earnings|benefit|expense|credit|deficit|used|used (?:in|for|by)|decrease|increase|reduction"
-)
-_IN_PARENTHESES = re.compile(rf"\((?!(?:{_SIGN_WORDS})\))[^()]*\)|\[[^\[\]]*\]", re.IGNORECASE)
-_NOT_ALPHANUMERIC = re.compile(r"['\u2019]s\b|[^a-z0-9]+")
-_NOTE_REFERENCE = re.compile(r"\b(notes?|footnotes?) [0-9a-z]{1,2}( and [0-9]{1,2})?$")
 # Labels of current assets or liabilities.
 _CURRENT = re.compile(r"\b(short term|current)\b")
 # Labels of a total of liabilities that does not contain all of them.
 _PARTIAL = re.compile(r"\b(long term|non ?current|other)\b")
-# The label of the closing balance of a cash flow statement.
-_CLOSING = re.compile(r"(^(at )?|cash.*\b)end( of|$)")
-
-# The part of a balance sheet that ends with a total. IFRS filers may begin with the non-current part, and have equity
-# before liabilities.
-_PARTS_BY_TOTAL = {
-    "us-gaap:AssetsCurrent": "current_assets",
-    "us-gaap:Assets": "assets",
-    "us-gaap:LiabilitiesCurrent": "current_liabilities",
-    "us-gaap:LiabilitiesNoncurrent": "",
-    "ifrs-full:CurrentAssets": "current_assets",
-    "ifrs-full:NoncurrentAssets": "assets",
-    "ifrs-full:Assets": "assets",
-    "ifrs-full:Equity": "equity",
-    "ifrs-full:NoncurrentLiabilities": "liabilities",
-    "ifrs-full:CurrentLiabilities": "current_liabilities",
-}
-
-# The section of a cash flow statement that ends with a total.
-_SECTIONS_BY_TOTAL = {
-    "operating_cashflow": "operating",
-    "investing_cashflow": "investing",
-    "financing_cashflow": "financing",
-}
 
 # Metrics of the lines between liabilities and equity (the mezzanine), and of their neighbours.
 MEZZANINE, MINORITY, EQUITY, LIABILITIES = "temporary_equity", "minority_interest", "total_equity", "total_liabilities"
@@ -97,12 +67,8 @@ _DEPRECIATION = re.compile(r"(depreciation|amortization|depletion).*")
 _OF_OTHERS = re.compile("Minority|Non[Cc]ontrolling")
 # Labels of totals.
 _TOTAL = re.compile(r"^total\b|\btotal$")
-# Labels of amounts before deductions.
-_GROSS = re.compile(r"\bgross\b|\bbefore\b")
 # Labels of subtotals of cash flows.
 _CONTINUING = re.compile(r"\bcontinuing\b")
-# Labels of costs of financing, which are not deducted from gross revenue but for banks.
-_FINANCING = re.compile(r"\binterest\b")
 # The maximum number of lines between a gross and a net amount.
 MAX_DEDUCTIONS = 4
 # Labels of lines that do not continue the heading above them, where lines are not indented.
@@ -112,24 +78,8 @@ _OWN_MEANING = re.compile(
     r"restricted|loans?|advances?|deposits?|business|contributions?|distributions?|maturities|redemptions?|collections?|"
     r"settlements?|insurance|restructuring|impairment|gains?|loss|losses|accrued|deferred|prepaid)\b"
 )
-# Amounts of money below this are per share.
-MAX_PER_SHARE = 10_000
 # The lines of an income statement that follow the costs.
 _RESULTS = ("gross_profit", "operating_income", "pretax_income")
-
-
-class FaceRow(NamedTuple):
-    """A stored line of a presented section. Rows are in the order of the pages."""
-
-    filing_index: int
-    section_id: int
-    kind: str
-    concept: str
-    label: str | None
-    balance: str | None  # "debit" or "credit".
-    is_heading: int = 0  # 1 for a heading, which has no values.
-    depth: int = 0  # The level of indentation.
-    is_negated: int = 0  # 1 if values are printed with the opposite sign.
 
 
 class SumRow(NamedTuple):
@@ -139,26 +89,6 @@ class SumRow(NamedTuple):
     total: str
     item: str
     weight: str
-
-
-class FaceLine(NamedTuple):
-    """A line on the face of a statement."""
-
-    concept: str
-    label: str  # In plain words, see :func:`normalise_label`.
-    printed_label: str
-    part: str  # The part of the balance sheet or the section of the cash flow statement that it is in.
-    balance: str | None
-    is_negated: bool = False  # True if its values are printed with the opposite sign.
-    heading: Heading | None = None  # The nearest heading above it.
-
-
-class Heading(NamedTuple):
-    """A heading of lines."""
-
-    row_number: int  # Identifies the heading on its page.
-    label: str  # In plain words.
-    is_parent: bool  # True if the line is indented more than the heading, False if both have the same indentation.
 
 
 class LabelledLines(NamedTuple):
@@ -190,10 +120,6 @@ class BalanceSheetSides(NamedTuple):
     equity: str
 
 
-# The values of the concepts of each filing, by (filing index, concept) and period.
-FiledValues = Mapping[tuple[int, str], Mapping[tuple[int, int], str]]
-
-
 class Faces:
     """The printed statements of a company's filings, by filing index."""
 
@@ -215,14 +141,14 @@ class Faces:
         # The concepts in parentheses on each statement, by (filing index, statement).
         self.bracketed: dict[tuple[int, str], set[str]] = {}
         for (filing_index, _, kind), page_rows in groupby(rows, key=lambda row: row[:3]):
-            self._add_page(filing_index, kind, list(_iter_lines(page_rows, kind, mapping)))
+            self._add_page(filing_index, kind, list(iter_lines(page_rows, kind, mapping)))
         self._add_comprehensive_pages()
 
     def _add_page(self, filing_index: int, kind: str, lines: list[FaceLine]) -> None:
-        statement = _STATEMENTS_BY_KIND[kind.removesuffix(_PARENTHETICAL)]
+        statement = STATEMENTS_BY_KIND[kind.removesuffix(PARENTHETICAL)]
         page_key = (filing_index, statement)
         page_concepts = {line.concept for line in lines}
-        if kind.endswith(_PARENTHETICAL):
+        if kind.endswith(PARENTHETICAL):
             self.bracketed.setdefault(page_key, set()).update(page_concepts)
             return
         if kind == "comprehensive-income":
@@ -412,7 +338,7 @@ class Faces:
         return frozenset(
             lines[end].concept
             for end in range(number + 1, len(lines))
-            if _is_total(metric, filing_index, lines[: end + 1], number, values)
+            if is_total(metric, filing_index, lines[: end + 1], number, values)
         )
 
     def _find_declared_totals(self, filing_index: int, concept: str) -> set[str] | None:
@@ -444,7 +370,7 @@ class Faces:
         ]
         if not candidates and len(concepts) > 2:
             candidates = [
-                candidate for candidate in concepts if _is_sum_of_others(filing_index, candidate, concepts, values)
+                candidate for candidate in concepts if is_sum_of_others(filing_index, candidate, concepts, values)
             ]
         return candidates[0] if len(candidates) == 1 else None
 
@@ -468,7 +394,7 @@ class Faces:
             line for line in lines if metric.certain_labels is not None and metric.certain_labels.fullmatch(line.label)
         ]
         exact = sure or [line for line in lines if metric.is_meant_by(line.label)]
-        exact = _drop_per_share_amounts(metric, filing_index, exact, values)
+        exact = drop_per_share_amounts(metric, filing_index, exact, values)
         exact = _drop_subtotals(metric, exact)
         parts = {
             line.concept: line
@@ -487,9 +413,14 @@ class Faces:
             return None
         if parts and not sure and exact_concepts <= parts.keys() and tagged <= parts.keys():
             balances = {part.balance for part in parts.values()} - {None}
-            negative = _list_negative_outlays(metric, filing_index, lines, values)
-            has_one_direction = _has_one_direction(metric, filing_index, parts.values(), values)
-            if len(parts) in SUM_LENGTHS and len(balances) < 2 and has_one_direction and not parts.keys() & negative:
+            negative_concepts = list_negative_outlays(metric, filing_index, lines, values)
+            can_be_added = (
+                len(parts) in SUM_LENGTHS
+                and len(balances) < 2
+                and has_one_direction(metric, filing_index, parts.values(), values)
+                and parts.keys().isdisjoint(negative_concepts)
+            )
+            if can_be_added:
                 return LabelledLines(tuple(parts), 1)
         best_tag = min(tagged, key=lambda concept: self._get_order(metric, concept), default=None)
         if best_tag in exact_concepts:
@@ -506,7 +437,7 @@ class Faces:
         line = possible[0]
         if line.balance is None and metric.opposite_labels is not None and metric.opposite_labels.fullmatch(line.label):
             return lines
-        sign = _prove_sign(metric, filing_index, line, page, values)
+        sign = prove_sign(metric, filing_index, line, page, values)
         if sign is None:
             has_other_balance = None not in (line.balance, metric.balance) and line.balance != metric.balance
             sign = -1 if has_other_balance else 1
@@ -544,8 +475,8 @@ class Faces:
                 continue
             for start in range(max(0, number - MAX_DEDUCTIONS - 1), number):
                 gross = lines[start]
-                is_gross = gross.concept in tagged or metric.is_meant_by(gross.label) or _GROSS.search(gross.label)
-                if is_gross and _is_net_amount(filing_index, line, gross, lines[start + 1 : number], values):
+                is_gross = gross.concept in tagged or metric.is_meant_by(gross.label) or GROSS_LABEL.search(gross.label)
+                if is_gross and is_net_amount(filing_index, line, gross, lines[start + 1 : number], values):
                     is_best = tagged and line.concept == min(tagged, key=lambda tag: self._get_order(metric, tag))
                     return None if is_best else LabelledLines((line.concept,), 1)
         return None
@@ -658,7 +589,7 @@ class Faces:
                 are_costs = all(
                     cost.may_be_meant_by(line.label) and line.balance != gross.balance for line in cost_lines
                 )
-                if are_costs and _is_difference(filing_index, gross_line, revenue_line, cost_lines, values):
+                if are_costs and is_difference(filing_index, gross_line, revenue_line, cost_lines, values):
                     return {COSTS: LabelledLines(tuple(line.concept for line in cost_lines), 1)}
         return {}
 
@@ -803,23 +734,6 @@ def _list_headed_groups(metric: Metric, page: Iterable[FaceLine]) -> list[list[F
     return list(groups.values())
 
 
-def _drop_per_share_amounts(
-    metric: Metric, filing_index: int, lines: list[FaceLine], values: FiledValues
-) -> list[FaceLine]:
-    """Return the lines without amounts per share that are tagged as money, unless no other line is left."""
-    if metric.units != "currency" or len(lines) < 2:
-        return lines
-    amounts = [
-        line
-        for line in lines
-        if any(
-            Decimal(value) % 1 == 0 and abs(Decimal(value)) >= MAX_PER_SHARE
-            for value in values.get((filing_index, line.concept), {}).values()
-        )
-    ]
-    return amounts or lines
-
-
 def _is_below(metric: Metric, exact_concepts: Set[str], best_tag: str, page: Sequence[FaceLine]) -> bool:
     """Return True if the only line whose label means a metric is below the line with its best tag.
 
@@ -840,197 +754,6 @@ def _drop_subtotals(metric: Metric, lines: list[FaceLine]) -> list[FaceLine]:
         return lines
     totals = [line for line in lines if not _CONTINUING.search(line.label) and "Discontinued" not in line.concept]
     return totals or lines
-
-
-def _is_net_amount(
-    filing_index: int, net: FaceLine, gross: FaceLine, deductions: Sequence[FaceLine], values: FiledValues
-) -> bool:
-    """Return True if a line is another line less the lines between them, whatever their signs, in all its periods.
-
-    Without lines between them, the label of the other line must say that it is a gross amount.
-    """
-    if any(_FINANCING.search(line.label) for line in deductions):
-        return False
-    net_values = values[filing_index, net.concept]
-    gross_values = values[filing_index, gross.concept]
-    if not deductions:
-        return _GROSS.search(gross.label) is not None and net_values.keys() <= gross_values.keys()
-    for period, value in net_values.items():
-        deducted = sum(abs(Decimal(values[filing_index, line.concept].get(period, "0"))) for line in deductions)
-        if not deducted or Decimal(gross_values.get(period, "0")) - deducted != Decimal(value):
-            return False
-    return bool(net_values)
-
-
-def _prove_sign(
-    metric: Metric, filing_index: int, line: FaceLine, page: Sequence[FaceLine], values: FiledValues
-) -> int | None:
-    """Return the sign of a line by the results above and below it, which differ by it, or None if they do not.
-
-    Example: net income of 72, less what belongs to noncontrolling interests, 3, is net income of the parent, 69.
-    """
-    lines = [other for other in page if (filing_index, other.concept) in values]
-    number = next((number for number, other in enumerate(lines) if other.concept == line.concept), 0)
-    if metric.statement != "income_statement" or not 0 < number < len(lines) - 1:
-        return None
-    above, line_values, below = (values[filing_index, other.concept] for other in lines[number - 1 : number + 2])
-    effects = set()
-    for period, text in line_values.items():
-        value = Decimal(text)
-        change = Decimal(below.get(period, "0")) - Decimal(above.get(period, "0"))
-        if value and abs(change) != abs(value):
-            return None
-        if value:
-            effects.add(1 if change == value else -1)
-    if len(effects) != 1:
-        return None
-    return effects.pop() if metric.balance == "credit" else -effects.pop()
-
-
-def _has_one_direction(metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues) -> bool:
-    """Return True if the printed amounts of investing or financing payments are all paid or all received."""
-    if not metric.is_outlay or not metric.section:
-        return True
-    signs = {
-        (Decimal(value) < 0) != line.is_negated
-        for line in lines
-        for value in values.get((filing_index, line.concept), {}).values()
-        if Decimal(value)
-    }
-    return len(signs) < 2
-
-
-def _list_negative_outlays(
-    metric: Metric, filing_index: int, lines: Iterable[FaceLine], values: FiledValues
-) -> set[str]:
-    """Return the concepts of cash flows, payments and expenses that have a negative value.
-
-    The sign of a payment or expense under a custom tag is not defined.
-    """
-    if metric.is_outlay:
-        concepts = {line.concept for line in lines if not is_extension(line.concept)}
-    else:
-        concepts = {line.concept for line in lines if metric.section in _SECTIONS_BY_TOTAL.values()}
-    return {
-        concept
-        for concept in concepts
-        if any(Decimal(value) < 0 for value in values.get((filing_index, concept), {}).values())
-    }
-
-
-def _is_sum_of_others(filing_index: int, candidate: str, concepts: Iterable[str], values: FiledValues) -> bool:
-    """Return True if each value of a concept is the sum of the other concepts for the same period."""
-    candidate_values = values.get((filing_index, candidate), {})
-    other_values = [values.get((filing_index, concept), {}) for concept in concepts if concept != candidate]
-    if not candidate_values:
-        return False
-    return all(
-        Decimal(value) == sum(Decimal(by_period.get(period, 0)) for by_period in other_values)
-        for period, value in candidate_values.items()
-    )
-
-
-def _is_difference(
-    filing_index: int, result: FaceLine, minuend: FaceLine, subtrahends: Iterable[FaceLine], values: FiledValues
-) -> bool:
-    """Return True if ``result`` equals ``minuend`` less ``subtrahends`` in each of its periods."""
-    minuend_values = values[filing_index, minuend.concept]
-    subtrahend_values = [values[filing_index, line.concept] for line in subtrahends]
-    for period, value in values[filing_index, result.concept].items():
-        subtracted = sum(Decimal(by_period.get(period, "0")) for by_period in subtrahend_values)
-        if Decimal(minuend_values.get(period, "0")) - subtracted != Decimal(value):
-            return False
-    return True
-
-
-def _is_total(
-    metric: Metric, filing_index: int, lines: Sequence[FaceLine], part_number: int, values: FiledValues
-) -> bool:
-    """Return True if the last line is the total of lines before it that include the line ``part_number``."""
-    *parts, total = lines
-    if total.label.startswith("total ") and metric.is_meant_by(total.label):
-        return True
-    remainders = {period: Decimal(value) for period, value in values[filing_index, total.concept].items()}
-    for number in range(len(parts) - 1, -1, -1):
-        part_values = values[filing_index, parts[number].concept]
-        remainders = {
-            period: remainder - Decimal(part_values.get(period, "0")) for period, remainder in remainders.items()
-        }
-        has_several_parts = number < len(parts) - 1
-        if number <= part_number and has_several_parts and not any(remainders.values()):
-            return True
-    return False
-
-
-def _iter_lines(page_rows: Iterable[FaceRow], kind: str, mapping: MetricMapping) -> Iterator[FaceLine]:
-    """Yield the lines of a page; of a cash flow statement those up to its closing balance."""
-    rows = list(page_rows)
-    part_ends = _list_part_ends(rows, kind, mapping)
-    headings: list[tuple[int, Heading]] = []  # The headings that are open, each with its indentation.
-    for number, row in enumerate(rows):
-        label = normalise_label(row.label or "")
-        is_heading = _is_heading(row)
-        # A line closes the headings that are indented more, and those as much that have indented lines of their own.
-        headings = [
-            (depth, heading)
-            for depth, heading in headings
-            if depth < row.depth or (depth == row.depth and not is_heading and not heading.is_parent)
-        ]
-        if is_heading:
-            headings.append((row.depth, Heading(number, label, is_parent=False)))
-            continue
-        heading = None
-        if headings:
-            depth, heading = headings.pop()
-            heading = heading._replace(is_parent=depth < row.depth)
-            headings.append((depth, heading))
-        yield FaceLine(
-            concept=row.concept,
-            label=label,
-            printed_label=row.label or "",
-            part=next((part for end, part in part_ends if number < end), ""),
-            balance=row.balance,
-            is_negated=bool(row.is_negated),
-            heading=heading,
-        )
-        if kind == "cash-flow" and _CLOSING.search(label):
-            return
-
-
-def _is_heading(row: FaceRow) -> bool:
-    """Return True for a heading. Some filers do not declare theirs as abstract, but follow the naming convention."""
-    return bool(row.is_heading) or row.concept.endswith("Abstract")
-
-
-def _list_part_ends(rows: Sequence[FaceRow], kind: str, mapping: MetricMapping) -> list[tuple[int, str]]:
-    """Return the parts of a balance sheet or the sections of a cash flow statement, each with the number of its total.
-
-    A balance that appears twice ends its part where it appears last. A section of cash flows ends with its first total:
-    what follows are cash flows of discontinued operations.
-    """
-    last_numbers: dict[str, int] = {}
-    if kind == "balance":
-        for number, row in enumerate(rows):
-            if row.concept in _PARTS_BY_TOTAL:
-                last_numbers[row.concept] = number
-        return sorted((number, _PARTS_BY_TOTAL[concept]) for concept, number in last_numbers.items())
-    if kind == "cash-flow":
-        first_numbers: dict[str, int] = {}
-        for number, row in enumerate(rows):
-            for key, section in _SECTIONS_BY_TOTAL.items():
-                label = normalise_label(row.label or "")
-                if not _is_heading(row) and mapping.metrics[key].is_meant_by(label):
-                    first_numbers.setdefault(section, number)
-        return sorted((number, section) for section, number in first_numbers.items())
-    return []
-
-
-@lru_cache(maxsize=20_000)
-def normalise_label(label: str) -> str:
-    """Return a label in lower-case letters and digits, without text in parentheses and references to notes."""
-    without_parentheses = _IN_PARENTHESES.sub(" ", label)
-    text = (without_parentheses if without_parentheses.strip() else label).lower().replace("&", " and ")
-    return _NOTE_REFERENCE.sub("", _NOT_ALPHANUMERIC.sub(" ", text)).strip()
 
 
 def _means_other(metric: Metric, line: FaceLine, mapping: MetricMapping) -> bool:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from finapi.core import days
 from finapi.edgar.xbrl.qnames import NUMBER, is_extension
-from finapi.market.financials.faces import Faces, LabelledLines, SeparateLine, normalise_label
+from finapi.market.financials.face_pages import normalise_label
+from finapi.market.financials.faces import Faces, LabelledLines, SeparateLine
 from finapi.market.financials.metric_mapping import FACE_PREFIX, Metric, MetricMapping
 
 # The last day and the length in days.
@@ -44,7 +45,7 @@ SPLIT_RATIO = "us-gaap:StockholdersEquityNoteStockSplitConversionRatio1"
 # statements; and proxy statements, which repeat figures rounded.
 PERIODIC, UNFILED, OTHER, PROXY = range(4)
 
-# Shorter durations are no quarters.
+# Shorter durations are not quarters.
 MIN_DURATION_DAYS = 70
 # Dates in the SEC's data sets are rounded to the nearest month end, so they are off by half a month at most.
 MAX_ROUNDING_DAYS = 16

@@ -56,9 +56,7 @@ def find_misscaled_filings(book: FactBook, mapping: MetricMapping) -> dict[int, 
     """Return the filings of a book that are out of scale, each with the factor that corrects it."""
     factors_by_filing: dict[int, list[int | None]] = {}
     for key in COMPARED_KEYS:
-        tags = dict.fromkeys(
-            tag for rules in mapping.metrics[key].rules.values() for rule in rules for tag in rule.tags
-        )
+        tags = dict.fromkeys(mapping.metrics[key].iter_tags())
         figures = sorted(_find_own_figures(book, tags))
         for index, figure in enumerate(figures):
             neighbours = (

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache, cached_property
@@ -35,9 +35,9 @@ FACE_PREFIX = "face:"
 MAX_PARTS = 6
 # The priority of a concept that no rule uses as the metric itself.
 NO_PRIORITY = 10_000
-# The derivation that is reported for a sum of printed lines.
-SUM_OF_LINES = "the lines of the statement that make it"
-LABEL_RULE = "the line of the statement whose label means it, where none stands under a tag"
+# The derivations that are reported for a sum of printed lines, and for a line that is found by its label.
+SUM_OF_LINES = "the sum of the lines of the statement that are its parts"
+LABEL_RULE = "the line of the statement whose label has this meaning, if no tag identifies one"
 
 # The taxonomies of prefixes in rules. Tags without a prefix are us-gaap.
 _TAXONOMY_BY_PREFIX = {"ifrs": "ifrs-full", "dei": "dei", "srt": "srt", "face": "face"}
@@ -126,7 +126,7 @@ class Metric:
     # The subset of ``separate_labels`` for lines of the same kind. Next to one of these, a line that is only identified
     # by its tag is just a part of the metric, so it is not used.
     sibling_labels: LabelPattern | None
-    # Labels of a net amount, which is the metric where a gross amount stands above it.
+    # Labels of a net amount, which is the metric if its gross amount is printed above it.
     net_labels: LabelPattern | None
     # Labels that name the opposite sign of the metric, so that a line needs a declared balance to be used.
     opposite_labels: LabelPattern | None
@@ -148,6 +148,12 @@ class Metric:
     def list_tags(self, industry: str) -> list[str]:
         """Return the tags that mean the metric without a formula in an industry, the best first."""
         return [tag for rule in self.rules[industry] for tag in rule.tags]
+
+    def iter_tags(self) -> Iterator[str]:
+        """Yield the tags that mean the metric without a formula in any industry. A tag may be yielded twice."""
+        for rules in self.rules.values():
+            for rule in rules:
+                yield from rule.tags
 
     def is_meant_by(self, label: str) -> bool:
         """Return True if a line with this label is the metric, if it is printed on its statement."""

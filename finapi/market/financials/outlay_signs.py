@@ -1,7 +1,7 @@
 """Proofs of the signs of payments and expenses that are tagged negative.
 
 A payment or expense is positive by the definition of its tag, but some filers tag it as they print it, with a minus. It
-may also be negative in truth, as a refund. The sums of the filing decide:
+may also really be negative, such as a refund. The sums of the filing decide:
 
 - A section of a statement, as it is printed, adds up to its total. Then a negative line of expenses, investments or
   financing is money that was paid, and a positive one is money that came back.
@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from finapi.market.financials.cells import MAX_TRAILING_ZEROS
 from finapi.market.financials.faces import SumRow
 from finapi.market.financials.fact_book import FactKey, FactRow, PeriodKey, normalise_number
 from finapi.market.financials.metric_mapping import MetricMapping
@@ -29,8 +30,6 @@ OPERATIONS, PAYMENT_SECTIONS = "operating_cashflow", ("investing_cashflow", "fin
 # The results between which an income statement lists revenues and expenses.
 RESULTS = ("gross_profit", "operating_income", "pretax_income")
 REVENUE, COSTS, GROSS = "revenue", "cost_of_revenue", "gross_profit"
-# If the sources do not state the precision of figures, it is taken from their trailing zeros, up to millions.
-MAX_TRAILING_ZEROS = 6
 # The sign of a figure is only proved if it changes the sum by more than this many times what rounding allows.
 MIN_CHANGE_TO_ROUNDING = 2
 
@@ -79,8 +78,8 @@ def prove_signs(
 ) -> SignProofs:
     """Return the proofs for the negative outlays of some filings.
 
-    ``rows`` are their facts, ``lines`` the lines of their statements, and ``sums`` their calculation
-    linkbases. Facts and sums of other filings are ignored.
+    ``rows`` are their facts, ``lines`` the lines of their statements, and ``sums`` their calculation linkbases. Facts
+    and sums of other filings are ignored.
     """
     values_by_period: dict[tuple[int, PeriodKey], dict[str, Decimal]] = {}
     for row in rows:
@@ -102,20 +101,20 @@ def prove_signs(
     corrected: set[FactKey] = set()
     confirmed: set[FactKey] = set()
     for (filing_index, period_key), values in values_by_period.items():
-        negative = {
+        negative_concepts = {
             concept
             for concept, value in values.items()
             if value < 0 and (mapping.find_concept(concept) or concept) in mapping.outlays
         }
-        if not negative:
+        if not negative_concepts:
             continue
         # A later proof is stronger than an earlier one.
-        verdicts = dict(_iter_only_payment_verdicts(mapping, values, negative))
-        verdicts |= dict(_iter_gross_verdicts(mapping, values, negative))
+        verdicts = dict(_iter_only_payment_verdicts(mapping, values, negative_concepts))
+        verdicts |= dict(_iter_gross_verdicts(mapping, values, negative_concepts))
         for total, items in items_by_total.get(filing_index, {}).items():
-            verdicts |= dict(_iter_declared_verdicts(values, total, items, negative))
+            verdicts |= dict(_iter_declared_verdicts(values, total, items, negative_concepts))
         for section in sections.get((filing_index, period_key), ()):
-            verdicts |= dict(_iter_printed_verdicts(section, negative))
+            verdicts |= dict(_iter_printed_verdicts(section, negative_concepts))
         for concept, is_wrong in verdicts.items():
             (corrected if is_wrong else confirmed).add((filing_index, concept, values[concept]))
     return SignProofs(corrected - confirmed, confirmed - corrected)
@@ -150,14 +149,14 @@ def _group_sections(
             continue
         period_key = (line.end, line.length)
         page_key = (line.filing_index, line.section_id, period_key)
-        printed = -Decimal(number) if line.is_negated else Decimal(number)
+        printed_value = -Decimal(number) if line.is_negated else Decimal(number)
         page_lines = open_lines.setdefault(page_key, [])
         if line.concept in totals:
-            section = PrintedSection(page_lines, printed, line.concept in operations_totals)
+            section = PrintedSection(page_lines, printed_value, line.concept in operations_totals)
             sections.setdefault((line.filing_index, period_key), []).append(section)
-            open_lines[page_key] = [(line.concept, printed)] if line.concept in results else []
-        elif not _is_subtotal(printed, page_lines):
-            page_lines.append((line.concept, printed))
+            open_lines[page_key] = [(line.concept, printed_value)] if line.concept in results else []
+        elif not _is_subtotal(printed_value, page_lines):
+            page_lines.append((line.concept, printed_value))
     return sections
 
 
@@ -171,20 +170,20 @@ def _is_subtotal(value: Decimal, lines: Sequence[tuple[str, Decimal]]) -> bool:
     return False
 
 
-def _iter_printed_verdicts(section: PrintedSection, negative: set[str]) -> Iterator[tuple[str, bool]]:
+def _iter_printed_verdicts(section: PrintedSection, negative_concepts: set[str]) -> Iterator[tuple[str, bool]]:
     """Yield the negative outlays of a section that adds up, each with True if its sign is wrong."""
     printed_values = [value for _, value in section.printed_values]
     rounding = _compute_rounding([*printed_values, section.total])
     if not printed_values or abs(sum(printed_values, Decimal(0)) - section.total) > rounding:
         return
     for concept, value in section.printed_values:
-        if concept in negative and abs(value) > MIN_CHANGE_TO_ROUNDING * rounding:
+        if concept in negative_concepts and abs(value) > MIN_CHANGE_TO_ROUNDING * rounding:
             # Operations add back an expense, and the other sections subtract a payment.
             yield concept, (value > 0) == section.is_operations
 
 
 def _iter_only_payment_verdicts(
-    mapping: MetricMapping, values: Values, negative: set[str]
+    mapping: MetricMapping, values: Values, negative_concepts: set[str]
 ) -> Iterator[tuple[str, bool]]:
     """Yield the negative payments that equal the total of a section of payments."""
     payment_keys = [
@@ -193,7 +192,7 @@ def _iter_only_payment_verdicts(
         if metric.is_outlay and metric.balance == "credit" and metric.statement == "cash_flow_statement"
     ]
     totals = {values[concept] for concept in _list_concepts(mapping, PAYMENT_SECTIONS) if concept in values}
-    for concept in negative & _list_concepts(mapping, payment_keys):
+    for concept in negative_concepts & _list_concepts(mapping, payment_keys):
         if values[concept] in totals:
             yield concept, True
 
@@ -202,32 +201,36 @@ def _iter_only_payment_verdicts(
 
 
 def _iter_declared_verdicts(
-    values: Values, total: str, items: Sequence[tuple[str, Decimal]], negative: set[str]
+    values: Values, total: str, items: Sequence[tuple[str, Decimal]], negative_concepts: set[str]
 ) -> Iterator[tuple[str, bool]]:
     """Yield the negative outlays of a declared sum that adds up as tagged, or with all or one of the signs changed."""
     item_values = [(item, weight * values[item]) for item, weight in items if item in values]
-    suspects = [(item, value) for item, value in item_values if item in negative]
+    suspects = [(item, value) for item, value in item_values if item in negative_concepts]
     if total not in values or not suspects:
         return
     difference = sum((value for _, value in item_values), Decimal(0)) - values[total]
     rounding = _compute_rounding([values[total], *(values[item] for item, _ in item_values)])
-    large = [(item, value) for item, value in suspects if abs(value) > MIN_CHANGE_TO_ROUNDING * rounding]
+    large_suspects = [(item, value) for item, value in suspects if abs(value) > MIN_CHANGE_TO_ROUNDING * rounding]
     if abs(difference) <= rounding:
-        for item, _ in large:
+        for item, _ in large_suspects:
             yield item, False
         return
-    for changed in (large, *([suspect] for suspect in large)):
-        if changed and abs(difference - 2 * sum((value for _, value in changed), Decimal(0))) <= rounding:
-            for item, _ in changed:
+    # First the signs of all suspects are changed together, then that of each one alone.
+    for changed_items in (large_suspects, *([suspect] for suspect in large_suspects)):
+        changed_sum = sum((value for _, value in changed_items), Decimal(0))
+        if changed_items and abs(difference - 2 * changed_sum) <= rounding:
+            for item, _ in changed_items:
                 yield item, True
             return
 
 
-def _iter_gross_verdicts(mapping: MetricMapping, values: Values, negative: set[str]) -> Iterator[tuple[str, bool]]:
+def _iter_gross_verdicts(
+    mapping: MetricMapping, values: Values, negative_concepts: set[str]
+) -> Iterator[tuple[str, bool]]:
     """Yield the negative costs of revenue that a tagged gross profit proves."""
     for gross in _list_concepts(mapping, (GROSS,)) & values.keys():
         for revenue in _list_concepts(mapping, (REVENUE,)) & values.keys():
-            for cost in _list_concepts(mapping, (COSTS,)) & negative:
+            for cost in _list_concepts(mapping, (COSTS,)) & negative_concepts:
                 rounding = _compute_rounding([values[gross], values[revenue], values[cost]])
                 if abs(values[cost]) <= MIN_CHANGE_TO_ROUNDING * rounding:
                     continue
@@ -239,11 +242,14 @@ def _iter_gross_verdicts(mapping: MetricMapping, values: Values, negative: set[s
 
 def _list_concepts(mapping: MetricMapping, keys: Iterable[str]) -> set[str]:
     """Return the tags that mean one of some metrics without a formula."""
-    return {tag for key in keys for rules in mapping.metrics[key].rules.values() for rule in rules for tag in rule.tags}
+    return {tag for key in keys for tag in mapping.metrics[key].iter_tags()}
 
 
 def _compute_rounding(values: Sequence[Decimal]) -> Decimal:
-    """Return the maximum error of a sum of values, half a unit of the last digit that one of them has for each."""
+    """Return the maximum rounding error of a sum of values.
+
+    Each value is assumed to be off by half a unit of the last digit other than zero that any of them has.
+    """
     trailing_zeros = MAX_TRAILING_ZEROS
     for value in values:
         if value:

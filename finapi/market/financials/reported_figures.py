@@ -114,7 +114,7 @@ class ReportedFigures:
         self._has_pages = bool(book.face_concepts or book.containing_concepts or book.bracketed_concepts)
         # The periods reported only under a tag with another definition, by metric.
         self.other_definition_periods: dict[str, set[PeriodKey]] = {}
-        # Whether two lines of a metric have different definitions, by (metric, concepts, other concepts).
+        # True if two lines of a metric have different definitions, by (metric, concepts, other concepts).
         self._other_definitions: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bool] = {}
         # The periods of each concept of the lines that were compared.
         self._periods_by_concept: dict[str, frozenset[PeriodKey]] = {}

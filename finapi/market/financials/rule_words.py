@@ -128,9 +128,9 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
     if unless_reported:
         yield f"Nothing is summed for a filing that also reports {', or '.join(unless_reported)}."
     if metric.complete_metric:
-        yield f"No sum uses {metric.complete_metric} if another line beside it belongs to it."
+        yield f"No sum uses {metric.complete_metric} if a separate line of the statement belongs to it too."
     if metric.separate_labels is not None:
-        yield "Lines that belong to it but are not included are named beside it."
+        yield "Lines that belong to it but are not included are named in `beside` of its provenance."
     if metric.added_labels is not None:
         yield (
             "Lines of its parts on the same statement are added if none of them contains another (by the declared "
@@ -138,7 +138,8 @@ def _iter_general_sentences(metric: Metric) -> Iterator[str]:
         )
     if metric.net_labels is not None:
         yield (
-            "A line of a net amount comes before its tags if a gross amount above it less the lines between them is it."
+            "A line labelled as a net amount is preferred to the tags if it equals a gross amount above it less the "
+            "lines between them."
         )
     if metric.total_tags:
         totals = ", ".join(sorted(map(_name_concept, metric.total_tags)))

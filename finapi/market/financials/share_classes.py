@@ -48,9 +48,7 @@ def list_share_concepts(mapping: MetricMapping) -> frozenset[str]:
         tag
         for metric in mapping.metrics.values()
         if metric.units != "currency"
-        for rules in metric.rules.values()
-        for rule in rules
-        for tag in rule.tags
+        for tag in metric.iter_tags()
         if ":" in tag
     )
 
@@ -62,10 +60,8 @@ def list_filings_without_totals(
     concepts = list_share_concepts(mapping)
     keys_by_concept: dict[str, set[str]] = {}
     for key in _CLASS_KEYS:
-        for rules in mapping.metrics[key].rules.values():
-            for rule in rules:
-                for tag in rule.tags:
-                    keys_by_concept.setdefault(tag, set()).add(key)
+        for tag in mapping.metrics[key].iter_tags():
+            keys_by_concept.setdefault(tag, set()).add(key)
     reported: dict[int, set[str]] = {}
     for row in rows:
         if row.concept in concepts:

@@ -47,96 +47,30 @@ _MIN_PRICE_DECIMALS = 2
 
 # Words that do not distinguish one owner from another.
 _LEGAL_FORMS = ("co", "company", "corp", "corporation", "inc", "limited", "llc", "llp", "lp", "ltd")
-_ENTITY_WORDS = (
-    "associates",
-    "capital",
-    "entity",
-    "estate",
-    "foundation",
-    "fund",
-    "funds",
-    "group",
-    "holding",
-    "holdings",
+_FUND_WORDS = ("capital", "fund", "funds", "investment", "investments", "investors", "master", "private", "ventures")
+_FIRM_WORDS = ("advisers", "advisors", "associates", "entity", "foundation", "group", "holding", "holdings")
+_OFFICE_WORDS = ("general", "management", "manager", "partner", "partners", "partnership")
+_REGION_WORDS = ("global", "international", "national", "united")
+_TRUST_WORDS = ("estate", "grat", "irrevocable", "living", "revocable", "trust", "trustee", "trusts")
+_ACCOUNT_WORDS = ("account", "accounts", "ira", "utma")
+_CHILD_WORDS = ("child", "children", "daughter", "daughters", "minor", "sibling", "son", "sons")
+_FAMILY_WORDS = ("custodian", "family", "father", "husband", "mother", "parents", "spouse", "wife")
+_OWNERSHIP_WORDS = ("directly", "held", "indirect", "indirectly", "individual", "owned", "shares", "sole", "stock")
+_NOTE_WORDS = ("explanation", "footnote", "footnotes", "note", "notes", "person", "remarks", "reporting", "see")
+_FUNCTION_WORDS = ("and", "first", "for", "the", "through", "with")
+_RELATIVES = frozenset((*_CHILD_WORDS, *_FAMILY_WORDS))
+_GENERIC_WORDS = _RELATIVES.union(
+    _LEGAL_FORMS,
+    _FUND_WORDS,
+    _FIRM_WORDS,
+    _OFFICE_WORDS,
+    _REGION_WORDS,
+    _TRUST_WORDS,
+    _ACCOUNT_WORDS,
+    _OWNERSHIP_WORDS,
+    _NOTE_WORDS,
+    _FUNCTION_WORDS,
 )
-_OFFICE_WORDS = (
-    "advisors",
-    "advisers",
-    "general",
-    "global",
-    "international",
-    "management",
-    "manager",
-    "master",
-    "national",
-)
-_PARTNER_WORDS = ("investment", "investments", "investors", "partner", "partners", "partnership", "private", "ventures")
-_TRUST_WORDS = (
-    "account",
-    "accounts",
-    "grat",
-    "irrevocable",
-    "living",
-    "revocable",
-    "trust",
-    "trustee",
-    "trusts",
-    "utma",
-)
-_FAMILY_WORDS = (
-    "child",
-    "children",
-    "custodian",
-    "daughter",
-    "daughters",
-    "family",
-    "father",
-    "husband",
-    "minor",
-    "mother",
-)
-_OTHER_FAMILY_WORDS = ("minor", "parents", "sibling", "son", "sons", "spouse", "wife")
-_HOLDING_WORDS = (
-    "and",
-    "directly",
-    "first",
-    "for",
-    "held",
-    "indirect",
-    "indirectly",
-    "individual",
-    "ira",
-    "owned",
-    "sole",
-)
-_NOTE_WORDS = (
-    "explanation",
-    "footnote",
-    "footnotes",
-    "note",
-    "notes",
-    "remarks",
-    "reporting",
-    "person",
-    "see",
-    "through",
-)
-_SHARE_WORDS = ("holding", "ira", "national", "shares", "stock", "the", "through", "united", "utma", "with")
-_GENERIC_WORDS = frozenset(
-    (
-        *_LEGAL_FORMS,
-        *_ENTITY_WORDS,
-        *_OFFICE_WORDS,
-        *_PARTNER_WORDS,
-        *_TRUST_WORDS,
-        *_FAMILY_WORDS,
-        *_OTHER_FAMILY_WORDS,
-        *_HOLDING_WORDS,
-        *_NOTE_WORDS,
-        *_SHARE_WORDS,
-    )
-)
-_RELATIVES = frozenset((*_FAMILY_WORDS, *_OTHER_FAMILY_WORDS))
 # A plan holds the shares of many people, so its name does not connect two of them.
 _PLAN_WORDS = frozenset(("401", "401k", "esop", "espp", "plan", "plans", "retirement", "savings"))
 _MIN_NAME_LENGTH = 3  # Shorter words, such as initials, identify nobody.

@@ -7,7 +7,8 @@ import pytest
 from finapi.market.financials import metric_mapping, metric_series, provenance, series_query, templates
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
-from finapi.market.financials.faces import FaceRow, Faces
+from finapi.market.financials.face_pages import FaceRow
+from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.series_rows import FigureSeries
 from tests.support.figures import Fact, build_company_book, build_filing, find_period, get_cell_text

@@ -83,7 +83,7 @@ def test_the_dictionary_names_the_tags_of_a_metric(caller: Client) -> None:
             "aggregation": "as of the end of the period",
             "definition": "Goodwill.",
             "formula": "Goodwill ifrs:Goodwill ; "
-            "the line of the statement whose label means it, where none stands under a tag",
+            "the line of the statement whose label has this meaning, if no tag identifies one",
             "category": "",
             "parameters": [],
             "coverage": "all industries",
