@@ -302,18 +302,7 @@ def _build_app(
         random_bytes=os.urandom,
         limiters=build_limiters(config),
         lockouts=Lockouts(config.lockout_emails, config.hash_wait),
-        hasher=Hasher(
-            config.password_profile,
-            FairQueue(
-                passwords.BUSY_MESSAGE,
-                config.hashes_at_once,
-                config.hashes_waiting,
-                config.hash_wait,
-                wait_slots=wait_slots,
-                pick=lambda count: os.urandom(1)[0] % count,
-                refusal_delay_seconds=passwords.REFUSAL_DELAY_SECONDS,
-            ),
-        ),
+        hasher=_build_hasher(config, wait_slots),
         mail_settings=MailSettings(transport, config.mail_from, config.mail_timeout, config.mail_records_days),
         wait_slots=wait_slots,
         outbound=Outbound(ReachPolicy(addresses.parse_networks(config.webhook_allow)), resolve=resolve),
@@ -323,22 +312,7 @@ def _build_app(
             STATUS_CACHE_SECONDS,
         ),
         answer_cache=Cache(config.answer_bytes, lambda response: len(response.body) + ANSWER_BYTES),
-        sandbox=Sandbox(
-            db,
-            Budget(config.sql_seconds, config.sql_rows, config.sql_bytes),
-            time.monotonic,
-            FairQueue(
-                sandbox.BUSY,
-                config.sql_at_once,
-                config.sql_waiting,
-                config.turn_wait,
-                max_per_key=1,
-                wait_slots=wait_slots,
-            ),
-            CpuAllowance(
-                config.sql_cpu_per_minute, clock.monotonic, refusal=sandbox.CPU_USED, max_keys=config.limit_keys
-            ),
-        ),
+        sandbox=_build_sandbox(config, clock, db, wait_slots),
         refunded_cpu=refunded_cpu,
         large_answer_queue=FairQueue(
             "Other large answers are being made.",
@@ -353,6 +327,31 @@ def _build_app(
             None if db.path is None else config.data_dir / BULK_DIRECTORY, config.bulk_bytes, clock, refunded_cpu
         ),
     )
+
+
+def _build_hasher(config: Config, wait_slots: threading.Semaphore) -> Hasher:
+    queue = FairQueue(
+        passwords.BUSY_MESSAGE,
+        config.hashes_at_once,
+        config.hashes_waiting,
+        config.hash_wait,
+        wait_slots=wait_slots,
+        pick=lambda count: os.urandom(1)[0] % count,
+        refusal_delay_seconds=passwords.REFUSAL_DELAY_SECONDS,
+    )
+    return Hasher(config.password_profile, queue)
+
+
+def _build_sandbox(config: Config, clock: Clock, db: Database, wait_slots: threading.Semaphore) -> Sandbox:
+    budget = Budget(config.sql_seconds, config.sql_rows, config.sql_bytes)
+    # One account runs one query at a time.
+    queue = FairQueue(
+        sandbox.BUSY, config.sql_at_once, config.sql_waiting, config.turn_wait, max_per_key=1, wait_slots=wait_slots
+    )
+    cpu_allowance = CpuAllowance(
+        config.sql_cpu_per_minute, clock.monotonic, refusal=sandbox.CPU_USED, max_keys=config.limit_keys
+    )
+    return Sandbox(db, budget, time.monotonic, queue, cpu_allowance)
 
 
 def build_limiters(config: Config) -> dict[str, RateLimiter]:

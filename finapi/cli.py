@@ -43,7 +43,7 @@ SETTING_PREFIX = "set_"  # The attributes of parsed arguments that are settings 
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """A formatter that leaves indented lines, such as examples and lists, as they are."""
+    """A formatter that does not rewrap indented lines, such as examples and lists."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = text.splitlines()
@@ -67,6 +67,7 @@ class _Parser(argparse.ArgumentParser):
         super().print_help(*files)
 
     def error(self, message: str) -> NoReturn:
+        """Raise UsageError with a mistake that argparse reports, and with a suggestion if there is one."""
         options = _list_options(self.arguments)
         if message.startswith("the following arguments are required"):
             # After an unknown option, argparse reports the missing arguments instead of the unknown option.

@@ -11,10 +11,11 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
+from finapi.client.base import ClientBase
 from finapi.client.descriptions import describe_method
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
 from finapi.client.feeds import FeedCursor
-from finapi.client.operations import ApiOperation, get_list_operation, get_operation, get_operations
+from finapi.client.operations import get_list_operation, get_operation
 from finapi.client.synchronous import MAX_TRIES, TIMEOUT_SECONDS, TOTAL_TIMEOUT_SECONDS, by_urllib
 from finapi.client.types import AsyncCalls, Day, Moment
 
@@ -39,7 +40,7 @@ class AsyncClientOptions(TypedDict, total=False):
     wait: Callable[[float], Awaitable[None]]
 
 
-class AsyncClient(AsyncCalls[Day, Moment]):
+class AsyncClient(ClientBase, AsyncCalls[Day, Moment]):
     """The asynchronous form of :class:`~finapi.client.Client`. ``transport`` is a transport of httpx."""
 
     @overload
@@ -104,16 +105,7 @@ class AsyncClient(AsyncCalls[Day, Moment]):
         timeout: float | None = None,
     ) -> Any:
         """Call any path, and return the document of the answer."""
-        request = exchange.build_request(
-            self.base_url,
-            method,
-            path,
-            query=query,
-            body=body,
-            headers=self.headers,
-            timeout_seconds=exchange.check_timeout(timeout) or self._timeout,
-        )
-        return await self._get_document(request)
+        return await self._get_document(self._build_path_request(method, path, query, body, timeout))
 
     def _get_method(self, name: str) -> Any:
         """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
@@ -123,16 +115,6 @@ class AsyncClient(AsyncCalls[Day, Moment]):
             return await self._get_document(self._build_request(operation, arguments, timeout))
 
         return describe_method(call_operation, operation)
-
-    def __dir__(self) -> list[str]:
-        """Return the names of attributes and of all operations, for completion in a shell."""
-        return sorted({*super().__dir__(), *get_operations()})
-
-    def _build_request(
-        self, operation: ApiOperation, arguments: Mapping[str, Any], timeout: float | None
-    ) -> ApiRequest:
-        timeout_seconds = exchange.check_timeout(timeout) or self._timeout
-        return operation.build_request(self.base_url, self.headers, arguments, timeout_seconds)
 
     async def _iter_rows(self, name: str, *, timeout: float | None = None, **arguments: Any) -> AsyncIterator[Any]:
         """Yield every row of a list, page after page."""

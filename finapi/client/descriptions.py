@@ -13,7 +13,7 @@ from finapi.client.operations import ApiOperation, get_operation
 
 TYPES: Mapping[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
 TIMEOUT_DESCRIPTION = "Seconds until an answer begins, instead of the client's timeout."
-KEY_DESCRIPTION = "Repetitions with the same key are done once. Default: a new key for each call."
+KEY_DESCRIPTION = "Calls with the same key are performed once. Default: a new key for each call."
 
 
 def describe_method(function: Any, operation: ApiOperation) -> Any:

@@ -27,7 +27,7 @@ class ApiOperation:
     rows_path: str | None  # The place of the rows in the answer, such as "data.items". None if it is not a list.
     is_idempotent: bool  # True if the operation takes an Idempotency-Key.
     cost: int  # The default cost in tokens, which an operator may change.
-    summary: str  # A line that says what it returns, without a full stop.
+    summary: str  # A description of the answer in one line, without a full stop.
     required_names: tuple[str, ...]  # The parameters and the members of the body that a call must have.
 
     @property
@@ -99,7 +99,7 @@ def get_operations() -> Mapping[str, ApiOperation]:
 
 
 def get_operation(name: str) -> ApiOperation:
-    """Return an operation. Raise AttributeError if there is none of this name."""
+    """Return the operation of this name. Raise AttributeError if there is none."""
     operation = get_operations().get(name)
     if operation is None:
         raise AttributeError(f"the API has no operation {name}")

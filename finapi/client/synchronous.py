@@ -11,10 +11,11 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, overload
 
 from finapi.client import exchange, feeds, frames
+from finapi.client.base import ClientBase
 from finapi.client.descriptions import describe_method
 from finapi.client.exchange import ApiAnswer, ApiRequest, Conversation
 from finapi.client.feeds import FeedCursor
-from finapi.client.operations import ApiOperation, get_list_operation, get_operation, get_operations
+from finapi.client.operations import get_list_operation, get_operation
 from finapi.client.types import Calls, Day, Moment
 
 MAX_TRIES = 4
@@ -55,10 +56,11 @@ def by_urllib(timeout_seconds: float = TIMEOUT_SECONDS, *, with_reason: bool = F
     """
     opener = urllib.request.build_opener(_NoRedirect(), _LazyHttpsHandler())
 
-    def fail(error: Exception) -> ApiAnswer | None:
+    def build_failed_answer(error: Exception) -> ApiAnswer | None:
         return exchange.build_unreachable_answer(error) if with_reason else None
 
     def send(request: ApiRequest) -> ApiAnswer | None:
+        """Send a request. Return its answer, whatever its status is. Raise ValueError if its URL is not of HTTP."""
         if not request.url.startswith(("http://", "https://")):
             raise ValueError(f"not an http or https URL: {request.url}")
         headers = dict(request.headers)
@@ -70,9 +72,9 @@ def by_urllib(timeout_seconds: float = TIMEOUT_SECONDS, *, with_reason: bool = F
             try:
                 return _build_answer(response.code, response.headers, _read_body(response))
             except (OSError, http.client.HTTPException) as error:
-                return fail(error)
+                return build_failed_answer(error)
         except (OSError, http.client.HTTPException) as error:
-            return fail(error)
+            return build_failed_answer(error)
 
     return send
 
@@ -134,7 +136,7 @@ class ClientOptions(TypedDict, total=False):
     wait: Callable[[float], None] | None
 
 
-class Client(Calls[Day, Moment]):
+class Client(ClientBase, Calls[Day, Moment]):
     """A client with a method for each operation: ``client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"])``.
 
     Numbers with a decimal point are ``Decimal``. With ``dates=True`` days are ``date``. A call that fails temporarily
@@ -199,16 +201,7 @@ class Client(Calls[Day, Moment]):
         timeout: float | None = None,
     ) -> Any:
         """Call any path, and return the document of the answer."""
-        request = exchange.build_request(
-            self.base_url,
-            method,
-            path,
-            query=query,
-            body=body,
-            headers=self.headers,
-            timeout_seconds=exchange.check_timeout(timeout) or self._timeout,
-        )
-        return self._get_document(request)
+        return self._get_document(self._build_path_request(method, path, query, body, timeout))
 
     def _get_method(self, name: str) -> Any:
         """Return the method that calls an operation. Raise AttributeError if there is no operation of this name."""
@@ -218,16 +211,6 @@ class Client(Calls[Day, Moment]):
             return self._get_document(self._build_request(operation, arguments, timeout))
 
         return describe_method(call_operation, operation)
-
-    def __dir__(self) -> list[str]:
-        """Return the names of attributes and of all operations, for completion in a shell."""
-        return sorted({*super().__dir__(), *get_operations()})
-
-    def _build_request(
-        self, operation: ApiOperation, arguments: Mapping[str, Any], timeout: float | None
-    ) -> ApiRequest:
-        timeout_seconds = exchange.check_timeout(timeout) or self._timeout
-        return operation.build_request(self.base_url, self.headers, arguments, timeout_seconds)
 
     def _iter_rows(self, name: str, *, timeout: float | None = None, **arguments: Any) -> Iterator[Any]:
         """Yield every row of a list, page after page: ``client.rows("get_sec_filings", ticker="AAPL")``."""

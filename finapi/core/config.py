@@ -368,24 +368,29 @@ class Config:
     def __post_init__(self) -> None:
         for setting in fields(self):
             minimum = setting.metadata["minimum"]
-            if minimum is not None and getattr(self, setting.name) < minimum:
-                raise UsageError(f"setting {setting.name}: must be at least {minimum:g}")
+            value = getattr(self, setting.name)
+            if minimum is not None and value < minimum:
+                raise UsageError(f"setting {setting.name}: must be at least {minimum:g}, not {value}")
         if self.backup_hour > 23:
-            raise UsageError("setting backup_hour: must be at most 23")
+            raise UsageError(f"setting backup_hour: must be at most 23, not {self.backup_hour}")
         if self.port > 65535:
-            raise UsageError("setting port: must be at most 65535")
+            raise UsageError(f"setting port: must be at most 65535, not {self.port}")
         for name in ("trusted_proxies", "webhook_allow"):
             for text in getattr(self, name):
                 try:
                     ipaddress.ip_network(text)
                 except ValueError as error:
                     raise UsageError(f"setting {name}: {error}") from None
-        if any(seconds < 0 for seconds in self.webhook_retry_seconds):
-            raise UsageError("setting webhook_retries: must be seconds, 0 or more")
-        if len(self.watchdog_urls) < len(self.watchdog_targets):
-            raise UsageError("setting watchdog_targets: two targets have the same name; give each a name of its own")
+        for seconds in self.webhook_retry_seconds:
+            if seconds < 0:
+                raise UsageError(f"setting webhook_retries: must be seconds, 0 or more, not {seconds:g}")
+        target_names = [_parse_target(text)[0] for text in self.watchdog_targets]
+        for name in target_names:
+            if target_names.count(name) > 1:
+                raise UsageError(f"setting watchdog_targets: two targets are named {name}; give each its own name")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
+        # The value is not repeated, because it may contain a password.
         if self.accounts_url and not self.accounts_url.startswith(("postgresql://", "postgres://")):
             raise UsageError("setting accounts_url: must begin with postgresql:// or postgres://")
         if "://" in self.base_url and not self.base_url.startswith("file:///"):
@@ -412,7 +417,7 @@ class Config:
         """Raise UsageError if other machines can reach the listening address, and the operator has not allowed it."""
         if self.is_reachable_remotely and self.public == "no":
             raise UsageError(
-                f"{self.host} can be reached by others: say --public, or listen on 127.0.0.1 behind a proxy with TLS"
+                f"other machines can reach {self.host}: add --public, or listen on 127.0.0.1 behind a proxy with TLS"
             )
 
     @property
@@ -570,7 +575,7 @@ def _convert(raw: Any, type_: Any, spelling: str) -> Any:
     if get_origin(type_) is tuple:
         parts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-            raise UsageError(f"{spelling}: must be a list of strings")
+            raise UsageError(f"{spelling}: must be a list of strings, not {raw!r}")
         return tuple(part.strip() for part in parts if part.strip())
     if type_ is Path and isinstance(raw, str | Path):
         try:
@@ -623,14 +628,15 @@ def _parse_plans(raw: Any, spelling: str) -> tuple[CustomPlan, ...]:
 
 def _parse_costs(raw: Any, spelling: str) -> tuple[tuple[str, int], ...]:
     costs = _require_table(raw, spelling)
-    if not all(type(cost) is int and 0 <= cost <= MAX_COST for cost in costs.values()):
-        raise UsageError(f"{spelling}: a cost must be a whole number of tokens")
+    for name, cost in costs.items():
+        if not (type(cost) is int and 0 <= cost <= MAX_COST):
+            raise UsageError(f"{spelling}: the cost of {name} must be 0 to {MAX_COST:,} whole tokens, not {cost!r}")
     return tuple(costs.items())
 
 
 def _require_table(raw: Any, spelling: str) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        raise UsageError(f"{spelling}: must be a table in the file (--config)")
+        raise UsageError(f"{spelling}: must be a table in the file (--config), not {raw!r}")
     return raw
 
 
@@ -639,7 +645,8 @@ def _parse_target(text: str) -> tuple[str, str]:
     name, _, url = text.partition("=")
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", name) or not re.fullmatch(r"https?://[\x21-\x7e]+", url):
         raise UsageError(
-            "setting watchdog_targets: must be NAME=URL, with a name of a-z, 0-9, ., _ and -, and an http or https URL"
+            "setting watchdog_targets: must be NAME=URL, with a name of a-z, 0-9, ., _ and -, and an http or https "
+            f"URL, not {text!r}"
         )
     return name, url
 
@@ -654,7 +661,7 @@ def _check_url(name: str, text: str) -> None:
         parts = None
     is_url = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
     if not is_url or text.endswith("/") or not text.isprintable() or " " in text:
-        raise UsageError(f"setting {name}: must be an http or https URL without a slash at its end")
+        raise UsageError(f"setting {name}: must be an http or https URL without a slash at its end, not {text!r}")
 
 
 def _read_file(path: Path) -> dict[str, Any]:

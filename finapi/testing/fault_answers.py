@@ -39,7 +39,7 @@ def build_fault_answer(wsgi: WsgiApp, environ: dict[str, Any], fault: Fault, now
         body = fault.body.encode() if isinstance(fault.body, str) else json.dumps(fault.body).encode()
         headers["Content-Type"] = "text/plain; charset=utf-8" if isinstance(fault.body, str) else "application/json"
     elif status != known_status:
-        document = {"status": "error", "code": f"HTTP_{status}", "message": f"The fixture was told to answer {status}."}
+        document = {"status": "error", "code": f"HTTP_{status}", "message": f"A fault of the fixture answers {status}."}
         body = b"{}" if status < 400 else json.dumps(document).encode()
         headers["Content-Type"] = "application/json"
     if fault.effect == "redirect":

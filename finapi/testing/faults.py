@@ -336,5 +336,5 @@ def build_error(status: int, *, has_limit_headers: bool = True, now: float = 0.0
     elif status == 402:
         members = {"current_balance": 0, "required_cost": 25, "next_refill_at": None, "plan": "free", "upgrade_url": ""}
     return ApiError(
-        ERROR_CODES[status], f"The fixture was told to answer {status}.", extra_fields=members, headers=headers
+        ERROR_CODES[status], f"A fault of the fixture answers {status}.", extra_fields=members, headers=headers
     )

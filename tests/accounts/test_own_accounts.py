@@ -193,7 +193,7 @@ def test_an_own_cost_is_charged_and_told(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("plans = 1", "plans: must be a table in the file (--config)"),
+        ("plans = 1", "plans: must be a table in the file (--config), not 1"),
         ("[plans.Gold]\ntokens = 1", "plans.Gold: a plan is a name of a-z"),
         ("[plans.gold]\ntokens = -1", "plans.gold: a plan is a name of a-z"),
         ("[plans.gold]\ntokens = true", "plans.gold: a plan is a name of a-z"),
@@ -204,7 +204,7 @@ def test_an_own_cost_is_charged_and_told(
             "[plans.gold]\nprices = 1\ntokens = -1",
             "plans.gold: prices is not a term of a plan, did you mean price?; use",
         ),
-        ('[costs]\n"GET /x" = 1.5', "costs: a cost must be a whole number of tokens"),
+        ('[costs]\n"GET /x" = 1.5', "costs: the cost of GET /x must be 0 to 1,000,000,000 whole tokens, not 1.5"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, text: str, complaint: str) -> None:

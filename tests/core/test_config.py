@@ -243,9 +243,9 @@ def test_toml_value_becomes_the_type_of_its_setting(tmp_path: Path, line: str, n
         ("data_dir = false", "data_dir: must be a path, not False"),
         ("log_format = 1", "log_format: must be one of text, json, not 1"),
         ("log_format = ['json']", "log_format: must be one of text, json, not ['json']"),
-        ("trusted_proxies = 1", "trusted_proxies: must be a list of strings"),
-        ("trusted_proxies = [1]", "trusted_proxies: must be a list of strings"),
-        ("trusted_proxies = true", "trusted_proxies: must be a list of strings"),
+        ("trusted_proxies = 1", "trusted_proxies: must be a list of strings, not 1"),
+        ("trusted_proxies = [1]", "trusted_proxies: must be a list of strings, not [1]"),
+        ("trusted_proxies = true", "trusted_proxies: must be a list of strings, not True"),
     ],
 )
 def test_toml_value_of_another_type_is_refused(tmp_path: Path, line: str, message: str) -> None:
@@ -286,21 +286,31 @@ def test_home_of_an_unknown_user_is_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("port", "-1", "setting port: must be at least 0"),
-        ("port", "65536", "setting port: must be at most 65535"),
-        ("threads", "0", "setting threads: must be at least 1"),
-        ("header_timeout", "0", "setting header_timeout: must be at least 0.05"),
-        ("drain_timeout", "-1", "setting drain_timeout: must be at least 0"),
-        ("xbrl_per_minute", "0", "setting xbrl_per_minute: must be at least 1"),
-        ("xbrl_burst", "-1", "setting xbrl_burst: must be at least 0"),
-        ("limit_keys", "15", "setting limit_keys: must be at least 16"),
-        ("free_tokens", "-1", "setting free_tokens: must be at least 0"),
+        ("port", "-1", "setting port: must be at least 0, not -1"),
+        ("port", "65536", "setting port: must be at most 65535, not 65536"),
+        ("threads", "0", "setting threads: must be at least 1, not 0"),
+        ("header_timeout", "0", "setting header_timeout: must be at least 0.05, not 0.0"),
+        ("drain_timeout", "-1", "setting drain_timeout: must be at least 0, not -1.0"),
+        ("xbrl_per_minute", "0", "setting xbrl_per_minute: must be at least 1, not 0"),
+        ("xbrl_burst", "-1", "setting xbrl_burst: must be at least 0, not -1"),
+        ("limit_keys", "15", "setting limit_keys: must be at least 16, not 15"),
+        ("free_tokens", "-1", "setting free_tokens: must be at least 0, not -1"),
+        ("backup_hour", "24", "setting backup_hour: must be at most 23, not 24"),
+        ("webhook_retries", "10,-1", "setting webhook_retries: must be seconds, 0 or more, not -1"),
     ],
 )
 def test_value_beyond_its_bound_is_refused(name: str, text: str, message: str) -> None:
     with pytest.raises(UsageError) as refusal:
         value(name, text)
     assert str(refusal.value) == message
+
+
+def test_wrong_watchdog_targets_are_named() -> None:
+    with pytest.raises(UsageError, match=r"^setting watchdog_targets: must be NAME=URL, .* URL, not 'shop=ftp://x'$"):
+        value("watchdog_targets", "shop=ftp://x")
+    message = "^setting watchdog_targets: two targets are named shop; give each its own name$"
+    with pytest.raises(UsageError, match=message):
+        value("watchdog_targets", "mail=http://m,shop=http://a,shop=http://b")
 
 
 @pytest.mark.parametrize(("name", "text"), [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")])
@@ -384,7 +394,7 @@ def test_described_shows_that_no_secret_is_set() -> None:
 @pytest.mark.parametrize("text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"])
 @pytest.mark.parametrize("name", ["public_url", "frontend_url", "upgrade_url"])
 def test_a_url_that_links_could_not_begin_with_is_refused(name: str, text: str) -> None:
-    with pytest.raises(UsageError, match=f"^setting {name}: must be an http or https URL without a slash"):
+    with pytest.raises(UsageError, match=f"^setting {name}: must be an http or https URL without a slash .*, not "):
         load({name: text}, {})
 
 

@@ -307,7 +307,7 @@ def test_a_429_with_a_frozen_clock_names_the_controls(world: FixtureWorld) -> No
     assert '{"advance": 60}' in json.loads(answers[-1].body)["message"]
     # A fault is no limit, and a clock that runs ends limits by itself.
     world.control.fault(status=429, times=1)
-    assert catch_failure(client.get_account_balance).message == "The fixture was told to answer 429."
+    assert catch_failure(client.get_account_balance).message == "A fault of the fixture answers 429."
     world.control.run()
     assert "stands still" not in json.loads(login(world, "wrong password").body)["message"]
 
@@ -704,7 +704,7 @@ def test_a_fault_answers_any_status_headers_and_body(world: FixtureWorld) -> Non
             assert answer.headers[name.lower()] == text
     world.control.fault(PATH, times=1, status=418)
     failure = catch_failure(build_client(world).get_account_balance)
-    assert (failure.status, failure.code, failure.message) == (418, "HTTP_418", "The fixture was told to answer 418.")
+    assert (failure.status, failure.code, failure.message) == (418, "HTTP_418", "A fault of the fixture answers 418.")
     assert world.control.faults()[6]["retry_after"] == 7
 
 

@@ -616,7 +616,8 @@ def test_a_page_of_another_site_creates_no_worlds(server: FinapiServer) -> None:
 
 def test_a_fixture_that_others_can_reach_needs_public() -> None:
     for host in ("0.0.0.0", "192.0.2.1", "::", "fixture.shop.com"):
-        with pytest.raises(UsageError, match="can be reached by others: say --public"), FinapiServer(host=host):
+        message = f"other machines can reach {host}: add --public"
+        with pytest.raises(UsageError, match=message), FinapiServer(host=host):
             pass
     # Without a socket there is nothing to reach.
     with FinapiServer(host="0.0.0.0", listens=False) as server:
