@@ -41,7 +41,25 @@ class Browser:
         self._events: list[dict[str, Any]] = []
 
     def open(self, url: str) -> None:
+        """Open a page and wait for its stylesheets: on a busy machine the driver may return before they are applied.
+
+        Chromium aborts requests when an interface of the machine changes. The page is then loaded once more.
+        """
         self.driver.get(url)
+        ready = "return document.readyState === 'complete'"
+        eventually(lambda: self.driver.execute_script(ready), SECONDS)
+        if self._missing_stylesheets() and "net::ERR_NETWORK_CHANGED" in self._failed_requests():
+            self.driver.refresh()
+        assert self._missing_stylesheets() == [], (url, self._failed_requests())
+
+    def _missing_stylesheets(self) -> list[str]:
+        links = self.driver.find_elements("css selector", "link[rel=stylesheet]")
+        has_sheet = "return arguments[0].sheet !== null"
+        return [str(link.get_attribute("href")) for link in links if not self.driver.execute_script(has_sheet, link)]
+
+    def _failed_requests(self) -> list[str]:
+        """Return the errors of the requests that failed, so far."""
+        return [event["errorText"] for event in self.events("Network.loadingFailed")]
 
     @property
     def path(self) -> str:
