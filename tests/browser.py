@@ -53,9 +53,10 @@ class Browser:
         assert self._missing_stylesheets() == [], (url, self._failed_requests())
 
     def _missing_stylesheets(self) -> list[str]:
+        """Return the URLs of the stylesheets that have no rules. Those of one that failed cannot be read."""
         links = self.driver.find_elements("css selector", "link[rel=stylesheet]")
-        has_sheet = "return arguments[0].sheet !== null"
-        return [str(link.get_attribute("href")) for link in links if not self.driver.execute_script(has_sheet, link)]
+        has_rules = "try { return arguments[0].sheet.cssRules.length > 0; } catch { return false; }"
+        return [str(link.get_attribute("href")) for link in links if not self.driver.execute_script(has_rules, link)]
 
     def _failed_requests(self) -> list[str]:
         """Return the errors of the requests that failed, so far."""
