@@ -90,7 +90,7 @@ _PRICE_COLUMNS = (
     b"zamkn",
 )
 _INDEX_NAMES = {b"", b"unnamed", b"index", b"price", b"ticker", b"attributes", b"symbols"}
-_BAR_COLUMNS = {b"t", b"o", b"h", b"l", b"c"}  # The columns of a bar in Polygon's answers.
+_BAR_COLUMNS = {b"o", b"h", b"l", b"c"}  # The prices of a bar in Polygon's answers, next to the time "t".
 _BRACKETED_COLUMNS = re.compile(rb"<\w+>[,;\t]<\w+>")  # <TICKER>,<PER>,<DATE>,...
 # Columns of an operator's own CUSIP mapping. Case, spaces and underscores do not matter.
 _CUSIP_COLUMNS = {b"cusip", b"cusip9"}
@@ -292,7 +292,8 @@ def _has_price_columns(front: bytes, start: int) -> bool:
     lines = front[start:].split(b"\n", _PRICE_HEADER_LINES)[:_PRICE_HEADER_LINES]
     rows = [[cell.strip(b' "\r') for cell in re.split(rb"[,;\t]", line[:_COLUMN_LINE_BYTES])] for line in lines]
     names = {_get_letters(cell) for row in rows for cell in row}
-    if set(map(_get_letters, rows[0])) >= _BAR_COLUMNS:
+    first_names = set(map(_get_letters, rows[0]))
+    if first_names >= _BAR_COLUMNS and first_names & {b"t", *_DAY_COLUMNS}:
         return True
     # A header may combine the column with a ticker: AAPL.Close.
     parts = {part.lower() for cell in rows[0] for part in re.split(rb"[._' ()]", cell)}

@@ -1,9 +1,9 @@
 """The cells of a price file: days, prices, volumes and splits, as vendors and programs write them.
 
 Numbers become exact decimals as text, with all digits of the cell: ``1.05e1`` gives "10.5". A day is written as
-``2024-12-31``, ``2024-12-31 00:00:00-05:00``, ``20241231``, ``12/31/2024``, ``12/31/24``, ``Dec 31, 2024``,
-``31-Dec-2024``, ``31.12.2024``, or as a Unix time in seconds, milliseconds, microseconds or nanoseconds. A Unix time
-gives the day in UTC, which is the trading day of each exchange of the United States.
+``2024-12-31``, ``2024-12-31 00:00:00-05:00``, ``2024.12.31``, ``20241231``, ``12/31/2024``, ``12/31/24``,
+``Dec 31, 2024``, ``31-Dec-2024``, ``31.12.2024``, or as a Unix time in seconds, milliseconds, microseconds or
+nanoseconds. A Unix time gives the day in UTC, which is the trading day of each exchange of the United States.
 """
 
 from __future__ import annotations
@@ -21,19 +21,27 @@ _MAX_QUOTED_CHARS = 40  # Characters of a cell that a message quotes.
 
 # An integer part with or without commas, decimals, an exponent.
 _NUMBER = re.compile(
-    r"\+?\$?(?P<digits>[0-9]{1,3}(?:,[0-9]{3}){1,9}|[0-9]{0,40})"
-    r"(?:\.(?P<decimals>[0-9]{0,80}))?(?:[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
+    r"\+?\$?(?P<digits>[1-9][0-9]{0,2}(?:,[0-9]{3}){1,9}|[0-9]{0,40})"
+    r"(?:\.(?P<decimals>[0-9]{0,1000}))?(?:[eE](?P<exponent>[+-]?[0-9]{1,3}))?"
 )
+# A number whose decimals follow a comma: 12,34 or 1.234,56 or 0,123, but not 1,234 and not 1,23,456.
+_DECIMAL_COMMA = re.compile(
+    r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+|0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|[0-9]{4,},[0-9]{3}"
+)
+# A number whose only comma may come before decimals or before thousands, and one that shows that it comes before
+# thousands: 1,234,567 or 1,234.5 or 12.34.
+_UNCLEAR_COMMA = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}")
+_CLEAR_COMMA = re.compile(r"[0-9]{1,3}(?:(?:,[0-9]{3}){2,}|,[0-9]{3}\.[0-9]*)|[0-9]*\.(?:[0-9]{1,2}|[0-9]{4,})")
 _MIN_EXPONENT, _MAX_EXPONENT = -30, 15  # Powers of ten of the smallest price and the largest volume.
 _UNIT_EXPONENTS = {"K": 3, "M": 6, "B": 9, "T": 12}  # Of abbreviated volumes, such as 82.49M.
-EXACT = Context(prec=200)  # Enough digits for the exact sum of two prices.
+EXACT = Context(prec=3_000)  # Enough digits for the exact sum of two prices.
 _SPLIT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,30})?)\s*(?::|/|-?for-?| for )\s*([0-9]{1,9}(?:\.[0-9]{1,30})?)")
 _MAX_SPLIT_RATIO = 10**6
 
 _TIME = r"(?P<time>[0-9]{1,2}:[0-9]{2}(?::[0-9.]{2,12})?(?:\s?[AP]M)?)"
-_ZONE = r"(?:\s?(?:Z|UTC|EST|EDT|[+-][0-9:]{4,6}))?"
+_ZONE = r"(?:\s?(?:Z|UTC|GMT|EST|EDT|[+-][0-9]{2}(?::?[0-9]{2}){0,2}))?"
 _CLOCK = rf"(?:(?:[T ]|,\s){_TIME}{_ZONE})?"
-_ISO_DAY = re.compile(rf"([0-9]{{4}})([-/]?)([0-9]{{2}})\2([0-9]{{2}}){_CLOCK}")
+_ISO_DAY = re.compile(rf"([0-9]{{4}})(?:([-/.])([0-9]{{1,2}})\2([0-9]{{1,2}})|([0-9]{{2}})([0-9]{{2}})){_CLOCK}")
 _SLASHED_DAY = re.compile(rf"([0-9]{{1,2}})/([0-9]{{1,2}})/([0-9]{{4}}|[0-9]{{2}}){_CLOCK}")
 _DOTTED_DAY = re.compile(rf"([0-9]{{1,2}})\.([0-9]{{1,2}})\.([0-9]{{4}}){_CLOCK}")
 _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s)?"
@@ -43,8 +51,8 @@ _MONTH_SECOND_DAY = re.compile(
     rf"(?i){_WEEKDAY}(?P<day>[0-9]{{1,2}})[ -]{_MONTH},?[ -](?P<year>[0-9]{{4}}|[0-9]{{2}}){_CLOCK}"
 )
 # A Unix time with 9 or 10 digits is in seconds: 9 digits until 2001. Each further unit has three digits more. pandas
-# may write it with a point and zeros. Eight digits are a day such as 20241231.
-_UNIX_TIME = re.compile(r"([0-9]{9,10})((?:[0-9]{3}){0,3})(?:\.0*)?")
+# may write it with a point and decimals. Eight digits are a day such as 20241231.
+_UNIX_TIME = re.compile(r"([0-9]{9,10})((?:[0-9]{3}){0,3})(?:\.[0-9]*)?")
 _FIRST_CENTURY_YEAR = 70  # Years with two digits: from this one on they are 19xx, below it 20xx.
 
 
@@ -52,6 +60,13 @@ class DayOrderError(ValueError):
     """A date such as 31/12/2024, with the day before the month.
 
     A file with such a date must be refused, because 05/04/2024 in it would be read as 4 May without an error.
+    """
+
+
+class DecimalCommaError(ValueError):
+    """A number such as 12,34, whose decimals follow a comma.
+
+    A file with such a number must be refused, because 12,345 in it would be read as 12345 without an error.
     """
 
 
@@ -68,7 +83,10 @@ def is_missing(text: str) -> bool:
 
 
 def parse_price(text: str, column: str) -> str | None:
-    """Return an exact decimal as text, "0" included, or None if it is missing. Raise ValueError for any other text."""
+    """Return an exact decimal as text, "0" included, or None if it is missing.
+
+    Raise DecimalCommaError for a number with a decimal comma, and ValueError for any other text.
+    """
     if is_missing(text):
         return None
     price = _parse_number(text)
@@ -78,7 +96,10 @@ def parse_price(text: str, column: str) -> str | None:
 
 
 def parse_volume(text: str) -> str | None:
-    """Return the exact number of shares as text, also of a fraction of a share or of 82.49M; None if it is missing."""
+    """Return the exact number of shares as text, also of a fraction of a share or of 82.49M; None if it is missing.
+
+    Raise DecimalCommaError for a number with a decimal comma, and ValueError for any other text.
+    """
     if is_missing(text):
         return None
     unit_exponent = _UNIT_EXPONENTS.get(text[-1].upper(), 0)
@@ -109,9 +130,15 @@ def parse_split(text: str) -> str | None:
 
 
 def _parse_number(text: str, unit_exponent: int = 0) -> str | None:
-    """Return the exact decimal of a number that is not negative, or None if it is not one or out of range."""
+    """Return the exact decimal of a number that is not negative, or None if it is not one or out of range.
+
+    Raise DecimalCommaError if its decimals follow a comma.
+    """
     match = _NUMBER.fullmatch(text)
     if match is None:
+        if _DECIMAL_COMMA.fullmatch(text):
+            quoted = repr(text[:_MAX_QUOTED_CHARS])
+            raise DecimalCommaError(f"the number {quoted} has a decimal comma; write decimals with a point")
         return None
     digits = match["digits"].replace(",", "")
     decimals = match["decimals"] or ""
@@ -139,7 +166,7 @@ def parse_moment(text: str) -> Moment:
     """
     iso = _ISO_DAY.fullmatch(text)
     if iso is not None:
-        return _build_moment(text, iso[1], iso[3], iso[4], iso["time"])
+        return _build_moment(text, iso[1], iso[3] or iso[5], iso[4] or iso[6], iso["time"])
     slashed = _SLASHED_DAY.fullmatch(text)
     if slashed is not None:
         if int(slashed[1]) > 12:
@@ -193,3 +220,18 @@ def is_american_day(text: str) -> bool:
     """Return True for a date such as 01/31/24, which shows that the month comes first."""
     match = _SLASHED_DAY.fullmatch(text)
     return match is not None and int(match[1]) <= 12 < int(match[2]) <= 31
+
+
+def has_unclear_comma(text: str) -> bool:
+    """Return True for a number such as 12,345, whose comma may come before decimals or before thousands."""
+    return _UNCLEAR_COMMA.fullmatch(text) is not None
+
+
+def has_clear_comma(text: str) -> bool:
+    """Return True for a number such as 1,234.5 or 12.34, which shows that decimals of the file follow a point."""
+    return _CLEAR_COMMA.fullmatch(text) is not None
+
+
+def is_dotted_day(text: str) -> bool:
+    """Return True for a day such as 31.12.2024, as countries write it whose numbers have a decimal comma."""
+    return _DOTTED_DAY.fullmatch(text) is not None

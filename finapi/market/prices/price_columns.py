@@ -81,6 +81,9 @@ _COLUMNS_BY_HEADER: dict[str, list[str]] = {}
 for _header, _column in _HEADER_RANKS:
     _COLUMNS_BY_HEADER.setdefault(_header, []).append(_column)
 
+# Names of one letter that are also tickers (C, H, L, O, T, V). In capitals they are names only if all of these occur.
+_BAR_LETTERS = frozenset("OHLC")
+
 # The columns that a file has once, for all tickers together.
 _SHARED_COLUMNS = ("date", "time", "period", "source", "ticker")
 _FIGURE_COLUMNS = ("close", "dividend", "capital_gain", "split")  # A file needs one of them.
@@ -193,10 +196,16 @@ def _iter_level_labels(header: Sequence[Sequence[str]]) -> Iterator[tuple[str, s
     not one that is called Ticker.
     """
     candidates = [line for line in header if _get_letters(line[0]) not in _TICKER_LEVEL_NAMES] or header
-    name_line = max(candidates, key=lambda line: sum(_get_letters(cell) in _COLUMNS_BY_HEADER for cell in line))
+    name_line = max(candidates, key=lambda line: sum(bool(_list_columns(cell, line)) for cell in line))
     other_lines = [line for line in header if line is not name_line]
     for index, name in enumerate(name_line):
         yield name, _find_ticker([line[index] for line in other_lines if index < len(line)])
+
+
+def _list_columns(name: str, line: Sequence[str]) -> Sequence[str]:
+    """Return the columns that a header may be the name of. ``line`` is the header line that it is part of."""
+    is_ticker = len(name) == 1 and name.isupper() and not _BAR_LETTERS.issubset(line)
+    return () if is_ticker else _COLUMNS_BY_HEADER.get(_get_letters(name), ())
 
 
 def _find_ticker(labels: Sequence[str]) -> str:
@@ -220,12 +229,11 @@ def _group_columns(labels: Iterable[tuple[str, str]], header: Sequence[Sequence[
     for index, (name, ticker) in enumerate(labels):
         if index == 0 and has_index:
             continue
-        letters = _get_letters(name)
-        for column in _COLUMNS_BY_HEADER.get(letters, ()):
+        for column in _list_columns(name.strip(), header[0]):
             group = shared
             if column not in _SHARED_COLUMNS:
                 group = groups.setdefault(ticker, ColumnGroup(ticker))
-            group.add(column, index, _HEADER_RANKS[letters, column])
+            group.add(column, index, _HEADER_RANKS[_get_letters(name), column])
         if len(groups) > MAX_GROUPS:
             raise ParseError(path, "line 1", f"columns of more than {MAX_GROUPS} tickers")
     if has_index and "date" not in shared.indexes:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 from finapi.market.prices import price_cells, price_columns
-from finapi.market.prices.price_cells import DayOrderError, Moment
+from finapi.market.prices.price_cells import DayOrderError, DecimalCommaError, Moment
 from finapi.market.prices.price_columns import ColumnGroup
 from finapi.market.reference import csv_rows
 
@@ -29,6 +29,7 @@ MAX_REJECTED_PERCENT = 1  # Of a file's rows. An ingest that would lose more is 
 _MAX_REPORTED_LINES = 20  # Rejected rows that are reported; the others are only counted.
 _MAX_QUOTED_CHARS = 40  # Characters of a cell that a message quotes.
 _DAILY_PERIODS = {"", "d", "daily", "1d"}
+_NUMBER_COLUMNS = {"open", "high", "low", "close", "volume", "adj_close", "dividend", "capital_gain"}
 _MIDNIGHT = re.compile(r"|0{1,2}:00(?::00(?:\.0*)?)?|0+")
 # Yahoo's page of prices has a row for each dividend and split, with a text in place of the open: 0.24 Dividend.
 _ACTION_ROW = re.compile(r"(?i)(\S+(?: for \S+)?)\s+(dividends?|capital gains?|stock splits?)")
@@ -121,8 +122,8 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
     """Return the prices of a CSV file.
 
     ``path`` is the name in messages. ``file_name`` may contain the ticker. Raise ParseError if the file has no column
-    of dates or of prices, a column twice, days in the order day/month/year or in an unknown one, bars of less or more
-    than a day, or no readable row.
+    of dates or of prices, a column twice, days in the order day/month/year or in an unknown one, numbers with a decimal
+    comma or with a comma of unknown meaning, bars of less or more than a day, or no readable row.
     """
     lines = csv_rows.iter_rows(csv_bytes, path)
     header, first_lines = price_columns.split_header(lines)
@@ -130,6 +131,11 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
     first_days = [groups[0].get_cell(cells, "date") for _, cells in first_lines]
     if any(map(price_cells.has_short_year, first_days)) and not _has_american_day(csv_bytes, path, groups[0]):
         raise ParseError(path, "", "its dates, such as 01/02/24, do not show whether the month or the day comes first")
+    is_european = b";" in csv_bytes.partition(b"\n")[0] or any(map(price_cells.is_dotted_day, first_days))
+    unclear_number = _find_unclear_number(csv_bytes, path, groups) if is_european else None
+    if unclear_number is not None:
+        reason = f"its numbers, such as {unclear_number}, do not show whether the comma separates decimals or thousands"
+        raise ParseError(path, "", reason)
     # The last line of a truncated file has no line feed. It may have lost cells, so it is rejected if any is missing.
     truncated_line = 0 if csv_bytes.endswith(b"\n") else csv_bytes.count(b"\n") + 1
     collector = _RowCollector(path)
@@ -151,7 +157,7 @@ def parse(csv_bytes: bytes, path: str, file_name: str) -> PriceFile:
                     collector.add(row, moment)
             if groups[0].get_cell(cells, "source").lower() == "synthetic":
                 is_synthetic = True
-        except DayOrderError as error:
+        except (DayOrderError, DecimalCommaError) as error:
             raise ParseError(path, f"line {line_number}", str(error)) from None
         except ParseError:
             raise
@@ -176,6 +182,20 @@ def _has_american_day(csv_bytes: bytes, path: str, group: ColumnGroup) -> bool:
     """Return True if the file has a date such as 01/31/24, which shows that the month comes first."""
     lines = csv_rows.iter_rows(csv_bytes, path)
     return any(price_cells.is_american_day(group.get_cell(cells, "date")) for _, cells in lines)
+
+
+def _find_unclear_number(csv_bytes: bytes, path: str, groups: Sequence[ColumnGroup]) -> str | None:
+    """Return a number such as 12,345 of a file whose other numbers do not show what its comma separates, or None."""
+    indexes = {index for group in groups for name, index in group.indexes.items() if name in _NUMBER_COLUMNS}
+    unclear_number = None
+    for _, cells in csv_rows.iter_rows(csv_bytes, path):
+        for index in indexes:
+            text = cells[index].strip() if index < len(cells) else ""
+            if price_cells.has_clear_comma(text):
+                return None
+            if unclear_number is None and price_cells.has_unclear_comma(text):
+                unclear_number = text
+    return unclear_number
 
 
 def _list_ticker_candidates(file_name: str) -> tuple[tuple[str, ...], ...]:

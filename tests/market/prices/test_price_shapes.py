@@ -123,6 +123,19 @@ SHAPES = {
         "open_time,open,high,low,close,volume,close_time\n1704153600000,1,2,0.5,1.5,27174.29903,1704239999999\n",
         [build_row(**{**BAR, "volume": "27174.29903"})],
     ),
+    "metatrader": (
+        "<DATE>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<VOL>\t<SPREAD>\n2024.01.02\t1\t2\t0.5\t1.5\t10\t1\n",
+        [build_row(**BAR)],
+    ),
+    "letters in capitals": ("Date,O,H,L,C,V\n2024-01-02,1,2,0.5,1.5,10\n", [build_row(**BAR)]),
+    "tickers of one letter": (
+        ",C,C,T,T\n,Close,Volume,Close,Volume\nDate,,,,\n2024-01-02,1.5,10,4,20\n",
+        [build_row("C", volume="10"), build_row("T", close="4", volume="20")],
+    ),
+    "semicolons and points": (
+        "Date;Close;Volume\n02.01.2024;1.5;1,000\n03.01.2024;1,234.50;2,000,000\n",
+        [build_row(volume="1000"), build_row(day="2024-01-03", close="1234.5", volume="2000000")],
+    ),
     "tradingview": ("time,open,high,low,close,Volume\n2024-01-02T14:30:00Z,1,2,0.5,1.5,10\n", [build_row(**BAR)]),
     "quandl": (
         "ticker,date,open,high,low,close,volume,ex-dividend,split_ratio,adj_open,adj_close\nX,2024-01-02,1,2,0.5,1.5,10.0,0.5,1.0,0.9,1.4\n",
@@ -150,6 +163,12 @@ SHAPES = {
 }
 
 
+def test_rows_of_pandas_in_any_time_zone_keep_their_days() -> None:
+    text = "Date,Close\n2024-03-08 00:00:00-05:00,1\n2024-03-11 00:00:00-04:00,2\n2024-03-12 04:00:00+00:00,3\n"
+    days = [(row.date, row.close) for row in parse(text).rows]
+    assert days == [("2024-03-08", "1"), ("2024-03-11", "2"), ("2024-03-12", "3")]
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_file_of_a_vendor_is_read_without_loss(name: str) -> None:
     text, rows = SHAPES[name]
@@ -167,6 +186,7 @@ def test_file_of_a_vendor_is_detected(name: str) -> None:
     [
         ("185.63999938964844", "185.63999938964844"),
         ("0.1234567890123456789012345678901234567890", "0.123456789012345678901234567890123456789"),
+        ("1." + 299 * "0" + "7", "1." + 299 * "0" + "7"),
         ("1.05e1", "10.5"),
         ("1.1E+01", "11"),
         ("5e-2", "0.05"),
@@ -209,6 +229,10 @@ def test_volume_keeps_all_digits(cell: str, volume: str | None) -> None:
         "20240102",
         "2024-01-02 00:00:00",
         "2024-01-02 00:00:00-05:00",
+        "2024-01-02 00:00:00-05",
+        "2024-01-02 00:00:00+0000",
+        "2024-1-2",
+        "2024.01.02",
         "2024-01-02T00:00:00.000000000",
         "2024-01-02T00:00:00.000Z",
         "01/02/2024",
@@ -218,6 +242,7 @@ def test_volume_keeps_all_digits(cell: str, volume: str | None) -> None:
         "January 02, 2024",
         "Jan. 2, 2024",
         "Tue, Jan 2, 2024",
+        "Tue, 02 Jan 2024 00:00:00 GMT",
         "Tuesday, January 2, 2024",
         "2 Jan 2024",
         "02-Jan-2024",
@@ -225,6 +250,7 @@ def test_volume_keeps_all_digits(cell: str, volume: str | None) -> None:
         "02.01.2024",
         "1704153600",
         "1704205800.0",
+        "1704205800.123456",
         "1704205800000",
         "1704205800000000000",
     ],
@@ -276,6 +302,34 @@ def test_short_years_are_read_if_their_order_is_shown() -> None:
         (
             "Price,Close,Close\nTicker,X,X\nDate,,\n2024-01-02,1,2\n",
             "file: line 1: two columns have the header of close",
+        ),
+        (
+            "Price;Close;Close\nTicker;X;Y\nDate;;\n2024-01-02;1,0;358,50\n",
+            "file: line 4: the number '1,0' has a decimal comma; write decimals with a point",
+        ),
+        (
+            'Date,Close\n2024-01-02,"1.234,56"\n',
+            "file: line 2: the number '1.234,56' has a decimal comma; write decimals with a point",
+        ),
+        (
+            'Date,Close\n2024-01-02,"0,123"\n',
+            "file: line 2: the number '0,123' has a decimal comma; write decimals with a point",
+        ),
+        (
+            'Date,Close,Volume\n2024-01-02,1,"82,49M"\n',
+            "file: line 2: the number '82,49' has a decimal comma; write decimals with a point",
+        ),
+        (
+            "Date;Close\n2024-01-02;12,345\n2024-01-03;12,500\n",
+            "file: its numbers, such as 12,345, do not show whether the comma separates decimals or thousands",
+        ),
+        (
+            'Date,Close,Volume\n02.01.2024,"12,345",7\n',
+            "file: its numbers, such as 12,345, do not show whether the comma separates decimals or thousands",
+        ),
+        (
+            "Date,C,V\n2024-01-02,55.1,260.2\n",
+            "file: line 1: needs a column of dates and one of closes, dividends or splits",
         ),
         ("open_time,close_time\n1,2\n", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
     ],
