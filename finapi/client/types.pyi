@@ -5142,7 +5142,7 @@ class GetForm13fFundCikGiven(CallOptions, total=False):
     options_only: bool | None
     include_analytics: bool | None
     include_activity: bool | None
-    sort_by: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "name_of_issuer", "issuer", "change_shares"] | None
+    sort_by: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "percent_portfolio", "name_of_issuer", "issuer", "symbol", "change_shares"] | None
     sort_order: Literal["asc", "desc"] | None
     status: Literal["all", "new", "increased", "decreased", "unchanged", "closed"] | None
     q: str | None
@@ -5202,7 +5202,7 @@ class PostForm13fHoldingsGiven(CallOptions, total=False):
     query: Required[str]
     from_: int | None
     size: int | None
-    sort: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "name_of_issuer", "issuer", "change_shares"] | None
+    sort: Literal["value", "shares", "name", "ticker", "change", "flow", "value_usd", "market_value", "pct_of_portfolio", "percent_portfolio", "name_of_issuer", "issuer", "symbol", "change_shares"] | None
     includeChanges: bool | None
 
 class PostForm13fCoverPagesGiven(CallOptions, total=False):
@@ -5313,7 +5313,7 @@ class GetOwnershipBeneficialOwnershipFilingsGiven(CallOptions, total=False):
     dateTo: str | date | None
     isAmendment: bool | None
     isConversion: bool | None
-    sort: Literal["filedAt", "percentOfClass"] | None
+    sort: Literal["filedAt", "percentOfClass", "asc", "desc"] | None
     order: Literal["asc", "desc"] | None
     page: int | None
     size: int | None
@@ -5348,7 +5348,7 @@ class GetOwnershipBeneficialOwnershipActivistsGiven(CallOptions, total=False):
 class GetOwnershipAnalyticsThresholdCrossingsGiven(CallOptions, total=False):
     issuerTicker: str | None
     threshold: Literal["5", "10", "15", "20", "25", "50"] | None
-    direction: Literal["up", "down"] | None
+    direction: Literal["up", "down", "buy", "sell"] | None
     dateFrom: str | date | None
     dateTo: str | date | None
     page: int | None
@@ -5389,7 +5389,7 @@ class GetOwnershipHoldersUuidGiven(CallOptions, total=False):
 
 class GetOwnershipHoldersUuidFilingHistoryGiven(CallOptions, total=False):
     uuid: Required[str]
-    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144", "form_13d", "form_13g", "13F", "13D", "13G", "144"] | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
@@ -5411,7 +5411,7 @@ class GetOwnershipPositionsHolderUuidIssuerIssuerCikHistoryGiven(CallOptions, to
     issuer_cik: Required[str]
     startDate: str | date | None
     endDate: str | date | None
-    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    sourceType: Literal["form_4", "form_13f", "form_13dg", "form_144", "form_13d", "form_13g", "13F", "13D", "13G", "144"] | None
     limit: int | None
     offset: int | None
     as_of: str | date | None
@@ -5425,7 +5425,7 @@ class GetOwnershipPositionsIssuerIssuerCikTimelineGiven(CallOptions, total=False
     issuer_cik: Required[str]
     startDate: str | date | None
     endDate: str | date | None
-    source: Literal["form_4", "form_13f", "form_13dg", "form_144"] | None
+    source: Literal["form_4", "form_13f", "form_13dg", "form_144", "form_13d", "form_13g", "13F", "13D", "13G", "144"] | None
     limit: int | None
     offset: int | None
 
@@ -5439,7 +5439,7 @@ class GetOwnershipAggregationByTickerGiven(CallOptions, total=False):
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None
-    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "buy", "down", "sell"] | None
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
@@ -5452,7 +5452,7 @@ class GetOwnershipAggregationBySectorGiven(CallOptions, total=False):
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None
-    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "buy", "down", "sell"] | None
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
@@ -5465,7 +5465,7 @@ class GetOwnershipAggregationByIndustryGiven(CallOptions, total=False):
     formType: Literal["13D", "13G", "13D/A", "13G/A", "SCHEDULE 13D", "SCHEDULE 13D/A", "SCHEDULE 13G", "SCHEDULE 13G/A", "SC 13D", "SC 13D/A", "SC 13G", "SC 13G/A"] | None
     minOwnership: float | Decimal | None
     maxOwnership: float | Decimal | None
-    direction: Literal["increase", "decrease", "unchanged", "up", "down"] | None
+    direction: Literal["increase", "decrease", "unchanged", "up", "buy", "down", "sell"] | None
     minPercentChange: float | Decimal | None
     limit: int | None
     offset: int | None
@@ -5530,7 +5530,7 @@ class GetSecFilingsGiven(CallOptions, total=False):
     exhibits: Sequence[str] | str | None
     from_date: str | date | None
     to_date: str | date | None
-    sort: Literal["filed_date:desc", "filed_date:asc", "filed_at:desc", "filed_at:asc"] | None
+    sort: Literal["filed_date:desc", "filed_date:asc", "filed_at:desc", "filed_at:asc", "desc", "asc"] | None
     limit: int | None
     offset: int | None
     cursor: str | None
@@ -6053,7 +6053,7 @@ class GetInsidersTransactionsSearchGiven(CallOptions, total=False):
     as_of: str | date | None
 
 class GetInsidersTransactionsTopGiven(CallOptions, total=False):
-    direction: Literal["BUY", "SELL"] | None
+    direction: Literal["BUY", "SELL", "purchase", "sale"] | None
     limit: int | None
     offset: int | None
     cursor: str | None

@@ -355,7 +355,11 @@ def test_a_text_of_the_field_is_folded(kind: Any, text: str, value: object) -> N
         ("accession", "0000320193-25-000057", ["", "x", "0000320193-25-00005", "unfiled-0"]),
         ("cusip", "037833100", ["", "037833101", "0378331000", "0378-3310", "CUSIP"]),
         ("ticker", "AAPL", ["", "ABCDEFGHIJKLM", "A_B", "ſ"]),
-        ("quarter", "2025-09-30", ["", "2025-09-29", "2025Q3", "1899-12-31", "2201-03-31", "latest"]),
+        (
+            "quarter",
+            "2025-09-30",
+            ["", "2025-09-29", "2025Q5", "Q3", "2025-3Q", "1899-12-31", "1899Q4", "2201-03-31", "latest"],
+        ),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_with_an_example(kind: Any, expected: str, texts: list[str]) -> None:

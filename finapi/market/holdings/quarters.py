@@ -33,6 +33,18 @@ def validate_quarter_end(text: str) -> str:
     return text
 
 
+def parse_quarter(text: str) -> str:
+    """Return the last day of a quarter that is written as ``2025-12-31``, ``2025Q4`` or ``2025-Q4``.
+
+    Raise ValueError for any other text.
+    """
+    quarter = re.fullmatch("([0-9]{4})-?[Qq]([1-4])", text)
+    if quarter is None:
+        return validate_quarter_end(text)
+    month = int(quarter[2]) * 3
+    return validate_quarter_end(f"{quarter[1]}-{month:02}-{_LAST_DAY_BY_MONTH[month]}")
+
+
 def get_previous_end(period: str) -> str:
     """Return the end of the quarter before the quarter that ends on ``period``."""
     return get_latest_end(date.fromisoformat(period)).isoformat()

@@ -17,6 +17,18 @@ from finapi.store.db import Row, Transaction
 # The families of forms about holdings: Forms 3, 4 and 5; 13F; Schedules 13D and 13G; Form 144.
 SOURCES = ("form_4", "form_13f", "form_13dg", "form_144")
 Source = Annotated[str, OneOf(SOURCES)]
+# The sources that a request can name: also one of the two schedules alone.
+REQUESTED_SOURCES = (*SOURCES, "form_13d", "form_13g")
+# Other names of sources that clients use.
+SOURCE_ALIASES = (
+    ("Form 4", "form_4"),
+    ("Form 13F", "form_13f"),
+    ("13F", "form_13f"),
+    ("13D", "form_13d"),
+    ("13G", "form_13g"),
+    ("Form 144", "form_144"),
+    ("144", "form_144"),
+)
 
 ACTIONS = (
     "buy",
@@ -40,6 +52,16 @@ Action = Annotated[str, OneOf(ACTIONS)] | None
 
 # A source and the id of a filing in the source's table. For form_13dg, it is the id of a person's row.
 FilingKey = tuple[str, int]
+
+
+def split_source(requested_source: str | None) -> tuple[str | None, str | None]:
+    """Return the source (``form_13dg``) and the kind of schedule (``13D``) that a request is limited to.
+
+    Either is None if the request is not limited to one.
+    """
+    if requested_source in ("form_13d", "form_13g"):
+        return "form_13dg", requested_source.removeprefix("form_").upper()
+    return requested_source, None
 
 
 def find_actions(tx: Transaction, filings: Sequence[FilingKey]) -> dict[FilingKey, str | None]:

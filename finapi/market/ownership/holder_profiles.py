@@ -260,10 +260,17 @@ def _count_filings(tx: Transaction, holder: Row) -> dict[str, int]:
     return dict(tx.list_rows("filing_counts_of_holder", _build_key(holder))[0])
 
 
-def _list_filing_rows(tx: Transaction, holder: Row, source: str | None, limit: int, offset: int) -> list[Row]:
+def _list_filing_rows(tx: Transaction, holder: Row, requested_source: str | None, limit: int, offset: int) -> list[Row]:
     """Return a page of a holder's filings, newest first, of one source or of all."""
+    source, schedule = filing_actions.split_source(requested_source)
     return tx.list_rows(
-        "filings_of_holder", _build_key(holder), source=source, limit=limit, offset=offset, last=limit + offset
+        "filings_of_holder",
+        _build_key(holder),
+        source=source,
+        schedule=schedule,
+        limit=limit,
+        offset=offset,
+        last=limit + offset,
     )
 
 
@@ -278,12 +285,15 @@ def _find_filing_times(tx: Transaction, holder: Row) -> dict[str, str | None]:
 
 
 def list_filings(
-    tx: Transaction, holder: Row, source: str | None, limit: int, offset: int
+    tx: Transaction, holder: Row, requested_source: str | None, limit: int, offset: int
 ) -> tuple[list[HolderFiling], int]:
-    """Return a page of a holder's filings, newest first, and the number of all."""
-    rows = _list_filing_rows(tx, holder, source, limit, offset)
+    """Return a page of a holder's filings, newest first, and their total number, of one source or of all."""
+    rows = _list_filing_rows(tx, holder, requested_source, limit, offset)
     actions = filing_actions.find_actions(tx, [(row["source"], row["id"]) for row in rows])
     page = [build_record(HolderFiling, row, action=actions[row["source"], row["id"]]) for row in rows]
+    source, schedule = filing_actions.split_source(requested_source)
+    if schedule is not None:
+        return page, int(tx.find_value("count_schedules_of_holder", holder=holder["id"], schedule=schedule))
     counts = _count_filings(tx, holder)
     return page, counts[source] if source else sum(counts.values())
 

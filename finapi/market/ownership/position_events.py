@@ -61,6 +61,8 @@ class EventFilters(NamedTuple):
     first: str = UNKNOWN_DATE
     last: str = LAST_DATE
     source: str | None = None
+    # "13D" or "13G"; both if None.
+    schedule: str | None = None
     limit: int = 500
     offset: int = 0
 
@@ -78,6 +80,7 @@ def list_events(
         "cik": None if holder is None else holder["cik"],
         "first": filters.first,
         "last": filters.last,
+        "schedule": filters.schedule,
         # The page may consist of rows of a single source, so as many rows are read from each source.
         "max_rows": filters.offset + filters.limit,
     }

@@ -40,6 +40,11 @@ FORM_TYPES: dict[str, tuple[str, ...]] = {
     "13D/A": tuple(form for form in ALL_FORM_TYPES if "13D/A" in form),
     "13G/A": tuple(form for form in ALL_FORM_TYPES if "13G/A" in form),
     **{form: (form,) for form in ALL_FORM_TYPES},
+    # Names that clients use for one kind, originals and amendments apart.
+    "SC_13D": tuple(form for form in ALL_FORM_TYPES if form.endswith("13D")),
+    "SC_13D_A": tuple(form for form in ALL_FORM_TYPES if form.endswith("13D/A")),
+    "SC_13G": tuple(form for form in ALL_FORM_TYPES if form.endswith("13G")),
+    "SC_13G_A": tuple(form for form in ALL_FORM_TYPES if form.endswith("13G/A")),
 }
 MEMBER_OF_GROUP = "a"  # ReportingPerson.group_membership
 

@@ -146,6 +146,7 @@ LIST_PARAMS = (
         "sort",
         default="filed_date:desc",
         allowed=("filed_date:desc", "filed_date:asc", "filed_at:desc", "filed_at:asc"),
+        aliases=(("desc", "filed_date:desc"), ("asc", "filed_date:asc")),
         help="Newest or oldest first; within a day by accession number.",
         example="filed_date:desc",
     ),

@@ -55,8 +55,10 @@ POSITION_SORT_ALIASES = (
     ("value_usd", "value"),
     ("market_value", "value"),
     ("pct_of_portfolio", "value"),
+    ("percent_portfolio", "value"),
     ("name_of_issuer", "name"),
     ("issuer", "name"),
+    ("symbol", "ticker"),
     ("change_shares", "change"),
 )
 SORT_ORDER = Param("sort_order", default="desc", allowed=("asc", "desc"), help="Sort direction.", example="desc")

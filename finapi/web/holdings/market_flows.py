@@ -190,7 +190,7 @@ def list_security_flows(call: Call) -> Response:
 
 COMPARE = Param(
     "compare",
-    pattern=f"prev(?:ious)?|{quarters.PATTERN}",
+    pattern=f"prev(?:ious)?|{quarters.PATTERN}|(?:19|20|21)[0-9]{{2}}-?[Qq][1-4]",
     example="2025-12-31",
     help="End of the quarter to compare with, or prev for the previous quarter.",
 )
@@ -295,8 +295,8 @@ def get_compared_quarter(tx: Transaction, compare: str | None, period: str) -> s
     if compare is None:
         return None
     if compare.startswith("prev"):
-        compare = quarters.get_previous_end(period)
-    return get_covered_quarter(tx, compare)
+        return get_covered_quarter(tx, quarters.get_previous_end(period))
+    return get_covered_quarter(tx, quarters.parse_quarter(compare))
 
 
 def _load_sums(call: Call) -> _ComparedSums:

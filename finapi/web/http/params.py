@@ -456,7 +456,7 @@ _ACCESSION_MESSAGE = ("an accession number such as 0000320193-25-000057", "00003
 # For each kind of text: its parser (which raises ValueError), and the noun and the example of the error message.
 _TEXT_KINDS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
     "date": (days.validate, "a date, YYYY-MM-DD", "date YYYY-MM-DD"),
-    "quarter": (quarters.validate_quarter_end, "the last day of a calendar quarter, YYYY-MM-DD", "2025-09-30"),
+    "quarter": (quarters.parse_quarter, "a calendar quarter: its last day, YYYY-MM-DD, or 2025Q3", "2025-09-30"),
     "cik": (lambda text: int(identifiers.parse_cik(text)), "a CIK: a number of at most ten digits", "0000320193"),
     "accession": (_accession, *_ACCESSION_MESSAGE),
     "any_accession": (_any_accession, *_ACCESSION_MESSAGE),

@@ -40,7 +40,14 @@ _MAX_MATCHES = 25  # Maximum number of matching insiders, and of matching issuer
 # Windows of the last N days are left out: these lists are cached until the data change, so they must not depend on
 # today's date.
 _LIST = (LIMIT, OFFSET, CURSOR, *filters.TRADE_PARAMS, *OWNER_PARAMS, INCLUDE_OUTCOME)
-_DIRECTION = Param("direction", default="BUY", allowed=("BUY", "SELL"), help="Purchases or sales.", example="BUY")
+_DIRECTION = Param(
+    "direction",
+    default="BUY",
+    allowed=("BUY", "SELL"),
+    aliases=(("purchase", "BUY"), ("sale", "SELL")),
+    help="Purchases or sales.",
+    example="BUY",
+)
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
 LATEST_PARAMS = (*_LIST, INCLUDE_TOTAL)
 TICKER_PARAMS = (TICKER, filters.filing_window_param(7), TRADE_DAYS, *_LIST)

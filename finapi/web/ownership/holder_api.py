@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from finapi.market.ownership import holder_profiles
-from finapi.market.ownership.filing_actions import SOURCES
+from finapi.market.ownership.filing_actions import REQUESTED_SOURCES, SOURCE_ALIASES
 from finapi.market.ownership.holder_profiles import (
     KINDS,
     CrossReference,
@@ -37,7 +37,12 @@ def holder_param(name: str) -> Param:
     )
 
 
-SOURCE_HELP = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G, or Form 144."
+def source_param(name: str, example: str) -> Param:
+    """Return the parameter that limits a list to one source."""
+    help = "Only of Forms 3, 4 and 5 (form_4), 13F, Schedules 13D and 13G (form_13dg) or one of them, or Form 144."
+    return Param(name, allowed=REQUESTED_SOURCES, aliases=SOURCE_ALIASES, help=help, example=example)
+
+
 HOLDER_LIST_PARAMS = (
     Param(
         "q", help="Only holders with this CIK, or whose names have words that begin with these.", example="berkshire"
@@ -50,7 +55,7 @@ HOLDER_LIST_PARAMS = (
 PROFILE_PARAMS = (holder_param("uuid"),)
 FILING_PARAMS = (
     holder_param("uuid"),
-    Param("sourceType", allowed=SOURCES, help=SOURCE_HELP, example="form_13dg"),
+    source_param("sourceType", example="form_13dg"),
     limit_param(50, 500),
     OFFSET,
 )

@@ -8,7 +8,7 @@ from finapi.core.records import Date, Time
 from finapi.market.holdings import funds
 from finapi.market.ownership import concentration, holder_profiles, issuer_holders, position_events, reported_figures
 from finapi.market.ownership.concentration import OwnershipConcentration
-from finapi.market.ownership.filing_actions import SOURCES
+from finapi.market.ownership.filing_actions import split_source
 from finapi.market.ownership.issuer_holders import HolderPosition, IssuerHolder
 from finapi.market.ownership.position_events import (
     FIRST_DATE,
@@ -25,7 +25,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, offset_param, path_param
 from finapi.web.http.schema import Answer
-from finapi.web.ownership.holder_api import SOURCE_HELP, holder_param
+from finapi.web.ownership.holder_api import holder_param, source_param
 
 _ISSUER = path_param("issuer_cik", "cik", help="CIK of the company.", example="0000320193")
 _EVENT_DAYS = (
@@ -48,7 +48,7 @@ POSITION_EVENT_PARAMS = (
     holder_param("holder_uuid"),
     _ISSUER,
     *_EVENT_DAYS,
-    Param("sourceType", allowed=SOURCES, help=SOURCE_HELP, example="form_13f"),
+    source_param("sourceType", example="form_13f"),
     limit_param(500, 500),
     _EVENT_OFFSET,
 )
@@ -56,7 +56,7 @@ HOLDER_PARAMS = (_ISSUER, limit_param(100, 500), OFFSET)
 ISSUER_EVENT_PARAMS = (
     _ISSUER,
     *_EVENT_DAYS,
-    Param("source", allowed=SOURCES, help=SOURCE_HELP, example="form_13f"),
+    source_param("source", example="form_13f"),
     limit_param(100, 500),
     _EVENT_OFFSET,
 )
@@ -199,14 +199,16 @@ def list_issuer_events(call: Call) -> Response:
     return call.success_members(members, meta)
 
 
-def _build_event_filters(call: Call, source: str | None) -> EventFilters:
+def _build_event_filters(call: Call, requested_source: str | None) -> EventFilters:
     """Return the filters of a request. If it limits the days, events without a known day are left out."""
     params = call.params
+    source, schedule = split_source(requested_source)
     is_limited = params["startDate"] is not None or params["endDate"] is not None
     return EventFilters(
         first=params["startDate"] or (FIRST_DATE if is_limited else UNKNOWN_DATE),
         last=params["endDate"] or LAST_DATE,
         source=source,
+        schedule=schedule,
         limit=params["limit"],
         offset=params["offset"],
     )

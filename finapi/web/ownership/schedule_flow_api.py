@@ -60,7 +60,7 @@ PARAMS = (
     Param(
         "direction",
         allowed=DIRECTIONS,
-        aliases=(("up", "increase"), ("down", "decrease")),
+        aliases=(("up", "increase"), ("buy", "increase"), ("down", "decrease"), ("sell", "decrease")),
         help="Only filings whose percentage rose, fell or stayed since the previous filing.",
         example="increase",
     ),

@@ -15,6 +15,9 @@ from finapi.web.http.call import Call
 from finapi.web.http.params import Param
 from finapi.web.http.schema import WindowMeta
 
+# Sort directions.
+ORDERS = ("asc", "desc")
+
 # The page number is bounded, because all rows before a page are read.
 _MAX_PAGE = 10_000
 
@@ -102,11 +105,15 @@ def build_filters(call: Call, tx: Transaction) -> ScheduleFilters:
     """Return the filters of a request. Parameters that the endpoint lacks are ignored."""
     params = call.params
     filters = build_query_filters(tx, params, find_issuer(call, tx))
+    sort = params.get("sort") or "filedAt"
+    order = params.get("order")
+    if sort in ORDERS:
+        sort, order = "filedAt", sort
     return filters._replace(
         amendment=params.get("isAmendment"),
         conversion=params.get("isConversion"),
-        sort=params.get("sort") or "filedAt",
-        descending=params.get("order") != "asc",
+        sort=sort,
+        descending=order != "asc",
     )
 
 

@@ -41,7 +41,13 @@ STAKE_PARAMS = (
 CROSSING_PARAMS = (
     ISSUER_TICKER,
     Param("threshold", allowed=THRESHOLDS, help="Only crossings of this percentage.", example="10"),
-    Param("direction", allowed=("up", "down"), help="Only upward or only downward crossings.", example="up"),
+    Param(
+        "direction",
+        allowed=("up", "down"),
+        aliases=(("buy", "up"), ("sell", "down")),
+        help="Only upward or only downward crossings.",
+        example="up",
+    ),
     DATE_FROM,
     DATE_TO,
     PAGE,

@@ -554,6 +554,19 @@ def test_the_newest_filings_have_counts_of_changes(api: Client) -> None:
     assert [row["cik"] for row in get_json(api, "/form-13f/latest", cik="7654321")["data"]] == ["0007654321"]
 
 
+def test_a_quarter_is_named_by_its_last_day_or_number(api: Client) -> None:
+    for path in (
+        "/form-13f/fund/1234567?period=",
+        "/form-13f/aggregation/by-ticker?quarter=",
+        "/form-13f/aggregation/by-industry?quarter=2025-09-30&compare=",
+    ):
+        by_day, *by_number = (
+            {**get_json(api, path + quarter), "meta": None, "request_id": None}
+            for quarter in ("2025-06-30", "2025Q2", "2025-Q2", "2025q2")
+        )
+        assert by_number == [by_day] * 3, path
+
+
 def test_the_filing_progress_of_a_quarter(api: Client) -> None:
     answer = get_json(api, "/form-13f/filing-progress", quarter="2025-09-30")["data"]
     assert (answer["filers"], answer["baseline_filers"], answer["pct_reported"]) == (2, 1, 200)

@@ -253,7 +253,7 @@ def test_cross_reference_lists_filings_by_family(client: Client) -> None:
         ("/positions/101/issuer/320193/history", {"sourceType": "4"}, (400, "INVALID_PARAM", "sourceType")),
         ("/positions/issuer/1/holders", {}, (404, "UNKNOWN_TICKER", None)),
         ("/positions/issuer/AAPL/holders", {}, (400, "INVALID_PARAM", "issuer_cik")),
-        ("/positions/issuer/320193/timeline", {"source": "13F"}, (400, "INVALID_PARAM", "source")),
+        ("/positions/issuer/320193/timeline", {"source": "13X"}, (400, "INVALID_PARAM", "source")),
         ("/positions/issuer/320193/timeline", {"offset": "20001"}, (400, "INVALID_PARAM", "offset")),
         ("/analytics/ownership-concentration/1", {}, (404, "UNKNOWN_TICKER", None)),
     ],
@@ -374,6 +374,32 @@ def test_issuer_timeline_has_events_of_all_holders(client: Client) -> None:
     spring = get(client, "/positions/issuer/320193/timeline", startDate="2025-04-01", endDate="2025-06-30")
     assert [row["source"] for row in spring["events"]] == ["form_13f", "form_13dg", "form_144"]
     assert get(client, "/positions/issuer/320193/timeline", source="form_13f")["meta"]["total"] == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "days"),
+    [
+        ("13F", ["2025-09-30", "2025-09-30", "2025-06-30"]),
+        ("Form 4", ["2025-03-03"]),
+        ("FORM_4", ["2025-03-03"]),
+        ("13D", ["2025-05-01", "2025-03-03"]),
+        ("13g", ["2025-07-31"]),
+        ("form_13dg", ["2025-07-31", "2025-05-01", "2025-03-03"]),
+    ],
+)
+def test_source_is_known_by_names_of_other_clients(client: Client, source: str, days: list[str]) -> None:
+    body = get(client, "/positions/issuer/320193/timeline", source=source)
+    assert [row["event_at"][:10] for row in body["events"]] == days
+    assert body["meta"]["total"] == len(days)
+
+
+def test_filing_history_has_one_schedule_alone(client: Client) -> None:
+    totals = {}
+    for source in ("13D", "13G", "form_13dg"):
+        body = get(client, f"/holders/{LAMP}/filing-history", sourceType=source)
+        assert len(body["history"]) == body["meta"]["total"]
+        totals[source] = body["meta"]["total"]
+    assert totals == {"13D": 0, "13G": 1, "form_13dg": 1}
 
 
 def test_timeline_pages_join_at_positions_of_equal_value(client: Client, app: App) -> None:

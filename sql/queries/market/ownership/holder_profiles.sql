@@ -64,7 +64,7 @@ SELECT 'form_13dg', filing.form, filing.accession, filing.id, coalesce(filing.fi
     filing.issuer_name, NULL, person.id
 FROM schedule_persons AS person
 JOIN schedule_filings AS filing ON filing.id = person.filing_id
-WHERE person.holder = :holder AND NOT EXISTS (
+WHERE person.holder = :holder AND (:schedule IS NULL OR filing.kind = :schedule) AND NOT EXISTS (
     SELECT 1 FROM schedule_persons AS same
     WHERE same.filing_id = person.filing_id AND same.holder = person.holder AND same.seq < person.seq
 )
@@ -110,6 +110,11 @@ SELECT
     (SELECT count(DISTINCT accession) FROM holdings_reports WHERE cik = :cik) AS form_13f,
     (SELECT count(DISTINCT filing_id) FROM schedule_persons WHERE holder = :holder) AS form_13dg,
     (SELECT count(*) FROM sale_notices WHERE filer_cik = :cik) AS form_144
+
+-- name: count_schedules_of_holder
+SELECT count(DISTINCT person.filing_id) FROM schedule_persons AS person
+JOIN schedule_filings AS filing ON filing.id = person.filing_id
+WHERE person.holder = :holder AND filing.kind = :schedule
 
 -- name: first_filing_day_of_holder
 SELECT min(day) FROM (

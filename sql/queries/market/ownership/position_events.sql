@@ -25,7 +25,7 @@ JOIN schedule_persons AS person ON person.filing_id = filing.id AND person.seq =
     SELECT min(seq) FROM schedule_persons AS requested WHERE requested.filing_id = filing.id AND requested.holder = :holder
 ), iif(:holder IS NULL, filing.lead_seq, NULL))
 WHERE filing.issuer_cik = :issuer AND coalesce(filing.event_date, filing.filed_at, '') >= :first
-    AND coalesce(filing.event_date, filing.filed_at, '') <= :last
+    AND coalesce(filing.event_date, filing.filed_at, '') <= :last AND (:schedule IS NULL OR filing.kind = :schedule)
 
 -- name: form_13dg_events
 {stake_columns} {schedules_in_window}
