@@ -28,10 +28,11 @@ from finapi.core import config as settings
 from finapi.core import logs
 from finapi.core.config import Config
 from finapi.core.errors import ApiError, ParseError, UsageError
+from finapi.core.installation import HAS_SERVER
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs.examples import EXAMPLES, GROUPS
-from finapi.verbs.verb_table import VERBS, Verb, escape_unprintable
+from finapi.verbs.verb_table import SERVER_VERB_NAMES, VERBS, Verb, escape_unprintable
 
 if TYPE_CHECKING:
     from finapi.app import App
@@ -110,7 +111,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     """Run the command line. Report errors and return the exit status."""
     try:
-        arguments = arguments or ["demo"]
+        arguments = arguments or ["demo" if HAS_SERVER else "--help"]
+        if not HAS_SERVER and arguments[0] in SERVER_VERB_NAMES:
+            raise UsageError(f"{arguments[0]} is a command of the server, and only the client is installed here")
         args = _build_parser(arguments).parse_args(arguments)
         verb: Verb = args.verb
         # The signal handlers of most verbs. demo and serve install their own.
@@ -127,8 +130,13 @@ def _run(arguments: list[str]) -> int:
         return _report_error(str(error), 2)
     except (ApiError, ParseError, datadir.CommandInterruptedError) as error:
         return _report_error(str(error), 1)
-    except _get_database_error() as error:
+    except _get_database_errors() as error:
         return _report_error(f"the database failed: {error}", 1)
+    except ModuleNotFoundError as error:
+        if error.name != "websockets":
+            raise
+        # The client's wheel does not require it, so that calls need nothing but Python.
+        return _report_error("this command needs the package websockets: pip install websockets", 1)
     except MemoryError:
         return _report_error(TOO_LITTLE_MEMORY, 1)
     except KeyboardInterrupt as interrupt:
@@ -150,11 +158,13 @@ def _report_interruption(verb: Verb) -> Iterator[None]:
         raise
 
 
-def _get_database_error() -> type[Exception]:
-    """Return the class of database errors. Its import is late, because most client verbs use no database."""
-    from finapi.store.db import OperationalError
+def _get_database_errors() -> tuple[type[Exception], ...]:
+    """Return the class of database errors, or an empty tuple if no database was opened.
 
-    return OperationalError
+    The module is not imported here, because the client has none, and its commands need none.
+    """
+    database_module = sys.modules.get("finapi.store.db")
+    return (database_module.OperationalError,) if database_module is not None else ()
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -229,7 +239,7 @@ def perform(app: App, command: datadir.Command, say: Say) -> int:
     except MemoryError:
         say("err", f"finapi: {TOO_LITTLE_MEMORY}")
         return 1
-    except _get_database_error() as error:
+    except _get_database_errors() as error:
         say("err", escape_unprintable(f"finapi: the database failed: {error}"))
         return 1
 
@@ -321,8 +331,10 @@ def _list_verbs() -> str:
 
     lines = []
     for title, names in GROUPS.items():
-        lines += ["", f"  {title}:"]
-        for name in names:
+        installed_names = [name for name in names if name in VERBS]
+        if installed_names:
+            lines += ["", f"  {title}:"]
+        for name in installed_names:
             help_lines = textwrap.wrap(VERBS[name].help, VERB_HELP_WIDTH)
             lines.append(f"    {name:<12}{help_lines[0]}")
             lines += [" " * 16 + line for line in help_lines[1:]]

@@ -25,6 +25,7 @@ from finapi.core import config as settings
 from finapi.core import json
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.installation import HAS_SERVER
 from finapi.store import datadir
 from finapi.store.datadir import Say
 from finapi.verbs import terminal_tables
@@ -308,6 +309,8 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
     if config.url:
         yield config.url.rstrip("/"), by_urllib(with_reason=True)
         return
+    if not HAS_SERVER:
+        raise UsageError("give the address of a server with --url or FINAPI_URL: only the client is installed here")
     from finapi.ops.app_opening import open_app
     from finapi.testing.control_client import build_wsgi_sender
     from finapi.web.application import WsgiApp

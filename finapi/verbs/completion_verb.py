@@ -97,9 +97,9 @@ def _iter_bash_lines(verbs: Mapping[str, Verb], *, zsh: bool) -> Iterator[str]:
     verbs_with_actions = {name: verb for name, verb in verbs.items() if verb.actions}
     yield "_finapi() {"
     yield '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" at="${COMP_WORDS[1]}" words=""'
-    yield (
-        f'  case "$at" in {"|".join(verbs_with_actions)}) (( COMP_CWORD > 2 )) && at="$at ${{COMP_WORDS[2]}}" ;; esac'
-    )
+    if verbs_with_actions:
+        names = "|".join(verbs_with_actions)
+        yield f'  case "$at" in {names}) (( COMP_CWORD > 2 )) && at="$at ${{COMP_WORDS[2]}}" ;; esac'
     yield '  (( COMP_CWORD == 1 )) && at=""'
     yield '  case "$at:$prev" in'
     yield f'    ":"*) words="{" ".join(verbs)}" ;;'

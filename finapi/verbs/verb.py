@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from finapi.core import config as settings
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.installation import HAS_SERVER
 from finapi.store.datadir import Command, Say
 from finapi.verbs.examples import EXAMPLES
 
@@ -93,7 +94,8 @@ class Verb(NamedTuple):
     @property
     def help_settings(self) -> tuple[str, ...]:
         """Return the settings that ``--help`` lists in addition to ``--config``."""
-        return self.settings if self.storeless else ("data_dir", *self.settings)
+        uses_directory = HAS_SERVER and not self.storeless
+        return ("data_dir", *self.settings) if uses_directory else self.settings
 
     def add_arguments(self, parser: argparse.ArgumentParser, common: argparse.ArgumentParser) -> None:
         """Add the arguments to the verb's parser. Every action also accepts the settings of ``common``."""

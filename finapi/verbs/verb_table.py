@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from finapi.core.installation import HAS_SERVER
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.verbs.verb import Perform, Verb, escape_unprintable
 
@@ -24,7 +25,7 @@ secret_verb = LazyModule("finapi.verbs.secret_verb")
 serving_verbs = LazyModule("finapi.verbs.serving_verbs")
 watch_verbs = LazyModule("finapi.verbs.watch_verbs")
 
-__all__ = ["VERBS", "Perform", "Verb", "escape_unprintable"]
+__all__ = ["SERVER_VERB_NAMES", "VERBS", "Perform", "Verb", "escape_unprintable"]
 
 # Each reference leads to a Verb, to a mapping of names to Verbs, or to a function that builds a Verb from all verbs.
 _VERBS: dict[str, LazyReference] = {
@@ -60,11 +61,24 @@ _VERBS: dict[str, LazyReference] = {
 }
 
 
+# The modules that are also in the wheel of the client (finapi/web/html/client_wheel.py).
+_CLIENT_MODULES = ("api_verbs", "completion_verb", "conformance_verb", "mcp_verb", "watch_verbs")
+# The verbs that need the server's modules, and are missing where only the client is installed.
+SERVER_VERB_NAMES = frozenset(
+    name for name, reference in _VERBS.items() if reference.module.rpartition(".")[2] not in _CLIENT_MODULES
+)
+
+
 class _Verbs(Mapping[str, Verb]):
-    """The verbs by name. A verb's module is imported when the verb is first looked up."""
+    """The installed verbs by name. A verb's module is imported when the verb is first looked up."""
+
+    def __init__(self) -> None:
+        self._references = {
+            name: reference for name, reference in _VERBS.items() if HAS_SERVER or name not in SERVER_VERB_NAMES
+        }
 
     def __getitem__(self, name: str) -> Verb:
-        verb = _VERBS[name].load()
+        verb = self._references[name].load()
         if isinstance(verb, Mapping):
             verb = verb[name]
         elif callable(verb) and not isinstance(verb, Verb):
@@ -72,10 +86,10 @@ class _Verbs(Mapping[str, Verb]):
         return cast(Verb, verb)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_VERBS)
+        return iter(self._references)
 
     def __len__(self) -> int:
-        return len(_VERBS)
+        return len(self._references)
 
 
 VERBS: Mapping[str, Verb] = _Verbs()

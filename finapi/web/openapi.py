@@ -75,7 +75,8 @@ a schema Error. A parameter or body member that a data endpoint does not have is
 change no answer, such as `_` and `utm_*`, are accepted. `x-as-of` says if a call answers for a past day (`as_of`), and
 why not. HEAD works where GET does; OPTIONS says what a path allows. A list comes as CSV or NDJSON when `Accept` asks
 for it, as `x-tables` of its answer shows. Tickers are taken in any spelling, CIKs with or without leading zeros,
-accession numbers with or without dashes. Examples are real answers on demo data, lists cut short."""
+accession numbers with or without dashes. Examples are real answers on demo data, lists cut short. The Python client of
+this version is at /sdk/finapi_client-VERSION-py3-none-any.whl; `python_sdk_install` in `/api/v1/policy` installs it."""
 _CHANGELOG_DESCRIPTION = "What changed in which version."
 
 # The description of each operation by its id. The sentence about its cost is added from the route.

@@ -9,6 +9,7 @@ from finapi.app import App
 from finapi.core import passwords
 from finapi.core.config import Config
 from finapi.core.records import JsonSchema, Object
+from finapi.web.html import client_wheel
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.names import HARMLESS_NAMES
@@ -88,7 +89,7 @@ def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
             "are 400 INVALID_PARAM at registration and as a new password. Allowed: any password of that length.",
         },
         "freshness": _FRESHNESS,
-        "tooling": _TOOLING,
+        "tooling": _build_tooling(config),
     }
 
 
@@ -118,6 +119,19 @@ def _build_rate_limits(config: Config) -> dict[str, Any]:
     }
 
 
+def _build_tooling(config: Config) -> dict[str, Any]:
+    install_command = f"pip install {client_wheel.build_wheel_url(config.public_url)}"
+    return {
+        "openapi_spec_url": "/openapi.json",
+        "python_sdk_install": install_command,
+        "cli_install": install_command,
+        "mcp_server_docs": "/integrations/mcp",
+        "statement": "This server hands out its Python client, finapi.client, and the command finapi; both match its "
+        "version. For other languages, generate a client from openapi_spec_url. Language models connect by the Model "
+        "Context Protocol, at /api/mcp or with finapi mcp; mcp_server_docs shows how.",
+    }
+
+
 _FRESHNESS = {
     "sec_filings": "As recent as this host's last ingest; freshness_endpoint says when that was.",
     "insider": "Forms 3, 4 and 5 are served as soon as their documents are ingested.",
@@ -131,16 +145,6 @@ _FRESHNESS = {
     "vintage_fields": ["filed_at", "accession", "resolved_accession", "period_of_report"],
     "freshness_endpoint": "/api/v1/financials/status",
     "coverage_endpoint": "/api/v1/xbrl/coverage",
-}
-
-_TOOLING = {
-    "openapi_spec_url": "/openapi.json",
-    "python_sdk_install": "pip install .",
-    "cli_install": "pip install .",
-    "mcp_server_docs": "/integrations/mcp",
-    "statement": "finapi installs from its source directory with a command line and a Python client, finapi.client. "
-    "For other languages, generate a client from openapi_spec_url. Language models connect by the Model Context "
-    "Protocol, at /api/mcp or with finapi mcp; mcp_server_docs shows how.",
 }
 
 # Members with the same value in every configuration.

@@ -22,6 +22,7 @@ outbox = LazyModule("finapi.delivery.webhooks")
 ops = LazyModule("finapi.ops.status")
 bulk = LazyModule("finapi.web.bulk")
 bulk_months = LazyModule("finapi.web.bulk_months")
+client_wheel = LazyModule("finapi.web.html.client_wheel")
 model_context = LazyModule("finapi.web.model_context")
 policy = LazyModule("finapi.web.policy")
 price_api = LazyModule("finapi.web.price_api")
@@ -312,6 +313,16 @@ _ROUTES: tuple[Route, ...] = (
         zone=None,
         summary="Static files",
         params=static_files("PARAMS"),
+        page=True,
+    ),
+    Route(
+        "GET",
+        "/sdk/{filename}",
+        client_wheel("show_client_wheel"),
+        auth="none",
+        zone=None,
+        summary="The wheel of the Python client",
+        params=client_wheel("PARAMS"),
         page=True,
     ),
     Route("GET", "/favicon.ico", static_files("show_static_file"), auth="none", zone=None, summary="Icon", page=True),

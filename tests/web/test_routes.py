@@ -192,6 +192,7 @@ def test_every_route_has_a_limit_except_those_in_memory() -> None:
         "/api/v1/status",
         # Files that are read once and stay in memory.
         "/static/{name}",
+        "/sdk/{filename}",
         "/favicon.ico",
         "/robots.txt",
         "/.well-known/security.txt",

@@ -9,7 +9,7 @@ from typing import Any
 
 from finapi.core.errors import ApiError
 from finapi.core.files import get_package_folder
-from finapi.web.html import page_layout
+from finapi.web.html import client_wheel, page_layout
 from finapi.web.html.markdown import render_inline, render_markdown
 from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
@@ -68,8 +68,9 @@ def _render_operation(call: Call) -> Response:
 
 def _render_text(call: Call, text: str, name: str, operation: Operation | None = None) -> Response:
     """Return a Markdown text as it is if the name ends in ``.md``, else as a page."""
-    # The examples work when pasted: they have this host's address, and a demo's own key.
+    # The examples work when pasted: they have this host's address, its client, and a demo's own key.
     text = text.replace(_EXAMPLE_URL, call.app.config.public_url)
+    text = text.replace("CLIENT_WHEEL", client_wheel.FILENAME)
     text = text.replace("YOUR_KEY", front_page.get_example_key(call.app))
     if name.endswith(".md"):
         return Response(200, text.encode(), MARKDOWN)
