@@ -47,7 +47,9 @@ def adapt_queries(queries: dict[str, str]) -> dict[str, str]:
 
 def create_views(connection: sqlite3.Connection) -> None:
     """Create the views in a connection. :func:`set_day` must be called before they are read."""
-    connection.execute("CREATE TEMP TABLE as_of_day (day TEXT NOT NULL, number INTEGER NOT NULL)")
+    # The table remains in the connection, because SQLite does not drop a table while any query has rows left to read.
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS as_of_day (day TEXT NOT NULL, number INTEGER NOT NULL)")
+    connection.execute("DELETE FROM temp.as_of_day")
     connection.execute("INSERT INTO temp.as_of_day VALUES ('', 0)")
     for _, statement in _list_view_statements():
         connection.execute(_insert_columns(connection, statement))
@@ -70,7 +72,6 @@ def drop_views(connection: sqlite3.Connection) -> None:
     """Remove the views from a connection."""
     for row in connection.execute("SELECT name FROM temp.sqlite_schema WHERE type = 'view'").fetchall():
         connection.execute(f"DROP VIEW temp.{row[0]}")
-    connection.execute("DROP TABLE temp.as_of_day")
 
 
 def set_day(connection: sqlite3.Connection, day: str) -> None:

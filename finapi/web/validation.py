@@ -97,18 +97,21 @@ def match_query_names(route: Route, request: Request) -> tuple[Request, tuple[st
 
 
 def find_as_of_error(route: Route, request: Request) -> ApiError | None:
-    """Return the INVALID_PARAM for a request with ``as_of`` to a route that does not honour it, or None.
+    """Return the INVALID_PARAM for a request whose ``as_of`` the route does not read, or None.
 
-    It is refused on every route and at every setting: an answer of today must not pass for one of a past day.
+    It is refused on every route and at every setting: an answer of today must not pass for one of a past day. A route
+    that honours it reads it from its body, or from the query if it has no body.
     """
     rule = route.as_of_rule
-    if rule.kind == "honoured" or not (_has_as_of(request.query) or _has_as_of(*request.parsed_bodies)):
+    names = {"query": list(request.query), "body": [name for body in request.parsed_bodies for name in body]}
+    place = "query" if route.body is None else "body"
+    if rule.kind == "honoured":
+        names[place] = [name for name in names[place] if name != "as_of"]
+    if not any(name.lower().removesuffix("[]") == "as_of" for name in (*names["query"], *names["body"])):
         return None
+    if rule.kind == "honoured":
+        return invalid_param("as_of", f"This call reads as_of, in this spelling, from its {place}.", expected="as_of")
     return invalid_param("as_of", f"as_of is not supported by this call: {rule.reason}.", expected="no as_of")
-
-
-def _has_as_of(*members: Mapping[str, Any]) -> bool:
-    return any(name.lower() == "as_of" for mapping in members for name in mapping)
 
 
 def list_unknown_body_names(route: Route, request: Request) -> tuple[str, ...]:

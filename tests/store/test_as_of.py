@@ -71,6 +71,18 @@ def test_a_failure_leaves_no_views_behind(database: Database) -> None:
         assert run_sql(tx, "SELECT count(*) FROM filings").fetchone()[0] == 3
 
 
+def test_rows_that_nobody_reads_leave_no_views_behind(database: Database) -> None:
+    unread_rows = []
+    for _ in range(2):
+        with database.read_as_of("2020-05-02") as tx:
+            rows = run_sql(tx, "SELECT accession FROM filings ORDER BY 1")
+            assert rows.fetchone()[0] == "0000000001-20-000001"
+            unread_rows.append(rows)
+    assert list_accessions(database, "2020-05-01") == ["0000000001-20-000001"]
+    with database.read() as tx:
+        assert run_sql(tx, "SELECT count(*) FROM filings").fetchone()[0] == 3
+
+
 def test_a_read_of_a_past_day_cannot_write(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError), database.read_as_of("2020-05-01") as tx:
         run_sql(tx, "DELETE FROM main.filings")

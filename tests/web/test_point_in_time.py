@@ -81,6 +81,25 @@ def test_as_of_is_refused_where_unknown_names_are_reported(make_app: Callable[..
     app = make_app(**ACCOUNTS, unknown_parameters="report")
     api = Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
     assert api.get(f"{API}/cusip/stats?as_of={DAY}").status == 400
+    assert api.get(f"{API}/cusip/stats?as_of[]={DAY}").json["details"]["param"] == "as_of"
+
+
+def test_as_of_is_refused_where_a_call_does_not_read_it(make_app: Callable[..., App]) -> None:
+    app = make_app(**ACCOUNTS, unknown_parameters="report")
+    api = Client(app, users.create(app, "ann@example.com", "pro", NOW, password=PASSWORD).api_key)
+    answers = [
+        api.post(f"{API}/insiders/query?as_of={DAY}", {}),
+        api.post(f"{API}/insiders/query", {"As_Of": DAY}),
+        api.get(f"/company/AAPL?AS_OF={DAY}"),
+    ]
+    messages = [answer.json["message"] for answer in answers]
+    assert messages[0] == "This call reads as_of, in this spelling, from its body."
+    hint = "As_Of is not a parameter of this call; did you mean as_of?"
+    assert messages[1] == f"This call reads as_of, in this spelling, from its body. {hint}"
+    hint = "AS_OF is not a parameter of this call; did you mean as_of?"
+    assert messages[2] == f"This call reads as_of, in this spelling, from its query. {hint}"
+    assert {(answer.status, answer.json["details"]["param"]) for answer in answers} == {(400, "as_of")}
+    assert api.post(f"{API}/insiders/query", {"query": "issuer.tradingSymbol:AAPL", "as_of": DAY}).status == 200
 
 
 def test_the_document_states_the_rule_of_each_operation() -> None:
