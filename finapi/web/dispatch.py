@@ -39,6 +39,7 @@ from finapi.web.http.messages import (
     parse_environ,
     read_api_key,
 )
+from finapi.web.http.names import shorten_names
 from finapi.web.http.route import CALLER_ZONES, GATEWAY_ZONES, PUBLIC_BODY, Route
 from finapi.web.responses import Answer, internal_error, timeout_error
 from finapi.web.route_table import RouteTable
@@ -272,7 +273,7 @@ def validate(
     error = find_as_of_error(route, request) or error
     if unknown_names and app.config.unknown_parameters == "refuse":
         error = error or build_unknown_name_refusal(route, unknown_names[0])
-    return CallInput(parameters, body, error, unknown_names)
+    return CallInput(parameters, body, error, shorten_names(unknown_names))
 
 
 # ---- compare the ETag

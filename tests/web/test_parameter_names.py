@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.web.http.names import HARMLESS_NAMES, is_harmless
+from finapi.web.http.names import HARMLESS_NAMES, MAX_REPORTED_NAMES, is_harmless
 from finapi.web.routes import ROUTES
 from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW, SHARED
@@ -126,6 +127,25 @@ def test_reported_names_of_a_body_are_in_meta(reporting_api: Client) -> None:
     answer = reporting_api.post(f"{API}/cusip/batch", {"cusips": ["037833100"], "cusip": 1})
     assert (answer.status, answer.headers["x-ignored-parameters"]) == (200, "cusip")
     assert answer.json["meta"]["ignored"] == ["cusip"]
+
+
+def test_few_and_short_names_are_reported(reporting_api: Client) -> None:
+    """A body of a megabyte must not come back as a header."""
+    names = [f"{number:02}" + 1_000 * "x" for number in range(1_000)]
+    answer = reporting_api.post(f"{API}/cusip/batch", {"cusips": ["037833100"], **dict.fromkeys(names, 1)})
+    reported_names = [name[:40] for name in names[:MAX_REPORTED_NAMES]]
+    assert (answer.status, answer.json["meta"]["ignored"]) == (200, reported_names)
+    assert answer.headers["x-ignored-parameters"] == ",".join(reported_names)
+
+
+@pytest.mark.parametrize("name", ["a\r\nSet-Cookie: b", "\x00", "\u00e4", "\ud800"])
+def test_any_name_is_reported_or_refused(api: Client, reporting_api: Client, name: str) -> None:
+    body = {"cusips": ["037833100"], name: 1}
+    shown_name = name.replace("\ud800", "?")
+    answer = reporting_api.post(f"{API}/cusip/batch", body)
+    assert (answer.status, answer.json["meta"]["ignored"]) == (200, [shown_name])
+    assert answer.headers["x-ignored-parameters"] == quote(shown_name)
+    assert get_refusal(api.post(f"{API}/cusip/batch", body))["param"] == shown_name
 
 
 def test_the_tag_depends_on_reported_names(reporting_api: Client) -> None:

@@ -33,6 +33,7 @@ HARMLESS_NAMES = (
 # Names that every route of data accepts in addition to its own.
 _COMMON_NAMES = ("apiKey", "format")
 _HARMLESS_PREFIXES = tuple(name[:-1] for name in HARMLESS_NAMES if name.endswith("*"))
+MAX_REPORTED_NAMES = 20  # Unknown names that an answer reports. A body may have thousands.
 
 
 def is_harmless(name: str) -> bool:
@@ -87,10 +88,20 @@ def list_unknown_members(fields: Sequence[Field], body: Mapping[str, Any], path:
     return unknown_names
 
 
+def shorten_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of some unknown names, each short enough and of characters that a header can contain."""
+    return tuple(_shorten_name(name) for name in names[:MAX_REPORTED_NAMES])
+
+
+def _shorten_name(name: str) -> str:
+    # JSON can contain half of a surrogate pair, which cannot be encoded.
+    return name[: suggestions.MAX_WORD_LENGTH].encode(errors="replace").decode()
+
+
 def build_unknown_name_error(unknown_name: str, known_names: Iterable[str]) -> ApiError:
     """Return the INVALID_PARAM for an unknown name. It contains the known names that are most similar."""
     known_names = sorted(known_names)
     nearest = suggestions.list_similar_names(unknown_name.rpartition(".")[2], known_names)
-    short_name = unknown_name[: suggestions.MAX_WORD_LENGTH]
+    short_name = _shorten_name(unknown_name)
     message = f"{short_name} is not a parameter of this call{suggestions.did_you_mean(nearest)}"
     return invalid_param(short_name, message, nearest=nearest, allowed=known_names)
