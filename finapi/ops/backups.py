@@ -199,11 +199,19 @@ def find_backup_age(config: Config, now: datetime) -> float | None:
         paths = list(Path(config.backup_dir).iterdir())
     except OSError:  # The nightly backup reports this.
         return None
-    times = [match["time"] for path in paths if (match := _BACKUP_NAME.fullmatch(path.name))]
-    if not times:
+    times = [time for path in paths if (time := _find_time(path.name)) is not None]
+    return max(0.0, (now - max(times)).total_seconds()) if times else None
+
+
+def _find_time(name: str) -> datetime | None:
+    """Return the time in the name of a backup, or None for any other name, such as one of February 30."""
+    match = _BACKUP_NAME.fullmatch(name)
+    if match is None:
         return None
-    made_at = datetime.strptime(max(times), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    return max(0.0, (now - made_at).total_seconds())
+    try:
+        return datetime.strptime(match["time"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def delete_old_backups(directory: Path, number: int) -> list[Path]:

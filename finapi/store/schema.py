@@ -114,7 +114,8 @@ def list_differences(connection: sqlite3.Connection, *, may_have_secrets: bool =
 
 def _read_definitions(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
     """Return the SQL of each object by its kind and name. Indexes of constraints and foreign tables are left out."""
-    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    # SQLite accepts a kind that is stored as bytes instead of a text.
+    rows = connection.execute("SELECT CAST(type AS TEXT), name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
     return {(kind, name): sql for kind, name, sql in rows if kind != "table" or name not in FOREIGN_TABLES}
 
 

@@ -140,6 +140,7 @@ def test_the_age_of_the_newest_backup_is_known(app: App, config: Config, shelf: 
     assert backups.find_backup_age(config, NOW) is None
     assert backups.find_backup_age(with_shelf, NOW) is None
     (shelf / "finapi-20991231T000000Z-mine.db").write_text("not made by finapi")
+    (shelf / "finapi-20990230T000000Z-with-secrets.db").write_text("not a day")
     made(config, shelf, NOW - timedelta(hours=5), secrets=True)
     made(config, shelf, NOW - timedelta(hours=3))
     assert backups.find_backup_age(with_shelf, NOW) == 3 * 3600

@@ -268,7 +268,7 @@ def _insert_body(
 
 def find_document(tx: Transaction, accession: str, name: str) -> NamedBody | None:
     """Return a document of a filing by its position or its file name, or None if no list has it."""
-    seq = int(name) if name.isdigit() and len(name) < 10 else None
+    seq = int(name) if re.fullmatch("[0-9]{1,9}", name) else None
     row = tx.find_row("document_body", accession=accession, seq=seq, filename=name)
     if row is None:
         return None

@@ -117,6 +117,13 @@ def test_each_kind_of_document_is_served_as_what_it_is(
     assert answer.headers["content-security-policy"].startswith("sandbox;")
 
 
+@pytest.mark.parametrize("name", ["%C2%B2", "%D9%A2", "0", "9999999999", "..%2Fpress.htm"])
+def test_no_other_text_names_a_document(api: Client, name: str) -> None:
+    """The first two are a superscript and an Arabic two: digits to Python, but no position in a list."""
+    answer = api.get(f"{FILING}/documents/{name}")
+    assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
+
+
 def test_the_primary_document_is_one_of_the_documents(api: Client) -> None:
     assert api.get(f"{FILING}/documents/1").body == api.get(f"{FILING}/html").body
 
