@@ -443,6 +443,8 @@ class _FundReportReader(xml_reader.XmlReader):
         if attribute_names is not None:
             for attribute, name in attribute_names.items():
                 _set_first(position.texts, name, attributes.get(attribute, ""))
+        elif element == _POSITION:
+            raise self.build_error("a position inside a position")
         elif element == "nestedDerivInfo":
             # An option or a swap may refer to another derivative. That one contains the same elements, whose texts must
             # not be taken for those of the position.

@@ -183,6 +183,11 @@ def test_invalid_reports_are_refused(data: bytes, place: str, reason: str) -> No
     assert refusal(data) == (place, reason)
 
 
+def test_a_position_inside_a_position_is_refused() -> None:
+    with pytest.raises(ParseError, match="a position inside a position"):
+        parse(made.position(more=made.position()))
+
+
 def test_a_header_lists_series_and_classes_with_tickers() -> None:
     header = sgml.parse_header(made.submission("0009200001-26-000001", made.report()), "f")
     assert header.series == (

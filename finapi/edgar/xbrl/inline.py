@@ -35,7 +35,7 @@ from finapi.edgar.xbrl.instance import (
     InstanceFact,
     InstanceReader,
 )
-from finapi.edgar.xbrl.qnames import LINK, XBRLI
+from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI
 from finapi.edgar.xbrl.transformations import TransformationError, transform_text
 from finapi.edgar.xml_reader import ENCODINGS, Attributes, OpenHandler, local_name
 
@@ -159,16 +159,13 @@ def compute_number(parts: FactParts) -> str:
     scale = int(parts.scale) if parts.scale else 0
     if not scale and not parts.is_negative:
         return text
-    try:
-        number = Decimal(text)
-    except ArithmeticError:
-        raise TransformationError(f"{text[:40]!r} is not a number") from None
-    if not number.is_finite():
+    # Decimal accepts more, such as 1E999999999, which would take a gigabyte when it is written out.
+    if NUMBER.fullmatch(text) is None:
         raise TransformationError(f"{text[:40]!r} is not a number")
     # Decimal.scaleb and unary minus are not used, because they round to the precision of the decimal context.
-    sign, digits, exponent = number.as_tuple()
+    sign, digits, exponent = Decimal(text).as_tuple()
     assert isinstance(exponent, int)
-    is_negative = bool(sign) != parts.is_negative and bool(number)
+    is_negative = bool(sign) != parts.is_negative and any(digits)
     return format(Decimal((int(is_negative), digits, exponent + scale)), "f")
 
 
@@ -515,12 +512,13 @@ class _PageReader(InstanceReader):
 
     def _compute_fraction(self, concept: str, fraction: dict[str, str]) -> str:
         """Return the decimal value of a fraction."""
-        try:
-            numerator = Decimal(fraction["numerator"])
-            denominator = Decimal(fraction["denominator"])
-            quotient = numerator / denominator
-        except (KeyError, ArithmeticError):
-            raise self.build_error(f"{concept} is not a fraction") from None
+        texts = [fraction.get(part, "") for part in ("numerator", "denominator")]
+        if not all(map(NUMBER.fullmatch, texts)):
+            raise self.build_error(f"{concept} is not a fraction")
+        numerator, denominator = map(Decimal, texts)
+        if not denominator:
+            raise self.build_error(f"{concept} is not a fraction")
+        quotient = numerator / denominator
         if quotient * denominator != numerator:
             raise self.build_error(f"{concept} has no exact decimal value")
         return format(quotient, "f")

@@ -72,7 +72,8 @@ _PRICE_PER_ADS = re.compile(
 )
 _CONVERTED = re.compile(r"\b(?:divid\w+|convert\w+|equivalent|per\s+(?:ordinary|common|class\s+\w+)\s)", re.IGNORECASE)
 # The number of shares that one ADS represents. "5,000 ADSs representing 50,000 shares" does not state it.
-_COUNT = r"(?P<count>[0-9][0-9,]*|[a-z]+(?:-[a-z]+)?(?:\s+hundred)?)"
+# The digits are limited, because a text such as 5,5,5,5 would take quadratic time, and Python converts at most 4,300.
+_COUNT = r"(?P<count>[0-9][0-9,]{0,11}(?![0-9,])|[a-z]+(?:-[a-z]+)?(?:\s+hundred)?)"
 _REPRESENTS = r"(?:represent\w*|equals?|(?:is\s+)?(?:equal|equivalent)\s+to)\s+(?:the\s+right\s+to\s+receive\s+)?"
 _ADS_COUNTS = (
     re.compile(rf"\b(?:each|every|one|1|an)\s+(?:\(1\)\s+)?{_ADS}[^.;]{{0,60}}?\b{_REPRESENTS}{_COUNT}", re.IGNORECASE),

@@ -92,6 +92,7 @@ _ACTION_COLUMNS = ("dividend", "capital_gain", "split")
 MAX_HEADER_LINES = 3
 MAX_COLUMNS = 8_000
 MAX_GROUPS = 1_000  # Tickers of one table.
+MAX_LABEL_CHARACTERS = 100  # Of a header that combines a column with a ticker, which is split at each of its joints.
 # The words that begin a header line of pandas.
 _LEVEL_NAMES = {"", "price", "ticker", "tickers", "date", "datetime", "attributes", "symbols", "symbol", "field"}
 _TICKER_LEVEL_NAMES = {"ticker", "tickers", "symbols", "symbol"}
@@ -253,6 +254,8 @@ def _split_label(label: str) -> tuple[str, str]:
     The ticker must be in capitals, so that "open_time" or "Adj Open" are not taken for one. It is "" if there is none.
     """
     label = label.strip()
+    if len(label) > MAX_LABEL_CHARACTERS:
+        return label, ""
     pair = _PAIR.fullmatch(label)
     if pair is not None:
         names = [name for name in (pair[1], pair[2]) if _get_letters(name) in _COLUMNS_BY_HEADER]

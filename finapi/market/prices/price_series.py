@@ -190,7 +190,7 @@ def _scale_volume(row: Row, split_factor: Decimal | None) -> dict[str, Decimal |
         return {"volume": None, "volume_exact": None}
     volume = Decimal(row["volume"])
     if split_factor != ONE:
-        volume = (volume / split_factor).quantize(_PRICE_STEP).normalize()
+        volume = _round(volume / split_factor)
     return {"volume": int(volume.to_integral_value()), "volume_exact": volume}
 
 
@@ -203,7 +203,15 @@ def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
         return None
     if factor == ONE:
         return Decimal(price)
-    return (Decimal(price) * factor).quantize(_PRICE_STEP).normalize()
+    return _round(Decimal(price) * factor)
+
+
+def _round(number: Decimal) -> Decimal:
+    """Return a number with at most six decimals, or unchanged if it is too large to have any."""
+    # Only wrong factors give such numbers. quantize would raise InvalidOperation.
+    if number.adjusted() - _PRICE_STEP.adjusted() < _PRECISION:
+        number = number.quantize(_PRICE_STEP)
+    return number.normalize()
 
 
 def find_close(tx: Transaction, ticker: str | None, day: str, *, max_age_days: int = STALE_DAYS) -> Close | None:

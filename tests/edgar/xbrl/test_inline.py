@@ -107,6 +107,8 @@ def test_a_fraction_is_its_quotient() -> None:
     ]
     assert "has no exact decimal value" in get_error(fraction.replace(">8<", ">3<"))
     assert "is not a fraction" in get_error(fraction.replace(">8<", ">0<"))
+    assert "is not a fraction" in get_error(fraction.replace(">1<", ">1E999999<"))
+    assert "is not a fraction" in get_error(fraction.replace("<ix:denominator>8</ix:denominator>", ""))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,9 @@ def test_a_fraction_is_its_quotient() -> None:
         ("", "", "is not a decimal number"),
         ("abc", 'scale="3"', "is not a number"),
         ("NaN", 'scale="3"', "is not a number"),
+        # Written out, these would take a megabyte or a gigabyte each.
+        ("1E999999", 'scale="3"', "'1E999999' is not a number"),
+        ("1E999999999", 'sign="-"', "'1E999999999' is not a number"),
         ("12", 'scale="100"', "scale is not a number of at most two digits"),
         ("12", 'scale="x"', "scale is not a number"),
         ("12", 'sign="+"', "sign is not a minus"),

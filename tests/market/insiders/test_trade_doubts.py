@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -285,6 +286,15 @@ def test_the_shares_of_an_ads_are_read_from_footnotes(app: App, text: str) -> No
 def test_a_total_of_ads_is_not_their_ratio(app: App, text: str) -> None:
     store_closes(app, CLOSES)
     store(app, build_form(row("1000", "25.10", title=ORDINARY), share_note=text))
+    assert list_doubts(app) == {"1:1": None}
+
+
+@pytest.mark.parametrize("text", ["Each ADS represents " + "9" * 5_000 + " shares.", "ADS " + "5," * 20_000])
+def test_endless_numbers_are_not_the_shares_of_an_ads(app: App, text: str) -> None:
+    store_closes(app, CLOSES)
+    start = time.process_time()
+    store(app, build_form(row("1000", "25.10", title=ORDINARY), share_note=text))
+    assert time.process_time() - start < 2
     assert list_doubts(app) == {"1:1": None}
 
 

@@ -335,6 +335,21 @@ def test_fractions_of_shares_are_served_exactly(app: App, ingest_prices: Any) ->
     assert adjusted == [(108697, Decimal("108697.19612")), (0, Decimal("0.5")), (None, None)]
 
 
+def test_absurd_factors_give_figures_without_decimals(app: App, ingest_prices: Any) -> None:
+    ingest_prices("date,open,close,adj close\n2024-01-02,400000000000000,1e-30,400000000000000\n")
+    (row,) = list_days(app, adjusted=True)
+    assert (row["open"], row["close"]) == (Decimal("1.6e59"), Decimal("4e14"))
+
+
+def test_absurd_splits_give_volumes_without_decimals(app: App, ingest_prices: Any) -> None:
+    ingest_prices(
+        "date,close,volume,split\n2024-01-02,1e12,3e14,\n2024-01-03,2000000,1,500000\n2024-01-04,4,1,500000\n"
+    )
+    row = list_days(app, adjusted=True)[-1]
+    assert (row["close"], row["volume_exact"]) == (4, Decimal("7.5e25"))
+    assert row["volume"] == 75 * 10**24
+
+
 def test_page_is_adjusted_by_actions_after_it(app: App, ingest_prices: Any) -> None:
     ingest_prices(TRADED)
     assert list_days(app, last="2020-08-27")[0]["adj_close"] == Decimal("124.805")

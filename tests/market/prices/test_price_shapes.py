@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from finapi.core.errors import ParseError
@@ -338,6 +340,13 @@ def test_file_that_would_be_misread_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parse(text)
     assert str(refused.value) == reason
+
+
+def test_header_of_many_joints_is_not_split() -> None:
+    start = time.process_time()
+    with pytest.raises(ParseError, match="needs a column of dates and one of closes, dividends or splits"):
+        parse("date," + "a_" * 20_000 + "A\n2024-01-02,1.5\n")
+    assert time.process_time() - start < 1
 
 
 def test_header_of_many_tickers_is_bounded() -> None:
