@@ -11,7 +11,8 @@ from finapi.accounts.users import User
 from finapi.app import App
 from finapi.core import lockout, passwords
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError
+from finapi.core.errors import ApiError, ServerBusyError
+from finapi.core.fair_queue import QueueRefusalError
 from finapi.net import mail
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
@@ -122,8 +123,8 @@ def _find_user_by_password(app: App, email: str, key: bytes, password: str, addr
                     attempt.record_success()
                     return user
                 seconds = attempt.record_failure()
-    except ApiError as error:
-        if error.code == "UNAVAILABLE" and app.hasher.queue.count_for_key(("email", key)) >= lockout.MAX_OPEN_ATTEMPTS:
+    except ServerBusyError as error:
+        if _count_other_logins(app, error, key) >= lockout.MAX_OPEN_ATTEMPTS:
             # Too many logins for this email are waiting, registered or not. The server itself is not busy.
             raise ApiError("RATE_LIMIT_EXCEEDED", TOO_MANY_LOGINS_MESSAGE, headers={"Retry-After": "1"}) from None
         raise
@@ -134,6 +135,13 @@ def _find_user_by_password(app: App, email: str, key: bytes, password: str, addr
     if user is None or user["locked_at"] or user["verify_email"]:
         raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     return user
+
+
+def _count_other_logins(app: App, error: ServerBusyError, key: bytes) -> int:
+    """Return the number of other logins of an email in the queue when a login was refused."""
+    if isinstance(error, QueueRefusalError):
+        return error.count_by_key["email", key]
+    return app.hasher.queue.count_for_key(("email", key))
 
 
 def logout(app: App, session: bytes) -> None:

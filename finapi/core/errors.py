@@ -80,10 +80,12 @@ def invalid_param(param: str, message: str, **expectation: Any) -> ApiError:
     return ApiError("INVALID_PARAM", message, details={"param": param, **expectation})
 
 
-def server_busy(message: str, delay_seconds: float = 0.0) -> ApiError:
-    """Return the 503 for work that has to be refused because the server is busy with the same work for others."""
-    text = f"{message} Try again in a moment."
-    return ApiError("UNAVAILABLE", text, headers={"Retry-After": "1"}, delay_seconds=delay_seconds)
+class ServerBusyError(ApiError):
+    """The 503 for work that has to be refused because the server is busy with the same work for others."""
+
+    def __init__(self, message: str, delay_seconds: float = 0.0) -> None:
+        text = f"{message} Try again in a moment."
+        super().__init__("UNAVAILABLE", text, headers={"Retry-After": "1"}, delay_seconds=delay_seconds)
 
 
 class ParseError(ValueError):

@@ -26,7 +26,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from finapi.core.errors import server_busy
+from finapi.core.errors import ServerBusyError
 
 # The number of keys whose recent arrivals are counted.
 MAX_REMEMBERED_KEYS = 10_000
@@ -36,13 +36,25 @@ HALF_LIFE_ARRIVALS = 100
 FREQUENT_ARRIVALS = 4.0
 
 
+class QueueRefusalError(ServerBusyError):
+    """The 503 for a call that got no turn.
+
+    ``count_by_key`` has the number of the other calls of each key that ran or waited at the moment of the refusal. By
+    the time the refused thread continues, all of them may have left.
+    """
+
+    def __init__(self, message: str, delay_seconds: float, count_by_key: Counter[Hashable]) -> None:
+        super().__init__(message, delay_seconds)
+        self.count_by_key = count_by_key
+
+
 class FairQueue:
     """A queue that runs ``max_running`` pieces of work at a time, at most ``max_per_key`` of one key.
 
     Another ``max_waiting`` calls wait for up to ``wait_seconds``. A call that is refused or waits too long gets
-    UNAVAILABLE with the message ``refusal``, which is sent after ``refusal_delay_seconds``, so that a caller who tries
-    again immediately does not crowd out others. ``wait_slots`` limits the calls that wait in several queues together.
-    ``pick(n)`` returns a random number below n.
+    QueueRefusalError with the message ``refusal``, which is sent after ``refusal_delay_seconds``, so that a caller who
+    tries again immediately does not crowd out others. ``wait_slots`` limits the calls that wait in several queues
+    together. ``pick(n)`` returns a random number below n.
     """
 
     def __init__(
@@ -75,7 +87,7 @@ class FairQueue:
 
     @contextmanager
     def enter(self, *keys: Hashable, first: bool = False) -> Iterator[None]:
-        """Run the block when it is its turn. Raise UNAVAILABLE (503) if it does not get one.
+        """Run the block when it is its turn. Raise QueueRefusalError (503) if it does not get one.
 
         With ``first`` the block has priority over others, within the limits that the module describes.
         """
@@ -86,7 +98,7 @@ class FairQueue:
             self.release(*keys)
 
     def acquire(self, *keys: Hashable, first: bool = False) -> None:
-        """Wait for a turn, which :meth:`release` ends. Raise UNAVAILABLE (503) if there is none in time."""
+        """Wait for a turn, which :meth:`release` ends. Raise QueueRefusalError (503) if there is none in time."""
         waiter = _Waiter(keys, first)
         with self._changed:
             self._count_arrival(keys)
@@ -130,36 +142,39 @@ class FairQueue:
         return recent.arrivals * math.exp2((recent.counted_at - self._arrival_count) / HALF_LIFE_ARRIVALS)
 
     def _wait_for_turn(self, waiter: _Waiter) -> None:
-        """Wait until it is the waiter's turn. Without one, remove it from the queue and raise UNAVAILABLE."""
-        if not self._make_room(waiter):
-            self._waiters.remove(waiter)
-            raise server_busy(self._refusal, self._refusal_delay_seconds)
+        """Wait until it is the waiter's turn. Without one, remove it from the queue and raise QueueRefusalError."""
+        self._make_room(waiter)
         try:
             self._changed.wait_for(
-                lambda: waiter not in self._waiters or self._find_next() is waiter, self._wait_seconds
+                lambda: waiter.counts_at_refusal is not None or self._find_next() is waiter, self._wait_seconds
             )
-            if self._find_next() is not waiter:
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
-                raise server_busy(self._refusal, self._refusal_delay_seconds)
+            if waiter.counts_at_refusal is None and self._find_next() is not waiter:
+                self._refuse(waiter)
+            if waiter.counts_at_refusal is not None:
+                raise QueueRefusalError(self._refusal, self._refusal_delay_seconds, waiter.counts_at_refusal)
         finally:
             if waiter.has_wait_slot and self._wait_slots is not None:
                 self._wait_slots.release()
 
-    def _make_room(self, waiter: _Waiter) -> bool:
-        """Let a new waiter wait, in the place of the one with the worst rank if necessary. Return True if it may."""
+    def _make_room(self, waiter: _Waiter) -> None:
+        """Let a new waiter wait. If there is no room for it, refuse the waiter with the worst rank."""
         has_room = len(self._waiters) <= self._max_waiting
         if has_room and (self._wait_slots is None or self._wait_slots.acquire(blocking=False)):
             waiter.has_wait_slot = True
-            return True
+            return
         worst = self._find_worst()
-        if worst is waiter:
-            return False
-        self._waiters.remove(worst)
-        waiter.has_wait_slot = worst.has_wait_slot
-        worst.has_wait_slot = False
-        self._changed.notify_all()
-        return True
+        self._refuse(worst)
+        if worst is not waiter:
+            waiter.has_wait_slot = worst.has_wait_slot
+            worst.has_wait_slot = False
+            self._changed.notify_all()
+
+    def _refuse(self, waiter: _Waiter) -> None:
+        """Remove a waiter from the queue. Its thread then raises QueueRefusalError."""
+        self._waiters.remove(waiter)
+        waiter.counts_at_refusal = Counter(self._running_by_key)
+        for other_waiter in self._waiters:
+            waiter.counts_at_refusal.update(other_waiter.keys)
 
     def _find_worst(self) -> _Waiter:
         """Return the waiter to refuse: the one with the worst rank, or a random one of several with equal standing."""
@@ -195,14 +210,15 @@ class FairQueue:
 
 
 class _Waiter:
-    """A call that waits. With ``first`` it may have priority."""
+    """A call that waits. With ``first`` it may have priority. ``counts_at_refusal`` is None unless it is refused."""
 
-    __slots__ = ("first", "has_wait_slot", "keys")
+    __slots__ = ("counts_at_refusal", "first", "has_wait_slot", "keys")
 
     def __init__(self, keys: tuple[Hashable, ...], first: bool) -> None:
         self.keys = keys
         self.first = first
         self.has_wait_slot = False
+        self.counts_at_refusal: Counter[Hashable] | None = None
 
 
 class _Rank(NamedTuple):

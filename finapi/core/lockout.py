@@ -18,7 +18,7 @@ import threading
 from collections import OrderedDict
 from typing import NamedTuple
 
-from finapi.core.errors import server_busy
+from finapi.core.errors import ServerBusyError
 
 # The seconds of the lock by the number of consecutive failures that causes it.
 # docs/API.md (Passwords), docs/SECURITY.md (6.1.1) and DECISIONS 3 state these times too.
@@ -136,7 +136,7 @@ class Lockouts:
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._can_decide(key, now), self._wait_seconds):
-                raise server_busy("Too many passwords to check at once.")
+                raise ServerBusyError("Too many passwords to check at once.")
             lock_seconds = compute_lock_seconds(self._find_count(key), now)
             if lock_seconds:
                 return lock_seconds

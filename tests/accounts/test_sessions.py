@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +18,13 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.errors import ApiError
-from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES
+from finapi.core.lockout import LOCK_SECONDS_BY_FAILURES, hash_email
 from finapi.core.passwords import Hasher
 from finapi.delivery import credential_replacement
 from finapi.store.db import ConstraintError
 from tests.client import AUTH, PASSWORD, Answer, Client, invite_token, login, sent, sign_up, token_in
 from tests.conftest import ACCOUNTS, NOW
+from tests.process import eventually
 from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
@@ -317,16 +318,43 @@ def test_200_wrong_passwords_in_the_second_step_hash_five_more(on_disk: Callable
     client = Client(on_disk())
     for seconds in (LOCK_SECONDS_BY_FAILURES[5], LOCK_SECONDS_BY_FAILURES[10]):
         answers = at_once([lambda: login(client, EMAIL, "wrong password")] * 200)
-        # A login that waits may have to leave its place to another one by chance; it is answered 503.
-        counts = statuses(answers)
-        assert counts.pop(401) == 4
-        assert counts.keys() <= {429, 503}
-        assert sum(counts.values()) == 196
+        assert statuses(answers) == {401: 4, 429: 196}
         # An attempt beyond the number that may be open has to come again; it is not locked.
         waits = {(answer.json["code"], answer.headers["retry-after"]) for answer in answers if answer.status == 429}
         assert ("LOGIN_LOCKED", str(seconds)) in waits
         assert waits <= {("LOGIN_LOCKED", str(seconds)), ("RATE_LIMIT_EXCEEDED", "1")}
         clock.advance(seconds)
+
+
+def test_a_login_replaced_by_others_of_its_email_is_429(on_disk: Callable[..., App]) -> None:
+    """Refused logins continue only when all others have left the queue: the server does not seem busy any more."""
+    app = on_disk()
+    queue, plain_acquire, plain_verify = app.hasher.queue, app.hasher.queue.acquire, app.hasher.verify
+    place_count = app.config.hashes_at_once + app.config.hashes_waiting
+    refused: list[str] = []
+
+    def acquire_or_outlast_others(*keys: Hashable, first: bool = False) -> None:
+        try:
+            plain_acquire(*keys, first=first)
+        except ApiError as error:
+            refused.append(error.code)
+            eventually(lambda: queue.count_for_key(("email", hash_email(EMAIL))) == 0)
+            raise
+
+    def verify_after_refusals(stored_hash: str | None, password: str) -> bool:
+        eventually(lambda: len(refused) == 12)
+        return plain_verify(stored_hash, password)
+
+    queue.acquire = acquire_or_outlast_others  # type: ignore[method-assign]
+    app.hasher.verify = verify_after_refusals  # type: ignore[method-assign]
+    client = Client(app)
+    answers = at_once([lambda: login(client, EMAIL, "wrong password")] * (place_count + 12))
+    assert Counter((answer.status, answer.json["code"]) for answer in answers) == {
+        (401, "INVALID_CREDENTIALS"): 4,
+        (429, "LOGIN_LOCKED"): place_count - 4,
+        (429, "RATE_LIMIT_EXCEEDED"): 12,
+    }
+    assert refused == ["UNAVAILABLE"] * 12
 
 
 @pytest.mark.slow

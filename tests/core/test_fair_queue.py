@@ -9,7 +9,13 @@ import pytest
 
 from finapi.app import App
 from finapi.core.errors import ApiError
-from finapi.core.fair_queue import FREQUENT_ARRIVALS, HALF_LIFE_ARRIVALS, MAX_REMEMBERED_KEYS, FairQueue
+from finapi.core.fair_queue import (
+    FREQUENT_ARRIVALS,
+    HALF_LIFE_ARRIVALS,
+    MAX_REMEMBERED_KEYS,
+    FairQueue,
+    QueueRefusalError,
+)
 from tests.process import eventually
 
 BUSY = ("UNAVAILABLE", 503, "Busy. Try again in a moment.")
@@ -151,6 +157,36 @@ def test_a_refusal_says_how_long_it_is_held_back() -> None:
     with turns.enter("a"), pytest.raises(ApiError) as refused:
         turns.acquire("b")
     assert refused.value.delay_seconds == 1.5
+
+
+def test_a_refusal_counts_the_other_calls_of_each_key() -> None:
+    turns = FairQueue("Busy.", 1, 0, 60)
+    with turns.enter("network", "a"), pytest.raises(QueueRefusalError) as refused:
+        turns.acquire("network", "b")
+    assert refused.value.count_by_key == {"network": 1, "a": 1}
+    assert refused.value.count_by_key["b"] == 0
+
+
+def test_a_replaced_call_is_counted_among_those_that_wait() -> None:
+    turns = FairQueue("Busy.", 1, 2, 60)
+    counts: list[dict[object, int]] = []
+
+    def work(key: str) -> None:
+        try:
+            with turns.enter(key):
+                pass
+        except QueueRefusalError as error:
+            counts.append(error.count_by_key)
+
+    threads = [threading.Thread(target=work, args=(key,)) for key in ("a", "a", "b")]
+    with turns.enter("a"):
+        for waiting_count, thread in zip((1, 2, 2), threads, strict=True):
+            thread.start()
+            eventually(lambda waiting_count=waiting_count: turns.waiting_count == waiting_count)
+        threads[1].join(10)
+    for thread in (threads[0], threads[2]):
+        thread.join(10)
+    assert counts == [{"a": 2, "b": 1}]
 
 
 def test_a_callers_frequency_fades_as_others_arrive() -> None:
