@@ -109,8 +109,13 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
     generation = {"mode": "positive", "max-examples": 30}
     schema = build_schema(world, WsgiApp(world.app), generation, checks={"enabled": False}, phases=phases)
     schemathesis.hooks.unregister_all()
-    numbers = st.from_regex("[0-9A-Z*@#]{8}", fullmatch=True)
-    schemathesis.openapi.format("cusip", numbers.map(lambda base: base + cusip.compute_check_digit(base)))
+    bases = st.from_regex("[0-9A-Z*@#]{8}", fullmatch=True)
+    numbers = bases.map(lambda base: base + cusip.compute_check_digit(base))
+    # The check digit of 000000000 is right, but it is a placeholder. A run that shrinks to it is refused each time.
+    cusips = numbers.filter(lambda number: not cusip.is_placeholder(number))
+    schemathesis.openapi.format("cusip", cusips)
+    isins = st.from_regex("[A-Z]{2}[0-9A-Z]{9}[0-9]", fullmatch=True)
+    schemathesis.openapi.format("cusip-or-isin", cusips | isins)
 
     @schemathesis.hook
     def before_call(context: Any, case: Any, kwargs: Any) -> None:
@@ -135,12 +140,8 @@ def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
             statuses[event.recorder.label].update(answer.status_code for answer in responses if answer is not None)
     assert len(statuses) == len(list(schema.get_all_operations())) > 130
     assert min(counts.total() for counts in statuses.values()) > 0
-    refused = {label for label, counts in statuses.items() if counts[400] * 2 > counts.total()}
-    # Here a CUSIP may also be an ISIN, so that the schema describes neither check digit.
-    assert refused <= {
-        "GET /api/v1/nport/holders-of/{cusip}",
-        "GET /api/v1/form-13f/fund/{cik}/cusip/{cusip}/history",
-    }
+    refused = {label: counts for label, counts in statuses.items() if counts[400] * 2 > counts.total()}
+    assert not refused
 
 
 def build_schema(world: World, where: Any, generation: dict[str, Any], **settings: Any) -> Any:

@@ -46,6 +46,7 @@ from finapi.web.http.schema import (
 from finapi.web.http.tables import CSV, MAX_ROWS, MEDIA_TYPE_BY_FORMAT, NDJSON, render_csv, render_ndjson
 
 _ACCESSION = "[0-9]{18}|[0-9]{10}-[0-9]{2}-[0-9]{6}"
+_CUSIP_PATTERN = "^[0-9A-Za-z*@# ]*[0-9] *$"
 # The schemas of parameter kinds. A pattern cannot check the check digit of a CUSIP.
 _SCHEMA_BY_KIND: dict[str, Schema] = {
     "integer": {"type": "integer"},
@@ -57,7 +58,9 @@ _SCHEMA_BY_KIND: dict[str, Schema] = {
     "ticker": {"type": "string", "pattern": "^[./ -]*[0-9A-Za-z][0-9A-Za-z./ -]*$", "maxLength": 12},
     "accession": {"type": "string", "pattern": f"^({_ACCESSION})$"},
     "any_accession": {"type": "string", "pattern": f"^({_ACCESSION}|{UNFILED_PREFIX}[0-9a-f]{{16}})$"},
-    "cusip": {"type": "string", "format": "cusip", "pattern": "^[0-9A-Za-z*@# ]*[0-9] *$"},
+    "cusip": {"type": "string", "format": "cusip", "pattern": _CUSIP_PATTERN},
+    # An ISIN, two letters and ten letters and digits, matches the same pattern.
+    "cusip_or_isin": {"type": "string", "format": "cusip-or-isin", "pattern": _CUSIP_PATTERN},
     "email": {"type": "string", "format": "email"},
     "new_password": {
         "type": "string",

@@ -338,6 +338,8 @@ def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: ob
         ("cusip", "037833100", "037833100"),
         ("cusip", "37833100", "037833100"),
         ("cusip", "g0250x107", "G0250X107"),
+        ("cusip_or_isin", "37833100", "037833100"),
+        ("cusip_or_isin", " us0378331005", "US0378331005"),
         ("ticker", "brk.b", "BRK-B"),
         ("ticker", "0000320193", "0000320193"),
         ("quarter", "2025-09-30", "2025-09-30"),

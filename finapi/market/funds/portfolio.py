@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
 from finapi.core.records import Date, Time, build_record, parse_decimal
-from finapi.edgar import cusip, fund_reports
+from finapi.edgar import fund_reports
 from finapi.edgar.fund_reports import DebtTerms, DerivativeTerms, Identifier, LendingTerms
 from finapi.market.funds import fund_report_doubts, fund_report_rows
 from finapi.market.funds.fund_report_doubts import Doubt
@@ -161,15 +161,13 @@ class HeldSecurityId(NamedTuple):
 
 
 def identify_security(text: str) -> HeldSecurityId:
-    """Return the security of a CUSIP or an ISIN. Raise ValueError for any other text.
+    """Return the security of a valid CUSIP or ISIN in normal form.
 
     An ISIN of the United States or Canada contains the CUSIP. Many filers give only one of the two.
     """
-    isin = text.strip().upper()
-    if fund_reports.is_isin(isin):
-        return HeldSecurityId(isin[2:11] if isin[:2] in CUSIP_COUNTRIES else None, (isin,))
-    number = cusip.validate(text)
-    return HeldSecurityId(number, tuple(country + number for country in CUSIP_COUNTRIES))
+    if fund_reports.is_isin(text):
+        return HeldSecurityId(text[2:11] if text[:2] in CUSIP_COUNTRIES else None, (text,))
+    return HeldSecurityId(text, tuple(country + text for country in CUSIP_COUNTRIES))
 
 
 def list_holdings(

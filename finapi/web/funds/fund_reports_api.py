@@ -99,7 +99,7 @@ CHANGES_PARAMS = (
 )
 AUM_PARAMS = (_FUND_TICKER, _LIMIT, cursor_param("2025-12-31_S000900001", "[0-9]{4}-[0-9]{2}-[0-9]{2}_[S0-9]{10}"))
 HOLDERS_PARAMS = (
-    path_param("cusip", help="CUSIP with its check digit, or ISIN.", example="037833100"),
+    path_param("cusip", "cusip_or_isin", help="CUSIP with its check digit, or ISIN.", example="037833100"),
     _build_period_param("Month of the reports; by default the latest report of each fund."),
     _LIMIT,
     OFFSET,
@@ -359,16 +359,12 @@ def list_assets(call: Call) -> Response:
 def list_holders(call: Call) -> Response:
     """Return a page of the funds that hold a security, the largest position first."""
     params = call.params
-    try:
-        security = portfolio.identify_security(params["cusip"])
-    except ValueError:
-        message = "cusip must be a CUSIP, nine characters with a check digit, or an ISIN of twelve."
-        raise invalid_param("cusip", message, expected="037833100") from None
+    security = portfolio.identify_security(params["cusip"])
     month = params["period"] and params["period"][:7]
     with call.app.db.read() as tx:
         rows, total = portfolio.list_holders(tx, security, month, params["limit"], params["offset"])
     meta: HoldersMeta = {
-        "cusip": params["cusip"].upper(),
+        "cusip": params["cusip"],
         "period": month,
         "pagination": build_offset_page(total, params["limit"], params["offset"]),
     }

@@ -54,6 +54,7 @@ Kind = Literal[
     "accession",
     "any_accession",
     "cusip",
+    "cusip_or_isin",
     "ticker",
     "cursor",
     "email",
@@ -446,6 +447,13 @@ def _accession(text: str) -> str:
     return accession
 
 
+def _cusip_or_isin(text: str) -> str:
+    from finapi.edgar import fund_reports
+
+    isin = text.strip().upper()
+    return isin if fund_reports.is_isin(isin) else cusip.validate(text)
+
+
 def _any_accession(text: str) -> str:
     from finapi.market.documents.metadata import UNFILED_PREFIX
 
@@ -461,6 +469,11 @@ _TEXT_KINDS: dict[Kind, tuple[Callable[[str], Any], str, str]] = {
     "accession": (_accession, *_ACCESSION_MESSAGE),
     "any_accession": (_any_accession, *_ACCESSION_MESSAGE),
     "cusip": (cusip.validate, "a CUSIP: nine characters, the last of them a check digit", "037833100"),
+    "cusip_or_isin": (
+        _cusip_or_isin,
+        "a CUSIP, nine characters with a check digit, or an ISIN of twelve",
+        "037833100",
+    ),
     "ticker": (tickers.normalise, "a ticker or a CIK", "AAPL"),
     "email": (_email, "an email address", "email"),
     "url": (_url, "an http or https URL", "url"),

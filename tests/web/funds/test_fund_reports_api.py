@@ -18,6 +18,7 @@ from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.funds import fund_report_store
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies, cusip_map, securities
+from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import NOW
@@ -323,6 +324,17 @@ def test_holders_of_a_month_or_by_isin(api: Client) -> None:
     assert accessions(december) == [DECEMBER, DECEMBER, TRUST]
     assert accessions(api.get(f"{BASE}/holders-of/JP3633400001").json) == [DECEMBER]
     assert accessions(api.get(f"{BASE}/holders-of/US0378331005").json) == [DECEMBER, DECEMBER, BOND]
+    assert api.get(f"{BASE}/holders-of/us0378331005").json["meta"]["cusip"] == "US0378331005"
+    assert api.get(f"{BASE}/holders-of/37833100").json["meta"]["cusip"] == made.APPLE
+
+
+def test_the_document_describes_a_cusip_or_an_isin() -> None:
+    (cusip,) = [
+        param["schema"]
+        for param in build_document("", ROUTES)["paths"][f"{BASE}/holders-of/{{cusip}}"]["get"]["parameters"]
+        if param.get("name") == "cusip"
+    ]
+    assert cusip == {"type": "string", "format": "cusip-or-isin", "pattern": "^[0-9A-Za-z*@# ]*[0-9] *$"}
 
 
 def test_changes_compare_a_report_with_the_one_before(api: Client) -> None:
@@ -416,6 +428,7 @@ def test_a_screen_repeats_its_filters(api: Client) -> None:
         ("/by-series/X000900001", "series_id"),
         ("/holders-of/037833109", "cusip"),
         ("/holders-of/APPLE", "cusip"),
+        ("/holders-of/US037833100X", "cusip"),
         (f"/holders-of/{made.APPLE}?period=2025-13", "period"),
         ("/latest?form_type=NPORT-EX", "form_type"),
         (f"/{DECEMBER}/holdings?min_pct=many", "min_pct"),
