@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from finapi import app as apps
 from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.edgar.form_families import XBRL
 from finapi.market.documents import packs, sources, submission_documents
 from finapi.market.documents.identification import IngestOptions
@@ -19,6 +24,7 @@ from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from finapi.market.statements import filed_statements
+from tests import process
 from tests.support.edgar_server import entry, feed
 from tests.support.raw_sql import run_sql
 
@@ -558,6 +564,26 @@ def test_full_disk_is_reported_in_one_line(unshared_app: App, tmp_path: Path, ca
     assert outcomes["company_tickers.json"].reason == "cannot be stored: database or disk is full"
     messages = [record.getMessage() for record in caplog.records]
     assert messages == ["the database cannot be written: database or disk is full"]
+
+
+def test_a_file_is_reported_after_its_filing_is_committed(tmp_path: Path, clock: FixedClock) -> None:
+    numbers = (1, 2, 3)
+    for number in numbers:
+        process.write(tmp_path / "in" / process.accession(number), process.filing(year=2020 + number))
+    (tmp_path / "data").mkdir()
+    app = apps.open_on_disk(Config(data_dir=tmp_path / "data"), clock)
+    reported: list[str | None] = []
+
+    def report(outcome: Outcome) -> None:
+        # Another connection sees only what is committed.
+        with closing(sqlite3.connect(tmp_path / "data" / "finapi.db")) as other_connection:
+            accessions = {accession for (accession,) in other_connection.execute("SELECT accession FROM filings")}
+        assert (outcome.outcome, outcome.accession in accessions) == ("ingested", True)
+        reported.append(outcome.accession)
+
+    ingest.run(app, [tmp_path / "in"], IngestOptions(), report)
+    app.db.close()
+    assert reported == [process.accession(number) for number in numbers for _ in range(5)]
 
 
 def test_invalid_feed_entry_is_reported_and_others_stored(app: App, tmp_path: Path) -> None:
