@@ -138,22 +138,17 @@ class FilingOrder:
 
     def list_days(self) -> list[str]:
         """Return the days on which documents were filed."""
-        fact_days = {
-            fact["filed"]
-            for document in self.companyfacts
-            for concepts in document["facts"].values()
-            for concept in concepts.values()
-            for facts in concept["units"].values()
-            for fact in facts
-        }
+        fact_days = {fact["filed"] for document in self.companyfacts for fact in _iter_facts(document)}
         made_days = {day for _, _, day in INSIDER_FORMS} | {
             day for _, day, _ in [*SCHEDULES, *fund_report_xml.examples()]
         }
         return sorted(self.pack_lines.keys() | self.listed.keys() | fact_days | made_days)
 
-    def cut_companyfacts(self, last_day: str) -> Iterator[bytes]:
-        """Yield the companyfacts documents as they were on a day."""
+    def cut_companyfacts(self, previous_day: str, last_day: str) -> Iterator[bytes]:
+        """Yield the companyfacts documents as they were on a day, if facts were filed after an earlier day."""
         for document in self.companyfacts:
+            if not any(previous_day < fact["filed"] <= last_day for fact in _iter_facts(document)):
+                continue
             facts = {
                 taxonomy: {
                     name: {**concept, "units": units}
@@ -162,8 +157,15 @@ class FilingOrder:
                 }
                 for taxonomy, concepts in document["facts"].items()
             }
-            if any(facts.values()):
-                yield json.dumps({**document, "facts": facts}).encode()
+            yield json.dumps({**document, "facts": facts}).encode()
+
+
+def _iter_facts(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the facts of a companyfacts document."""
+    for concepts in document["facts"].values():
+        for concept in concepts.values():
+            for facts in concept["units"].values():
+                yield from facts
 
 
 def _cut_units(units: dict[str, list[dict[str, Any]]], last_day: str) -> dict[str, list[dict[str, Any]]]:
@@ -204,7 +206,7 @@ class DatedWorld:
                 for listed in order.listed.get(filed_at, ()):
                     lists.upsert_submissions(tx, listed, end_of_day)
                 tx.run("bump_data_version")
-        for document in order.cut_companyfacts(day):
+        for document in order.cut_companyfacts(self.day, day):
             with self.app.db.write() as tx:
                 fact_sets.upsert_companyfacts(tx, companyfacts.parse(document, demo_data.FACTS), end_of_day)
         rows = [row for row in order.prices if self.day < row.date <= day]
@@ -227,6 +229,8 @@ class DatedWorld:
             insiders = run_sql(tx, "SELECT name, cik FROM insiders").fetchall()
             columns = "cusip, issuer, title, seen, issuer_key, class_letter, security_group, ticker, cik, evidence"
             securities = run_sql(tx, f"SELECT {columns} FROM securities").fetchall()
+        # The ticker of a CUSIP is known before the first document of its company, so its row refers to no company yet.
+        run_sql(self.app.db, "PRAGMA foreign_keys=OFF")
         with self.app.db.write() as tx:
             known_ciks = {row[0] for row in run_sql(tx, "SELECT cik FROM companies")}
             names = [name for name in companies[0].keys() if name not in ("cik", "facts_changed")]  # noqa: SIM118
@@ -253,9 +257,10 @@ class DatedWorld:
                 f"""INSERT INTO securities ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (cusip) DO UPDATE SET issuer = excluded.issuer, title = excluded.title,
                     ticker = excluded.ticker, cik = excluded.cik, evidence = excluded.evidence""",
-                [tuple(row) for row in securities if row["cik"] is None or row["cik"] in known_ciks],
+                [tuple(row) for row in securities],
             )
             tx.run("bump_data_version")
+        run_sql(self.app.db, "PRAGMA foreign_keys=ON")
 
     def _store_owners(self, filed_at: str) -> None:
         """Store the insider forms, schedules and notices of sales of a day."""
