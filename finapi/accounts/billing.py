@@ -99,6 +99,16 @@ def charge(app: App, user_id: int, endpoint: str, cost: int, request_id: str) ->
     return Charge(app, {**call, "id": debit_id_or_plan})
 
 
+def check_balance(app: App, user_id: int, cost: int) -> None:
+    """Raise insufficient_tokens (402) if a user's balance is below the cost of a call that will not be charged."""
+    if cost == 0:
+        return
+    with app.accounts.read_one() as tx:
+        plan = tx.find_row("userplan", user_id=user_id)
+    if plan is None or plan["current_balance"] < cost:
+        raise _insufficient_tokens(app, cost, plan)
+
+
 def _insufficient_tokens(app: App, cost: int, plan: Row | None) -> ApiError:
     extra_fields = {
         "current_balance": plan["current_balance"] if plan else 0,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from finapi.accounts import billing, logins, plans, users
@@ -86,8 +86,11 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
                 response = not_modified
             else:
                 call = build_call(app, table, exchange, route, caller, call_input, request, now)
+                error = call_input.error or find_unknown_company_error(call, exchange)
+                if error is not None:
+                    refuse_uncharged(call, exchange, error)
                 charge = charge_call(call, exchange)
-                response = run_handler(call, exchange, charge, call_input.error)
+                response = run_handler(call, exchange, charge)
     except Exception as error:
         response = responses.build_failure(app, exchange, error)
     exchange.logged_in_uuid = response.logged_in_uuid
@@ -254,7 +257,7 @@ def validate(
 ) -> CallInput:
     """Return the parameters, the body, and the first mistake in them.
 
-    The mistake is returned and not raised, because a call is charged before a mistake is reported (DECISIONS 4).
+    The mistake is returned and not raised, because a balance that is too low comes first (DECISIONS 4).
     ``unknown_names`` are those of the query. They are a mistake unless the operator's settings only report them.
     """
     parameters, body, error = NO_PARAMETERS, {}, None
@@ -326,6 +329,39 @@ def build_call(
     )
 
 
+def find_unknown_company_error(call: Call, exchange: Exchange) -> ApiError | None:
+    """Return the 404 of a billed call whose ticker or CIK is not stored. Return None if the call has to be charged.
+
+    The handler raises the error, because only it knows the message and the day of the data. Its work is small: it
+    looks up the company first.
+    """
+    ticker = call.params.get("ticker")
+    if not call.route.cost or not isinstance(ticker, str) or response_cache.is_cached(call, exchange.tag):
+        return None
+    from finapi.market.reference import companies
+
+    with call.app.db.read_one() as tx:
+        if companies.is_known(tx, ticker):
+            return None
+    try:
+        call.route.handler(select_day(call))
+    except ApiError as error:
+        return error if error.status == 404 else None
+    return None
+
+
+def refuse_uncharged(call: Call, exchange: Exchange, error: ApiError) -> NoReturn:
+    """Raise an error that is known before the work, or insufficient_tokens (402) if the balance is below the cost.
+
+    Nothing is charged, so the ledger has no row of the call. Its CPU time counts like that of a refunded call.
+    """
+    if exchange.cpu_meter is not None:
+        exchange.cpu_meter.count()
+    if call.caller is not None:
+        billing.check_balance(call.app, call.caller.id, call.route.cost)
+    raise error
+
+
 def charge_call(call: Call, exchange: Exchange) -> Charge:
     """Charge the cost of the call. Raise insufficient_tokens (402) if the balance is too low."""
     user_id = call.caller.id if call.caller else 0
@@ -337,15 +373,10 @@ def charge_call(call: Call, exchange: Exchange) -> Charge:
 # ---- handle
 
 
-def run_handler(call: Call, exchange: Exchange, charge: Charge, error: ApiError | None) -> Response:
-    """Return the response with its open charge. Refund the charge if anything fails.
-
-    ``error`` is a mistake in the input. It is raised after the charge, so that a caller without tokens gets the 402.
-    """
+def run_handler(call: Call, exchange: Exchange, charge: Charge) -> Response:
+    """Return the response with its open charge. Refund the charge if anything fails."""
     response: Response | None = None
     try:
-        if error is not None:
-            raise error
         response = find_response(call, exchange)
         # The route of a page is free, but its handler may have charged for the API calls that it makes.
         if response.charge is not None:

@@ -43,6 +43,13 @@ def get_cached_or_call_handler(call: Call, tag: str | None) -> Response:
     return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), suffix, cached=cached)
 
 
+def is_cached(call: Call, tag: str | None) -> bool:
+    """Return True if the response with this tag is in memory."""
+    if tag is None or call.caller is None:
+        return False
+    return call.app.answer_cache.find(call.caller.data_stamp, tag, None) is not None
+
+
 def find_etag(app: App, data_stamp: str, tag: str, request: Request) -> str | None:
     """Return the ``ETag`` of the cached response with this tag, or None if there is none in memory."""
     cached: Response | None = app.answer_cache.find(data_stamp, tag, None)

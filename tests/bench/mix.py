@@ -3,7 +3,7 @@
     python -m tests.bench.mix [--seconds 5] [--rounds 3] [--connections 16] [--companies 600]
 
 60 % of the calls ask a question that was never asked before, 30 % repeat a recent one, and 10 % are errors: an unknown
-company (404, refunded), a bad parameter (400, refunded) and an unknown key (401). The questions are pages of daily
+company (404), a bad parameter (400) and an unknown key (401). The questions are pages of daily
 prices of 600 companies. Every service gets the same calls in the same order over 16 connections:
 
 - ``finapi``: ``finapi serve`` with its limits lifted,
@@ -139,7 +139,8 @@ class PriceService:
 
     A call is authenticated by the hash of its key, limited, compared with ``If-None-Match`` before any work, charged in
     a durable transaction that waiting calls share, answered from the database or from memory, and refunded if it
-    fails. The debit is settled by the next transaction.
+    fails. The debit is settled by the next transaction. A bad parameter and an unknown company are answered without a
+    charge, if the balance would cover it.
     """
 
     def __init__(self, directory: Path, companies: int) -> None:
@@ -170,10 +171,12 @@ class PriceService:
             etag = f'"{hashlib.sha256(f"1 {question}".encode()).hexdigest()[:32]}"'
             if if_none_match == etag:
                 return "304 Not Modified", [*HEADERS, *headers, ("ETag", etag)], b""
+            error = error or self._find_company_error(question["ticker"])
+            if error is not None:
+                self._check_balance(user_id)
+                raise error
             debit_id = self.metered.share(lambda: self._debit(user_id))
             try:
-                if error is not None:
-                    raise error
                 body = self._find_answer(etag, question)
             except CallError:
                 self.metered.share(lambda: self._refund(user_id, debit_id))
@@ -210,6 +213,16 @@ class PriceService:
             ("X-RateLimit-Remaining", str(tokens_left)),
             ("X-RateLimit-Reset", str(int(time.time()) + 60)),
         ]
+
+    def _find_company_error(self, ticker: str) -> CallError | None:
+        sql = "SELECT EXISTS (SELECT 1 FROM prices WHERE ticker = ?)"
+        is_known = self.metered.reader().execute(sql, (ticker,)).fetchone()[0]
+        return None if is_known else CallError("404 Not Found", "UNKNOWN_TICKER")
+
+    def _check_balance(self, user_id: int) -> None:
+        row = self.metered.reader().execute("SELECT total - spent FROM plans WHERE user_id = ?", (user_id,)).fetchone()
+        if row[0] < COST:
+            raise CallError("402 Payment Required", "insufficient_tokens")
 
     def _debit(self, user_id: int) -> int:
         run = self.metered.writer.execute
@@ -279,7 +292,7 @@ class PriceService:
 
 
 def _read_question(path: str, query: str) -> tuple[dict[str, Any], CallError | None]:
-    """Return the parameters of a call, and the error if one is invalid: it is raised after the charge."""
+    """Return the parameters of a call, and the error if one is invalid: a balance that is too low comes first."""
     values = {name: texts[-1] for name, texts in parse_qs(query).items()}
     question: dict[str, Any] = {"ticker": path.removeprefix(PRICES_PATH).upper(), "from": "", "to": "9", **values}
     try:

@@ -71,13 +71,9 @@ def test_the_ledger_names_the_route_and_our_request_id(app: App, client: Client)
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        (NO_SUCH, 404),
         (COMPANY + "?period=Q", 404),
         (COMPANY + "?statement=equity", 404),
-        (COMPANY + "?period=X", 400),
-        ("/api/v1/xbrl/companies/A_B/statements", 400),
         ("/api/v1/xbrl/filing/0000000000-00-000000/statements", 404),
-        ("/api/v1/xbrl/filing/nonsense/statements", 400),
     ],
 )
 def test_a_call_that_fails_is_refunded(app: App, client: Client, path: str, status: int) -> None:
@@ -86,6 +82,36 @@ def test_a_call_that_fails_is_refunded(app: App, client: Client, path: str, stat
     assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
     assert [row[3] for row in list_ledger_rows(app)] == [status, status]
     assert get_balance(app, 1) == 500_000
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (NO_SUCH, 404),
+        ("/api/v1/xbrl/companies/9999999/statements?as_of=2025-01-01", 404),
+        ("/api/v1/prices/NONE", 404),
+        (COMPANY + "?period=X", 400),
+        ("/api/v1/xbrl/companies/A_B/statements", 400),
+        ("/api/v1/xbrl/filing/nonsense/statements", 400),
+    ],
+)
+def test_an_error_known_before_the_work_is_not_charged(app: App, client: Client, path: str, status: int) -> None:
+    answer = client.get(path)
+    assert (answer.status, get_charge(answer)) == (status, "0")
+    assert (list_ledger_rows(app), get_balance(app, 1)) == ([], 500_000)
+
+
+def test_every_spelling_of_a_known_company_is_charged(app: App, client: Client) -> None:
+    companies = ("BRKB", "brk.b", "1234567", "0001234567")
+    assert [client.get(f"/api/v1/xbrl/companies/{text}/statements").status for text in companies] == [200] * 4
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-25, "debit")] * 4
+
+
+def test_prices_of_a_ticker_without_a_company_are_charged(app: App, client: Client) -> None:
+    with app.db.write() as tx:
+        run_sql(tx, "INSERT INTO price_series (ticker, synthetic) VALUES ('LONE', 0)")
+    assert (client.get("/api/v1/prices/LONE").status, client.get("/api/v1/prices/LONE?from=x").status) == (200, 400)
+    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit")]
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -234,7 +260,7 @@ def test_a_balance_below_the_cost_is_402_whatever_else_is_wrong(make_app: Callab
 @pytest.mark.parametrize(
     ("body", "kind"), [(b"{}", "application/json"), (b"{", "application/json"), (b"{}", "text/plain")]
 )
-def test_a_call_with_an_invalid_body_is_metered(make_app: Callable[..., App], body: bytes, kind: str) -> None:
+def test_a_call_with_an_invalid_body_is_not_charged(make_app: Callable[..., App], body: bytes, kind: str) -> None:
     app = make_app(free_tokens=5)
     client = Client(app, users.create(app, "bob@example.com", "free", NOW).api_key)
 
@@ -245,7 +271,7 @@ def test_a_call_with_an_invalid_body_is_metered(make_app: Callable[..., App], bo
 
     refused = 415 if kind == "text/plain" else 400
     assert statuses() == [refused, 402]
-    assert [row[:2] for row in list_ledger_rows(app)] == [(-5, "debit"), (5, "4xx_refund")]
+    assert list_ledger_rows(app) == []
 
 
 def test_401_and_429_precede_402(make_app: Callable[..., App]) -> None:

@@ -66,6 +66,16 @@ def resolve(tx: Transaction, text: str, param_name: str = "ticker") -> Company:
     return Company(int(rows[0]["cik"]), rows[0]["company_name"], rows[0]["ticker"])
 
 
+def is_known(tx: Transaction, text: str) -> bool:
+    """Return False if no company has a CIK or a ticker in normal form, and no prices are stored for it.
+
+    :func:`resolve` may still refuse a text for which this is True.
+    """
+    if text.isdigit():
+        return bool(tx.find_value("is_known_cik", cik=int(text)))
+    return bool(tx.find_value("is_known_ticker", ticker=text))
+
+
 def _check_one_holder(rows: Sequence[Row], param_name: str) -> None:
     """Raise ApiError INVALID_PARAM if the best source gives a ticker to several companies today.
 

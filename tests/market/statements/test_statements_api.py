@@ -358,7 +358,7 @@ def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> Non
 def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
     assert get_error_details(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
-    assert [entry_row[:2] for entry_row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
+    assert list_ledger_rows(app) == []
 
 
 @pytest.mark.parametrize("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])

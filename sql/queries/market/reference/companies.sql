@@ -15,6 +15,14 @@ JOIN companies ON companies.cik = tickers.cik
 WHERE tickers.ticker = :ticker
 ORDER BY current DESC, tickers.source DESC, tickers.last_seen DESC, companies.name_as_of DESC, companies.cik
 
+-- name: is_known_cik
+SELECT EXISTS (SELECT 1 FROM companies WHERE cik = :cik)
+
+-- name: is_known_ticker
+SELECT EXISTS (SELECT 1 FROM tickers WHERE ticker = :ticker)
+    OR EXISTS (SELECT 1 FROM price_series WHERE ticker = :ticker)
+    OR EXISTS (SELECT 1 FROM tickers WHERE replace(ticker, '-', '') = :ticker)
+
 -- name: tickers_without_hyphens
 -- Tickers that equal the given text once their hyphens are removed. Two are enough to know that the text is ambiguous.
 SELECT DISTINCT ticker FROM tickers WHERE replace(ticker, '-', '') = :ticker ORDER BY ticker LIMIT 2
