@@ -1,7 +1,9 @@
 """Charts as inline SVG: bars, lines and stacked bars by period, and a line of daily prices.
 
-Coordinates run from the top left corner. Colours are CSS classes: "c1" for the first series, "c2" for the second. Every
-mark has a ``<title>``, which browsers show as a tooltip and screen readers read out.
+Vertical coordinates are pixels from the top of the chart; horizontal ones are percentages of the plot. So a chart fills
+the width that the page has, and its text has the same size at every width. The labels of the axes are drawn outside of
+the plot, in the padding that the stylesheet gives it. Colours are CSS classes: "c1" for the first series, "c2" for the
+second. Every mark has a ``<title>``, which browsers show as a tooltip and screen readers read out.
 """
 
 from __future__ import annotations
@@ -12,13 +14,21 @@ from typing import NamedTuple
 
 from finapi.web.html.tags import NOTHING, Child, Html, h
 
-# The size of a chart and the margins around its plot, in SVG units.
-WIDTH, HEIGHT = 480, 210
-LEFT, RIGHT, TOP, BOTTOM = 58, 40, 10, 24
-PLOT_WIDTH, PLOT_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+# The height of a chart and the margins above and below its plot, in pixels.
+HEIGHT = 220
+TOP, BOTTOM = 10, 28
+PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 
-MAX_BAR_WIDTH, MAX_STACK_WIDTH = 34, 40
-LABEL_WIDTH = 44  # The width that a period's label needs along the axis, in SVG units.
+# The maximum width of a bar and the gap after it, as percentages of the plot.
+MAX_BAR_WIDTH, MAX_STACK_WIDTH = 9.0, 10.5
+BAR_GAP = 0.25
+
+# The widths of the narrowest plots in a wide and a narrow window, and of the labels below them, in pixels.
+WIDE_PLOT_PIXELS, NARROW_PLOT_PIXELS = 330, 220
+CHARACTER_PIXELS, LABEL_GAP_PIXELS = 7, 10
+MAX_AXIS_CHARACTERS = 8  # A plot whose axis has longer labels gets a broader margin on the left.
+
+LINE_UNITS = 1000  # The width of a plot in the coordinates of its lines, which are stretched to the plot's width.
 
 FormatNumber = Callable[[Decimal], str]
 
@@ -61,6 +71,25 @@ class DayMark(NamedTuple):
     tooltip: str
 
 
+class Plot(NamedTuple):
+    """The part of a chart between its axes: the axis on the left, the format of its labels, and a second axis."""
+
+    axis: Axis
+    format: FormatNumber
+    has_right_axis: bool = False
+
+    @property
+    def class_names(self) -> str:
+        """Return the CSS classes of the plot, which choose its margins."""
+        longest_label = max(len(self.format(tick)) for tick in self.axis.list_ticks())
+        names = ["plot"]
+        if longest_label > MAX_AXIS_CHARACTERS:
+            names.append("broad")
+        if self.has_right_axis:
+            names.append("two-axes")
+        return " ".join(names)
+
+
 class StackPart(NamedTuple):
     """One part of a stacked bar: the values at which it begins and ends."""
 
@@ -78,31 +107,29 @@ def render_bar_chart(
     if not any(column.known_values for column in columns):
         return NOTHING
     axis = _build_axis(_iter_values(columns))
-    slot_width = PLOT_WIDTH / len(labels)
+    slot_width = 100 / len(labels)
     bar_width = min(slot_width * 0.7 / len(columns), MAX_BAR_WIDTH)
     bars = []
     for column_index, column in enumerate(columns):
         for period_index, number in enumerate(column.values):
             if number is None:
                 continue
-            x = LEFT + slot_width * (period_index + 0.5) + bar_width * (column_index - len(columns) / 2)
+            x = slot_width * (period_index + 0.5) + bar_width * (column_index - len(columns) / 2)
             tooltip = _format_tooltip(labels[period_index], column, number)
             bars.append(
                 _render_bar(
                     x, bar_width, axis.compute_y(number), axis.compute_y(Decimal(0)), f"c{column_index + 1}", tooltip
                 )
             )
-    parts: list[Child] = [_render_grid(axis, columns[0].format), bars, _render_period_labels(labels, slot_width)]
-    if line and line.known_values:
-        line_axis = _build_axis(line.values)
-        parts.append(_render_line(line, labels, slot_width, line_axis, f"c{len(columns) + 1}"))
-        tick_x = WIDTH - RIGHT + 6
-        ticks = line_axis.list_ticks()
-        parts.append(
-            [_render_text(tick_x, line_axis.compute_y(tick) + 4, line.format(tick), "start") for tick in ticks]
-        )
-    series = [*columns, line] if line else columns
-    return _render_figure(title, series, parts)
+    plot = Plot(axis, columns[0].format)
+    parts: list[Child] = [bars, _render_period_labels(labels)]
+    if line is None or not line.known_values:
+        return _render_figure(title, columns, plot, parts)
+    line_axis = _build_axis(line.values)
+    parts.append(_render_line(line, labels, line_axis, f"c{len(columns) + 1}"))
+    for tick in line_axis.list_ticks():
+        parts.append(_render_text("100%", line_axis.compute_y(tick) + 4, line.format(tick), "start", dx=6))
+    return _render_figure(title, [*columns, line], plot._replace(has_right_axis=True), parts)
 
 
 def render_line_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
@@ -110,10 +137,8 @@ def render_line_chart(title: str, labels: Sequence[str], series: Sequence[ChartS
     if not any(line.known_values for line in series):
         return NOTHING
     axis = _build_axis(_iter_values(series))
-    slot_width = PLOT_WIDTH / len(labels)
-    lines = [_render_line(line, labels, slot_width, axis, f"c{index + 1}") for index, line in enumerate(series)]
-    grid = _render_grid(axis, series[0].format)
-    return _render_figure(title, series, [grid, lines, _render_period_labels(labels, slot_width)])
+    lines = [_render_line(line, labels, axis, f"c{index + 1}") for index, line in enumerate(series)]
+    return _render_figure(title, series, Plot(axis, series[0].format), [lines, _render_period_labels(labels)])
 
 
 def render_stacked_chart(title: str, labels: Sequence[str], series: Sequence[ChartSeries]) -> Html:
@@ -122,16 +147,15 @@ def render_stacked_chart(title: str, labels: Sequence[str], series: Sequence[Cha
         return NOTHING
     stack_parts = _stack(labels, series)
     axis = _build_axis(part.top for part in stack_parts)
-    slot_width = PLOT_WIDTH / len(labels)
+    slot_width = 100 / len(labels)
     bar_width = min(slot_width * 0.6, MAX_STACK_WIDTH)
     bars = []
     for part in stack_parts:
-        x = LEFT + slot_width * (part.period_index + 0.5) - bar_width / 2
+        x = slot_width * (part.period_index + 0.5) - bar_width / 2
         bars.append(
             _render_bar(x, bar_width, axis.compute_y(part.top), axis.compute_y(part.base), part.colour, part.tooltip)
         )
-    grid = _render_grid(axis, series[0].format)
-    return _render_figure(title, series, [grid, bars, _render_period_labels(labels, slot_width)])
+    return _render_figure(title, series, Plot(axis, series[0].format), [bars, _render_period_labels(labels)])
 
 
 def _stack(labels: Sequence[str], series: Sequence[ChartSeries]) -> list[StackPart]:
@@ -158,23 +182,17 @@ def render_daily_chart(
     if len(numbers) < 2:
         return NOTHING
     axis = _build_axis(numbers, includes_zero=False)
-    coordinates = []
-    for index, number in enumerate(numbers):
-        x = LEFT + PLOT_WIDTH * index / (len(numbers) - 1)
-        coordinates.append(f"{x:.1f},{axis.compute_y(number)}")
+    points = [(100 * index / (len(numbers) - 1), axis.compute_y(number)) for index, number in enumerate(numbers)]
     triangles = []
     for mark in marks:
         nearest_index = min(int(mark.position * (len(numbers) - 1) + 0.5), len(numbers) - 1)
-        path = _build_triangle(
-            LEFT + PLOT_WIDTH * mark.position, axis.compute_y(numbers[nearest_index]), mark.points_up
-        )
-        triangles.append(h.path(h.title(mark.tooltip), class_="up" if mark.points_up else "down", d=path))
+        triangles.append(_render_triangle(mark, axis.compute_y(numbers[nearest_index])))
     day_labels = [
-        _render_text(LEFT, HEIGHT - 6, first_day, "start"),
-        _render_text(WIDTH - RIGHT, HEIGHT - 6, last_day, "end"),
+        _render_text("0%", HEIGHT - 8, first_day, "start"),
+        _render_text("100%", HEIGHT - 8, last_day, "end"),
     ]
-    line = h.polyline(points=" ".join(coordinates), class_="c1 line")
-    return _render_figure(title, [series], [_render_grid(axis, series.format), line, triangles, day_labels])
+    parts = [_render_polyline(points, "c1"), triangles, day_labels]
+    return _render_figure(title, [series], Plot(axis, series.format), parts)
 
 
 def render_sparkline(values: Sequence[Decimal | None], label: str) -> Html:
@@ -244,10 +262,17 @@ def _choose_step(span: Decimal) -> Decimal:
 # ---- parts of a chart
 
 
-def _render_figure(title: str, series: Sequence[ChartSeries], parts: Child) -> Html:
+def _render_figure(title: str, series: Sequence[ChartSeries], plot: Plot, parts: Child) -> Html:
     legend = [[h.span(chart_series.name, class_=f"key c{index + 1}"), " "] for index, chart_series in enumerate(series)]
     summaries = "; ".join(f"{chart_series.name} {_summarise(chart_series)}" for chart_series in series)
-    drawing = h.svg(parts, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=f"{title}: {summaries}")
+    drawing = h.svg(
+        _render_grid(plot),
+        parts,
+        class_=plot.class_names,
+        height=HEIGHT,
+        role="img",
+        aria_label=f"{title}: {summaries}",
+    )
     return h.figure(h.figcaption(h.b(title), " ", legend), drawing, class_="chart")
 
 
@@ -260,55 +285,84 @@ def _format_tooltip(label: str, series: ChartSeries, value: Decimal) -> str:
     return f"{series.name}, {label}: {series.format(value)}"
 
 
+def _format_percentage(number: float) -> str:
+    return f"{round(number, 2):g}%"
+
+
 def _render_bar(x: float, width: float, top: float, base: float, colour: str, tooltip: str) -> Html:
     height = max(abs(base - top), 0.5)
     return h.rect(
         h.title(tooltip),
         class_=colour,
-        x=round(x, 1),
+        x=_format_percentage(x),
         y=round(min(top, base), 1),
-        width=round(width - 1, 1),
+        width=_format_percentage(width - BAR_GAP),
         height=round(height, 1),
     )
 
 
-def _render_line(series: ChartSeries, labels: Sequence[str], slot_width: float, axis: Axis, colour: str) -> Html:
-    coordinates = []
+def _render_line(series: ChartSeries, labels: Sequence[str], axis: Axis, colour: str) -> Html:
+    points = []
     dots = []
     for index, number in enumerate(series.values):
         if number is None:
             continue
-        x = round(LEFT + slot_width * (index + 0.5), 1)
-        y = axis.compute_y(number)
-        coordinates.append(f"{x},{y}")
+        x, y = _compute_middle(index, len(labels)), axis.compute_y(number)
+        points.append((x, y))
         tooltip = _format_tooltip(labels[index], series, number)
-        dots.append(h.circle(h.title(tooltip), class_=colour, cx=x, cy=y, r=3))
-    return h.g(h.polyline(points=" ".join(coordinates), class_=f"{colour} line"), dots)
+        dots.append(h.circle(h.title(tooltip), class_=colour, cx=_format_percentage(x), cy=y, r=3))
+    return h.g(_render_polyline(points, colour), dots)
 
 
-def _render_grid(axis: Axis, format_number: FormatNumber) -> list[Html]:
+def _render_polyline(points: Sequence[tuple[float, float]], colour: str) -> Html:
+    """Return a line through points of percentages and pixels."""
+    # The points of a line cannot be percentages, so it has coordinates of its own that are stretched to the plot.
+    coordinates = " ".join(f"{round(x * LINE_UNITS / 100, 1):g},{y}" for x, y in points)
+    line = h.polyline(points=coordinates, class_=f"{colour} line")
+    return h.svg(line, viewBox=f"0 0 {LINE_UNITS} {HEIGHT}", preserveAspectRatio="none")
+
+
+def _render_grid(plot: Plot) -> list[Html]:
     elements = []
-    for tick in axis.list_ticks():
-        y = axis.compute_y(tick)
-        elements.append(h.line(x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="nought" if tick == 0 else "grid"))
-        elements.append(_render_text(LEFT - 6, y + 4, format_number(tick), "end"))
+    for tick in plot.axis.list_ticks():
+        y = plot.axis.compute_y(tick)
+        elements.append(h.line(x2="100%", y1=y, y2=y, class_="nought" if tick == 0 else "grid"))
+        elements.append(_render_text("0%", y + 4, plot.format(tick), "end", dx=-8))
     return elements
 
 
-def _render_period_labels(labels: Sequence[str], slot_width: float) -> list[Html]:
-    """Return the labels below the plot: every n-th one, counted from the last, so that they do not overlap."""
-    interval = -(-len(labels) * LABEL_WIDTH // PLOT_WIDTH)
-    return [
-        _render_text(LEFT + slot_width * (index + 0.5), HEIGHT - 6, label, "middle")
-        for index, label in enumerate(labels)
-        if (len(labels) - 1 - index) % interval == 0
-    ]
+def _render_period_labels(labels: Sequence[str]) -> list[Html]:
+    """Return the labels below the plot: every n-th one, counted from the last, so that they do not overlap.
+
+    Labels that only a wide window has room for have the class "more".
+    """
+    label_pixels = max(len(label) for label in labels) * CHARACTER_PIXELS + LABEL_GAP_PIXELS
+    interval = -(-len(labels) * label_pixels // WIDE_PLOT_PIXELS)
+    narrow_interval = interval
+    while len(labels) * label_pixels > narrow_interval * NARROW_PLOT_PIXELS:
+        narrow_interval += interval
+    elements = []
+    for index, label in enumerate(labels):
+        distance = len(labels) - 1 - index
+        if distance % interval == 0:
+            x = _format_percentage(_compute_middle(index, len(labels)))
+            is_for_wide_windows = distance % narrow_interval != 0
+            class_name = "more" if is_for_wide_windows else None
+            elements.append(_render_text(x, HEIGHT - 8, label, "middle", class_=class_name))
+    return elements
 
 
-def _render_text(x: float, y: float, text: str, anchor: str) -> Html:
-    return h.text(text, x=round(x, 1), y=round(y, 1), text_anchor=anchor)
+def _compute_middle(period_index: int, count: int) -> float:
+    """Return the middle of a period, as a percentage of the plot."""
+    return 100 * (period_index + 0.5) / count
 
 
-def _build_triangle(x: float, y: float, points_up: bool) -> str:
-    height = 7 if points_up else -7
-    return f"M{x - 4:.1f} {y + height:.1f}h8l-4 {-height}z"
+def _render_text(x: str, y: float, text: str, anchor: str, *, dx: int | None = None, class_: str | None = None) -> Html:
+    return h.text(text, x=x, y=round(y, 1), dx=dx, text_anchor=anchor, class_=class_)
+
+
+def _render_triangle(mark: DayMark, y: float) -> Html:
+    height = 7 if mark.points_up else -7
+    path = h.path(d=f"M-4 {height}h8l-4 {-height}z")
+    class_name = "mark up" if mark.points_up else "mark down"
+    return h.svg(h.title(mark.tooltip), path, class_=class_name, x=_format_percentage(100 * mark.position), y=y)

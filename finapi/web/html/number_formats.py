@@ -64,6 +64,11 @@ def format_multiple(number: Number) -> str:
     return _add_sign(number, f"{_get_size(number):,.2f}")
 
 
+def format_one_decimal(number: Number) -> str:
+    """Return a number with separators and one decimal."""
+    return _add_sign(number, f"{_get_size(number):,.1f}")
+
+
 def format_short(number: Number, unit: str = "") -> str:
     """Return an amount in few characters for a headline or an axis, for example "391 bn"."""
     size = _get_size(number)

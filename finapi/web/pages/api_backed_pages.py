@@ -176,11 +176,12 @@ def render_missing_note(error: ApiError, load_argument: str | None = "") -> Html
     return h.p(error.message, hint, class_="note", role="status")
 
 
-def render_load_hint(load_argument: str = "") -> Html:
+def render_load_hint(load_argument: str = "", pronoun: str = "it") -> Html:
     """Return a sentence on how data are loaded: ``load_argument`` is the argument of ``finapi load``."""
     if not load_argument:
         return join_html("Documents come by ", h.code("finapi ingest"), " or ", h.code("finapi poll"), ".")
-    return join_html("The operator of this host loads it with ", h.code(f"finapi load {load_argument}"), ".")
+    command = h.code(f"finapi load {load_argument}")
+    return join_html(f"The operator of this host loads {pronoun} with ", command, ".")
 
 
 def render_section(title: str, *body: Child) -> Html:

@@ -94,7 +94,11 @@ def _render_positions(answer: Mapping[str, Any]) -> Child:
     changes = meta["changes"]
     change_note = f"Change since {changes['previous_period']}." if changes["available"] else "Changes are not known."
     caption = f"{count} at {answer['period']}, in dollars. {change_note}"
-    return html_tables.render_grid(caption, _POSITION_COLUMNS, answer["holdings"])
+    columns: Sequence[GridColumn] = _POSITION_COLUMNS
+    if not _has_all_entries(answer["filing"]):
+        caption += " Shares of the portfolio are not shown, because not all of its entries are stored."
+        columns = [column for column in columns if column != _PORTFOLIO_SHARE_COLUMN]
+    return html_tables.render_grid(caption, columns, answer["holdings"])
 
 
 def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> Html:
@@ -103,11 +107,11 @@ def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str
     if value is None:
         value = meta["total_value_usd"]
     previous_value = _get_values_by_period(reports).get(meta["changes"]["previous_period"])
-    entry_count, stored_count = filing["table_entry_total"], filing["table_rows"]
-    if entry_count in (None, stored_count):
+    stored_count = filing["table_rows"]
+    if _has_all_entries(filing):
         entries = f"{stored_count:,} entries"
     else:
-        entries = f"{entry_count:,} entries, of which {stored_count:,} are stored"
+        entries = f"{filing['table_entry_total']:,} entries, of which {stored_count:,} are stored"
     return html_tables.render_description_list(
         [
             ("CIK", answer["fund"]["cik"]),
@@ -121,6 +125,11 @@ def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str
             ("Filed", filing["filed_at"] or "unknown date"),
         ]
     )
+
+
+def _has_all_entries(filing: Mapping[str, Any]) -> bool:
+    """Return False if the report states another number of entries than are stored."""
+    return filing["table_entry_total"] in (None, filing["table_rows"])
 
 
 def _describe_changes(meta: Mapping[str, Any]) -> str:
@@ -183,6 +192,7 @@ def _build_change_column(change: str) -> GridColumn:
     )
 
 
+_PORTFOLIO_SHARE_COLUMN = GridColumn("Of portfolio", _render_portfolio_share, numeric=True)
 _POSITION_COLUMNS = (
     GridColumn("Issuer", _render_issuer),
     GridColumn("Class", "title_of_class"),
@@ -190,7 +200,7 @@ _POSITION_COLUMNS = (
     GridColumn("Option", "put_call"),
     GridColumn("Shares", "shares", numeric=True),
     GridColumn("Value", "value_usd", numeric=True),
-    GridColumn("Of portfolio", _render_portfolio_share, numeric=True),
+    _PORTFOLIO_SHARE_COLUMN,
     GridColumn("Change", "change_shares", numeric=True),
     GridColumn("Status", "status"),
     GridColumn("Filing", _render_filing_link),

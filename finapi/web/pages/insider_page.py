@@ -47,7 +47,8 @@ def _render_insider(call: Call, api_calls: Sequence[ApiCall]) -> Response:
     insider = insider_call.get_answer(call)
     holdings = holdings_call.get_answer(call)["data"]
     if trades_answer["data"]:
-        trades = owners_pages.render_trades_table(trades_answer["data"], with_company=True)
+        newest_first = owners_pages.sort_by_trade_date(trades_answer["data"])
+        trades = owners_pages.render_trades_table(newest_first, with_company=True)
     else:
         trades = h.p("No transactions.", class_="note", role="status")
     next_cursor = trades_answer["meta"]["pagination"]["next_cursor"]

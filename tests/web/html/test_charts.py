@@ -31,3 +31,32 @@ def test_a_chart_without_figures_is_empty(values: list[Decimal | None]) -> None:
             == charts.render_stacked_chart("T", [""] * len(values), [series])
             == ""
         )
+
+
+def test_axes_and_labels_have_room_at_every_width() -> None:
+    series = charts.ChartSeries("A", [Decimal(number) for number in range(1, 13)], number_formats.format_short)
+    quarters = [f"Q{index % 4 + 1} 20{20 + index // 4}" for index in range(12)]
+    chart = charts.render_bar_chart("T", quarters, [series])
+    assert "viewBox" not in chart
+    # A wide window has room for every third label, a narrow one for every sixth.
+    assert re.findall(r'<text x="([^"]+)" y="212" text-anchor="middle"( class="more")?>([^<]+)', chart) == [
+        ("20.83%", ' class="more"', "Q3 2020"),
+        ("45.83%", "", "Q2 2021"),
+        ("70.83%", ' class="more"', "Q1 2022"),
+        ("95.83%", "", "Q4 2022"),
+    ]
+    assert '<text x="0%" y="196.0" dx="-8" text-anchor="end">0</text>' in chart
+    assert 'class="plot"' in chart
+    shares = charts.ChartSeries("A", [Decimal(612_345), Decimal(712_345)], number_formats.format_per_share)
+    assert 'class="plot broad"' in charts.render_daily_chart("T", "a", "b", shares)
+    margin = charts.ChartSeries("M", [Decimal("0.1")] * 12, number_formats.format_percentage)
+    assert 'class="plot two-axes"' in charts.render_bar_chart("T", quarters, [series], margin)
+
+
+def test_lines_are_stretched_and_marks_are_not() -> None:
+    series = charts.ChartSeries("A", [Decimal(1), Decimal(3), Decimal(2)], number_formats.format_short)
+    chart = charts.render_daily_chart("T", "a", "b", series, [charts.DayMark(0.5, True, "Sale")])
+    assert (
+        '<svg viewBox="0 0 1000 220" preserveAspectRatio="none"><polyline points="0,192.0 500,10.0 1000,101.0"' in chart
+    )
+    assert '<svg class="mark up" x="50%" y="10.0"><title>Sale</title><path d="M-4 7h8l-4 -7z"></path></svg>' in chart

@@ -18,7 +18,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import demo_data
-from finapi.web.pages.company import charts_page
+from finapi.web.html import number_formats
+from finapi.web.pages.company import charts_page, owners_pages, series_page
 from finapi.web.pages.company.statements_page import join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
@@ -58,11 +59,12 @@ def test_a_figure_missing_for_twelve_months_is_shown_by_year(browser: Client) ->
 
 def test_reports_without_statements_have_a_load_hint(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/statements")
-    match = re.search(r"Not loaded: (.*?)</p>", body)
+    match = re.search(r"The statements of these reports are not stored: (.*?)</section>", body)
     assert match is not None
     assert '<a href="/filing/0000320193-25-000079">10-K of 2025-10-31</a>' in match[1]
     assert "0000320193-24-000123" not in match[1]
-    assert "<code>finapi load AAPL</code>" in match[1]
+    assert match[1].startswith("<a ")
+    assert "The operator of this host loads them with <code>finapi load AAPL</code>." in match[1]
 
 
 def test_a_partial_amendment_replaces_only_its_statement(clock: FixedClock) -> None:
@@ -299,7 +301,9 @@ def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> No
         "452,334",
     ]
     assert sale in [row[:8] for row in parse_rows(body)]
-    assert "<dt>Sales</dt><dd>7 for 4 m USD</dd>" in body
+    assert "<dt>7 sales</dt><dd>4 m USD</dd>" in body
+    assert "<dt>Purchases</dt><dd>none</dd>" in body
+    assert "<dt>Last purchase or sale</dt><dd>2022-05-04</dd>" in body
     assert "Adams Katherine L., 2022-05-04: sale" in body
     assert '<a href="/insider/0001462356">' in body
 
@@ -325,6 +329,42 @@ def test_a_balance_is_drawn_only_if_all_parts_are_known() -> None:
 
 def _decimal(value: int | None) -> Decimal | None:
     return None if value is None else Decimal(value)
+
+
+def test_trades_are_sorted_by_the_day_of_the_trade(browser: Client) -> None:
+    days = [row[0] for row in parse_rows(get_page(browser, "/company/AAPL/insiders"))[1:]]
+    assert days == sorted(days, reverse=True)
+    # A form 5 of 2024 was filed after the sales of 2022; a form without a day would come last.
+    assert (days[0], days[-1], "2024-04-18" in days) == ("2026-06-15", "2022-05-04", True)
+    trades = [{"transaction_date": day} for day in ("2024-01-02", None, "2024-03-01")]
+    assert [trade["transaction_date"] for trade in owners_pages.sort_by_trade_date(trades)] == [
+        "2024-03-01",
+        "2024-01-02",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("IPhone", "iPhone"),
+        ("WearablesHomeandAccessories", "Wearables home and accessories"),
+        ("ResearchandDevelopment", "Research and development"),
+        ("DemandDeposits", "Demand deposits"),
+        ("BrandName", "Brand name"),
+        ("", ""),
+    ],
+)
+def test_names_of_members_are_split_into_words(name: str, words: str) -> None:
+    assert series_page.split_camel_case(name) == words
+
+
+def test_ratios_in_days_have_one_decimal(browser: Client) -> None:
+    body = get_page(browser, "/company/AAPL/financials?statement=ratios")
+    cells = [cell for cell in find_row(body, "Days of sales outstanding") if not cell.startswith("–")]
+    assert cells
+    assert all(re.fullmatch(r"\d+\.\d", cell) for cell in cells)
+    assert series_page.format_metric("dso", Decimal("-3.26"), number_formats.ONES) == "(3.3)"
 
 
 def test_segments_are_sorted_by_size(browser: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from finapi.core.errors import ApiError
@@ -12,7 +13,7 @@ from finapi.web.html import charts, form_fields, html_tables
 from finapi.web.html.charts import ChartSeries, DayMark
 from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.number_formats import format_count, format_number, format_per_share, format_short
-from finapi.web.html.tags import Child, Html, h
+from finapi.web.html.tags import Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, offset_param
@@ -66,7 +67,7 @@ def _render_insiders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]
         summary = summary_call.get_answer(call)["data"]
     except ApiError as error:
         return company_layout.render_missing_tab(call, view, "insiders", error)
-    trades = answer["data"]
+    trades = sort_by_trade_date(answer["data"])
     if trades:
         table = render_trades_table(trades)
     else:
@@ -97,16 +98,29 @@ def _render_kind_form(call: Call, view: CompanyView) -> Html:
 
 
 def _render_summary(summary: Mapping[str, Any]) -> Html:
-    return html_tables.render_description_list(
+    """Return the totals of purchases and sales, which leave out exercises, awards, gifts and doubtful values."""
+    figures = html_tables.render_description_list(
         [
-            ("Purchases", f"{summary['total_buys']:,} for {format_short(summary['total_buy_value'], ' USD')}"),
-            ("Sales", f"{summary['total_sells']:,} for {format_short(summary['total_sell_value'], ' USD')}"),
-            ("Net", format_short(summary["net_value"], " USD")),
-            ("Insiders", f"{summary['unique_insiders']:,}"),
-            ("Last trade", summary["latest_transaction_date"]),
+            *_describe_total("purchase", summary["total_buys"], summary["total_buy_value"]),
+            *_describe_total("sale", summary["total_sells"], summary["total_sell_value"]),
+            ("Purchases less sales", format_short(summary["net_value"], " USD")),
+            ("Insiders who bought or sold", f"{summary['unique_insiders']:,}"),
+            ("Last purchase or sale", summary["latest_transaction_date"] or "none"),
         ],
         "key-figures",
     )
+    note = h.p(
+        "All stored purchases and sales. Exercises, awards, gifts and other transactions are listed, but not counted.",
+        class_="quiet",
+    )
+    return join_html(figures, note)
+
+
+def _describe_total(noun: str, count: int, total_value: Decimal | int) -> list[tuple[str, str]]:
+    """Return the name and text of a total, such as "7 sales" with "4 m USD"."""
+    if count == 0:
+        return [(f"{noun.capitalize()}s", "none")]
+    return [(format_count(count, noun), format_short(total_value, " USD"))]
 
 
 def _render_price_chart(call: Call, prices_call: ApiCall, trades: Sequence[Mapping[str, Any]]) -> Html | None:
@@ -143,6 +157,11 @@ def _build_trade_marks(trades: Sequence[Mapping[str, Any]], first_day: str, last
     return marks
 
 
+def sort_by_trade_date(trades: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return transactions with the newest first by the day of the trade; those without a day come last."""
+    return sorted(trades, key=lambda trade: trade["transaction_date"] or "", reverse=True)
+
+
 def render_trades_table(trades: Sequence[Mapping[str, Any]], *, with_company: bool = False) -> Html:
     """Return transactions as a table, with the company of each (an insider's page) or else with its insider."""
     columns = (
@@ -158,7 +177,8 @@ def render_trades_table(trades: Sequence[Mapping[str, Any]], *, with_company: bo
         GridColumn("Owned after", "shares_owned_following", numeric=True),
         GridColumn("Form", lambda trade: h.a(trade["form_type"], href=f"/filing/{trade['accession_number']}")),
     )
-    return html_tables.render_grid("In dollars; a dash where the form gives no figure", columns, trades)
+    caption = "Newest trade first, in dollars. A dash stands for a figure that the form does not give."
+    return html_tables.render_grid(caption, columns, trades)
 
 
 def _render_insider_header(trade: Mapping[str, Any]) -> Html:
@@ -170,7 +190,12 @@ def _render_company_header(trade: Mapping[str, Any]) -> Html:
 
 
 def _render_kind(trade: Mapping[str, Any]) -> Html:
-    return h.td(trade["standard_type"].replace("_", " "), title=trade["transaction_description"])
+    """Return the kind of a transaction. One of kind "other" shows what its code means."""
+    description = trade["transaction_description"]
+    kind = trade["standard_type"].replace("_", " ")
+    if kind == "other" and description:
+        return h.td(description[0].lower() + description[1:])
+    return h.td(kind, title=description)
 
 
 def _render_price(trade: Mapping[str, Any]) -> Html:

@@ -51,6 +51,30 @@ _FOOTING_NOTES = {
 }
 
 
+# Words that end in "and". In other names, such as "HomeandAccessories", an "and" before a capital letter is a word.
+_WORDS_ENDING_IN_AND = frozenset(
+    [
+        "demand",
+        "england",
+        "expand",
+        "farmland",
+        "finland",
+        "iceland",
+        "inland",
+        "ireland",
+        "island",
+        "mainland",
+        "maryland",
+        "poland",
+        "scotland",
+        "switzerland",
+        "thailand",
+        "understand",
+        "zealand",
+    ]
+)
+
+
 class SeriesLine(NamedTuple):
     """A line of the table: a metric with its label, its indentation, and whether it is a subtotal."""
 
@@ -205,10 +229,15 @@ def get_metric_label(key: str) -> str:
 
 def split_camel_case(name: str) -> str:
     """Return the words of a name: "ProductOrService" as "Product or service", "IPhone" as "iPhone"."""
-    words = re.findall(r"^I[A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name) or [name]
+    detached_name = re.sub(r"([A-Z][a-z]{2,})and(?=[A-Z])", _detach_and, name)
+    words = re.findall(r"^I[A-Z][a-z]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", detached_name) or [name]
     first_word = re.sub(r"^I(?=[A-Z][a-z])", "i", words[0])
     other_words = [word if word.isupper() else word.lower() for word in words[1:]]
     return " ".join([first_word, *other_words])
+
+
+def _detach_and(match: re.Match[str]) -> str:
+    return match[0] if match[0].lower() in _WORDS_ENDING_IN_AND else f"{match[1]}And"
 
 
 def format_metric(key: str, figure: Decimal | int, scale: Scale) -> str:
@@ -221,6 +250,8 @@ def format_metric(key: str, figure: Decimal | int, scale: Scale) -> str:
         return number_formats.format_percentage(figure) if is_percentage else number_formats.format_multiple(figure)
     if unit in ("currency", "shares"):
         return number_formats.format_money(figure, scale)
+    if unit in ("days", "months"):
+        return number_formats.format_one_decimal(figure)
     return number_formats.format_number(figure)
 
 

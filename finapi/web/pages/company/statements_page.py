@@ -186,12 +186,17 @@ def _render_missing_reports(call: Call, view: CompanyView) -> Html | None:
         rows = filing_rows.list_filings(tx, missing)
     if not rows:
         return None
-    links = []
-    for index, row in enumerate(rows):
+    links: list[Child] = []
+    for row in rows:
+        separator = ", " if links else ""
         name = f"{row['form_type']} of {row['filed_date']}"
-        links.append([index and ", ", h.a(name, href=f"/filing/{row['accession_number']}")])
-    hint = api_backed_pages.render_load_hint(view.load_argument or "")
-    return h.p("Not loaded: ", links, ". ", hint, class_="quiet")
+        links.append([separator, h.a(name, href=f"/filing/{row['accession_number']}")])
+    return h.section(
+        h.h2("Reports without statements"),
+        h.p("The statements of these reports are not stored: ", links, "."),
+        h.p(api_backed_pages.render_load_hint(view.load_argument or "", pronoun="them")),
+        class_="quiet",
+    )
 
 
 def _serve_csv(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
