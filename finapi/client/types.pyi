@@ -1056,14 +1056,17 @@ class PostForm13fHoldingsHoldings(TypedDict):
     changePercent: int | Decimal | None
     status: Literal["new", "increased", "decreased", "unchanged", "closed"] | None
     value_unit_rule: str
+    cik: str
+    fund_name: str
 
 class PostForm13fHoldingsMeta(TypedDict, Generic[Day, Moment]):
     pagination: Form13fFundCikMetaPagination
-    changes: Form13fFundCikMetaChanges[Day, Moment]
+    changes: Form13fFundCikMetaChanges[Day, Moment] | None
+    funds_without_holdings: list[str]
 
 class PostForm13fHoldings(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
-    cik: str
+    cik: str | None
     period: Day
     previousPeriod: Day
     holdings: list[PostForm13fHoldingsHoldings]

@@ -3,7 +3,7 @@
 ``core/query_language`` parses a query into alternatives. Each alternative is a list of conditions that must all hold.
 For example, ``cik:1067983 AND (ticker:AAPL OR ticker:KO)`` has two alternatives with two conditions each. Conditions on
 a report (its fund, quarter, number, form and day) select the cover pages or the quarter. The other conditions select
-the positions of the quarter.
+the positions of the quarter. A query for holdings that does not name one fund is about one quarter of all funds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from finapi.core import days, query_language
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.query_language import Condition, QueryField
 from finapi.edgar import cusip, identifiers, tickers
-from finapi.market.holdings import funds
+from finapi.market.holdings import funds, value_doubts
 from finapi.market.holdings.funds import FundCoverPage, FundQuarter
+from finapi.market.holdings.value_doubts import DoubtedPosition
+from finapi.market.reference import issuer_names
 from finapi.store.db import Row, Transaction
 
 # Maximum number of cover pages searched if neither a fund nor an accession number limits the query.
@@ -25,7 +27,9 @@ MAX_SEARCHED_PAGES = 100_000
 MAX_CONDITION_TESTS = 1_000_000
 # Maximum number of funds searched if a query contains words of their names.
 MAX_FUNDS_BY_NAME = 200
-_OTHER_ENDPOINTS = "GET /tickers/{ticker}/holders and /form-13f/holdings/search list the funds that hold a security"
+# Maximum numbers of funds and of securities whose positions are searched if a query does not name one fund.
+MAX_SEARCHED_FUNDS = 10
+MAX_SEARCHED_SECURITIES = 200
 
 
 class CoverPages(NamedTuple):
@@ -75,20 +79,18 @@ def _find_limiting_condition(alternative: list[Condition]) -> Condition | None:
     return None
 
 
-def get_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None]:
-    """Return the latest quarter of a fund that matches a query, and the conditions on its positions.
+def find_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str | None] | None:
+    """Return the latest quarter of the fund that a query names, and the conditions on its positions.
 
-    The conditions are a JSON text for :func:`funds.list_holdings`, or None for all positions. Raise INVALID_PARAM if
-    the query names several funds or none, and NOT_COVERED if no quarter of the fund matches.
+    The conditions are a JSON text for :func:`funds.list_holdings`, or None for all positions. The result is None if the
+    query names several funds or none. Raise NOT_COVERED if no quarter of the fund matches.
     """
     fields = {**_build_report_fields(), **_build_position_fields(tx), "issuer": _ISSUER_FIELD, "": _ISSUER_FIELD}
     alternatives = query_language.parse_conditions(text, fields)
     named_ciks = {_find_fund(tx, alternative) for alternative in alternatives}
-    if None in named_ciks or len(named_ciks) != 1:
-        message = f"Holdings are served of one fund: the query must name it by cik. {_OTHER_ENDPOINTS}."
-        raise invalid_param("query", message, expected="cik:1067983")
     cik = named_ciks.pop()
-    assert cik is not None
+    if cik is None or named_ciks:
+        return None
     name = funds.get_name(tx, cik)
     for row in tx.list_rows("fund_quarters_to_test", cik=cik):
         position_conditions = [
@@ -103,6 +105,99 @@ def get_matching_quarter(tx: Transaction, text: str) -> tuple[FundQuarter, str |
             return quarter, None if matches_all else json.dumps(position_conditions)
     details = {"cik": f"{cik:010}", "covered_periods": funds.list_periods(tx, cik)}
     raise ApiError("NOT_COVERED", f"finapi has no quarter of {name} that matches the query.", details=details)
+
+
+class QuarterPositions(NamedTuple):
+    """A page of the positions of several funds at the end of one quarter."""
+
+    period: str
+    rows: list[Row]
+    total: int
+    # The doubtful positions in the securities of the rows, by the CIK of the fund and the id of the security.
+    doubts: dict[tuple[int, int], DoubtedPosition]
+    # The funds that the query names and that have no holdings in the quarter.
+    absent_ciks: list[int]
+
+
+def search_positions(
+    tx: Transaction, text: str, *, sort: str, descending: bool, limit: int, offset: int
+) -> QuarterPositions:
+    """Return a page of the positions that match a query, of all funds at the end of one quarter.
+
+    The quarter is the one that all alternatives of the query name, or the latest one with holdings. Raise INVALID_PARAM
+    if an alternative names neither a fund nor a security, or if the query names several quarters or too many funds or
+    securities. Raise NOT_FOUND for an unknown fund, and NOT_COVERED if there are no holdings.
+    """
+    issuer_field = _build_issuer_field(tx)
+    fields = {**_build_report_fields(), **_build_position_fields(tx), "issuer": issuer_field, "": issuer_field}
+    alternatives = query_language.parse_conditions(text, fields)
+    ciks: set[int] = set()
+    security_ids: set[int] = set()
+    for alternative in alternatives:
+        cik = _find_fund(tx, alternative)
+        named_ids: list[list[int]] = [
+            condition["values"]
+            for condition in alternative
+            if condition["field"] == "security" and not condition["not"]
+        ]
+        if cik is not None:
+            ciks.add(cik)
+        elif named_ids:
+            fewest_ids = min(named_ids, key=len)
+            security_ids.update(fewest_ids)
+        else:
+            message = "Each part of the query must name a fund (cik), a security or words of an issuer's name."
+            raise invalid_param("query", message, expected="cik:1067983, holdings.ticker:AAPL or apple")
+    _check_search_size(len(ciks), MAX_SEARCHED_FUNDS, "funds")
+    _check_search_size(len(security_ids), MAX_SEARCHED_SECURITIES, "securities")
+    for cik in ciks:
+        funds.get_name(tx, cik)
+    period = _find_searched_period(alternatives) or funds.get_latest_quarter(tx)
+    rows, total = tx.list_page(
+        "positions_of_query",
+        {
+            "period": period,
+            "ciks": json.dumps(sorted(ciks)),
+            "securities": json.dumps(sorted(security_ids)),
+            "choices": json.dumps(alternatives),
+            "sort": sort,
+            "direction": -1 if descending else 1,
+            "limit": limit,
+            "offset": offset,
+        },
+    )
+    absent_ciks = [cik for cik in sorted(ciks) if period not in funds.list_periods(tx, cik)]
+    row_security_ids = json.dumps(sorted({row["security_id"] for row in rows}))
+    doubts = value_doubts.get_doubts_of_securities(tx, row_security_ids, period)
+    return QuarterPositions(period, rows, total, doubts, absent_ciks)
+
+
+def _check_search_size(count: int, maximum: int, noun: str) -> None:
+    if count > maximum:
+        message = f"The query names {count} {noun}; it may name at most {maximum}. Add conditions, or split it."
+        raise invalid_param("query", message, expected=f"at most {maximum} {noun}")
+
+
+def _find_searched_period(alternatives: list[list[Condition]]) -> str | None:
+    """Return the quarter that all alternatives name, or None if no alternative names one.
+
+    Raise INVALID_PARAM if they name several quarters, or other conditions on the quarter.
+    """
+    named_periods: set[tuple[str | None, ...]] = {
+        tuple(
+            condition["low"] if condition["low"] == condition["high"] and not condition["not"] else None
+            for condition in alternative
+            if condition["field"] == "period"
+        )
+        for alternative in alternatives
+    }
+    if named_periods == {()}:
+        return None
+    periods = named_periods.pop()
+    if named_periods or len(periods) != 1 or periods[0] is None:
+        message = "A query about several funds is about one quarter: name the same period in each part, or none."
+        raise invalid_param("query", message, expected="period:2025-09-30")
+    return periods[0]
 
 
 def _find_fund(tx: Transaction, alternative: list[Condition]) -> int | None:
@@ -195,6 +290,25 @@ def _build_position_fields(tx: Transaction) -> dict[str, QueryField]:
         "ticker": QueryField(("holdings.ticker", "ticker"), parse_ticker, "a ticker"),
         "cusip": QueryField(("holdings.cusip", "cusip"), parse_cusip, "a CUSIP"),
     }
+
+
+def _build_issuer_field(tx: Transaction) -> QueryField:
+    """Return the field that finds securities by their ticker, or by the beginnings of words of the issuer's name."""
+
+    def parse_words(text: str) -> Condition:
+        words = issuer_names.list_words(text)
+        if not words:
+            raise ValueError
+        rows = tx.list_rows(
+            "ids_of_words",
+            ticker=tickers.normalise_prefix(text),
+            longest=max(words, key=len),
+            words=json.dumps(words),
+            limit=MAX_SEARCHED_SECURITIES + 1,
+        )
+        return {"field": "security", "values": [row["id"] for row in rows]}
+
+    return QueryField(_ISSUER_FIELD.names, parse_words, "words of an issuer's name")
 
 
 def _list_security_ids(tx: Transaction, *, ticker: str | None, number: str | None) -> list[int]:

@@ -9,9 +9,17 @@ from typing import Annotated, Any, Literal, TypedDict
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, iter_chunks
 from finapi.core.records import Date, build_record
-from finapi.market.holdings import funds, holdings_query, quarters, value_doubts
+from finapi.market.holdings import fund_positions, funds, holdings_query, quarters, value_doubts
 from finapi.market.holdings.fund_positions import Change
-from finapi.market.holdings.funds import ChangeCounts, FundCoverPage, FundFiling, FundHolding, FundQuarter, FundSummary
+from finapi.market.holdings.funds import (
+    ChangeCounts,
+    FundCoverPage,
+    FundFiling,
+    FundHolding,
+    FundQuarter,
+    FundSummary,
+    compute_percent,
+)
 from finapi.market.holdings.value_doubts import DoubtedCount, MarkedDoubt, OthersPrice
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
@@ -417,7 +425,8 @@ QUERY = Field(
     "text",
     required=True,
     help="field:value, ranges [a TO b], quotes, AND, OR, NOT and brackets. Fields: cik, periodOfReport, formType, "
-    "filedAt, accessionNo, holdings.ticker, holdings.cusip; bare words are names.",
+    "filedAt, accessionNo, holdings.ticker, holdings.cusip; bare words are issuers' names. A query that does not name "
+    "one fund is about all funds, in the latest quarter or that of period.",
     example="cik:1067983 AND period:2026-03-31",
 )
 PAGE_FIELDS = (
@@ -467,19 +476,22 @@ class QueriedHolding(TypedDict):
     changePercent: Decimal | None
     status: Change | None
     value_unit_rule: str
+    cik: str
+    fund_name: str
 
 
 class QueriedHoldingsMeta(TypedDict):
     """The meta of queried holdings."""
 
     pagination: OffsetPage
-    changes: KnownChanges
+    changes: Annotated[KnownChanges | None, "Null if the query does not name one fund."]
+    funds_without_holdings: Annotated[list[str], "The CIKs of the query whose funds have no holdings in the quarter."]
 
 
 class QueriedHoldings(TypedDict):
-    """The holdings of one fund and quarter that match a query."""
+    """The holdings of one quarter that match a query."""
 
-    cik: str
+    cik: Annotated[str | None, "The fund that the query names; null if it names several or none."]
     period: Date
     previousPeriod: Date
     holdings: list[QueriedHolding]
@@ -490,13 +502,16 @@ QUERIED_HOLDINGS_SHAPE = Answer[QueriedHoldings]
 
 
 def query_holdings(call: Call) -> Response:
-    """Return the holdings that match a query, of one fund at the end of one quarter."""
+    """Return the holdings that match a query, at the end of one quarter: of the fund that it names, or of all funds."""
     body = call.body
     limit = body.get("size", 50)
     offset = body.get("from", 0)
     sort, descending = body.get("sort", ("value", True))
     with call.app.db.read() as tx:
-        quarter, choices = holdings_query.get_matching_quarter(tx, body["query"])
+        matching_quarter = holdings_query.find_matching_quarter(tx, body["query"])
+        if matching_quarter is None:
+            return _answer_position_search(call, tx, sort, descending, limit, offset)
+        quarter, choices = matching_quarter
         rows, total = funds.list_holdings(
             tx,
             quarter,
@@ -512,16 +527,54 @@ def query_holdings(call: Call) -> Response:
         "cik": f"{quarter.cik:010}",
         "period": quarter.period,
         "previousPeriod": quarter.previous_period,
-        "holdings": [_build_queried_holding(row, body.get("includeChanges", False)) for row in rows],
-        "meta": {"pagination": page, "changes": build_known_changes(quarter)},
+        "holdings": [_build_queried_holding(quarter, row, body.get("includeChanges", False)) for row in rows],
+        "meta": {"pagination": page, "changes": build_known_changes(quarter), "funds_without_holdings": []},
     }
     return call.success_members(members, page)
 
 
-def _build_queried_holding(row: FundHolding, with_changes: bool) -> QueriedHolding:
+def _answer_position_search(
+    call: Call, tx: Transaction, sort: str, descending: bool, limit: int, offset: int
+) -> Response:
+    """Return the positions of all funds that match a query, at the end of one quarter."""
+    with_changes = call.body.get("includeChanges", False)
+    page_of_positions = holdings_query.search_positions(
+        tx, call.body["query"], sort=sort, descending=descending, limit=limit, offset=offset
+    )
+    holdings = []
+    for row in page_of_positions.rows:
+        doubt = page_of_positions.doubts.get((int(row["cik"]), row["security_id"])) if row["in_shares"] else None
+        holdings.append(
+            build_record(
+                QueriedHolding,
+                row,
+                **value_doubts.build_doubt_members(doubt),
+                changeShares=row["change_shares"] if with_changes else None,
+                changePercent=compute_percent(row["change_shares"], row["previous_shares"]) if with_changes else None,
+                status=fund_positions.find_change_name(row["status"]) if with_changes else None,
+            )
+        )
+    page = build_offset_page(page_of_positions.total, limit, offset)
+    members: QueriedHoldings = {
+        "cik": None,
+        "period": page_of_positions.period,
+        "previousPeriod": quarters.get_previous_end(page_of_positions.period),
+        "holdings": holdings,
+        "meta": {
+            "pagination": page,
+            "changes": None,
+            "funds_without_holdings": [f"{cik:010}" for cik in page_of_positions.absent_ciks],
+        },
+    }
+    return call.success_members(members, page)
+
+
+def _build_queried_holding(quarter: FundQuarter, row: FundHolding, with_changes: bool) -> QueriedHolding:
     return build_record(
         QueriedHolding,
         row,
+        cik=f"{quarter.cik:010}",
+        fund_name=quarter.name,
         issuer_name=row["name_of_issuer"],
         changeShares=row["change_shares"] if with_changes else None,
         changePercent=row["change_pct"] if with_changes else None,

@@ -401,6 +401,50 @@ def test_holdings_are_queried_by_security(api: Client, query: str, period: str, 
     assert answer["meta"]["pagination"]["total"] == len(tickers)
 
 
+LAMP_PUT = ("0001234567", APPLE, "Put", 5_000, 20)
+LAMP_APPLE = ("0001234567", APPLE, None, 3_750, 5)
+LAMP_MICROSOFT = ("0001234567", MICROSOFT, None, 2_500, -5)
+SHADE_APPLE = ("0007654321", APPLE, None, 250, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "period", "positions"),
+    [
+        ("holdings.ticker:AAPL", "2025-09-30", [LAMP_PUT, LAMP_APPLE, SHADE_APPLE]),
+        ("inc AND app AND NOT cik:1234567", "2025-09-30", [SHADE_APPLE]),
+        ("holdings.cusip:037833100 AND filedAt:2025-11-12", "2025-09-30", [SHADE_APPLE]),
+        ("apple AND period:2025-06-30", "2025-06-30", [("0001234567", APPLE, None, 2_500, None)]),
+        ("cik:1234567 OR cik:7654321", "2025-09-30", [LAMP_PUT, LAMP_APPLE, LAMP_MICROSOFT, SHADE_APPLE]),
+        ("(cik:1234567 AND micro) OR cik:7654321", "2025-09-30", [LAMP_MICROSOFT, SHADE_APPLE]),
+        ("nosuchissuer", "2025-09-30", []),
+    ],
+)
+def test_holdings_are_queried_of_all_funds(api: Client, query: str, period: str, positions: list[Any]) -> None:
+    answer = api.post(API + "/form-13f/holdings", {"query": query, "includeChanges": True}).json
+    assert (answer["cik"], answer["period"]) == (None, period)
+    assert [
+        (row["cik"], row["cusip"], row["put_call"], row["value_usd"], row["changeShares"]) for row in answer["holdings"]
+    ] == positions
+    assert answer["meta"]["pagination"]["total"] == len(positions)
+
+
+def test_a_query_of_all_funds_has_pages_and_sorts(api: Client) -> None:
+    body = {"query": "holdings.ticker:AAPL", "sort": [{"value": "asc"}], "size": 1, "from": 1}
+    answer = api.post(API + "/form-13f/holdings", body).json
+    (row,) = answer["holdings"]
+    assert (row["fund_name"], row["shares"], row["changeShares"], row["status"]) == ("Lamp Capital LP", 15, None, None)
+    assert answer["meta"]["pagination"] == {"total": 3, "limit": 1, "offset": 1, "has_more": True}
+
+
+def test_a_named_fund_without_holdings_is_listed(api: Client) -> None:
+    query = "(cik:1234567 AND period:2025-06-30) OR (cik:7654321 AND period:2025-06-30)"
+    answer = api.post(API + "/form-13f/holdings", {"query": query}).json
+    assert {row["cik"] for row in answer["holdings"]} == {"0001234567"}
+    assert answer["meta"]["funds_without_holdings"] == ["0007654321"]
+    answer = api.post(API + "/form-13f/holdings", {"query": "cik:1 OR cik:1234567"})
+    assert (answer.status, answer.json["details"]["cik"]) == (404, "0000000001")
+
+
 def test_a_missing_quarter_lists_the_covered_ones(api: Client) -> None:
     answer = api.post(API + "/form-13f/holdings", {"query": "cik:1234567 AND filedAt:[2030-01-01 TO *]"})
     assert (answer.status, answer.json["code"]) == (404, "NOT_COVERED")
@@ -497,13 +541,16 @@ def test_a_cover_page_without_a_day_is_in_no_range_of_days(make_app: Callable[..
 @pytest.mark.parametrize(
     "query",
     [
-        "x",
         "cik:",
         "cik:0",
-        "cik:1 OR cik:2",
-        "holdings.ticker:AAPL",
         "NOT cik:1234567",
-        "cik:1234567 OR holdings.ticker:AAPL",
+        "cik:1234567 OR NOT holdings.ticker:AAPL",
+        "apple AND (period:2025-09-30 OR period:2025-06-30)",
+        "apple OR (micro AND period:2025-06-30)",
+        "apple AND NOT period:2025-06-30",
+        "apple AND periodOfReport:[2025-01-01 TO *]",
+        "apple OR ,",
+        "cik:(1 OR 2 OR 3 OR 4 OR 5 OR 6 OR 7 OR 8 OR 9 OR 10 OR 11)",
         "holdings.cusip:037833101",
         "cik:1234567 AND holdings.ticker:A*",
         "cik:1234567 AND colour:red",
