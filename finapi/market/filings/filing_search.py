@@ -155,8 +155,18 @@ def count_undated(tx: Transaction, query: FilingQuery) -> int:
 
 
 def _count_rows(tx: Transaction, query: FilingQuery, params: dict[str, str], max_count: int) -> int:
-    terms = json.dumps(query.list_driving_terms())
-    return int(tx.find_value("count_of_filings", params, terms=terms, most=max_count))
+    """Return the number of filings that match a query, at most ``max_count``."""
+    term_groups = query.list_term_groups()
+    terms = query.list_driving_terms()
+    # A filing has one form, but it may be the filing of two companies, or have two items.
+    can_repeat = len(terms) > 1 and not all(term.startswith("f") for term in terms)
+    if len(term_groups) > 1 or can_repeat:
+        return int(tx.find_value("count_of_filings", params, terms=json.dumps(terms), most=max_count))
+    # Rows of the index are counted five times faster than distinct filings.
+    count = 0
+    for term in terms:
+        count += tx.find_value("count_of_filings_of_term", params, term=term, most=max_count - count)
+    return count
 
 
 def _build_filter_params(query: FilingQuery) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -40,3 +41,31 @@ def test_total_beyond_bound_is_a_lower_bound(app: App, monkeypatch: pytest.Monke
             == filing_search.count_filings(tx, FilingQuery(forms=("4",)))
             == (5, True)
         )
+
+
+def test_totals_between_days_count_each_filing_once(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    filings = [("4", "2025-01-01", (1,)), ("4", "2025-01-02", (1, 2)), ("8-K", "2025-01-03", (2,)), ("8-K", None, (2,))]
+    with app.db.write() as tx:
+        for number, (form, day, ciks) in enumerate(filings):
+            parties = [Party(cik, metadata.LISTED_RANK) for cik in ciks]
+            accession = f"0000000001-25-{number:06}"
+            filing = FilingMetadata(accession, metadata.INDEX_EVIDENCE, parties, form, day)
+            filing_store.upsert(tx, filing, app.clock.now())
+
+        def count(**filters: Any) -> tuple[int, bool, int]:
+            query = FilingQuery(**filters)
+            return *filing_search.count_filings(tx, query), filing_search.count_undated(tx, query)
+
+        assert count(first_day="2025-01-01") == (3, True, 1)
+        assert count(first_day="2025-01-02") == (2, True, 1)
+        assert count(last_day="2025-01-02") == (2, True, 1)
+        assert count(first_day="2026-01-01") == (0, True, 1)
+        assert count(first_day="2025-01-01", ciks=(1, 2)) == (3, True, 1)
+        assert count(first_day="2025-01-01", ciks=(1, 2), forms=("4",)) == (2, True, 0)
+        assert count(first_day="2025-01-01", forms=("4", "8-K")) == (3, True, 1)
+        assert count(first_day="2025-01-02", forms=("4", "8-K", "10-K")) == (2, True, 1)
+        assert count(first_day="2025-01-01", word_terms=("f4", "c1")) == (2, True, 0)
+        assert count(first_day="2025-01-01", word_terms=()) == (0, True, 0)
+        monkeypatch.setattr(filing_search, "MAX_COUNTED", 2)
+        assert count(first_day="2025-01-01", forms=("8-K", "4")) == (2, False, 1)
+        assert count(first_day="2025-01-02", forms=("8-K", "4")) == (2, True, 1)

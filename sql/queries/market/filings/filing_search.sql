@@ -37,6 +37,11 @@ SELECT count(*) FROM (
     LIMIT :most
 )
 
+-- name: count_of_filings_of_term
+SELECT count(*) FROM (
+    SELECT 1 FROM filing_terms WHERE term = :term AND filed_at >= :first AND filed_at <= :last LIMIT :most
+)
+
 -- name: term_count
 SELECT filings FROM term_counts WHERE term = :term
 
