@@ -1155,6 +1155,21 @@ CREATE TABLE fact_elements (
     PRIMARY KEY (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
 ) STRICT, WITHOUT ROWID;
 
+-- The further values of a fact that its filing states with the same precision, such as two different totals. The first
+-- value in the document is in the table facts.
+CREATE TABLE fact_conflicts (
+    fact_set_id  INTEGER NOT NULL REFERENCES fact_sets (id) ON DELETE CASCADE,
+    dimension_id INTEGER NOT NULL,
+    concept_id   INTEGER NOT NULL,
+    end_day      INTEGER NOT NULL,
+    days         INTEGER NOT NULL,
+    unit_id      INTEGER NOT NULL,
+    -- The order in the document, from 1.
+    seq          INTEGER NOT NULL,
+    value        TEXT NOT NULL,
+    PRIMARY KEY (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, seq)
+) STRICT, WITHOUT ROWID;
+
 -- The latest fiscal year of a company with facts, computed in the background so that screens read rows. The figures are
 -- valid while made_of equals stamp and made_by equals the current rules.
 CREATE TABLE latest_years (

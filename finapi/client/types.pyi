@@ -602,6 +602,7 @@ class XbrlCompaniesTickerStatementsDataStatementsValueRows(TypedDict):
     marks: list[XbrlCompaniesTickerStatementsDataStatementsValueRowsMarks | None]
     fact_ids: list[str | None]
     ink_urls: list[str | None]
+    conflicting_values: NotRequired[list[list[str] | None]]
 
 class XbrlCompaniesTickerStatementsDataStatementsValue(TypedDict, Generic[Day, Moment]):
     accession: str
@@ -2410,6 +2411,7 @@ class TickersTickerOverviewDataOperandsValue(TypedDict, Generic[Day, Moment]):
     source: str
     fact_id: NotRequired[str | None]
     ink_url: NotRequired[str | None]
+    conflicting_values: NotRequired[list[int | Decimal]]
 
 class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
     ticker: str | None
@@ -3381,6 +3383,7 @@ class XbrlProofDataVintages(TypedDict, Generic[Day, Moment]):
     source: str
     fact_id: NotRequired[str | None]
     ink_url: NotRequired[str | None]
+    conflicting_values: NotRequired[list[int | Decimal]]
 
 class XbrlProofData(TypedDict, Generic[Day, Moment]):
     ticker: str | None

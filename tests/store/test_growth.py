@@ -22,6 +22,7 @@ BY_DATA = {
     "concepts",
     "cusip_mappings",
     "dimensions",
+    "fact_conflicts",
     "fact_sets",
     "fact_elements",
     "facts",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TypedDict
 
 from finapi.market.financials import metric_mapping, rule_words, templates
-from finapi.market.financials.cells import Figure
+from finapi.market.financials.cells import Figure, to_json_number
 from finapi.market.financials.fact_book import PeriodKey
 from finapi.market.financials.metric_mapping import Metric
 from finapi.market.financials.provenance import (
@@ -97,15 +98,19 @@ def build_proof(row: RowView, key: str) -> CellProof:
 
 
 def add_fact_links(tx: Transaction, cik: int, proof: CellProof) -> None:
-    """Add the element that states each fact of a proof: its id and its URL, or None."""
+    """Add the element that states each fact of a proof (its id and its URL, or None), and the conflicting values."""
     facts: list[FactRecord] = [*proof["vintages"], *proof["cell"].get("operands", [])]
     for input_record in proof["inputs"]:
         facts += input_record["operands"]
-    links = fact_links.find_links(tx, cik, map(_get_fact_key, facts))
-    for fact in facts:
-        link = links.get(_get_fact_key(fact), fact_links.NO_LINK)
+    keys = [_get_fact_key(fact) for fact in facts]
+    links = fact_links.find_links(tx, cik, keys)
+    conflicting_values = fact_links.find_conflicting_values(tx, cik, keys)
+    for fact, key in zip(facts, keys, strict=True):
+        link = links.get(key, fact_links.NO_LINK)
         fact["fact_id"] = link.fact_id
         fact["ink_url"] = link.ink_url
+        if key in conflicting_values:
+            fact["conflicting_values"] = [to_json_number(Decimal(value)) for value in conflicting_values[key]]
 
 
 def _get_fact_key(fact: FactRecord) -> FactKey:

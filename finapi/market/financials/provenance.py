@@ -37,7 +37,8 @@ class FactRecord(TypedDict):
     """A fact and its filing.
 
     In a proof, ``fact_id`` is the id of the element that states the fact on a page of an inline filing, and ``ink_url``
-    shows it in the SEC's viewer. Both are null for other filings, and left out in series.
+    shows it in the SEC's viewer. Both are null for other filings, and left out in series. ``conflicting_values`` are in
+    proofs of facts that have any.
     """
 
     value: Decimal
@@ -52,6 +53,9 @@ class FactRecord(TypedDict):
     source: str
     fact_id: NotRequired[Annotated[str | None, "In proofs: id of the element that states the fact on an inline page."]]
     ink_url: NotRequired[Annotated[Url | None, "In proofs: the printed value in the SEC's viewer."]]
+    conflicting_values: NotRequired[
+        Annotated[list[Decimal], "Further values that the filing states for the fact with the same precision."]
+    ]
 
 
 class Sign(TypedDict):

@@ -1,4 +1,4 @@
-"""Links from facts to the printed numbers on the inline pages of their filings.
+"""The printed numbers of facts on inline pages, and the further values that filings state for facts.
 
 The SEC's viewer shows an inline page with its facts, and scrolls to the element whose id is the fragment of the URL.
 """
@@ -53,13 +53,32 @@ def find_links(tx: Transaction, cik: int, keys: Iterable[FactKey]) -> dict[FactK
     The facts are those of the complete company.
     """
     distinct_keys = list(dict.fromkeys(keys))
-    key_values = [
-        (key.accession, key.concept, key.unit, days.number(key.end), days.count_days(key.start, key.end))
-        for key in distinct_keys
-    ]
-    rows = tx.list_rows("elements_of_facts", cik=cik, facts=json.dumps(key_values)) if key_values else []
+    rows = tx.list_rows("elements_of_facts", cik=cik, facts=_encode_keys(distinct_keys)) if distinct_keys else []
     links: dict[FactKey, FactLink] = {}
     for row in rows:
         key = distinct_keys[row["position"]]
         links[key] = build_link(cik, key.accession, json.loads(row["pages"]), row["page"], row["element_id"])
     return links
+
+
+def find_conflicting_values(tx: Transaction, cik: int, keys: Iterable[FactKey]) -> dict[FactKey, list[str]]:
+    """Return the further values of those facts of a company that their filing states with different values.
+
+    The facts are those of the complete company.
+    """
+    distinct_keys = list(dict.fromkeys(keys))
+    rows = tx.list_rows("conflicts_of_facts", cik=cik, facts=_encode_keys(distinct_keys)) if distinct_keys else []
+    values: dict[FactKey, list[str]] = {}
+    for row in rows:
+        values.setdefault(distinct_keys[row["position"]], []).append(row["value"])
+    return values
+
+
+def _encode_keys(keys: Sequence[FactKey]) -> str:
+    """Return the keys of facts as the JSON that the queries read."""
+    return json.dumps(
+        [
+            (key.accession, key.concept, key.unit, days.number(key.end), days.count_days(key.start, key.end))
+            for key in keys
+        ]
+    )

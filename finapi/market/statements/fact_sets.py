@@ -59,6 +59,19 @@ class StoredElement(NamedTuple):
     element_id: str
 
 
+class StoredConflict(NamedTuple):
+    """A row of the table ``fact_conflicts``: the key of a fact, and a further value that its filing states for it."""
+
+    fact_set_id: int
+    dimension_id: int
+    concept_id: int
+    end_day: int
+    days: int
+    unit_id: int
+    seq: int
+    value: str
+
+
 def insert_fact_set(tx: Transaction, filing_id: int, cik: int, source: int, report_id: int | None = None) -> int:
     """Insert an empty set of facts and return its id."""
     return tx.insert_row("insert_fact_set", filing_id=filing_id, cik=cik, source=source, report_id=report_id)
@@ -73,6 +86,11 @@ def insert_facts(tx: Transaction, rows: Sequence[tuple[int, int, int, int, int, 
 def insert_fact_elements(tx: Transaction, rows: Sequence[StoredElement]) -> None:
     """Insert the elements of a new set's facts."""
     tx.insert_rows("insert_fact_elements", sorted(rows))
+
+
+def insert_fact_conflicts(tx: Transaction, rows: Sequence[StoredConflict]) -> None:
+    """Insert the further values of a new set's facts."""
+    tx.insert_rows("insert_fact_conflicts", sorted(rows))
 
 
 def upsert_companyfacts(tx: Transaction, document: CompanyFacts, now: datetime) -> bool:

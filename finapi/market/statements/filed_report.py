@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from typing import NamedTuple
 
@@ -41,6 +42,8 @@ MAX_DEPTH = 100
 MAX_FILING_LINES = 100_000
 # Lines times columns of a statement; the widest real ones have a few thousand.
 MAX_CELLS = 200_000
+# Values stored in addition to that of a fact which a filing states several times.
+MAX_CONFLICTING_VALUES = 10
 
 _YEARS = {str(year) for year in range(1900, 2201)}
 
@@ -68,6 +71,13 @@ class Fact(NamedTuple):
     page: int = 0
 
 
+class FactConflict(NamedTuple):
+    """A further value that a filing states for a fact with the same precision. ``fact`` is an index in its facts."""
+
+    fact: int
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class Cover:
     """The cover page of a filing: what the documents state about themselves (the dei elements)."""
@@ -87,7 +97,8 @@ class Report:
 
     ``source`` is a member of ``SOURCE_NAMES``, ``documents`` the number of documents, and ``sha256`` the hash of their
     contents. ``pages`` are the file names of the inline pages, none if the filing is not inline. ``notes`` are remarks
-    for the operator about oddities of the documents. They are not stored.
+    for the operator about oddities of the documents. They are not stored. ``conflicts`` are in the order of the
+    document.
     """
 
     cover: Cover
@@ -99,6 +110,7 @@ class Report:
     sections: Sequence[Section] = field(default_factory=tuple)
     pages: Sequence[str] = ()
     notes: Sequence[str] = ()
+    conflicts: Sequence[FactConflict] = ()
 
 
 class Documents(NamedTuple):
@@ -123,7 +135,7 @@ def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
     Raise ParseError if they do not state their company, period or form, or are larger than any filing.
     """
     contexts, context_indexes = _merge_contexts(documents.file, documents.instance)
-    facts = _merge_facts(documents.instance, context_indexes, has_elements=bool(documents.pages))
+    facts, conflicts = _merge_facts(documents.instance, context_indexes, has_elements=bool(documents.pages))
     elements = _FilingElements(documents)
     sections = _build_sections(documents, elements)
     default_members = {}
@@ -140,6 +152,7 @@ def build_report(documents: Documents, *, sha256: bytes, count: int) -> Report:
         facts=facts,
         sections=add_columns(documents.file, sections, contexts, facts, default_members),
         pages=documents.pages,
+        conflicts=conflicts,
     )
 
 
@@ -196,19 +209,43 @@ def _merge_contexts(file: str, instance: xbrl.Instance) -> tuple[list[Context], 
     return contexts, indexes_by_id
 
 
-def _merge_facts(instance: xbrl.Instance, context_indexes: Mapping[str, int], *, has_elements: bool) -> list[Fact]:
-    """Return one fact for each concept, context and unit: values before nil, then the most decimals (DECISIONS 14)."""
+def _merge_facts(
+    instance: xbrl.Instance, context_indexes: Mapping[str, int], *, has_elements: bool
+) -> tuple[list[Fact], list[FactConflict]]:
+    """Return one fact for each concept, context and unit, and the values that conflict with it.
+
+    Values come before nil, then the most decimals count (DECISIONS 14). Two numbers conflict if they are different and
+    have the same precision. Of these the first one is the fact.
+    """
     best_facts: dict[tuple[str, int, str], Fact] = {}
+    other_values: dict[tuple[str, int, str], list[str]] = {}
     for concept, context_id, unit_id, decimals, value, _, element_id, page in instance.facts:
         context = context_indexes[context_id]
         unit = instance.units[unit_id] if unit_id else ""
         if element_id is not None and (not has_elements or _GENERATED_ID.fullmatch(element_id)):
             element_id = None
         fact = Fact(concept, context, unit, value, decimals, element_id, page)
-        best_fact = best_facts.get((concept, context, unit))
+        key = (concept, context, unit)
+        best_fact = best_facts.get(key)
         if best_fact is None or _get_precision(fact) > _get_precision(best_fact):
-            best_facts[concept, context, unit] = fact
-    return list(best_facts.values())
+            best_facts[key] = fact
+            other_values.pop(key, None)
+        elif value != best_fact.value and unit and _is_conflict(fact, best_fact, other_values.get(key, ())):
+            other_values.setdefault(key, []).append(value or "")
+    conflicts = []
+    if other_values:
+        for index, key in enumerate(best_facts):
+            conflicts += [FactConflict(index, value) for value in other_values.get(key, ())]
+    return list(best_facts.values()), conflicts
+
+
+def _is_conflict(fact: Fact, best_fact: Fact, other_values: Sequence[str]) -> bool:
+    """Return True if a number is as precise as the one chosen and is not equal to it or to one of the others."""
+    if fact.value is None or best_fact.value is None or len(other_values) == MAX_CONFLICTING_VALUES:
+        return False
+    if _get_precision(fact) != _get_precision(best_fact):
+        return False
+    return all(Decimal(fact.value) != Decimal(text) for text in (best_fact.value, *other_values))
 
 
 def _get_precision(fact: Fact) -> float:

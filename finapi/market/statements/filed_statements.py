@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core.days import shift
 from finapi.core.records import Date, Url, build_record
@@ -76,7 +76,9 @@ class StatementRow(TypedDict):
     """A line with its value in each column. A mark says why a value is missing.
 
     In an inline filing ``fact_ids`` are the ids of the elements that state the values, and ``ink_urls`` show them in
-    the SEC's viewer. Both are null for a value without an element, as in all filings before inline XBRL.
+    the SEC's viewer. Both are null for a value without an element, as in all filings before inline XBRL. If the filing
+    states a value several times, with different numbers of the same precision, ``conflicting_values`` has the other
+    numbers of each column, or null for a column without any.
     """
 
     concept: str
@@ -92,6 +94,9 @@ class StatementRow(TypedDict):
     marks: list[CellMark | None]
     fact_ids: Annotated[list[str | None], "Ids of the elements that state the values on an inline page."]
     ink_urls: Annotated[list[Url | None], "The printed values in the SEC's viewer."]
+    conflicting_values: NotRequired[
+        Annotated[list[list[str] | None], "Other numbers that the filing states for the same value."]
+    ]
 
 
 class FiledStatement(TypedDict):
@@ -361,7 +366,7 @@ def find_consolidated_dimension(tx: Transaction, report: FiledReport) -> dict[st
 def _build_statement(tx: Transaction, section: _StatementSection, options: _ReadOptions) -> FiledStatement:
     params = options.build_params(section.id)
     column_rows = tx.list_rows("statement_columns", params)
-    facts = _SectionFacts(tx.list_rows("statement_facts", params))
+    facts = _SectionFacts(tx.list_rows("statement_facts", params), tx.list_rows("conflicts_of_statement", params))
     rows: list[StatementRow] = []
     for line in tx.list_rows("statement_lines", section_id=section.id):
         if line["nature"] == layout.HEADING:
@@ -386,7 +391,11 @@ def _build_statement(tx: Transaction, section: _StatementSection, options: _Read
 class _SectionFacts:
     """The facts of a section, found by concept, period and dimensions."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], conflict_rows: Sequence[Row]) -> None:
+        # Further values of facts, by the members of their rows.
+        self._conflicting_values: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+        for row in conflict_rows:
+            self._conflicting_values[_get_fact_key(row)].append(row["value"])
         self._facts_by_unit: dict[tuple[int, str | None, str, int], dict[str, Row]] = {}
         # The units in which each concept is reported anywhere in the section, as the keys of a dict.
         self.units: dict[int, dict[str, None]] = defaultdict(dict)
@@ -398,6 +407,12 @@ class _SectionFacts:
             (concept_id, end, dimension_id): facts
             for (concept_id, _, end, dimension_id), facts in self._facts_by_unit.items()
         }
+
+    def find_conflicting_values(self, fact: Row | None) -> list[str] | None:
+        """Return the further values that the filing states for a fact, or None if there are none."""
+        if fact is None or not self._conflicting_values:
+            return None
+        return self._conflicting_values.get(_get_fact_key(fact))
 
     def get_cell(self, line: Row, column: Row) -> Mapping[str, Row]:
         """Return the facts of a line in a column by unit; the mapping is empty if nothing is reported there."""
@@ -418,6 +433,11 @@ class _SectionFacts:
         return instant_facts or {}
 
 
+def _get_fact_key(row: Row) -> tuple[Any, ...]:
+    """Return the members that identify a fact of a report."""
+    return row["concept_id"], row["start_date"], row["end_date"], row["dimension_id"], row["unit"]
+
+
 def _build_item_rows(
     report: FiledReport, line: Row, columns: Sequence[Row], facts: _SectionFacts, *, keep_all_lines: bool
 ) -> list[StatementRow]:
@@ -429,10 +449,12 @@ def _build_item_rows(
     units = dict.fromkeys(unit for cells in cells_by_unit for unit in cells)
     if keep_all_lines and columns and not units:
         units = facts.units[line["concept_id"]]
-    return [_build_item_row(report, line, unit, [cells.get(unit) for cells in cells_by_unit]) for unit in units]
+    return [_build_item_row(report, line, unit, [cells.get(unit) for cells in cells_by_unit], facts) for unit in units]
 
 
-def _build_item_row(report: FiledReport, line: Row, unit: str, cells: Sequence[Row | None]) -> StatementRow:
+def _build_item_row(
+    report: FiledReport, line: Row, unit: str, cells: Sequence[Row | None], facts: _SectionFacts
+) -> StatementRow:
     values: list[str | None] = []
     marks: list[CellMark | None] = []
     links: list[FactLink] = []
@@ -444,7 +466,7 @@ def _build_item_row(report: FiledReport, line: Row, unit: str, cells: Sequence[R
         else:
             values.append(cell["value"])
             marks.append(REPORTED_NIL if cell["value"] is None else None)
-    return build_record(
+    row = build_record(
         StatementRow,
         line,
         abstract=False,
@@ -455,6 +477,10 @@ def _build_item_row(report: FiledReport, line: Row, unit: str, cells: Sequence[R
         fact_ids=[link.fact_id for link in links],
         ink_urls=[link.ink_url for link in links],
     )
+    conflicting_values = [facts.find_conflicting_values(cell) for cell in cells]
+    if any(conflicting_values):
+        row["conflicting_values"] = conflicting_values
+    return row
 
 
 def _build_cell_link(report: FiledReport, cell: Row | None) -> FactLink:

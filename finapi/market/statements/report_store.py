@@ -26,7 +26,14 @@ from finapi.market.documents.metadata import (
 )
 from finapi.market.reference import companies
 from finapi.market.statements import fact_sets, restatements
-from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES, KnownIds, StoredElement, StoredFact
+from finapi.market.statements.fact_sets import (
+    FSDS,
+    SOURCE_NAMES,
+    KnownIds,
+    StoredConflict,
+    StoredElement,
+    StoredFact,
+)
 from finapi.market.statements.filed_report import Report
 from finapi.market.statements.layout import Dimensions
 from finapi.store.db import Row, Transaction
@@ -55,6 +62,8 @@ def upsert_report(
     fact_rows = _build_fact_rows(report, ids, set_id)
     fact_sets.insert_facts(tx, fact_rows)
     fact_sets.insert_fact_elements(tx, _build_element_rows(report, fact_rows))
+    if report.conflicts:
+        fact_sets.insert_fact_conflicts(tx, _build_conflict_rows(report, fact_rows))
     fact_sets.recompute_consolidated_dimension(tx, set_id)
     _insert_sections(tx, report, report_id, ids)
     fact_sets.recompute_hidden_facts(tx, set_id)
@@ -215,6 +224,26 @@ def _build_element_rows(report: Report, fact_rows: Sequence[StoredFact]) -> list
         for fact, row in zip(report.facts, fact_rows, strict=True)
         if fact.element_id is not None
     ]
+
+
+def _build_conflict_rows(report: Report, fact_rows: Sequence[StoredFact]) -> list[StoredConflict]:
+    """Return the further values of facts. ``fact_rows`` are in the order of the report's facts."""
+    rows = []
+    for seq, conflict in enumerate(report.conflicts, 1):
+        row = fact_rows[conflict.fact]
+        rows.append(
+            StoredConflict(
+                row.fact_set_id,
+                row.dimension_id,
+                row.concept_id,
+                row.end_day,
+                row.days,
+                row.unit_id,
+                seq,
+                conflict.value,
+            )
+        )
+    return rows
 
 
 def _insert_sections(tx: Transaction, report: Report, report_id: int, ids: _NameIds) -> None:

@@ -22,7 +22,7 @@ from finapi.market.documents.metadata import SUBMISSIONS_EVIDENCE, FilingMetadat
 from finapi.market.documents.outcomes import UNDATED_NOTE
 from finapi.market.documents.sources import Document
 from finapi.market.statements import filed_report, layout, report_store, statement_set_intake
-from finapi.market.statements.filed_report import Cover, Fact, Report
+from finapi.market.statements.filed_report import Cover, Fact, FactConflict, Report
 from finapi.market.statements.layout import CalculationTerm, Context, Line, Section
 from finapi.store.db import Row, Transaction
 
@@ -250,6 +250,10 @@ def _read_report(tx: Transaction, row: Row) -> Report:
         facts=facts,
         sections=[_read_section(tx, section) for section in tx.list_rows("pack_sections", report_id=row["id"])],
         pages=json.loads(row["pages"]),
+        conflicts=[
+            FactConflict(conflict["position"], conflict["value"])
+            for conflict in tx.list_rows("pack_fact_conflicts", report_id=row["id"])
+        ],
     )
 
 

@@ -30,6 +30,7 @@ _STATEMENT_COLUMNS = (
     "fact_id",
     "ink_url",
 )
+_CONFLICT_MARK = {"status": "conflicting", "reason": "conflicting_values"}
 _SEGMENT_COLUMNS = (
     "ticker",
     "axis",
@@ -56,10 +57,11 @@ def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
         for line in statement["rows"]:
             # A heading has no values, and an example of the documentation has fewer columns than values.
             lists = (statement["columns"], line["values"], line["marks"], line["fact_ids"], line["ink_urls"])
-            for column, value, mark, fact_id, ink_url in zip(*lists, strict=False):
+            conflicting_values = line.get("conflicting_values") or [None] * len(line["values"])
+            for column, value, mark, fact_id, ink_url, other_values in zip(*lists, conflicting_values, strict=False):
                 members = {**line, **column, **filing}
                 members["ticker"] = data["ticker"]
-                members.update(mark or {})
+                members.update(mark or (_CONFLICT_MARK if other_values else {}))
                 members["statement"] = kind
                 members["value"] = value
                 members["fact_id"] = fact_id

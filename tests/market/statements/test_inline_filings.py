@@ -21,6 +21,8 @@ from finapi.edgar.xbrl import InlinePage, parse_inline
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
+from finapi.market.statements import xbrl_intake
+from finapi.market.statements.filed_report import MAX_CONFLICTING_VALUES
 from tests.client import Client
 from tests.conftest import SHARED
 from tests.support.inline_pages import CIK, COVER, HIDDEN_COVER, build_number, build_page
@@ -385,6 +387,63 @@ def test_a_proof_without_elements_has_null_links(client: Client, ingest_folder: 
     ingest_folder(DOCUMENTS)
     cell = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_equity"}).json["data"]["cell"]
     assert [(fact["fact_id"], fact["ink_url"]) for fact in cell["operands"]] == [(None, None)]
+
+
+# ---- conflicting values
+
+
+def build_assets(text: str, decimals: str = "-6", attributes: str = DOT) -> str:
+    return build_number(text, attributes=f'{attributes} scale="6" decimals="{decimals}"')
+
+
+def ingest_repeated_assets(ingest_folder: Ingest, *numbers: str) -> None:
+    """Ingest the page with further numbers for its assets, which it states as 5,000 million."""
+    ingest_folder({**DOCUMENTS, PAGE_NAME: build_page(PAGE_BODY + "".join(numbers), hidden=HIDDEN_COVER)})
+
+
+def test_numbers_of_equal_precision_conflict(app: App, client: Client, ingest_folder: Ingest) -> None:
+    ingest_repeated_assets(ingest_folder, *map(build_assets, ("5,100", "5,000", "4,900", "5,100.0")))
+    rows = get_rows(client)
+    assert (rows["Assets"]["values"], rows["Assets"]["marks"]) == (["5000000000"], [None])
+    assert rows["Assets"]["conflicting_values"] == [["5100000000", "4900000000"]]
+    assert "conflicting_values" not in rows["Liabilities"]
+    table = client.get(STATEMENTS, query={"format": "ndjson", "statement": "balance"})
+    assert [(row["status"], row["reason"]) for row in map(json.loads, table.body.splitlines())] == [
+        ("conflicting", "conflicting_values"),
+        (None, None),
+        (None, None),
+    ]
+    proof = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_assets"}).json["data"]
+    assert [fact["conflicting_values"] for fact in (*proof["cell"]["operands"], *proof["vintages"])] == [
+        [5_100_000_000, 4_900_000_000]
+    ] * 2
+    proof = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_liabilities"}).json["data"]
+    assert all("conflicting_values" not in fact for fact in (*proof["cell"]["operands"], *proof["vintages"]))
+    with app.db.read() as tx:
+        [(report, _, _)] = xbrl_intake.FAMILY.iter_pack_rows(tx)
+    assert [(report.facts[conflict.fact].concept, conflict.value) for conflict in report.conflicts] == [
+        ("us-gaap:Assets", "5100000000"),
+        ("us-gaap:Assets", "4900000000"),
+    ]
+
+
+def test_more_precise_number_ends_a_conflict(client: Client, ingest_folder: Ingest) -> None:
+    ingest_repeated_assets(ingest_folder, build_assets("5,100"), build_assets("5,000.4", "-5"), build_assets("4,900"))
+    row = get_rows(client)["Assets"]
+    assert (row["values"], row["decimals"]) == (["5000400000"], -5)
+    assert "conflicting_values" not in row
+
+
+def test_missing_number_does_not_conflict(client: Client, ingest_folder: Ingest) -> None:
+    ingest_repeated_assets(ingest_folder, build_assets("", attributes='xsi:nil="true"'))
+    row = get_rows(client)["Assets"]
+    assert (row["values"], "conflicting_values" in row) == (["5000000000"], False)
+
+
+def test_stored_conflicting_values_are_bounded(client: Client, ingest_folder: Ingest) -> None:
+    ingest_repeated_assets(ingest_folder, *[build_assets(str(number)) for number in range(1, 30)])
+    [values] = get_rows(client)["Assets"]["conflicting_values"]
+    assert values == [f"{number}000000" for number in range(1, MAX_CONFLICTING_VALUES + 1)]
 
 
 # ---- an independent reader of the pages

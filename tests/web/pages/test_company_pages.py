@@ -18,9 +18,10 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import demo_data
+from finapi.market.statements.filed_report import FactConflict
 from finapi.web.html import number_formats
 from finapi.web.pages.company import charts_page, owners_pages, series_page
-from finapi.web.pages.company.statements_page import join_statements
+from finapi.web.pages.company.statements_page import LineValue, join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
@@ -83,6 +84,21 @@ def test_a_partial_amendment_replaces_only_its_statement(clock: FixedClock) -> N
     app.db.close()
     assert set(accessions["income"]) == {brook_lamps_report.ACCESSION}
     assert set(accessions["balance"]) == {"0001234567-25-000009"}
+
+
+def test_conflicting_values_are_shown_next_to_the_value(clock: FixedClock) -> None:
+    app = apps.create_in_memory(Config(pages="public", public_url="http://x", pages_per_minute=100_000), clock)
+    # The first fact is the revenue of 2024, the fifth the cost of revenue, which is printed with the opposite sign.
+    conflicts = [FactConflict(0, "1100000"), FactConflict(0, "900000.5"), FactConflict(4, "650000")]
+    report = replace(brook_lamps_report.build_report(), conflicts=conflicts)
+    brook_lamps_report.store_report(app, report)
+    browser = Client(app)
+    statement = get_page(browser, "/company/BRK-B/statements?statement=income")
+    proof = get_page(browser, "/company/BRK-B/proof/revenue/A2024FY")
+    app.db.close()
+    assert re.findall("also filed as ([^<]+)<", statement) == ["1,100,000, 900,000.5", "(650,000)"]
+    # The fact is listed as an operand and as a filed value.
+    assert re.findall("also filed as ([^<]+)<", proof) == ["1,100,000, 900,000.5"] * 2
 
 
 def test_overlapping_segment_members_are_not_stacked(browser: Client) -> None:
@@ -185,9 +201,9 @@ def test_statements_of_several_reports_are_joined() -> None:
     assert [line.row["concept"] for line in lines] == ["A", "B", "C"]
     figures = [[line.values.get((column.report_index, column.column_index)) for column in columns] for line in lines]
     assert figures == [
-        [("1", None), ("2", None), ("6", None)],
-        [None, None, ("8", None)],
-        [("3", None), (None, "reported_nil"), ("4", None)],
+        [LineValue("1", None), LineValue("2", None), LineValue("6", None)],
+        [None, None, LineValue("8", None)],
+        [LineValue("3", None), LineValue(None, "reported_nil"), LineValue("4", None)],
     ]
     columns, _ = join_statements([newer, older], "original")
     assert [(column.last_day[:4], column.accession_number) for column in columns] == [

@@ -178,7 +178,7 @@ def _render_facts(
         return h.p("None.", class_="quiet")
     columns = [
         GridColumn("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
-        GridColumn("Value", lambda fact: h.td(_format_value(fact["value"]), class_="num"), numeric=True),
+        GridColumn("Value", _render_fact_value, numeric=True),
         GridColumn("Unit", "unit"),
         GridColumn("Period", lambda fact: _format_span(fact["start_date"], fact["end_date"])),
         GridColumn("Form", "form_type"),
@@ -188,6 +188,13 @@ def _render_facts(
     if with_signs:
         columns.insert(0, GridColumn("Sign", lambda fact: _SIGNS.get(fact["sign"], "")))
     return html_tables.render_grid(format_count(len(facts), "fact"), columns, facts, "facts")
+
+
+def _render_fact_value(fact: Mapping[str, Any]) -> Html:
+    """Return the cell of a fact's value, with the other values that its filing states for it."""
+    other_values = ", ".join(format_number(value) for value in fact.get("conflicting_values", ()))
+    note = other_values and h.small(" also filed as ", other_values)
+    return h.td(_format_value(fact["value"]), note, class_="num")
 
 
 def _format_value(value: Decimal | int | str | None, reason_code: str | None = None) -> str:

@@ -72,10 +72,14 @@ class PeriodColumn(NamedTuple):
 
 
 class LineValue(NamedTuple):
-    """A value of a line as filed, or the reason code why it is missing."""
+    """A value of a line as filed, or the reason code why it is missing.
+
+    ``conflicting_values`` are other numbers that the filing states for the value.
+    """
 
     text: str | None
     reason_code: str | None
+    conflicting_values: Sequence[str] = ()
 
 
 class JoinedLine(NamedTuple):
@@ -288,9 +292,11 @@ def _insert_lines(
             order.insert(previous_position + 1, key)
             lines[key] = JoinedLine(row, {})
         previous_position = order.index(key)
-        for column_index, (text, mark) in enumerate(zip(row["values"], row["marks"], strict=True)):
+        conflicting_values = row.get("conflicting_values") or [None] * len(row["values"])
+        cells = zip(row["values"], row["marks"], conflicting_values, strict=True)
+        for column_index, (text, mark, other_values) in enumerate(cells):
             reason_code = mark["reason"] if mark else None
-            lines[key].values[report_index, column_index] = LineValue(text, reason_code)
+            lines[key].values[report_index, column_index] = LineValue(text, reason_code, other_values or ())
 
 
 def _is_shown(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
@@ -377,4 +383,9 @@ def _render_cell(
         amount = -amount
     needs_decimals = not scale.exponent and amount != amount.to_integral_value()
     text = format_number(amount) if needs_decimals else format_money(amount, scale)
-    return html_tables.render_figure_cell(h.a(text, href=fact_url), amount)
+    link = h.a(text, href=fact_url)
+    if line_value.conflicting_values:
+        sign = -1 if row["negated"] else 1
+        other_values = ", ".join(format_number(sign * Decimal(value)) for value in line_value.conflicting_values)
+        return html_tables.render_figure_cell([link, h.small(" also filed as ", other_values)], amount)
+    return html_tables.render_figure_cell(link, amount)

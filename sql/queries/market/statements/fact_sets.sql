@@ -13,6 +13,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 INSERT INTO fact_elements (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, page, element_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: insert_fact_conflicts
+INSERT INTO fact_conflicts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, seq, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
 -- name: upsert_facts
 -- If two copies differ, the longer text is less rounded. The rule must not depend on which copy was stored first.
 INSERT INTO facts (fact_set_id, dimension_id, concept_id, end_day, days, unit_id, value)

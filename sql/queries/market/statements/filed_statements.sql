@@ -117,3 +117,19 @@ JOIN units ON units.id = facts.unit_id
 WHERE fact_sets.report_id = :report_id
     AND facts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)
     AND (:dimensioned OR facts.dimension_id = :whole)
+
+-- name: conflicts_of_statement
+-- The further values of the facts in a section, in the order of the document.
+SELECT fact_conflicts.concept_id,
+    CASE WHEN fact_conflicts.days > 0
+        THEN date((fact_conflicts.end_day - fact_conflicts.days + 1) * 86400, 'unixepoch')
+    END AS start_date,
+    date(fact_conflicts.end_day * 86400, 'unixepoch') AS end_date,
+    fact_conflicts.dimension_id, units.name AS unit, fact_conflicts.value
+FROM fact_sets
+JOIN fact_conflicts ON fact_conflicts.fact_set_id = fact_sets.id
+JOIN units ON units.id = fact_conflicts.unit_id
+WHERE fact_sets.report_id = :report_id
+    AND fact_conflicts.concept_id IN (SELECT concept_id FROM lines WHERE section_id = :section_id AND nature = 0)
+    AND (:dimensioned OR fact_conflicts.dimension_id = :whole)
+ORDER BY fact_conflicts.seq

@@ -25,6 +25,25 @@ JOIN dimensions ON dimensions.id = facts.dimension_id
 WHERE fact_sets.report_id = :report_id
 ORDER BY dimensions.members, facts.end_day, facts.days, concepts.name, units.name
 
+-- name: pack_fact_conflicts
+-- The further values of facts, with the position of each fact among the rows of pack_facts.
+WITH positions AS (
+    SELECT facts.fact_set_id, facts.dimension_id, facts.concept_id, facts.end_day, facts.days, facts.unit_id,
+        row_number() OVER (
+            ORDER BY dimensions.members, facts.end_day, facts.days, concepts.name, units.name
+        ) - 1 AS position
+    FROM fact_sets
+    JOIN facts ON facts.fact_set_id = fact_sets.id
+    JOIN concepts ON concepts.id = facts.concept_id
+    JOIN units ON units.id = facts.unit_id
+    JOIN dimensions ON dimensions.id = facts.dimension_id
+    WHERE fact_sets.report_id = :report_id
+)
+SELECT positions.position, fact_conflicts.value
+FROM positions
+JOIN fact_conflicts USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
+ORDER BY fact_conflicts.seq
+
 -- name: pack_sections
 SELECT id, role_uri, definition, kind FROM sections WHERE report_id = :report_id ORDER BY seq
 
