@@ -405,6 +405,29 @@ def test_every_page_fits_and_is_accessible(demo: Running, tmp_path: Path) -> Non
             _check_looks(page, demo, re.sub(r"[^A-Za-z0-9]+", "-", path), path, ((390, "dark"), (1280, "light")))
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_the_search_opens_what_its_text_names(demo: Running, tmp_path: Path, scripts: bool) -> None:
+    with browser(tmp_path / "profile", scripts=scripts) as page:
+
+        def search(text: str) -> str:
+            page.open(demo.url)
+            page.types("#q", text)
+            page.presses(".search button")
+            return urlsplit(page.driver.current_url)._replace(scheme="", netloc="").geturl()
+
+        assert search("aapl") == "/company/AAPL"
+        assert search("0000320193") == "/company/AAPL"
+        assert search("1067983") == "/fund/0001067983"
+        assert search("apple inc 10-k") == "/company/AAPL/filings?form_type=10-K"
+        assert {row.text.split()[1] for row in page.driver.find_elements("css selector", "tbody tr")} == {"10-K"}
+        assert search("marvell") == "/search?q=marvell"
+        assert page.text("h1") == "Results for marvell"
+        assert search("zzzzqq") == "/search?q=zzzzqq"
+        assert page.text("h1") == "No results for zzzzqq"
+        assert "This is a demo with figures of AAPL" in page.text("[role=status]")
+        assert page.complaints() == []
+
+
 def test_companies_are_suggested_while_typing(demo: Running, tmp_path: Path) -> None:
     with browser(tmp_path / "profile") as page:
         page.open(demo.url)

@@ -96,6 +96,17 @@ def list_covered_companies(tx: Transaction, cik: int | None, limit: int, offset:
     return [build_record(CompanyWithFacts, row) for row in rows]
 
 
+def list_largest_companies(tx: Transaction, limit: int) -> list[CompanyWithFacts]:
+    """Return companies with figures: those of the SEC's list of tickers, the largest first, then others by CIK."""
+    listed_rows = tx.list_rows("largest_covered_companies", limit=limit)
+    companies = [build_record(CompanyWithFacts, row) for row in listed_rows]
+    if len(companies) < limit:
+        listed_ciks = {company["cik"] for company in companies}
+        others = list_covered_companies(tx, None, limit, 0)
+        companies += [company for company in others if company["cik"] not in listed_ciks]
+    return companies[:limit]
+
+
 def _build_coverage(indexed_count: int, filing_count: int) -> Coverage:
     return {
         "covered": indexed_count > 0,

@@ -1,21 +1,34 @@
-"""The search: a page of companies, funds and insiders, and suggestions while the visitor types."""
+"""The search: a page of companies, funds and insiders, and suggestions while the visitor types.
+
+An exact ticker or CIK leads to its page. A form type at the end of a text, as in "apple inc 10-k", leads to the filings
+of that form by the company that the other words find.
+"""
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
 from urllib.parse import quote
 
+from finapi.core.errors import ApiError
 from finapi.core.json import dumps
+from finapi.market.demo import demo_companies
+from finapi.market.holdings import funds
+from finapi.market.insiders import names
+from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
 from finapi.market.statements import company_coverage
 from finapi.market.statements.company_coverage import CompanyMatch
+from finapi.store.db import Transaction
 from finapi.web.html import html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.tags import Child, Html, h
+from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param
 from finapi.web.http.route import API
-from finapi.web.pages import page_access
-from finapi.web.pages.api_backed_pages import ApiCall, build_api_call
+from finapi.web.pages import api_backed_pages, page_access, session_cookie
+from finapi.web.pages.api_backed_pages import ApiCall, build_api_call, build_url
 
 PARAMS = (Param("q", default="", empty_is_default=True),)
 MAX_SUGGESTIONS = 8
@@ -23,6 +36,15 @@ MAX_COMPANIES = 50
 
 # The API route that returns the same companies as the search.
 _COMPANY_ROUTES = (f"GET {API}/xbrl/search",)
+
+# Form types that are recognised after a name, also without their hyphens and spaces: "10k", "def14a".
+_FORM_TYPES = (
+    *("10-K", "10-Q", "8-K", "6-K", "20-F", "40-F", "11-K", "S-1", "S-3", "S-4", "S-8", "13F-HR", "13F-NT", "144"),
+    *("DEF 14A", "SC 13D", "SC 13G", "SCHEDULE 13D", "SCHEDULE 13G"),
+)
+# Form types that are recognised only after the word "form".
+_NUMBERED_FORM_TYPES = ("3", "4", "5")
+_MAX_FORM_TYPE_WORDS = 2
 
 _COMPANY_COLUMNS = (
     GridColumn("Company", lambda company: html_tables.render_link_header(company["company"], get_company_url(company))),
@@ -42,8 +64,53 @@ _INSIDER_COLUMNS = (
 )
 
 
+class SearchText(NamedTuple):
+    """A text that a visitor searches for: the name, ticker or CIK, and the form type after it, if there is one."""
+
+    name: str
+    form_type: str | None
+
+
+def parse_search_text(text: str) -> SearchText:
+    """Return the parts of a text: "apple inc 10k/a" is the name "apple inc" with the form type "10-K/A"."""
+    words = text.split()
+    for count in range(_MAX_FORM_TYPE_WORDS, 0, -1):
+        form_type = _find_form_type("".join(words[-count:]))
+        name_words = words[:-count]
+        is_after_form = bool(name_words) and name_words[-1].lower() == "form"
+        if is_after_form:
+            name_words.pop()
+        if form_type is None or not name_words or (form_type in _NUMBERED_FORM_TYPES and not is_after_form):
+            continue
+        return SearchText(" ".join(name_words), form_type)
+    return SearchText(" ".join(words), None)
+
+
+def _find_form_type(text: str) -> str | None:
+    """Return the form type that a text stands for, or None."""
+    key = _get_letters(text)
+    for form_type in (*_FORM_TYPES, *_NUMBERED_FORM_TYPES):
+        for spelling in (form_type, f"{form_type}/A"):
+            if key == _get_letters(spelling):
+                return spelling
+    return None
+
+
+def _get_letters(text: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "", text.upper())
+
+
 def show_search(call: Call) -> Response:
-    """Return the page of the companies, funds and insiders that a text finds."""
+    """Return the page of the companies, funds and insiders that a text finds, or a redirect to the page that it names.
+
+    An exact ticker or CIK names a page, and so does a form type after a text that finds one company.
+    """
+    config = call.app.config
+    if config.pages == "public" or (config.pages == "members" and call.caller is not None):
+        with call.app.db.read() as tx:
+            page_url = _find_page_url(tx, parse_search_text(call.params["q"]))
+        if page_url is not None:
+            return session_cookie.redirect(page_url, {"Cache-Control": "no-store"})
     # Only the names of the routes are needed here, so the text of the search does not matter.
     other_routes = [_build_fund_search("x").route_name, _build_insider_search("x").route_name]
     return page_access.serve_data_page(call, (*_COMPANY_ROUTES, *other_routes), lambda: _render_search(call))
@@ -57,6 +124,42 @@ def show_suggestions(call: Call) -> Response:
 def get_company_url(company: CompanyMatch) -> str:
     """Return the URL of a company's page."""
     return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"
+
+
+def _get_filings_url(company: CompanyMatch, form_type: str) -> str:
+    return build_url(f"{get_company_url(company)}/filings", form_type=form_type)
+
+
+def _find_page_url(tx: Transaction, search: SearchText) -> str | None:
+    """Return the URL of the page that a text names, or None if it is a text to search for."""
+    exact_company = _find_exact_company(tx, search.name)
+    if search.form_type is not None:
+        matches = company_coverage.search_companies(tx, search.name, 2, 0)
+        if exact_company is not None:
+            matches = [_build_match(exact_company)]
+        return _get_filings_url(matches[0], search.form_type) if len(matches) == 1 else None
+    if exact_company is None:
+        return None
+    # A filer without a ticker may be a fund or a person, whose own pages show more than that of a company.
+    if exact_company.ticker is None and funds.find_name(tx, exact_company.cik) is not None:
+        return f"/fund/{exact_company.padded_cik}"
+    if exact_company.ticker is None and names.find_matches(tx, search.name, 1).insiders:
+        return f"/insider/{exact_company.padded_cik}"
+    return get_company_url(_build_match(exact_company))
+
+
+def _find_exact_company(tx: Transaction, name: str) -> Company | None:
+    """Return the company whose ticker or CIK a text is, or None."""
+    try:
+        return companies.resolve(tx, name)
+    except ApiError as error:
+        if error.code not in ("UNKNOWN_TICKER", "INVALID_PARAM"):
+            raise
+        return None
+
+
+def _build_match(company: Company) -> CompanyMatch:
+    return {"cik": company.padded_cik, "ticker": company.ticker, "company": company.name}
 
 
 def _render_suggestions(call: Call) -> Response:
@@ -73,36 +176,59 @@ def _build_insider_search(text: str) -> ApiCall:
 
 
 def _render_search(call: Call) -> Response:
-    text = call.params["q"].strip()
-    companies = _search_companies(call, MAX_COMPANIES)
-    funds = _build_fund_search(text).get_answer(call)["results"] if text else []
-    insiders = _build_insider_search(text).get_answer(call) if text else []
+    text = " ".join(call.params["q"].split())
+    search = parse_search_text(text)
+    matching_companies = _search_companies(call, MAX_COMPANIES)
+    matching_funds = _build_fund_search(search.name).get_answer(call)["results"] if text else []
+    insiders = _build_insider_search(search.name).get_answer(call) if text else []
     # Persons who file are also found as companies. They are shown only once, as insiders.
     person_ciks = {insider["cik"] for insider in insiders if not insider["is_entity"]}
-    companies = [company for company in companies if company["cik"] not in person_ciks]
+    matching_companies = [company for company in matching_companies if company["cik"] not in person_ciks]
+    company_columns = list(_COMPANY_COLUMNS)
+    if search.form_type is not None:
+        company_columns.append(_build_filings_column(search.form_type))
     tables = []
     for title, columns, rows in (
-        ("Companies", _COMPANY_COLUMNS, companies),
-        ("Funds", _FUND_COLUMNS, funds),
+        ("Companies", company_columns, matching_companies),
+        ("Funds", _FUND_COLUMNS, matching_funds),
         ("Insiders", _INSIDER_COLUMNS, insiders),
     ):
         if rows:
             tables.append(html_tables.render_grid(f"{title}: {len(rows)} found", columns, rows))
-    results: Child = tables or _render_no_results(text)
     search_form = page_layout.render_search_form(text, autofocus=not tables)
-    title = f"Found for {text}" if text else "Search"
-    return page_layout.render_page(call, title, search_form, results, search=False)
-
-
-def _render_no_results(text: str) -> Html | None:
     if not text:
-        return None
-    return h.p("No company, fund or insider has or had this ticker, CIK or name.", role="status")
+        return page_layout.render_page(call, "Search", search_form, search=False)
+    if not tables:
+        title = f"No results for {text}"
+        return page_layout.render_page(call, title, search_form, _render_no_results(call, search), search=False)
+    return page_layout.render_page(call, f"Results for {text}", search_form, tables, search=False)
+
+
+def _build_filings_column(form_type: str) -> GridColumn:
+    return GridColumn("Filings", lambda company: h.a(f"{form_type} filings", href=_get_filings_url(company, form_type)))
+
+
+def _render_no_results(call: Call, search: SearchText) -> Html:
+    """Return what was searched, and how a company is found that the search does not find."""
+    unknown = ApiError("UNKNOWN_TICKER", "No stored company, fund or insider has or had this ticker, CIK or name.")
+    message = demo_companies.add_companies(call.app, unknown).message
+    return h.div(
+        h.p(message, class_="note", role="status"),
+        h.ul(
+            h.li("The search compares tickers, CIKs, and names that contain the text, not the texts of filings."),
+            h.li(
+                "Texts of filings have ",
+                h.a("a search of their own", href=build_url("/filings/text", q=search.name)),
+                ".",
+            ),
+            h.li(api_backed_pages.render_load_hint("TICKER", pronoun="other companies")),
+        ),
+    )
 
 
 def _search_companies(call: Call, limit: int) -> list[CompanyMatch]:
-    text = call.params["q"].strip()
-    if not text:
+    name = parse_search_text(call.params["q"]).name
+    if not name:
         return []
     with call.app.db.read() as tx:
-        return company_coverage.search_companies(tx, text, limit, 0)
+        return company_coverage.search_companies(tx, name, limit, 0)

@@ -8,6 +8,13 @@ function cell(...content) {
   return made;
 }
 
+function link(text, url) {
+  const anchor = document.createElement("a");
+  anchor.href = url;
+  anchor.textContent = text;
+  return anchor;
+}
+
 async function renew() {
   if (document.hidden) return;
   const answer = await fetch(rows.dataset.from, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" })
@@ -16,11 +23,11 @@ async function renew() {
   tag = answer.headers.get("ETag") ?? "";
   const { filings } = await answer.json();
   rows.replaceChildren(...filings.map((one) => {
-    const row = document.createElement("tr"), link = document.createElement("a"), day = document.createElement("time");
-    link.href = one.page;
-    link.textContent = one.form ?? "unknown";
+    const row = document.createElement("tr"), day = document.createElement("time");
     day.textContent = day.dateTime = one.filed ?? "";
-    row.append(cell(day), cell(link), cell(one.name ?? ""));
+    const form = cell(link(one.form ?? "unknown", one.page));
+    form.className = "short";
+    row.append(cell(day), form, cell(link(one.name ?? "", one.filer_page)));
     return row;
   }));
 }

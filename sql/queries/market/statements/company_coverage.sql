@@ -27,6 +27,18 @@ FROM (
 JOIN companies_with_ticker AS company ON company.cik = page.cik
 ORDER BY page.cik
 
+-- name: largest_covered_companies
+-- Companies of the SEC's list of tickers, which is sorted by size.
+SELECT printf('%010d', company.cik) AS cik, company.ticker, company.name AS company_name,
+    (SELECT count(DISTINCT filing_id) FROM fact_sets WHERE fact_sets.cik = company.cik) AS filings_indexed
+FROM (
+    SELECT cik, list_place FROM companies
+    WHERE list_place IS NOT NULL AND EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = companies.cik)
+    ORDER BY list_place LIMIT :limit
+) AS listed
+JOIN companies_with_ticker AS company ON company.cik = listed.cik
+ORDER BY listed.list_place
+
 -- name: stored_filing_count
 SELECT number FROM held_counts WHERE name = 'filings'
 
