@@ -119,6 +119,23 @@ CREATE TABLE resets (
     expires_at TEXT NOT NULL
 ) STRICT;
 
+-- A requested change of a user's email. Rows are deleted after 30 days.
+CREATE TABLE email_changes (
+    -- AUTOINCREMENT, because queued mails refer to the id.
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id    INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    uuid       TEXT NOT NULL,
+    -- Stored here because the notices go to the old address, also after the change.
+    old_email  TEXT NOT NULL,
+    new_email  TEXT NOT NULL CHECK (new_email = lower(new_email)),
+    created_at TEXT NOT NULL,
+    -- The end of the link. A later request, a new password and the confirmation end it earlier.
+    expires_at TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX email_changes_by_user ON email_changes (user_id);
+CREATE INDEX email_changes_by_time ON email_changes (created_at);
+
 -- Consecutive failed logins for a submitted email address, kept across restarts.
 CREATE TABLE login_failures (
     -- The first 16 bytes of the address's SHA-256.

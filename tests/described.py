@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 from finapi.accounts import credentials, invites, sessions, users
 from finapi.app import App
+from finapi.core import lockout
 from finapi.core.clock import iso
 from finapi.delivery import sniper, webhooks
 from finapi.edgar import sale_notices, sgml
@@ -132,12 +133,17 @@ class World:
         return sessions.login(self.app, self._other.email, PASSWORD, "192.0.2.1", self.app.clock.now()).token
 
     def _come_back(self) -> None:
-        """Create another user in place of the deleted one."""
+        """Create another user in place of a deleted one, and let the user log in with the password again."""
         with self.app.db.read() as tx:
             is_deleted = tx.find_row("user_by_email", email=self._other.email) is None
         if is_deleted:
             self._other = self._user(self.new_email().partition("@")[0])
             users.change_credit(self.app, self._other.email, 10**9, self.app.clock.now())
+        # A call may have changed the password, or wrong ones may have locked the email.
+        with self.app.db.write() as tx:
+            password_hash = self.app.hasher.hash(PASSWORD)
+            tx.run("set_password", id=self._other.id, password=password_hash, now=iso(self.app.clock.now()))
+        self.app.lockouts.reset(lockout.hash_email(self._other.email))
 
     def headers(self) -> dict[str, str]:
         """Return both credentials; each operation uses the one it needs."""
@@ -169,6 +175,12 @@ class World:
 
     def _delete_user(self) -> dict[str, Any]:
         return {"password": PASSWORD}
+
+    def _put_user_password(self) -> dict[str, Any]:
+        return {"password": PASSWORD}
+
+    def _post_user_email(self) -> dict[str, Any]:
+        return {"password": PASSWORD, "email": self.new_email()}
 
     def _post_auth_login(self) -> dict[str, Any]:
         return {"email": self._other.email, "password": PASSWORD}

@@ -23,10 +23,8 @@ from finapi.net import mail
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy, Reply
 from finapi.ops import probes, watchdog
 from tests.charging import charged
-from tests.client import Client
+from tests.client import PASSWORD, Client, session_of
 from tests.support.raw_sql import run_sql
-
-PASSWORD = "correct horse battery"
 
 
 class Answers:
@@ -100,6 +98,8 @@ class Year:
         for password in (PASSWORD, "wrong"):
             self.client.post("/api/v1/auth/login", {"email": "ann@example.com", "password": password})
         self.client.post("/api/v1/auth/forgetpassword", {"email": "ann@example.com"})
+        session = session_of(self.client, "ann@example.com")
+        self.client.post("/api/v1/user/email", {"email": "ann@example.org", "password": PASSWORD}, session=session)
         key = {"Idempotency-Key": str(next(self.numbers))}
         self.client.post("/api/v1/webhooks/test", {"url": "https://hooks.example.com/t"}, headers=key)
         accession = f"0000320193-25-{next(self.numbers):06}"

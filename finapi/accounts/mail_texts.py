@@ -1,4 +1,4 @@
-"""The texts of mails. Links and keys are arguments."""
+"""The texts of mails. Links, keys and emails are arguments."""
 
 from __future__ import annotations
 
@@ -17,6 +17,30 @@ _TEXTS = {
         "Set a new password",
         "Someone requested a new password for your finapi account. Follow this link within {lifetime} to set one:",
         "If it was not you, ignore this mail: your password stays as it is.",
+    ),
+    "email_change": (
+        "Confirm your new email address",
+        "Someone who is signed in to a finapi account requested to use this email address for it. If it was you, "
+        "follow this link within {lifetime} and confirm the change:",
+        "If it was not you, ignore this mail: nothing changes.",
+    ),
+    "email_change_notice": (
+        "Your email address is about to change",
+        "Someone who knows your password requested another email address for your account at {url}. It is:",
+        "The change takes effect when the link that was sent to that address is followed. If it was not you, set a new "
+        "password now with Forgotten password on the page to sign in: this also cancels the change.",
+    ),
+    "email_changed": (
+        "Your email address has changed",
+        "Your account at {url} no longer uses this email address. Its new address is:",
+        "If it was not you, write to the operator of the host immediately.",
+    ),
+    "password_changed": (
+        "Your password has changed",
+        "The password of your account at {url} was changed by someone who knew the old one. All sessions have ended. "
+        "The account is:",
+        "If it was not you, set a new password with Forgotten password on the page to sign in, and tick the boxes that "
+        "replace the key and remove the receivers.",
     ),
     "welcome": (
         "Your API key",
@@ -53,7 +77,10 @@ _TEXTS = {
 
 
 def build_letter(template: str, address: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
-    """Return the mail of a template with its ``line``: a link that is valid for ``lifetime`` seconds, or a key."""
+    """Return the mail of a template with its ``line``: a link, a key or an email.
+
+    A link is valid for ``lifetime`` seconds.
+    """
     from html import escape
 
     subject, introduction, note = _TEXTS[template]

@@ -81,6 +81,11 @@ def check_name(config: Config, plan: str) -> None:
         raise UsageError(f"{plan!r} is not a plan; use one of: {', '.join(build_catalogue(config))}")
 
 
+def has_prices(config: Config) -> bool:
+    """Return True if the operator has set the price of any plan."""
+    return any(terms.price for terms in build_catalogue(config).values())
+
+
 def parse_cents(text: str) -> int:
     """Return an amount of dollars (``12.50`` or ``-12.50``) in cents. Raise UsageError for any other text and for 0."""
     match = re.fullmatch(r"(-?)([0-9]{1,9})(?:\.([0-9]{1,2}))?", text, re.ASCII)
@@ -264,7 +269,10 @@ def iter_plans(config: Config) -> Iterator[Plan]:
 
 
 class WalletChange(TypedDict):
-    """Dollars added to the wallet, or spent on tokens."""
+    """Dollars added to the wallet, or spent on tokens.
+
+    ``amount_usd`` of a credit is negative if the operator took money back as a correction.
+    """
 
     id: str
     created_at: Time

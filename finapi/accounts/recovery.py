@@ -20,10 +20,11 @@ from finapi.net import mail
 from finapi.net.letters import Letter, MailError
 from finapi.store.db import Row, Transaction
 
-# Templates of mails. The first two are also the kinds of link tokens. A decoy is queued but not sent, so that the time
-# of a response does not reveal whether an email has an account.
+# Templates of mails. The first three are also the kinds of link tokens. A decoy is queued but not sent, so that the
+# time of a response does not reveal whether an email has an account.
 VERIFY: Literal["verify"] = "verify"
 RESET: Literal["reset"] = "reset"
+EMAIL_CHANGE: Literal["email_change"] = "email_change"
 WELCOME = "welcome"
 DECOY = "decoy"
 # Notices to users whose credentials the operator replaced, or whose master secret was removed.
@@ -32,6 +33,10 @@ NEW_WEBHOOK_SECRET = "new_webhook_secret"
 KEY_REFUSED = "key_refused"
 WEBHOOK_REFUSED = "webhook_refused"
 FAILING_RECEIVER = "failing_receiver"
+# Notices of changes that the user made, or that somebody made in the user's name.
+PASSWORD_CHANGED = "password_changed"
+EMAIL_CHANGE_NOTICE = "email_change_notice"
+EMAIL_CHANGED = "email_changed"
 
 # The API call that a notice recommends, by template.
 _RECOMMENDED_CALLS: dict[str, str] = {
@@ -40,9 +45,12 @@ _RECOMMENDED_CALLS: dict[str, str] = {
     WEBHOOK_REFUSED: "POST /api/v1/webhooks/secret/rotate",
 }
 
-# The paths of the links, below /api/v1/auth/.
-_LINK_PATHS: dict[str, str] = {VERIFY: "verifyEmail", RESET: "verifyPasswordLink"}
-_ROW_QUERIES: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset"}
+_LINK_PATHS: dict[LinkKind, str] = {
+    VERIFY: "/api/v1/auth/verifyEmail",
+    RESET: "/api/v1/auth/verifyPasswordLink",
+    EMAIL_CHANGE: "/confirm-email",
+}
+_ROW_QUERIES: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset", EMAIL_CHANGE: "email_change"}
 
 
 def invalid_token() -> ApiError:
@@ -50,8 +58,11 @@ def invalid_token() -> ApiError:
     return ApiError("INVALID_TOKEN", "The link is invalid or has expired.")
 
 
-def _get_live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
-    """Return the row of a valid link token: id, user_id, uuid, expires_at, email. Raise INVALID_TOKEN otherwise."""
+def get_live_row(app: App, tx: Transaction, kind: LinkKind, token: str, now: datetime) -> Row:
+    """Return the row of a valid link token. Raise INVALID_TOKEN for any other token.
+
+    The columns are id, user_id, uuid and expires_at; and email, or old_email and new_email.
+    """
     row_id = credentials.read_link_token(kind, token)
     row = None if row_id is None else tx.find_row(_ROW_QUERIES[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(now):
@@ -117,14 +128,14 @@ def verify_email(app: App, token: str, now: datetime, *, follow: bool = True) ->
     With ``follow=False``, as for HEAD, the link is only checked. Raise INVALID_TOKEN for a wrong link.
     """
     with app.accounts.write() as tx:
-        row = _get_live_row(app, tx, VERIFY, token, now)
+        row = get_live_row(app, tx, VERIFY, token, now)
         if follow:
             tx.run("set_verified", id=row["user_id"], now=iso(now))
 
 
 def is_verified(app: App, tx: Transaction, token: str, now: datetime) -> bool:
     """Return True if the email of a verification link is verified. Raise INVALID_TOKEN for a wrong link."""
-    user = tx.find_row("user_by_id", id=_get_live_row(app, tx, VERIFY, token, now)["user_id"])
+    user = tx.find_row("user_by_id", id=get_live_row(app, tx, VERIFY, token, now)["user_id"])
     return user is not None and bool(user["verify_email"])
 
 
@@ -149,7 +160,7 @@ def get_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
     ``is_first`` is 1 while the account still has the password of its registration. Raise INVALID_TOKEN for a token that
     is unknown, used or expired.
     """
-    return _get_live_row(app, tx, RESET, token, now)
+    return get_live_row(app, tx, RESET, token, now)
 
 
 # ---- the queue
@@ -169,10 +180,12 @@ def run_mail_step(app: App) -> float | None:
 def render_mail(app: App, template: str, row_id: int) -> Letter | None:
     """Return the letter of a queued mail, or None if it is a decoy or its user or link has been deleted."""
     with app.accounts.read() as tx:
-        if template in (WELCOME, NEW_KEY, *_RECOMMENDED_CALLS):
+        if template in (WELCOME, NEW_KEY, PASSWORD_CHANGED, *_RECOMMENDED_CALLS):
             user = tx.find_row("user_by_id", id=row_id)
             if user is None:
                 return None
+            if template == PASSWORD_CHANGED:
+                return build_letter(template, user["email"], user["email"], url=app.config.public_url)
             key = users.build_profile(app, tx, row_id, app.clock.now())["api_key"]
             if template == KEY_REFUSED and key is not None:
                 return None  # The key has been replaced in the meantime.
@@ -184,16 +197,25 @@ def render_mail(app: App, template: str, row_id: int) -> Letter | None:
                 return None
             # Only the host, as the URL may contain a secret.
             return build_letter(template, failing["email"], failing["host"], url=app.config.public_url)
-        if template not in (VERIFY, RESET):
+        if template in (EMAIL_CHANGE_NOTICE, EMAIL_CHANGED):
+            change = tx.find_row("email_change", id=row_id)
+            if change is None:
+                return None
+            return build_letter(template, change["old_email"], change["new_email"], url=app.config.public_url)
+        if template not in _ROW_QUERIES:
             return None
-        kind = VERIFY if template == VERIFY else RESET
+        kind: LinkKind = template
         row = tx.find_row(_ROW_QUERIES[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(app.clock.now()):
         return None
     token = credentials.build_link_token(app.secrets, kind, row["id"], row["uuid"])
-    link = f"{app.config.public_url}/api/v1/auth/{_LINK_PATHS[kind]}?token={token}"
-    lifetime = app.config.verification_lifetime if kind == VERIFY else app.config.reset_lifetime
-    return build_letter(kind, row["email"], link, lifetime=lifetime)
+    link = f"{app.config.public_url}{_LINK_PATHS[kind]}?token={token}"
+    address = row["new_email"] if kind == EMAIL_CHANGE else row["email"]
+    return build_letter(kind, address, link, lifetime=_get_link_lifetime(app, kind))
+
+
+def _get_link_lifetime(app: App, kind: LinkKind) -> int:
+    return app.config.reset_lifetime if kind == RESET else app.config.verification_lifetime
 
 
 def handle_given_up_mail(tx: Transaction, template: str, row_id: int) -> None:

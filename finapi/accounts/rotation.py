@@ -177,3 +177,4 @@ def _invalidate_links(tx: Transaction, now: datetime) -> None:
     """Invalidate all mailed links, as some were signed with the removed secret. Users can request new ones."""
     tx.run("delete_resets")
     tx.run("expire_verifications", now=iso(now))
+    tx.run("end_all_email_changes", now=iso(now))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from finapi.accounts import audit, credentials, invites, logins, plans, recovery, users
-from finapi.accounts.users import User
+from finapi.accounts.users import Caller, User
 from finapi.app import App
 from finapi.core import lockout, passwords
 from finapi.core.clock import iso
-from finapi.core.errors import ApiError, ServerBusyError
+from finapi.core.errors import ApiError, ServerBusyError, invalid_param
 from finapi.core.fair_queue import QueueRefusalError
 from finapi.net import mail
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
@@ -144,6 +144,47 @@ def _count_other_logins(app: App, error: ServerBusyError, key: bytes) -> int:
     return app.hasher.queue.count_for_key(("email", key))
 
 
+def confirm_password(app: App, caller: Caller, password: str, address: str, now: datetime) -> Row:
+    """Return the caller's user row if this is the caller's password. Raise 401, or 429 during a lockout.
+
+    A wrong password counts towards the lockout of logins.
+    """
+    user = check_password(app, caller.email, password, address, now)
+    if user["id"] != caller.id or not user["verify_email"]:
+        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
+    return user
+
+
+def change_password(app: App, caller: Caller, password: str, new_password: str, address: str, now: datetime) -> str:
+    """Replace the caller's password and return the token of a new session. All other sessions end.
+
+    Links of mails that were sent before, for a new password or another email, become invalid. Raise INVALID_PARAM for a
+    new password that is refused, 401 for a wrong old one, and 429 during a lockout.
+    """
+    passwords.check_new(new_password, "newpassword", common=app.config.common_passwords)
+    checked_user = confirm_password(app, caller, password, address, now)
+    if new_password == password:
+        raise invalid_param("newpassword", "The new password is the same as the old one.", expected="another password")
+    password_hash = app.hasher.hash(new_password, ("user", caller.id))
+    with app.accounts.write() as tx:
+        require_same_password(tx, checked_user)
+        tx.run("set_password", id=caller.id, password=password_hash, now=iso(now))
+        tx.run("delete_sessions", user_id=caller.id)
+        tx.run("delete_resets_of_user", user_id=caller.id)
+        tx.run("end_email_changes", user_id=caller.id, now=iso(now))
+        mail.enqueue(tx, recovery.PASSWORD_CHANGED, caller.id, now)
+        user = tx.find_row("user_by_id", id=caller.id)
+        assert user is not None
+        return _open_session(tx, app, user, now)
+
+
+def require_same_password(tx: Transaction, checked_user: Row) -> None:
+    """Raise 401 if a user's password was changed or the account locked since ``checked_user`` was read."""
+    user = tx.find_row("user_by_id", id=checked_user["id"])
+    if user is None or user["locked_at"] or user["password_serial"] != checked_user["password_serial"]:
+        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
+
+
 def logout(app: App, session: bytes) -> None:
     """End the session with this fingerprint."""
     with app.accounts.write() as tx:
@@ -190,6 +231,7 @@ def apply_reset(tx: Transaction, reset: PasswordReset, now: datetime) -> int:
     # The link proves that the user reads the mailbox, as a verification does.
     tx.run("set_verified", id=user_id, now=iso(now))
     tx.run("delete_sessions", user_id=user_id)
+    tx.run("end_email_changes", user_id=user_id, now=iso(now))
     tx.run("delete_login_failures", email=reset.email_key)
     return user_id
 
@@ -204,6 +246,7 @@ def set_password(app: App, user_id: int, password: str, now: datetime, actor: au
         audit.record_action(tx, actor, "password", now, user_id)
         tx.run("set_password", id=user_id, password=password_hash, now=iso(now))
         tx.run("delete_sessions", user_id=user_id)
+        tx.run("end_email_changes", user_id=user_id, now=iso(now))
         tx.run("delete_login_failures", email=lockout.hash_email(user["email"]))
     app.lockouts.reset(lockout.hash_email(user["email"]))
 
@@ -214,10 +257,8 @@ def _open_session(tx: Transaction, app: App, checked_user: Row, now: datetime) -
     ``checked_user`` is the user's row from before the hash was computed. Raise 401 if the password has been changed or
     the account locked since.
     """
+    require_same_password(tx, checked_user)
     user_id = checked_user["id"]
-    user = tx.find_row("user_by_id", id=user_id)
-    if user is None or user["locked_at"] or user["password_serial"] != checked_user["password_serial"]:
-        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     session_id = credentials.new_session_id(app.random_bytes)
     lifetime = app.config.session_lifetime
     tx.run("delete_expired_sessions", user_id=user_id, now=iso(now))

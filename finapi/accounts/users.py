@@ -324,6 +324,7 @@ _ERASING_QUERIES = (
     "delete_sessions",
     "delete_verifications",
     "delete_resets_of_user",
+    "delete_email_changes",
     "delete_kept_answers",
     "delete_login_addresses",
     "delete_webhook_secrets",

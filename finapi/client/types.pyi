@@ -191,6 +191,10 @@ class DeleteUser(TypedDict):
     message: str
     kept: str
 
+class PutUserPassword(TypedDict):
+    message: str
+    token: str
+
 class UserExportWallet(TypedDict, Generic[Day, Moment]):
     id: str
     created_at: Moment
@@ -5066,6 +5070,14 @@ class PutUserGiven(CallOptions, total=False):
 class DeleteUserGiven(CallOptions, total=False):
     password: Required[str]
 
+class PutUserPasswordGiven(CallOptions, total=False):
+    password: Required[str]
+    newpassword: Required[str]
+
+class PostUserEmailGiven(CallOptions, total=False):
+    password: Required[str]
+    email: Required[str]
+
 class PostSniperTargetsGiven(CallOptions, total=False):
     idempotency_key: str
     ticker: Required[str]
@@ -6470,6 +6482,10 @@ class Calls(Generic[Day, Moment]):
         """Update the caller's account."""
     def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
+    def put_user_password(self, **given: Unpack[PutUserPasswordGiven]) -> PutUserPassword:
+        """Change the password."""
+    def post_user_email(self, **given: Unpack[PostUserEmailGiven]) -> AuthVerifyemail:
+        """Request a change of the email."""
     def get_user_export(self, **given: Unpack[CallOptions]) -> UserExport[Day, Moment]:
         """Export the caller's data."""
     def post_user_api_key_rotate(self, **given: Unpack[CallOptions]) -> PostUserApiKeyRotate:
@@ -6981,6 +6997,10 @@ class AsyncCalls(Generic[Day, Moment]):
         """Update the caller's account."""
     async def delete_user(self, **given: Unpack[DeleteUserGiven]) -> DeleteUser:
         """Delete the caller's account."""
+    async def put_user_password(self, **given: Unpack[PutUserPasswordGiven]) -> PutUserPassword:
+        """Change the password."""
+    async def post_user_email(self, **given: Unpack[PostUserEmailGiven]) -> AuthVerifyemail:
+        """Request a change of the email."""
     async def get_user_export(self, **given: Unpack[CallOptions]) -> UserExport[Day, Moment]:
         """Export the caller's data."""
     async def post_user_api_key_rotate(self, **given: Unpack[CallOptions]) -> PostUserApiKeyRotate:

@@ -17,6 +17,7 @@ ACCOUNTS = (
     "invites",
     "verifications",
     "resets",
+    "email_changes",
     "mails",
     "kept_answers",
     "feeds",

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,13 +22,12 @@ from finapi.app import App
 from finapi.core.clock import iso
 from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.errors import ApiError
-from finapi.core.json import dumps
 from finapi.core.limits import Decision
 from finapi.store import idempotency
-from finapi.store.idempotency import IdempotentCall
 from finapi.web import access_log, exports, response_cache, responses
 from finapi.web.exchange import Exchange
 from finapi.web.http.call import OPENAPI_PATH, Call, limiter_name, unauthorized
+from finapi.web.http.idempotent_calls import answer_once
 from finapi.web.http.messages import (
     Request,
     Response,
@@ -442,36 +440,13 @@ def check_time(call: Call, exchange: Exchange) -> None:
 
 
 def answer_idempotent_call(call: Call, exchange: Exchange) -> Response:
-    """Perform a call with an ``Idempotency-Key``, or return the response that is stored under its key.
+    """Perform a call with an ``Idempotency-Key``, or return the response that is stored under its key."""
 
-    A parallel call with the same key may do the work between the first look-up and the handler. The handler then fails
-    because of that work, or is rolled back, and the response that the parallel call stored is the answer.
-    """
-    assert call.caller is not None
-    key = call.request.headers[idempotency.HEADER.lower()]
-    # Calls with the same key are compared by their parameters and their body. If these differ, the call is refused.
-    request_content = dumps([sorted(call.params.items()), sorted(call.body.items())])
-    idempotent_call = idempotency.build_call(call.caller.id, call.route.name, key, request_content)
-    stored_response = _find_stored_response(call, idempotent_call)
-    if stored_response is None:
-        try:
-            if exchange.cpu_meter is not None:
-                exchange.cpu_meter.check()
-            return call.route.handler(call._replace(idempotent_call=idempotent_call))
-        except Exception:
-            stored_response = _find_stored_response(call, idempotent_call)
-            if stored_response is None:
-                raise
-    members = json.loads(stored_response)
-    if "request_id" in members:
-        # The stored response gets the id and time of this call (DECISIONS 2).
-        members |= {"request_id": call.request_id, "timestamp": iso(call.now)}
-    return Response(200, dumps(members), headers={"Idempotent-Replayed": "true"})
+    def check_cpu_allowance() -> None:
+        if exchange.cpu_meter is not None:
+            exchange.cpu_meter.check()
 
-
-def _find_stored_response(call: Call, idempotent_call: IdempotentCall) -> bytes | None:
-    with call.app.accounts.read() as tx:
-        return idempotent_call.find_response(tx, call.now)
+    return answer_once(call, call.request.headers[idempotency.HEADER.lower()], check_cpu_allowance)
 
 
 def answer_inner_call(app: App, table: RouteTable, outer: Request, inner: ApiRequest) -> ApiAnswer:

@@ -414,6 +414,8 @@ _CODES_OF_OPERATION = {
     "get_auth_verifyEmail": ("INVALID_TOKEN",),
     "post_auth_login": ("INVALID_CREDENTIALS", "EMAIL_NOT_VERIFIED", "LOGIN_LOCKED"),
     "put_auth_newpassword": ("INVALID_TOKEN",),
+    "put_user_password": ("INVALID_CREDENTIALS", "LOGIN_LOCKED"),
+    "post_user_email": ("INVALID_CREDENTIALS", "LOGIN_LOCKED"),
     "post_billing_quota": ("INSUFFICIENT_BALANCE",),
 }
 # Sentences that are added to the description of a status of one operation.

@@ -129,6 +129,8 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "PUT /auth/newpassword",
             "GET /user/",
             "PUT /user/",
+            "PUT /user/password",
+            "POST /user/email",
             "DELETE /user/",
             "GET /user/export",
             "POST /user/api-key/rotate",

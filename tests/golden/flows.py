@@ -175,6 +175,39 @@ def auth(flow: Flow) -> None:
     flow.request("POST", AUTH + "login", {"email": "ann@example.com", "password": PASSWORD})
     flow.key = flow.world.key
     flow.request("GET", CHEAP)
+    flow.key = None
+    _change_password_and_email(flow)
+
+
+def _change_password_and_email(flow: Flow) -> None:
+    """Check the changes of the password and the email that an owner makes."""
+    flow.world.add_user("fay@example.com", "free")
+    login = {"email": "fay@example.com", "password": PASSWORD}
+    flow.request("PUT", USER + "password", {"password": PASSWORD, "newpassword": "other horse battery"})
+    flow.session = flow.request("POST", AUTH + "login", login).json["token"]
+    flow.request("PUT", USER + "password", {"password": PASSWORD, "newpassword": "short"})
+    flow.request("PUT", USER + "password", {"password": PASSWORD, "newpassword": PASSWORD})
+    flow.request("PUT", USER + "password", {"password": "wrong horse battery", "newpassword": "other horse battery"})
+    body = {"password": PASSWORD, "newpassword": "other horse battery"}
+    flow.session = flow.request("PUT", USER + "password", body).json["token"]
+    body = {"password": "other horse battery", "email": "fay@example.org"}
+    flow.request("POST", USER + "email", {**body, "email": "nobody"})
+    flow.request("POST", USER + "email", {**body, "email": "fay@example.com"})
+    flow.request("POST", USER + "email", body)
+    flow.record_mails()
+    (token,) = (
+        re.findall(r"\?token=(\S+)", mail["text"])[0]
+        for mail in flow.world.list_mails()
+        if mail["subject"] == "Confirm your new email address"
+    )
+    page = "/confirm-email?token="
+    flow.request("GET", page + "e1.x", recorded_target=page + "e1.x")
+    flow.request("GET", page + token, recorded_target=page + "<token>")
+    form = f"token={token}".encode()
+    flow.send_form("/confirm-email", form, recorded_body="token=<token>")
+    flow.send_form("/confirm-email", form, recorded_body="token=<used token>")
+    flow.request("GET", USER)
+    flow.record_mails()
 
 
 def account(flow: Flow) -> None:

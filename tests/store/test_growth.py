@@ -123,6 +123,7 @@ BY_TIME = {
     "carried",
     "deliveries",
     "delivery_attempts",
+    "email_changes",
     "events",
     "failing_receivers",
     "kept_answers",

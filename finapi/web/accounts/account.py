@@ -1,11 +1,11 @@
-"""API handlers of the caller's account: profile, tokens, usage, limits, plan and wallet (DECISIONS 3 and 4)."""
+"""API handlers of the caller's account: profile, password, email, tokens, limits, plan, wallet (DECISIONS 3 and 4)."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated, TypedDict
 
-from finapi.accounts import billing, plans, users
+from finapi.accounts import billing, email_changes, plans, sessions, users
 from finapi.core.clock import iso
 from finapi.core.errors import invalid_param
 from finapi.core.records import Object, OneOf, Time, Url
@@ -24,6 +24,17 @@ UPDATE_BODY = (
     Field("notify_email", "boolean", example="true"),
     Field("notify_browser", "boolean", example="true"),
     Field("webhook_topics", "words", allowed=users.TOPICS),
+)
+PASSWORD_BODY = (
+    Field("password", "text", required=True, help="The old password.", example="correct horse battery"),
+    Field("newpassword", "new_password", required=True, example="a much better one"),
+)
+EMAIL_CHANGE_BODY = (
+    Field("password", "text", required=True, example="correct horse battery"),
+    Field("email", "email", required=True, help="The new address.", example="ann@example.org"),
+)
+EMAIL_CHANGE_REQUESTED = (
+    "A link was sent to the new address, if no other account has it. The email changes when you confirm it there."
 )
 USAGE_PARAMS = (
     Param(
@@ -67,6 +78,13 @@ class UserUpdate(TypedDict):
 
     message: str
     user: users.User
+
+
+class NewSession(TypedDict):
+    """The answer to a change of the password: a confirmation, and the token of the only session that is open now."""
+
+    message: str
+    token: str
 
 
 class NewKey(TypedDict):
@@ -155,6 +173,22 @@ def update_user(call: Call) -> Response:
         webhooks.check_url(call.app, "webhook_url", call.body["webhook_url"])
     user = users.update(call.app, call.user_id, call.body, call.now)
     return call.bare_object({"message": "User updated successfully.", "user": user})
+
+
+def change_password(call: Call) -> Response:
+    """Replace the caller's password, end every session and return the token of a new one."""
+    assert call.caller is not None
+    password, new_password = call.body["password"], call.body["newpassword"]
+    token = sessions.change_password(call.app, call.caller, password, new_password, call.request.address, call.now)
+    return call.bare_object({"message": "Password updated successfully.", "token": token})
+
+
+def request_email_change(call: Call) -> Response:
+    """Send a link to the caller's new email address. The answer is the same if another account has the address."""
+    assert call.caller is not None
+    password, new_email = call.body["password"], call.body["email"]
+    email_changes.request_change(call.app, call.caller, password, new_email, call.request.address, call.now)
+    return call.bare_object({"message": EMAIL_CHANGE_REQUESTED})
 
 
 def rotate_key(call: Call) -> Response:

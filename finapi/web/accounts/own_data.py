@@ -71,7 +71,7 @@ def export_account(call: Call) -> Response:
 def delete_account(call: Call) -> Response:
     """Delete the caller's account if the password is right, and return a confirmation."""
     assert call.caller is not None
-    sessions.check_password(call.app, call.caller.email, call.body["password"], call.request.address, call.now)
+    sessions.confirm_password(call.app, call.caller, call.body["password"], call.request.address, call.now)
     users.erase(call.app, call.user_id, call.now)
     retained = "The token ledger and the wallet, under a number: the books must go on adding up."
     return call.bare_object({"message": "The account is deleted.", "kept": retained})

@@ -20,6 +20,7 @@ from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route, operation_id
+from finapi.web.pages.limit_names import get_limit_name
 
 # security.txt expires after this many days; RFC 9116 recommends less than a year.
 CONTACT_DAYS = 90
@@ -27,8 +28,8 @@ CONTACT_DAYS = 90
 _TEXT = "text/plain; charset=utf-8"
 
 _LIMIT_COLUMNS = (
-    GridColumn("Zone", "zone", style="row_header"),
-    GridColumn("Calls", "calls", numeric=True),
+    GridColumn("Calls", "name", style="row_header"),
+    GridColumn("Allowed", "calls", numeric=True),
     GridColumn("in seconds", "seconds", numeric=True),
 )
 
@@ -45,11 +46,9 @@ class McpHost(NamedTuple):
 
 
 def show_plans(call: Call) -> Response:
-    """Return the page of the plans, the limits and the cost of calls."""
-    plan_rows = [
-        h.tr(h.th(plan["name"], scope="row"), h.td(_render_lines(plan["features"])))
-        for plan in plans.iter_plans(call.app.config)
-    ]
+    """Return the page of the plans with their prices if the operator has set any, the limits and the cost of calls."""
+    has_prices = plans.has_prices(call.app.config)
+    plan_rows = [_render_plan(plan, has_prices) for plan in plans.iter_plans(call.app.config)]
     priced_routes = [route for route in call.routes if route.cost]
     priced_routes.sort(key=lambda route: (route.cost, route.path))
     cost_columns = (
@@ -63,13 +62,36 @@ def show_plans(call: Call) -> Response:
             "Every call of a data endpoint costs tokens; a call that fails is refunded. Bought tokens carry over "
             "and are spent after the plan's own. The operator of this host assigns the plans."
         ),
-        html_tables.render_table("", ("Plan", "Includes"), plan_rows, label="Plans"),
+        has_prices
+        and h.p(
+            "A dollar buys 100 additional tokens. The operator adds money to the wallet of your ",
+            h.a("account", href="/account"),
+            ", where you buy them.",
+        ),
+        html_tables.render_table(
+            "", ("Plan", "Price", "Includes") if has_prices else ("Plan", "Includes"), plan_rows, label="Plans"
+        ),
         h.h2("Limits", id="limits"),
         html_tables.render_grid("By account, or by address without one", _LIMIT_COLUMNS, _list_limits(call)),
         h.h2("Cost of calls"),
-        h.p("A dollar buys 100 tokens. Calls not listed here are free."),
+        h.p("Calls not listed here are free."),
         html_tables.render_grid("Cheapest first", cost_columns, priced_routes),
     )
+
+
+def _render_plan(plan: plans.Plan, has_prices: bool) -> Html:
+    price_cell = None
+    if has_prices:
+        price_cell = h.td(_format_price(plan))
+    # The first feature of a plan with a price states the price.
+    features = plan["features"][1:] if plan["price"] else plan["features"]
+    return h.tr(h.th(plan["name"], scope="row"), price_cell, h.td(_render_lines(features)))
+
+
+def _format_price(plan: plans.Plan) -> str:
+    if plan["price"] is None:
+        return "not stated"
+    return f"{plan['price']:,} dollars a {plan['interval']}" if plan["price"] else "free"
 
 
 def _render_lines(texts: list[str]) -> list[Html]:
@@ -88,7 +110,7 @@ def _list_limits(call: Call) -> list[dict[str, Any]]:
     now = call.app.clock.monotonic()
     for zone, limiter in call.app.limiters.items():
         for limit, *_ in limiter.list_remaining(("address", ""), now):
-            limits.append({"zone": zone, "calls": limit.requests, "seconds": int(limit.period_seconds)})
+            limits.append({"name": get_limit_name(zone), "calls": limit.requests, "seconds": int(limit.period_seconds)})
     return limits
 
 

@@ -1,6 +1,6 @@
 """The pages that links in mails lead to: plain HTML that works without scripts (DECISIONS 3).
 
-A reset link's token is in the page's URL and in a hidden field of its form. So these pages run no scripts, send no
+A link's token is in the page's URL and in a hidden field of its form. So these pages run no scripts, send no
 referrer, load nothing from other hosts, and are not cached.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from finapi.accounts import recovery
+from finapi.accounts import email_changes, recovery
 from finapi.core.errors import ApiError
 from finapi.delivery import credential_replacement
 from finapi.delivery.credential_replacement import ReceiverSummary
@@ -20,6 +20,7 @@ from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
 TITLE = "Set a new password"
+EMAIL_TITLE = "Confirm your new email address"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,48 @@ def email_verified(call: Call) -> Response:
     if not verified:
         return render_problem_page(call, "Email not verified", "Follow the link in the mail first.", 400)
     return render_page(call, "Email verified", h.p("Your email address is verified. You can log in now."), secret=True)
+
+
+def show_email_confirmation(call: Call) -> Response:
+    """Show the button that confirms a new email address, or the reason why the link does not work.
+
+    Opening the page changes nothing, because mail scanners open links too.
+    """
+    token = call.request.query.get("token", [""])[0]
+    try:
+        new_email = email_changes.get_new_email(call.app, token, call.now)
+    except ApiError as error:
+        return _render_email_problem(call, error)
+    form = h.form(
+        h.p("The email address of your finapi account becomes ", h.b(new_email), ". You sign in with it from then on."),
+        h.input(type="hidden", name="token", value=token),
+        h.button("Confirm"),
+        method="post",
+        action="/confirm-email",
+    )
+    return render_page(call, EMAIL_TITLE, form, secret=True)
+
+
+def confirm_email(call: Call) -> Response:
+    """Make the address of the form's token the account's email and end its sessions, or show why not."""
+    token = call.request.read_form().get("token", "")
+    try:
+        new_email = email_changes.confirm_change(call.app, token, call.now)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _render_email_problem(call, error)
+    return render_page(
+        call,
+        "Email address changed",
+        h.p("Your email address is now ", h.b(new_email), ". Every session has ended: sign in with the new address."),
+        h.p(h.a("Sign in", href="/login")),
+        secret=True,
+    )
+
+
+def _render_email_problem(call: Call, error: ApiError) -> Response:
+    return render_problem_page(call, EMAIL_TITLE, f"{error.message} Your email address has not changed.", error.status)
 
 
 def _render_form(form: ResetForm, *, is_wrong: bool = False) -> Html:

@@ -26,9 +26,12 @@ RETURNING credit_cents
 INSERT INTO wallet (user_id, cents, reason, tokens, created_at) VALUES (:user_id, :cents, :reason, :tokens, :now)
 
 -- name: wallet_rows
-SELECT CAST(id AS TEXT) AS id, created_at, reason AS type, abs(cents) / 100.0 AS amount_usd,
+-- The amount is negative for a correction that took money back.
+SELECT CAST(id AS TEXT) AS id, created_at, reason AS type,
+    CASE reason WHEN 'purchase' THEN -cents ELSE cents END / 100.0 AS amount_usd,
     tokens AS tokens_credited,
-    CASE reason WHEN 'purchase' THEN 'Tokens bought from the wallet' ELSE 'Added to the wallet' END AS description
+    CASE WHEN reason = 'purchase' THEN 'Tokens bought from the wallet'
+        WHEN cents < 0 THEN 'Taken back as a correction' ELSE 'Added to the wallet' END AS description
 FROM wallet
 WHERE user_id = :user_id
 ORDER BY wallet.id DESC

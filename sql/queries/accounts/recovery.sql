@@ -37,6 +37,25 @@ DELETE FROM resets WHERE id = :id AND uuid = :uuid AND expires_at > :now RETURNI
 -- name: delete_reset
 DELETE FROM resets WHERE id = :id
 
+-- name: insert_email_change
+INSERT INTO email_changes (user_id, uuid, old_email, new_email, created_at, expires_at)
+VALUES (:user_id, :uuid, :old_email, :new_email, :now, :expires_at)
+
+-- name: email_change
+SELECT id, user_id, uuid, old_email, new_email, expires_at FROM email_changes WHERE id = :id
+
+-- name: end_email_changes
+UPDATE email_changes SET expires_at = :now WHERE user_id = :user_id AND expires_at > :now
+
+-- name: end_all_email_changes
+UPDATE email_changes SET expires_at = :now WHERE expires_at > :now
+
+-- name: delete_email_changes
+DELETE FROM email_changes WHERE user_id = :user_id
+
+-- name: delete_old_email_changes
+DELETE FROM email_changes WHERE created_at < :before
+
 -- name: failing_receiver
 SELECT users.email, substr(failing_receivers.lane, 1, instr(failing_receivers.lane, ' ') - 1) AS host
 FROM failing_receivers

@@ -67,7 +67,8 @@ DELETE FROM sniper_targets WHERE user_id = :user_id
 -- name: delete_mails_of_user
 -- Only templates whose subject is the user's own row.
 DELETE FROM mails WHERE state = 'queued' AND due_at >= '' AND subject_id = :user_id
-    AND template IN ('welcome', 'new_key', 'new_webhook_secret', 'key_refused', 'webhook_refused')
+    AND template IN
+        ('welcome', 'new_key', 'new_webhook_secret', 'key_refused', 'webhook_refused', 'password_changed')
 
 -- name: end_userplan
 -- The plan has no further period.
@@ -119,6 +120,11 @@ WHERE id = :id
 
 -- name: set_password
 UPDATE users SET password = :password, password_serial = password_serial + 1, updated_at = :now WHERE id = :id
+
+-- name: update_email
+-- No row if the account was locked or deleted, or has another email in the meantime.
+UPDATE users SET email = :new_email, verify_email = 1, updated_at = :now
+WHERE id = :user_id AND email = :old_email AND locked_at IS NULL
 
 -- name: update_password_hash
 UPDATE users SET password = :password WHERE id = :id AND password = :old

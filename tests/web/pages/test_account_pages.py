@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from html import escape
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -13,10 +16,12 @@ from finapi.accounts import credentials, invites, recovery, users
 from finapi.app import App
 from finapi.core import lockout
 from finapi.core.clock import FixedClock
+from finapi.core.config import CustomPlan
 from finapi.market.demo import demo_data
 from finapi.web import responses
 from finapi.web.exchange import Exchange
 from finapi.web.http.messages import Response
+from finapi.web.pages.member import account_pages, sign_in_pages
 from tests.client import PASSWORD, Client, login, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.support.html_pages import EMAIL, HTML, Visitor, find_row, get_message, parse_rows
@@ -86,7 +91,7 @@ def test_the_account_page_is_not_cached(member: Visitor) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/logout", "/account/end-others", "/account/do/rotate-key", "/account/do/test", "/account/do/export"]
+    "path", ["/logout", "/account/end-others", *(f"/account/do/{name}" for name in account_pages.ACTIONS)]
 )
 def test_a_form_needs_the_token_of_its_session(app: App, member: Visitor, path: str) -> None:
     other = Visitor(app)
@@ -185,15 +190,20 @@ def test_a_login_with_a_json_body_is_refused(app: App) -> None:
 
 @pytest.mark.parametrize(
     ("path", "autocomplete"),
-    [("/login", "current-password"), ("/register", "new-password"), ("/account", "current-password")],
+    [
+        ("/login", ["current-password"]),
+        ("/register", ["new-password"]),
+        ("/account/security", ["current-password", "new-password", "current-password", "current-password"]),
+    ],
 )
-def test_password_fields_are_hidden_and_can_be_filled(app: App, member: Visitor, path: str, autocomplete: str) -> None:
-    visitor = member if path == "/account" else Visitor(app)
-    fields = re.findall('<input[^>]* name="password"[^>]*>', visitor.get(path).body.decode())
-    assert len(fields) == 1
-    assert ' type="password"' in fields[0]
-    assert f' autocomplete="{autocomplete}"' in fields[0]
-    assert "onpaste" not in fields[0]
+def test_password_fields_are_hidden_and_can_be_filled(
+    app: App, member: Visitor, path: str, autocomplete: list[str]
+) -> None:
+    visitor = member if path == "/account/security" else Visitor(app)
+    fields = re.findall('<input[^>]* name="(?:new)?password"[^>]*>', visitor.get(path).body.decode())
+    assert [re.findall(' autocomplete="([^"]+)"', field)[0] for field in fields] == autocomplete
+    assert all(' type="password"' in field and "onpaste" not in field for field in fields)
+    assert len({re.findall(' id="([^"]+)"', field)[0] for field in fields}) == len(fields)
 
 
 def test_the_account_page_signs_out_and_every_page_links_it(app: App, member: Visitor) -> None:
@@ -231,7 +241,8 @@ def test_a_visitor_registers_with_an_invite_and_a_mailed_link(app: App) -> None:
     code = invites.create(app, app.clock.now(), lifetime=None, note=None).code
     answer = visitor.send("/register", email=EMAIL, password=PASSWORD, invite_code=code)
     assert (answer.status, b"<h1>Almost done</h1>" in answer.body) == (200, True)
-    assert visitor.sign_in().status == 400
+    unverified = visitor.sign_in()
+    assert (unverified.status, get_message(unverified)) == (400, sign_in_pages.NOT_VERIFIED_TEXT)
     token = token_in(sent(app, "Verify your email address", EMAIL)[-1])
     assert client.get("/api/v1/auth/verifyEmail", query={"token": token}, headers=HTML).status == 302
     assert visitor.sign_in().status == 303
@@ -275,8 +286,11 @@ def test_the_account_shows_balance_key_limits_and_sessions(app: App, member: Vis
     key = get_api_key(app)
     assert f"<code>{key}</code>" in body
     assert "<dt>Tokens left</dt><dd>2,000</dd>" in body
-    assert find_row(body, "app")[0] == "100,000"
-    assert "1 of at most" in body
+    assert find_row(body, "Statements and figures (/xbrl)") == ["120", "60", "31"]
+    assert "<dt>Wallet</dt><dd>0.00 dollars</dd>" in body
+    assert "The wallet is empty." in body
+    assert 'name="amount_dollars"' not in body
+    assert "1 of at most" in member.get("/account/security").body.decode()
     assert "No tokens spent yet." in body
 
 
@@ -287,7 +301,7 @@ def test_usage_grows_with_each_call(app: App, member: Visitor) -> None:
     body = member.get("/account").body.decode()
     assert find_row(body, "GET /api/v1/xbrl/timeseries") == ["1", "10"]
     assert "<title>Tokens, 01-31: 10</title>" in body
-    assert ["2026-01-31 12:00", "(10)", "debit", "GET /api/v1/xbrl/timeseries"] in parse_rows(body)
+    assert ["2026-01-31 12:00", "(10)", "Call", "GET /api/v1/xbrl/timeseries"] in parse_rows(body)
 
 
 def test_a_new_key_replaces_the_old_one(app: App, member: Visitor) -> None:
@@ -313,26 +327,191 @@ def test_an_account_exports_its_own_data(app: App, member: Visitor) -> None:
 
 def test_deleting_an_account_needs_its_password(app: App, member: Visitor) -> None:
     key = get_api_key(app)
-    assert "Delete the account" in member.get("/account").body.decode()
-    for fields, status in (({}, 400), ({"password": "wrong"}, 401)):
+    assert "Delete the account" in member.get("/account/security").body.decode()
+    for fields, status, message in (
+        ({}, 400, "The password is required."),
+        ({"password": "wrong"}, 401, "This is not your account's password."),
+    ):
         answer = member.submit("/account/do/delete", **fields)
         body = answer.body.decode()
-        assert answer.status == status
-        assert "<h1>Account</h1>" in body
+        assert (answer.status, get_message(answer)) == (status, message)
+        assert "<h1>Security and data</h1>" in body
         assert body.count('role="alert"') == 1
-        assert "Delete the account" in body
+        assert "<details open>" in body
         assert member.get("/account").status == 200
     answer = member.submit("/account/do/delete", password=PASSWORD)
-    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert (answer.status, answer.headers["location"]) == (303, "/account/deleted")
     assert "Max-Age=0" in answer.headers["set-cookie"]
+    farewell = member.get("/account/deleted")
+    assert (farewell.status, b"<h1>Account deleted</h1>" in farewell.body) == (200, True)
     assert member.get("/account").status == 401
     assert Client(app, key).get("/api/v1/account/balance").status == 401
     assert Visitor(app).sign_in().status == 401
 
 
+def test_the_page_after_a_deletion_is_not_for_members(member: Visitor) -> None:
+    answer = member.get("/account/deleted")
+    assert (answer.status, answer.headers["location"]) == (303, "/account")
+
+
+# ---- the wallet
+
+
+def get_form_id(visitor: Visitor) -> str:
+    match = re.search(r'name="once" value="([^"]+)"', visitor.get("/account").body.decode())
+    assert match is not None
+    return match[1]
+
+
+def test_tokens_are_bought_once_with_money_of_the_wallet(app: App, member: Visitor) -> None:
+    users.change_credit(app, EMAIL, 2000, app.clock.now())
+    users.change_credit(app, EMAIL, -500, app.clock.now(), reason="paid twice")
+    form_id = get_form_id(member)
+    for _ in range(2):
+        answer = member.submit("/account/do/buy-tokens", once=form_id, amount_dollars="12.50")
+        assert (answer.status, answer.headers["location"]) == (303, "/account?done=buy-tokens")
+    body = member.get("/account?done=buy-tokens").body.decode()
+    assert get_message(member.get("/account?done=buy-tokens")).startswith("The tokens have been bought")
+    assert "<dt>Tokens left</dt><dd>3,250</dd>" in body
+    assert "<dt>Wallet</dt><dd>2.50 dollars</dd>" in body
+    rows = parse_rows(body)
+    assert ["2026-01-31 12:00", "-12.50", "1,250", "Tokens bought from the wallet"] in rows
+    assert ["2026-01-31 12:00", "-5.00", "\u2013", "Taken back as a correction"] in rows
+    assert ["2026-01-31 12:00", "+20.00", "\u2013", "Added to the wallet"] in rows
+    assert ["2026-01-31 12:00", "1,250", "Bought from the wallet", ""] in rows
+    # The same form with another amount buys nothing, and neither does a form without its id.
+    again = member.submit("/account/do/buy-tokens", once=form_id, amount_dollars="1")
+    assert (again.status, get_message(again).startswith("This form was already sent")) == (409, True)
+    assert member.submit("/account/do/buy-tokens", amount_dollars="1").status == 400
+    assert "<dt>Tokens left</dt><dd>3,250</dd>" in member.get("/account").body.decode()
+
+
+def test_a_form_sent_ten_times_at_once_buys_once(app: App, member: Visitor) -> None:
+    users.change_credit(app, EMAIL, 2000, app.clock.now())
+    form = {"form_token": member.form_token, "once": get_form_id(member), "amount_dollars": "5"}
+    with ThreadPoolExecutor(10) as pool:
+        statuses = list(pool.map(lambda _: member.send("/account/do/buy-tokens", **form).status, range(10)))
+    assert statuses == [303] * 10
+    body = member.get("/account").body.decode()
+    assert ("<dt>Wallet</dt><dd>15.00 dollars</dd>" in body, "<dd>2,500</dd>" in body) == (True, True)
+
+
+@pytest.mark.parametrize("amount", ["0", "-5", "0.001", "1e1", "x", "", "\u0663", "<b>"])
+def test_an_invalid_amount_is_refused_and_stays_in_the_form(app: App, member: Visitor, amount: str) -> None:
+    users.change_credit(app, EMAIL, 2000, app.clock.now())
+    answer = member.submit("/account/do/buy-tokens", once=get_form_id(member), amount_dollars=amount)
+    assert answer.status == 400
+    assert get_message(answer).startswith("The amount ")
+    field = re.search('<input[^>]*name="amount_dollars"[^>]*>', answer.body.decode())
+    assert field is not None
+    assert ' aria-invalid="true" aria-describedby="problem"' in field[0]
+    assert (f' value="{escape(amount)}"' in field[0]) == bool(amount)
+    assert "<dt>Wallet</dt><dd>20.00 dollars</dd>" in member.get("/account").body.decode()
+
+
+def test_more_than_the_wallet_has_is_refused(app: App, member: Visitor) -> None:
+    users.change_credit(app, EMAIL, 2000, app.clock.now())
+    answer = member.submit("/account/do/buy-tokens", once=get_form_id(member), amount_dollars="20.01")
+    assert (answer.status, get_message(answer)) == (400, "The wallet balance is below this amount.")
+
+
+def test_the_account_names_the_price_of_its_plan(make_app: MakeApp) -> None:
+    app = make_app(**{**ACCOUNTS, "public_url": "http://x"}, plans=(CustomPlan("free", price=29),))
+    sign_up(Client(app))
+    visitor = Visitor(app)
+    visitor.sign_in()
+    plan = '<dt>Plan</dt><dd><a href="http://x/plans">Free, 2,000 tokens a month, 29 dollars</a></dd>'
+    assert plan in visitor.get("/account").body.decode()
+
+
+# ---- the password and the email
+
+
+def test_a_new_password_keeps_only_the_session_that_set_it(app: App, member: Visitor) -> None:
+    other = session_of(Client(app))
+    old_token = member.cookie.partition("=")[2]
+    old_form_token = member.form_token
+    answer = member.submit("/account/do/password", password=PASSWORD, newpassword="a much better one")
+    assert (answer.status, answer.headers["location"]) == (303, "/account/security?done=password")
+    assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
+    new_token = member.cookie.partition("=")[2]
+    statuses = [Client(app).get("/api/v1/user/", session=token).status for token in (old_token, other, new_token)]
+    assert statuses == [401, 401, 200]
+    assert get_message(member.get("/account/security?done=password")).startswith("The password has been changed.")
+    # A form of the page before the change belongs to the old session.
+    assert member.send("/account/do/rotate-key", form_token=old_form_token).status == 403
+    assert Visitor(app).sign_in().status == 401
+    assert Visitor(app).send("/login", email=EMAIL, password="a much better one").status == 303
+    recovery.run_mail_step(app)
+    assert len(sent(app, "Your password has changed", EMAIL)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({}, 400, "The password is required."),
+        ({"password": PASSWORD}, 400, "The new password is required."),
+        ({"password": PASSWORD, "newpassword": "short"}, 400, "The password must have 8 to 1024 characters"),
+        ({"password": PASSWORD, "newpassword": PASSWORD}, 400, "The new password is the same as the old one."),
+        ({"password": "wrong", "newpassword": "long enough"}, 401, "This is not your account's password."),
+    ],
+)
+def test_a_refused_password_leaves_everything_as_it_was(
+    app: App, member: Visitor, fields: dict[str, str], status: int, message: str
+) -> None:
+    answer = member.submit("/account/do/password", **fields)
+    assert (answer.status, get_message(answer)) == (status, message)
+    assert "set-cookie" not in answer.headers
+    assert PASSWORD not in answer.body.decode()
+    assert member.get("/account").status == 200
+    assert Visitor(app).sign_in().status == 303
+
+
+def test_an_email_changes_when_its_link_is_confirmed(app: App, member: Visitor) -> None:
+    refused = member.submit("/account/do/email", email="ann@example.org", password="wrong")
+    assert (refused.status, 'value="ann@example.org"' in refused.body.decode()) == (401, True)
+    answer = member.submit("/account/do/email", email=" Ann@Example.ORG ", password=PASSWORD)
+    assert (answer.status, answer.headers["location"]) == (303, "/account/security?done=email")
+    assert get_message(member.get("/account/security?done=email")).startswith("A link was sent to the new address")
+    recovery.run_mail_step(app)
+    assert "ann@example.org" in str(sent(app, "Your email address is about to change", EMAIL)[0])
+    (letter,) = sent(app, "Confirm your new email address", "ann@example.org")
+    token = token_in(letter)
+
+    page = Visitor(app).get(f"/confirm-email?token={token}")
+    assert (page.status, b"<b>ann@example.org</b>" in page.body) == (200, True)
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert "script-src" not in page.headers["content-security-policy"]
+    assert member.get("/account").status == 200
+
+    confirmed = Visitor(app).send("/confirm-email", token=token)
+    assert (confirmed.status, b"<h1>Email address changed</h1>" in confirmed.body) == (200, True)
+    assert member.get("/account").status == 401
+    assert Visitor(app).sign_in().status == 401
+    assert Visitor(app).send("/login", email="ann@example.org", password=PASSWORD).status == 303
+    for used in (Visitor(app).get(f"/confirm-email?token={token}"), Visitor(app).send("/confirm-email", token=token)):
+        message = "The link is invalid or has expired. Your email address has not changed."
+        assert (used.status, get_message(used)) == (400, message)
+    recovery.run_mail_step(app)
+    assert len(sent(app, "Your email address has changed", EMAIL)) == 1
+
+
+@pytest.mark.parametrize("token", ["", "x", "e1.x", "r1." + "A" * 43, "<b>"])
+def test_a_wrong_link_changes_no_email(app: App, token: str) -> None:
+    for answer in (
+        Visitor(app).get(f"/confirm-email?token={quote(token)}"),
+        Visitor(app).send("/confirm-email", token=token),
+    ):
+        assert (answer.status, b"<form" in answer.body.partition(b"<main")[2], b"<b>" in answer.body) == (
+            400,
+            False,
+            False,
+        )
+
+
 def test_other_sessions_are_listed_and_ended(app: App, member: Visitor) -> None:
     other = session_of(Client(app))
-    body = member.get("/account").body.decode()
+    body = member.get("/account/security").body.decode()
     assert "2 of at most" in body
     assert body.count("this one") == 1
     assert member.submit("/account/end-others").status == 303

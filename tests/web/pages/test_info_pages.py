@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from finapi.app import App
+from finapi.core.config import CustomPlan
 from tests.client import Client
 from tests.support.html_pages import get_page, parse_rows
 
@@ -13,10 +14,22 @@ MakeApp = Callable[..., App]
 
 def test_the_plans_page_lists_costs_and_limits(browser: Client) -> None:
     rows = parse_rows(get_page(browser, "/plans"))
-    assert ["xbrl", "120", "60"] in rows
-    assert ["app", "60", "60"] in rows
-    assert ["app", "1,000", "3,600"] in rows
+    assert ["Statements and figures (/xbrl)", "120", "60"] in rows
+    assert ["Filings, holdings, account and all other calls", "60", "60"] in rows
+    assert ["Filings, holdings, account and all other calls", "1,000", "3,600"] in rows
     assert 'id="limits"' in get_page(browser, "/plans")
+    assert ["Plan", "Includes"] in rows
+    assert "A dollar" not in get_page(browser, "/plans")
+
+
+def test_the_plans_page_states_prices_that_the_operator_set(make_app: MakeApp) -> None:
+    page = get_page(Client(make_app(plans=(CustomPlan("monthly", price=1290), CustomPlan("free")))), "/plans")
+    prices = {row[0]: row[1:] for row in parse_rows(page) if row}
+    assert prices["Plan"] == ["Price", "Includes"]
+    assert prices["monthly"][0] == "1,290 dollars a month"
+    assert prices["monthly"][1].startswith("200,000 tokens a month")
+    assert (prices["free"][0], prices["pro"][0]) == ("free", "not stated")
+    assert "A dollar buys 100 additional tokens." in page
 
 
 def test_robots_txt_allows_public_pages_but_not_the_api(make_app: MakeApp) -> None:

@@ -1,49 +1,82 @@
-"""The pages of an account: tokens, usage, key, sessions and limits; webhooks with their attempts; sniper targets.
+"""The pages of an account: tokens, wallet, key and limits; email, password and sessions; webhooks and sniper targets.
 
-A form of these pages runs the handler of an API call, then redirects to its page.
+A form of these pages runs the handler of an API call, then redirects to its page. If the handler refuses it, the page
+is shown with the message and the form's input, without passwords.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import wraps
 from typing import Any, NamedTuple
 
-from finapi.accounts import sessions, users
-from finapi.core.errors import ApiError
+from finapi.accounts import plans, sessions, users
+from finapi.core.errors import ApiError, UsageError, invalid_param
+from finapi.web.accounts.account import EMAIL_CHANGE_REQUESTED
 from finapi.web.html import charts, form_fields, html_tables, page_layout
 from finapi.web.html.charts import ChartSeries
 from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.number_formats import format_number, format_short
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
+from finapi.web.http.idempotent_calls import answer_once
 from finapi.web.http.messages import Response
 from finapi.web.http.params import parse_body, path_param
 from finapi.web.http.route import API
 from finapi.web.pages import session_cookie
 from finapi.web.pages.api_backed_pages import build_api_call, build_url, render_section
+from finapi.web.pages.limit_names import get_limit_name
 from finapi.web.pages.member import sign_in_pages
 
 ACTION_PARAMS = (path_param("action"),)
 ACCOUNT_PATH = "/account"
+SECURITY_PATH = "/account/security"
 WEBHOOKS_PATH = "/account/webhooks"
-TABS = {ACCOUNT_PATH: "Account", WEBHOOKS_PATH: "Webhooks and targets"}
+DELETED_PATH = "/account/deleted"
+TABS = {ACCOUNT_PATH: "Account", SECURITY_PATH: "Security and data", WEBHOOKS_PATH: "Webhooks and targets"}
 MAX_LEDGER_ROWS = 50
+MAX_WALLET_ROWS = 20
 MAX_TARGETS = 50
 MAX_DELIVERIES = 20
 DEFAULT_TARGET_MINUTES = 60
+
+LEDGER_REASONS = {
+    "debit": "Call",
+    "4xx_refund": "Refund of a refused call",
+    "5xx_refund": "Refund of a failed call",
+    "crash_refund": "Refund of an interrupted call",
+    "refill": "New period of the plan",
+    "purchase": "Bought from the wallet",
+    "grant": "Granted by the operator",
+    "carried_over": "All older changes",
+}
+# The names of fields in messages of the API, and in those of the pages.
+FIELD_NAMES = {
+    "amount_dollars": "The amount",
+    "newpassword": "The new password",
+    "password": "The password",
+    "email": "The email",
+    "webhook_url": "The URL of the receiver",
+    "duration_minutes": "The number of minutes",
+    "form_types": "The list of forms",
+}
 
 Handler = Callable[[Call], Response]
 
 
 class AccountAction(NamedTuple):
-    """The API call that a form makes, the path of the form's page, and the message when it is done."""
+    """The API call that a form makes, the path of the form's page, and the message when it is done.
+
+    A form that ``runs_once`` has an id, so that the call is made once even if the form is sent twice.
+    """
 
     method: str
     api_path: str
     page_path: str
     done_message: str
+    runs_once: bool = False
 
     @property
     def route_name(self) -> str:
@@ -54,6 +87,17 @@ class AccountAction(NamedTuple):
 ACTIONS = {
     "rotate-key": AccountAction(
         "POST", "/user/api-key/rotate", ACCOUNT_PATH, "The key has been replaced. The old one no longer works."
+    ),
+    "buy-tokens": AccountAction(
+        "POST",
+        "/billing/quota",
+        ACCOUNT_PATH,
+        "The tokens have been bought with money from the wallet.",
+        runs_once=True,
+    ),
+    "email": AccountAction("POST", "/user/email", SECURITY_PATH, EMAIL_CHANGE_REQUESTED),
+    "password": AccountAction(
+        "PUT", "/user/password", SECURITY_PATH, "The password has been changed. All other sessions have ended."
     ),
     "settings": AccountAction("PUT", "/user/", WEBHOOKS_PATH, "Settings saved."),
     "rotate-secret": AccountAction(
@@ -71,9 +115,30 @@ ACTIONS = {
     ),
     "add-target": AccountAction("POST", "/sniper/targets", WEBHOOKS_PATH, "The target is active."),
     "stop-target": AccountAction("POST", "/sniper/targets/{target_id}/stop", WEBHOOKS_PATH, "The target is stopped."),
-    "export": AccountAction("GET", "/user/export", ACCOUNT_PATH, ""),
-    "delete": AccountAction("DELETE", "/user/", "/", ""),
+    "export": AccountAction("GET", "/user/export", SECURITY_PATH, ""),
+    "delete": AccountAction("DELETE", "/user/", SECURITY_PATH, ""),
 }
+
+
+class FormAttempt(NamedTuple):
+    """A form that was refused: its action, its fields and the error. A page without an attempt has none of them."""
+
+    action: str = ""
+    fields: Mapping[str, str] = {}
+    error: ApiError | None = None
+
+    def get_content(self, action: str, name: str, stored: Any = "") -> Any:
+        """Return the content of a field: what was sent if its form was refused, otherwise what is stored."""
+        return self.fields.get(name, "") if self.action == action else stored
+
+    def is_wrong(self, action: str, name: str) -> bool:
+        """Return True if the error is about this field."""
+        if self.action != action or self.error is None:
+            return False
+        return (self.error.details or {}).get("param") == name
+
+
+NO_ATTEMPT = FormAttempt()
 
 
 def _require_session(handler: Handler) -> Handler:
@@ -102,22 +167,43 @@ def run_action(call: Call) -> Response:
     if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
     action = ACTIONS[name]
-    route = next(route for route in call.routes if route.name == action.route_name)
-    params = {param.name: param.parse(fields.get(param.name, "")) for param in route.params}
     try:
-        body = parse_body(route.body or (), _build_body(name, fields))
-        response = route.handler(call._replace(route=route, params=params, body=body))
+        response = _call_api(call, name, action, fields)
     except ApiError as error:
         if error.status >= 500:
             raise
-        return _render_webhooks(call, error) if action.page_path == WEBHOOKS_PATH else _render_account(call, error)
+        return _RENDERERS[action.page_path](call, FormAttempt(name, fields, error))
     if name == "export":
         response.headers["Content-Disposition"] = 'attachment; filename="account.json"'
         response.headers["Cache-Control"] = "no-store"
         return response
     if name == "delete":
-        return session_cookie.redirect(action.page_path, session_cookie.build_cookie_header(call.app, "", 0))
-    return session_cookie.redirect(build_url(action.page_path, done=name))
+        return session_cookie.redirect(DELETED_PATH, session_cookie.build_cookie_header(call.app, "", 0))
+    headers = None
+    if name == "password":
+        token = json.loads(response.body)["token"]
+        headers = session_cookie.build_cookie_header(call.app, token, call.app.config.session_lifetime)
+    return session_cookie.redirect(build_url(action.page_path, done=name), headers)
+
+
+def _call_api(call: Call, name: str, action: AccountAction, fields: Mapping[str, str]) -> Response:
+    """Run the handler of a form's API call and return its response. Raise its ApiError, or that of a wrong field."""
+    route = next(route for route in call.routes if route.name == action.route_name)
+    params = {param.name: param.parse(fields.get(param.name, "")) for param in route.params}
+    body = parse_body(route.body or (), _build_body(name, fields))
+    api_call = call._replace(route=route, params=params, body=body)
+    if not action.runs_once:
+        return route.handler(api_call)
+    form_id = fields.get("once", "")
+    if not form_id:
+        raise invalid_param("once", "The form is incomplete. Reload the page.")
+    try:
+        return answer_once(api_call, f"form-{form_id}", before_work=lambda: None)
+    except ApiError as error:
+        if error.code != "CONFLICT":
+            raise
+        message = "This form was already sent with other contents. See what it did, then send the new contents again."
+        raise ApiError("CONFLICT", message) from None
 
 
 def _build_body(action: str, fields: Mapping[str, str]) -> dict[str, Any]:
@@ -133,10 +219,24 @@ def _build_body(action: str, fields: Mapping[str, str]) -> dict[str, Any]:
         # The API refuses 0 with a message about the allowed minutes.
         minutes = body["duration_minutes"]
         body["duration_minutes"] = int(minutes) if minutes.isdigit() else 0
+    if "amount_dollars" in body:
+        body["amount_dollars"] = _parse_dollars(body["amount_dollars"])
     if "form_types" in body:
         form_types = [form_type.strip() for form_type in body["form_types"].split(",")]
         body["form_types"] = [form_type for form_type in form_types if form_type]
     return body
+
+
+def _parse_dollars(text: str) -> float:
+    """Return an amount that is above 0. Raise INVALID_PARAM for any other text."""
+    try:
+        cents = plans.parse_cents(text.strip())
+    except UsageError:
+        cents = 0
+    if cents <= 0:
+        message = "amount_dollars must be an amount above 0 with at most two decimals, such as 12.50."
+        raise invalid_param("amount_dollars", message)
+    return cents / 100
 
 
 @_require_session
@@ -145,7 +245,7 @@ def end_other_sessions(call: Call) -> Response:
     session_cookie.read_form(call)
     assert call.caller is not None
     sessions.end_other_sessions(call.app, call.user_id, call.caller.session or b"")
-    return session_cookie.redirect(ACCOUNT_PATH)
+    return session_cookie.redirect(SECURITY_PATH)
 
 
 # ---- the account
@@ -157,7 +257,7 @@ def show_account(call: Call) -> Response:
     return _render_account(call)
 
 
-def _render_account(call: Call, error: ApiError | None = None) -> Response:
+def _render_account(call: Call, attempt: FormAttempt = NO_ATTEMPT) -> Response:
     user = _get_answer(call, "/user/")["user"]
     balance = _get_answer(call, "/account/balance")
     usage = _get_answer(call, "/account/usage")
@@ -167,26 +267,35 @@ def _render_account(call: Call, error: ApiError | None = None) -> Response:
         call,
         ACCOUNT_PATH,
         user,
-        _render_balance(balance),
+        _render_balance(call, balance, user),
         _render_key(call, user),
+        _render_wallet(call, user, attempt),
         _render_usage(usage),
         _render_ledger(ledger),
         _render_limits(call),
-        _render_sessions(call, user),
-        _render_own_data(call),
-        error=error,
+        attempt=attempt,
     )
 
 
-def _render_balance(balance: Mapping[str, Any]) -> Html:
+def _render_balance(call: Call, balance: Mapping[str, Any], user: Mapping[str, Any]) -> Html:
+    terms = plans.get_terms(call.app.config, balance["plan"])
+    interval = plans.INTERVALS[terms.months]
+    plan = [f"{balance['plan_display_name']}, {balance['monthly_quota']:,} tokens a {interval}"]
+    if terms.price:
+        plan.append(f", {terms.price:,} dollars")
     return html_tables.render_description_list(
         [
             ("Tokens left", format_number(balance["current_balance"])),
-            ("Plan", f"{balance['plan_display_name']}, {balance['monthly_quota']:,} tokens"),
+            ("Plan", h.a(plan, href=call.app.config.plans_page_url)),
             ("Refilled on", (balance["billing_cycle_end"] or "")[:10]),
+            ("Wallet", _format_dollars(user["credit_balance"])),
         ],
         "key-figures",
     )
+
+
+def _format_dollars(amount: Any) -> str:
+    return f"{amount:,.2f} dollars"
 
 
 def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
@@ -197,6 +306,51 @@ def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
         h.p("A new key replaces the old one immediately: programs with the old key stop working.", class_="quiet"),
         session_cookie.render_form(call, "/account/do/rotate-key", "Replace the key"),
     )
+
+
+def _render_wallet(call: Call, user: Mapping[str, Any], attempt: FormAttempt) -> Html:
+    """Return the wallet: a form that buys tokens if it has money, and its changes."""
+    changes = _get_answer(call, "/billing/history", limit=MAX_WALLET_ROWS)
+    form = None
+    if user["credit_balance"] > 0:
+        note = "A dollar of the wallet buys 100 tokens. They carry over, and are spent after those of the plan."
+        form = session_cookie.render_form(
+            call,
+            "/account/do/buy-tokens",
+            "Buy tokens",
+            h.input(type="hidden", name="once", value=call.app.new_uuid()),
+            _render_input(
+                attempt,
+                "buy-tokens",
+                "Dollars",
+                "amount_dollars",
+                type="number",
+                min="0.01",
+                max=f"{user['credit_balance']:.2f}",
+                step="0.01",
+                required=True,
+            ),
+            class_="filters",
+        )
+    else:
+        note = "The wallet is empty. Money in it buys tokens; the operator of this host adds it."
+    columns = (
+        GridColumn("When", "created_at", style="time"),
+        GridColumn("Dollars", _render_dollar_cell, numeric=True),
+        GridColumn("Tokens", lambda row: html_tables.render_number_cell(row["tokens_credited"] or None), numeric=True),
+        GridColumn("Reason", "description"),
+    )
+    table = None
+    if changes["transactions"]:
+        caption = f"The last {MAX_WALLET_ROWS} changes" if changes["has_more"] else "Every change, newest first"
+        table = html_tables.render_grid(caption, columns, changes["transactions"])
+    return render_section("Wallet", h.p(note, class_="quiet"), form, table)
+
+
+def _render_dollar_cell(change: Mapping[str, Any]) -> Html:
+    amount = Decimal(change["amount_usd"])
+    is_spent = change["type"] == "purchase"
+    return html_tables.render_number_cell(-amount if is_spent else amount, lambda number: f"{number:+,.2f}")
 
 
 def _render_usage(usage: Mapping[str, Any]) -> Html:
@@ -224,7 +378,7 @@ def _render_ledger(ledger: Mapping[str, Any]) -> Html:
     columns = (
         GridColumn("When", "created_at", style="time"),
         GridColumn("Tokens", "delta", numeric=True),
-        GridColumn("Reason", "reason"),
+        GridColumn("Reason", lambda row: LEDGER_REASONS[row["reason"]]),
         GridColumn("Call", "endpoint", style="code"),
     )
     table = html_tables.render_grid("Every change of the balance, newest first", columns, ledger["transactions"])
@@ -236,12 +390,73 @@ def _render_ledger(ledger: Mapping[str, Any]) -> Html:
 def _render_limits(call: Call) -> Html:
     limits = _get_answer(call, "/account/limits")["limits"]
     columns = (
-        GridColumn("Zone", "zone", style="row_header"),
-        GridColumn("Calls", "requests", numeric=True),
+        GridColumn("Calls", lambda row: h.th(get_limit_name(row["zone"]), scope="row")),
+        GridColumn("Allowed", "requests", numeric=True),
         GridColumn("in seconds", "window_seconds", numeric=True),
         GridColumn("Remaining", "remaining", numeric=True),
     )
     return render_section("Limits", html_tables.render_grid("Viewing this page does not count", columns, limits))
+
+
+# ---- security and data
+
+
+@_require_session
+def show_security(call: Call) -> Response:
+    """Return the page at ``/account/security``."""
+    return _render_security(call)
+
+
+def _render_security(call: Call, attempt: FormAttempt = NO_ATTEMPT) -> Response:
+    user = _get_answer(call, "/user/")["user"]
+    return _render_page(
+        call,
+        SECURITY_PATH,
+        user,
+        _render_password_form(call, user, attempt),
+        _render_email_form(call, attempt),
+        _render_sessions(call, user),
+        _render_own_data(call, attempt),
+        attempt=attempt,
+    )
+
+
+def _render_password_form(call: Call, user: Mapping[str, Any], attempt: FormAttempt) -> Html:
+    return render_section(
+        "Password",
+        h.p("A new password ends all other sessions. The API key stays the same.", class_="quiet"),
+        session_cookie.render_form(
+            call,
+            "/account/do/password",
+            "Change the password",
+            # The hidden name lets a password manager save the right account.
+            h.input(type="hidden", name="username", autocomplete="username", value=user["email"]),
+            _render_password_input(attempt, "password", "Old password"),
+            _render_password_input(
+                attempt, "password", "New password, 8 characters or more", "newpassword", "new-password", minlength=8
+            ),
+        ),
+    )
+
+
+def _render_email_form(call: Call, attempt: FormAttempt) -> Html:
+    return render_section(
+        "Email",
+        h.p(
+            "The new address gets a link, and the old one a notice. The email changes when you follow the link and "
+            "confirm. You then sign in again, with the new address.",
+            class_="quiet",
+        ),
+        session_cookie.render_form(
+            call,
+            "/account/do/email",
+            "Change the email",
+            _render_input(
+                attempt, "email", "New email", "email", type="email", required=True, maxlength=254, autocomplete="email"
+            ),
+            _render_password_input(attempt, "email", "Password"),
+        ),
+    )
 
 
 def _render_sessions(call: Call, user: Mapping[str, Any]) -> Html:
@@ -255,17 +470,11 @@ def _render_sessions(call: Call, user: Mapping[str, Any]) -> Html:
         GridColumn("Current", lambda row: "this one" if row["fingerprint"] == current_fingerprint else ""),
     )
     caption = f"{len(rows)} of at most {user['UserDeviceLimit']['device_limit']}"
-    forms = (
-        session_cookie.render_form(call, "/logout", "Sign out"),
-        session_cookie.render_form(call, "/account/end-others", "End all others"),
-    )
-    return render_section("Sessions", html_tables.render_grid(caption, columns, rows), h.div(forms, class_="filters"))
+    end_form = session_cookie.render_form(call, "/account/end-others", "End all others")
+    return render_section("Sessions", html_tables.render_grid(caption, columns, rows), end_form)
 
 
-def _render_own_data(call: Call) -> Html:
-    password_field = form_fields.render_input(
-        "Password", "password", "", "password", required=True, autocomplete="current-password"
-    )
+def _render_own_data(call: Call, attempt: FormAttempt) -> Html:
     return render_section(
         "Your data",
         h.p("Everything stored about this account, as JSON.", class_="quiet"),
@@ -277,8 +486,27 @@ def _render_own_data(call: Call) -> Html:
                 " The ledger of tokens and money is kept without your name, under an account number.",
                 class_="quiet",
             ),
-            session_cookie.render_form(call, "/account/do/delete", "Delete for good", password_field),
+            session_cookie.render_form(
+                call, "/account/do/delete", "Delete for good", _render_password_input(attempt, "delete", "Password")
+            ),
+            open=attempt.action == "delete",
         ),
+    )
+
+
+def show_deleted(call: Call) -> Response:
+    """Return the page at ``/account/deleted``, or a redirect to the account if the caller is signed in."""
+    if call.caller is not None:
+        return session_cookie.redirect(ACCOUNT_PATH)
+    return page_layout.render_page(
+        call,
+        "Account deleted",
+        h.p(
+            "Your email, password, API key, sessions, webhook receivers and sniper targets have been deleted. Programs "
+            "that still use the key get the answer 401."
+        ),
+        h.p("The ledger of tokens and money is kept without your name, under an account number.", class_="quiet"),
+        h.p(h.a("Front page", href="/"), " · ", h.a("Register again with an invite code", href="/register")),
     )
 
 
@@ -291,7 +519,7 @@ def show_webhooks(call: Call) -> Response:
     return _render_webhooks(call)
 
 
-def _render_webhooks(call: Call, error: ApiError | None = None) -> Response:
+def _render_webhooks(call: Call, attempt: FormAttempt = NO_ATTEMPT) -> Response:
     user = _get_answer(call, "/user/")["user"]
     targets = _get_answer(call, "/sniper/targets", limit=MAX_TARGETS)["targets"]
     secret = _get_answer(call, "/webhooks/secret")["secret"]
@@ -301,41 +529,51 @@ def _render_webhooks(call: Call, error: ApiError | None = None) -> Response:
         call,
         WEBHOOKS_PATH,
         user,
-        render_section("Receiver", _render_receiver_form(call, user)),
+        render_section("Receiver", _render_receiver_form(call, user, attempt)),
         render_section(
             "Signing secret",
             h.details(h.summary("Show"), h.pre(h.code(secret), tabindex=0)),
             session_cookie.render_form(call, "/account/do/rotate-secret", "Replace the secret"),
         ),
         render_section("Deliveries", test_form, _render_deliveries(call, deliveries)),
-        render_section("Sniper targets", _render_target_form(call), _render_targets(call, targets)),
-        error=error,
+        render_section("Sniper targets", _render_target_form(call, attempt), _render_targets(call, targets)),
+        attempt=attempt,
     )
 
 
-def _render_receiver_form(call: Call, user: Mapping[str, Any]) -> Html:
+def _render_receiver_form(call: Call, user: Mapping[str, Any], attempt: FormAttempt) -> Html:
     topic_fields = []
     for topic in users.TOPICS:
-        checkbox = h.input(type="checkbox", name=f"topic-{topic}", checked=topic in user["webhook_topics"])
+        is_checked = bool(attempt.get_content("settings", f"topic-{topic}", topic in user["webhook_topics"]))
+        checkbox = h.input(type="checkbox", name=f"topic-{topic}", checked=is_checked)
         topic_fields.append(h.label(checkbox, " ", topic))
+    is_notified = bool(attempt.get_content("settings", "notify_email", user["notify_email"]))
     return session_cookie.render_form(
         call,
         "/account/do/settings",
         "Save",
-        form_fields.render_input("URL of your receiver", "webhook_url", user["webhook_url"], "url", maxlength=2000),
+        _render_input(
+            attempt,
+            "settings",
+            "URL of your receiver",
+            "webhook_url",
+            user["webhook_url"],
+            type="url",
+            maxlength=2000,
+        ),
         topic_fields,
-        h.label(h.input(type="checkbox", name="notify_email", checked=user["notify_email"]), " Mail me too"),
+        h.label(h.input(type="checkbox", name="notify_email", checked=is_notified), " Mail me too"),
     )
 
 
-def _render_target_form(call: Call) -> Html:
+def _render_target_form(call: Call, attempt: FormAttempt) -> Html:
     return session_cookie.render_form(
         call,
         "/account/do/add-target",
         "Watch",
-        form_fields.render_input("Ticker or CIK", "ticker", required=True),
-        form_fields.render_input("Minutes", "duration_minutes", DEFAULT_TARGET_MINUTES, "number"),
-        form_fields.render_input("Forms", "form_types", placeholder="8-K"),
+        _render_input(attempt, "add-target", "Ticker or CIK", "ticker", required=True),
+        _render_input(attempt, "add-target", "Minutes", "duration_minutes", DEFAULT_TARGET_MINUTES, type="number"),
+        _render_input(attempt, "add-target", "Forms", "form_types", placeholder="8-K"),
         class_="filters",
     )
 
@@ -402,23 +640,71 @@ def _render_button(call: Call, action: str, button: str, field: str, content: st
 # ---- parts of a page
 
 
+_RENDERERS: dict[str, Callable[[Call, FormAttempt], Response]] = {
+    ACCOUNT_PATH: _render_account,
+    SECURITY_PATH: _render_security,
+    WEBHOOKS_PATH: _render_webhooks,
+}
+
+
 def _get_answer(call: Call, path: str, **arguments: Any) -> Any:
     return build_api_call(path, **arguments).get_answer(call)
 
 
+def _render_input(
+    attempt: FormAttempt, action: str, label: str, name: str, stored: Any = "", **attributes: Any
+) -> Html:
+    """Return an input of an action's form. After a refusal it has the sent content, and says if it is wrong."""
+    if attempt.is_wrong(action, name):
+        attributes |= {"aria_invalid": "true", "aria_describedby": "problem"}
+    return form_fields.render_input(label, name, attempt.get_content(action, name, stored), **attributes)
+
+
+def _render_password_input(
+    attempt: FormAttempt,
+    action: str,
+    label: str,
+    name: str = "password",
+    autocomplete: str = "current-password",
+    **attributes: Any,
+) -> Html:
+    """Return an empty input for a password. Its id contains the action, because a page has several of them."""
+    if attempt.is_wrong(action, name):
+        attributes |= {"aria_invalid": "true", "aria_describedby": "problem"}
+    field = h.input(
+        id=f"{action}-{name}",
+        name=name,
+        type="password",
+        required=True,
+        maxlength=sign_in_pages.MAX_FIELD_CHARACTERS,
+        autocomplete=autocomplete,
+        **attributes,
+    )
+    return h.div(h.label(label, for_=f"{action}-{name}"), field, class_="field")
+
+
 def _render_page(
-    call: Call, path: str, user: Mapping[str, Any], *body: Html | None, error: ApiError | None = None
+    call: Call, path: str, user: Mapping[str, Any], *body: Html | None, attempt: FormAttempt = NO_ATTEMPT
 ) -> Response:
     tabs = {**TABS, "/admin": "Operators"} if call.caller and call.caller.is_admin else TABS
     links = [h.a(name, href=url, aria_current="page" if url == path else None) for url, name in tabs.items()]
     done_action = ACTIONS.get(call.request.query.get("done", [""])[0])
     done_note = done_action and h.p(done_action.done_message, role="status", class_="note")
+    error = attempt.error
     response = page_layout.render_page(
         call,
         TABS[path],
-        h.header(h.h1(TABS[path]), h.p(user["email"], class_="quiet"), class_="subject"),
+        h.header(
+            h.h1(TABS[path]),
+            h.div(
+                h.p(user["email"], class_="quiet"),
+                session_cookie.render_form(call, "/logout", "Sign out"),
+                class_="filters",
+            ),
+            class_="subject",
+        ),
         h.nav(links, class_="tabs", aria_label="Account"),
-        done_note or sign_in_pages.render_error(error),
+        sign_in_pages.render_error(error and _name_field(error)) or done_note,
         *body,
         wide=True,
         scripts=("copy.js",),
@@ -428,3 +714,14 @@ def _render_page(
         response.headers.update(error.headers or {})
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def _name_field(error: ApiError) -> ApiError:
+    """Return an error of the API in the words of the page."""
+    if error.code == "INVALID_CREDENTIALS":
+        return ApiError(error.code, "This is not your account's password.", headers=error.headers)
+    param = (error.details or {}).get("param", "")
+    if param in FIELD_NAMES and error.message.startswith(f"{param} "):
+        message = FIELD_NAMES[param] + error.message.removeprefix(param)
+        return ApiError(error.code, message, details=error.details, headers=error.headers)
+    return error

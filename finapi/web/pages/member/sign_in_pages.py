@@ -15,6 +15,9 @@ from finapi.web.http.params import parse_body
 from finapi.web.pages import session_cookie
 
 MAX_FIELD_CHARACTERS = 1024
+NOT_VERIFIED_TEXT = (
+    "Verify your email address first: follow the link in the mail that was sent to you, then sign in again."
+)
 
 
 # ---- sign in and out
@@ -153,7 +156,9 @@ def render_error(error: ApiError | None) -> Html | None:
     if error is None:
         return None
     retry_seconds = error.headers.get("Retry-After") if error.headers else None
-    return h.p(error.message, retry_seconds and f" Wait {retry_seconds} seconds.", role="alert", id="problem")
+    # The API's sentence is that of its specification.
+    message = NOT_VERIFIED_TEXT if error.code == "EMAIL_NOT_VERIFIED" else error.message
+    return h.p(message, retry_seconds and f" Wait {retry_seconds} seconds.", role="alert", id="problem")
 
 
 def _render_page(call: Call, title: str, error: ApiError | None, *body: Child, status: int = 200) -> Response:
