@@ -3413,6 +3413,7 @@ class XbrlProofData(TypedDict, Generic[Day, Moment]):
 
 class XbrlProofMeta(TypedDict):
     mapping_version: int
+    price_source: Literal["csv", "synthetic"] | None
 
 class XbrlProof(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]

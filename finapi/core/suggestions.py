@@ -11,6 +11,24 @@ MAX_TYPO_LENGTH = 12  # Characters of a word whose typos are listed.
 MIN_SIMILARITY = 0.75  # The cutoff of difflib.get_close_matches.
 
 _WORDS = re.compile("[a-z]{3,}")
+# The keys of metrics for words that they do not resemble.
+_METRICS_BY_WORD = {
+    "sales": "revenue",
+    "turnover": "revenue",
+    "income": "net_income",
+    "earnings": "net_income",
+    "profit": "net_income",
+    "ebit": "operating_income",
+    "cogs": "cost_of_revenue",
+    "opex": "operating_expenses",
+    "sga": "selling_general_admin",
+    "fcf": "free_cashflow",
+    "debt": "total_debt",
+    "cash": "cash_and_equivalents",
+    "equity": "total_equity",
+    "eps": "eps_diluted",
+    "pe": "pe_ratio",
+}
 # The names that other services use for our parameters.
 _FOREIGN_NAMES = {
     "symbol": "ticker",
@@ -52,6 +70,14 @@ def list_similar(word: str, known_words: Iterable[str], max_count: int = 3) -> l
     containing.sort(key=rank)
     suggestions = list(dict.fromkeys((*similar, *containing)))
     return [originals[known_word] for known_word in suggestions[:max_count]]
+
+
+def list_similar_metrics(word: str, keys: Iterable[str], max_count: int = 3) -> list[str]:
+    """Return the keys of metrics that a word probably means, the most probable first: ``sales`` is ``revenue``."""
+    keys = list(keys)
+    synonym = _METRICS_BY_WORD.get(word.lower())
+    suggestions = [synonym] if synonym in keys else []
+    return list(dict.fromkeys((*suggestions, *list_similar(word, keys, max_count))))[:max_count]
 
 
 def list_similar_names(name: str, known_names: Iterable[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """Answers of the API as results of tools.
 
 A result contains the data, cut to a length that a model can read, with their source and cost. It counts the elements
-that were left out, and names the arguments that return the next rows.
+that were left out, and names the arguments that return the next rows. The data are sent once: as structured content
+with a sentence for people, or as text to hosts that only read text.
 """
 
 from __future__ import annotations
@@ -9,27 +10,20 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer
+from finapi.client.operations import get_operations
 from finapi.core.json import loads, text
-from finapi.mcp.tools import ContextTool
+from finapi.core.suggestions import list_similar_metrics
+from finapi.mcp.tools import ContextTool, get_price_figures
 
 MAX_CHARACTERS = 30_000  # Maximum length of a result: about ten thousand tokens of a language model.
 
-OUTPUT_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "data": {"anyOf": [{"type": type_name} for type_name in ("object", "array", "string", "null")]},
-        "source": {"type": "string"},
-        "tokens_charged": {"type": "integer"},
-        "next": {"type": "object"},
-        "left_out": {"type": "object"},
-        "ask_by": {"type": "object"},
-    },
-    "required": ["data", "source", "tokens_charged"],
-}
+# The mark of a figure that is computed from a demo's prices.
+MADE_UP = "made up"
 
 # Members of every answer that say nothing about the data.
 _ENVELOPE_MEMBERS = ("status", "request_id", "timestamp", "success")
@@ -53,13 +47,15 @@ _DEFAULT_WAIT_SECONDS = 60
 # ---- results
 
 
-def build_result(tool: ContextTool, parameters: Mapping[str, Any], target: str, answer: ApiAnswer) -> dict[str, Any]:
+def build_result(
+    tool: ContextTool, parameters: Mapping[str, Any], target: str, answer: ApiAnswer, *, is_structured: bool = True
+) -> dict[str, Any]:
     """Return the result of a tool for a successful answer.
 
-    ``target`` is the method and path of the request, which becomes the source. Raise ValueError if the answer is not
-    one of this API.
+    ``target`` is the method and path of the request, which becomes the source. With ``is_structured`` the data are
+    structured content, otherwise they are text. Raise ValueError if the answer is not one of this API.
     """
-    document = decode(answer)
+    document = mark_made_up_figures(decode(answer))
     rows_path = tool.operation.rows_path
     rows = exchange.get_rows(document, rows_path) if rows_path is not None else []
     if rows and tool.row_members:
@@ -75,6 +71,9 @@ def build_result(tool: ContextTool, parameters: Mapping[str, Any], target: str, 
     next_offset = _find_next_offset(tool, parameters, document, data, len(rows), answer)
     if next_offset is not None:
         content["next"] = {"offset": next_offset}
+    if tool.operation_name == "get_xbrl_dictionary" and not rows and "metric" in parameters:
+        keys = get_operations()["get_xbrl_proof"].parameters["metric"]["enum"]
+        content["did_you_mean"] = list_similar_metrics(str(parameters["metric"]), keys)
     if left_out:
         content["left_out"] = left_out
         unused_filters = {} if next_offset is not None else _list_unused_filters(tool, parameters)
@@ -82,11 +81,77 @@ def build_result(tool: ContextTool, parameters: Mapping[str, Any], target: str, 
             content["ask_by"] = unused_filters
     meta = {"finapi/request_id": answer.headers.get("x-request-id"), "finapi/etag": answer.headers.get("etag")}
     return {
-        "content": [{"type": "text", "text": text(content)}],
-        "structuredContent": content,
-        "isError": False,
+        **build_content(content, _render_summary(tool, data, content), is_structured=is_structured),
         "_meta": {name: header for name, header in meta.items() if header},
     }
+
+
+def build_content(content: Mapping[str, Any], summary: str, *, is_structured: bool) -> dict[str, Any]:
+    """Return the members of a successful result: structured content with a summary, or the content as text."""
+    if is_structured:
+        return {"content": [{"type": "text", "text": summary}], "structuredContent": content, "isError": False}
+    return {"content": [{"type": "text", "text": text(content)}], "isError": False}
+
+
+def _render_summary(tool: ContextTool, data: Any, content: Mapping[str, Any]) -> str:
+    """Return one line about a result for people: the number of rows, the source, the cost and how to continue."""
+    subject = tool.title
+    if tool.operation.rows_path is not None:
+        row_count = len(exchange.get_rows(data, tool.operation.rows_path))
+        subject += f": {row_count} row{'' if row_count == 1 else 's'}"
+    tokens = content["tokens_charged"]
+    sentences = [f"{subject}, in structuredContent.", f"Source: {content['source']}."]
+    sentences.append(f"Cost: {tokens} token{'' if tokens == 1 else 's'}.")
+    if "next" in content:
+        sentences.append(f"Continue with offset={content['next']['offset']}.")
+    if "left_out" in content:
+        sentences.append("A part was left out.")
+    return " ".join(sentences)
+
+
+def mark_made_up_figures(document: Any) -> Any:
+    """Return a document in which each figure from made-up prices has a mark next to it.
+
+    A cell gets the member ``price``, and a number the sibling ``NAME_price``. Real prices are not marked. The origin
+    of prices is in ``meta``, or for a list of companies in each row (``price_source``).
+    """
+    if not isinstance(document, dict):
+        return document
+    meta = document.get("meta")
+    if isinstance(meta, dict) and meta.get("price_source") == "synthetic":
+        return {name: _mark_figures(member) for name, member in document.items()}
+    rows = document.get("data")
+    if isinstance(rows, list):
+        marked_rows = [
+            _mark_figures(row) if isinstance(row, dict) and row.get("price_source") == "synthetic" else row
+            for row in rows
+        ]
+        return {**document, "data": marked_rows}
+    return document
+
+
+def _mark_figures(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_mark_figures(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get("metric") in get_price_figures():
+        # A proof has its figure in the member cell, and its inputs have theirs in the member value.
+        if isinstance(value.get("cell"), dict):
+            value = {**value, "cell": {**value["cell"], "price": MADE_UP}}
+        elif value.get("value") is not None:
+            value = {**value, "price": MADE_UP}
+    marked: dict[str, Any] = {}
+    for name, member in value.items():
+        is_price_figure = name in get_price_figures()
+        if is_price_figure and isinstance(member, dict) and member.get("value") is not None:
+            marked[name] = {**member, "price": MADE_UP}
+        elif is_price_figure and isinstance(member, int | float | Decimal):
+            marked[name] = member
+            marked[f"{name}_price"] = MADE_UP
+        else:
+            marked[name] = _mark_figures(member)
+    return marked
 
 
 def _find_next_offset(
@@ -126,8 +191,8 @@ def build_error_result(message: str, **meta: Any) -> dict[str, Any]:
     return result
 
 
-def build_failure_result(answer: ApiAnswer | None) -> dict[str, Any]:
-    """Return the result of a tool whose request failed or was not answered."""
+def build_failure_result(answer: ApiAnswer | None, hint: str = "") -> dict[str, Any]:
+    """Return the result of a tool whose request failed or was not answered. ``hint`` is the end of its message."""
     failure = exchange.build_failure(answer)
     retry_after = failure.retry_after
     default_advice = _SERVER_ERROR_ADVICE if failure.status >= 500 else _ADVICE["BAD_REQUEST"]
@@ -135,7 +200,7 @@ def build_failure_result(answer: ApiAnswer | None) -> dict[str, Any]:
         wait=_DEFAULT_WAIT_SECONDS if retry_after is None else int(retry_after),
         metrics="; list_metrics has the keys of metrics" if "metric" in failure.message else "",
     )
-    message = f"{failure.code}: {failure.message} {advice}"[:MAX_CHARACTERS]
+    message = f"{failure.code}: {failure.message} {advice} {hint}".rstrip()[:MAX_CHARACTERS]
     if retry_after is None:
         return build_error_result(message, code=failure.code, status=failure.status)
     return build_error_result(message, code=failure.code, status=failure.status, retry_after=retry_after)

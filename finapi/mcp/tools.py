@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,14 @@ from typing import Any
 
 from finapi.client.operations import ApiOperation, get_operations
 from finapi.core.files import get_package_folder
-from finapi.core.suggestions import list_similar
+from finapi.core.suggestions import list_similar, list_similar_metrics
 
 MAX_ARGUMENT_CHARACTERS = 10_000  # Maximum length of an argument, which is that of an SQL query.
 MAX_LIST_WORDS = 200
 MAX_LISTED_CHOICES = 20  # Maximum number of accepted values that an error message lists.
+MAX_SHORT_CHOICES = 8  # Maximum number of accepted values in the list of tools.
+METRIC_ARGUMENTS = ("metric", "metrics")
+SQL_TOOL = "query_sql"
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str, int),
     "integer": (int,),
@@ -52,6 +56,7 @@ class ContextTool:
     dropped_members: tuple[str, ...] = ()
     maximums: Mapping[str, int] = field(default_factory=dict)
     list_descriptions: Mapping[str, str] = field(default_factory=dict)
+    short_descriptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def operation(self) -> ApiOperation:
@@ -87,6 +92,36 @@ class ContextTool:
             schema["minimum"] = 1
             schema["maximum"] = self.maximums[name]
         return schema
+
+    @property
+    def short_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the arguments for the list of tools, without bounds, patterns and long lists.
+
+        A call that breaks one of those is refused with a message that names it.
+        """
+        schema = self.schema
+        properties = {name: self._shorten_schema(name, member) for name, member in schema["properties"].items()}
+        short: dict[str, Any] = {"type": "object", "properties": properties}
+        if "required" in schema:
+            short["required"] = schema["required"]
+        return short
+
+    def _shorten_schema(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        short: dict[str, Any] = {"type": schema["type"]}
+        if schema["type"] == "array":
+            short["items"] = {"type": schema["items"]["type"]}
+        if len(schema.get("enum", ())) in range(1, MAX_SHORT_CHOICES + 1):
+            short["enum"] = schema["enum"]
+        if schema.get("default"):
+            short["default"] = schema["default"]
+        if name in self.maximums:
+            short["maximum"] = self.maximums[name]
+        description = self.short_descriptions.get(name, schema["description"])
+        if name == "query" and self.name == SQL_TOOL:
+            description = f"One SELECT over {', '.join(get_sql_views())}."
+        if description:
+            short["description"] = description
+        return short
 
     def get_parameter_name(self, argument: str) -> str:
         """Return the name of the API parameter for an argument."""
@@ -141,7 +176,8 @@ def _parse_scalar(name: str, argument: Any, types: Sequence[str], schema: Mappin
     choices = schema.get("enum")
     if choices and argument not in choices and isinstance(argument, str):
         listed_choices = ", ".join(map(str, choices[:MAX_LISTED_CHOICES]))
-        hint = _suggest(list_similar(argument, map(str, choices))[:1])
+        list_candidates = list_similar_metrics if name in METRIC_ARGUMENTS else list_similar
+        hint = _suggest(list_candidates(argument, map(str, choices), 1))
         raise ToolArgumentError(f"{name} must be one of {listed_choices}.{hint}")
     return argument
 
@@ -165,13 +201,39 @@ def _join_conditions(conditions: Any) -> str:
 
 
 @cache
+def get_sql_views() -> Mapping[str, str]:
+    """Return the columns of each view of the SQL tool, from the description of its query: ``"symbol, date, open"``."""
+    description = get_operations()["post_sql_proxy"].body_members["query"]["description"]
+    return dict(re.findall(r"(\w+)\(([a-z0-9_, ]+)\)", description))
+
+
+def describe_queried_views(query: str) -> str:
+    """Return a sentence with the columns of the views that a query names, or with the names of all views."""
+    views = get_sql_views()
+    words = set(re.findall(r"\w+", query.lower()))
+    columns = [f"{name}({view_columns})" for name, view_columns in views.items() if name in words]
+    return f"Columns: {'; '.join(columns)}." if columns else f"Views: {', '.join(views)}."
+
+
+@cache
+def _load_file() -> dict[str, Any]:
+    return tomllib.loads((get_package_folder("finapi.mcp") / "tools.toml").read_text("utf-8"))
+
+
+@cache
 def get_tools() -> Mapping[str, ContextTool]:
     """Return all tools by name, in the order of the file."""
-    path = get_package_folder("finapi.mcp") / "tools.toml"
-    table: dict[str, dict[str, Any]] = tomllib.loads(path.read_text("utf-8"))
+    file = _load_file()
     tools = {}
-    for name, fields in table.items():
+    for name, row in file["tools"].items():
+        fields = {**row, "short_descriptions": {**file["short_descriptions"], **row.get("short_descriptions", {})}}
         for field_name in ("arguments", "required", "row_members", "dropped_members"):
             fields[field_name] = tuple(fields.get(field_name, ()))
         tools[name] = ContextTool(name=name, **fields)
     return tools
+
+
+@cache
+def get_price_figures() -> frozenset[str]:
+    """Return the names of figures that are computed from prices."""
+    return frozenset(_load_file()["price_figures"])

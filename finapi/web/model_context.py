@@ -12,6 +12,16 @@ from finapi.core.errors import ApiError
 from finapi.core.json import dumps
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, too_large
+from finapi.web.http.params import Param
+
+PARAMS = (
+    Param(
+        "answers",
+        allowed=("structured", "text"),
+        default="structured",
+        help="text for hosts that pass only the text of a result to the model.",
+    ),
+)
 
 # Hosts of pages on the caller's own machine, such as an inspector.
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -29,7 +39,8 @@ def answer_message(call: Call) -> Response:
         raise too_large(call.route.body_limit)
     costs = {route.name: route.cost for route in call.routes}
     assert call.call_api is not None
-    server = ContextServer(call.call_api, get_cost=costs.__getitem__)
+    sends_text = call.params["answers"] == "text"
+    server = ContextServer(call.call_api, get_cost=costs.__getitem__, sends_text=sends_text)
     status, document = server.answer(request.stream.read(request.body_bytes), request.headers)
     headers = {"X-Tokens-Charged": str(server.charged_tokens)}
     return Response(status, b"" if document is None else dumps(document), headers=headers)

@@ -313,6 +313,7 @@ _ROUTES: tuple[Route, ...] = (
         auth="key",
         zone="limits",
         summary="Model Context Protocol",
+        params=model_context("PARAMS"),
         page=True,
         key_as_bearer=True,
     ),

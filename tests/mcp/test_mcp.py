@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from finapi import cli
+from finapi import __version__, cli
 from finapi.client.exchange import ApiAnswer, ApiRequest
-from finapi.client.operations import get_operations
+from finapi.core.files import get_package_folder
 from finapi.mcp import HANDSHAKE_VERSIONS, VERSIONS, answers, protocol
 from finapi.mcp.protocol import ContextServer
-from finapi.mcp.tools import get_tools
+from finapi.mcp.tools import get_price_figures, get_tools
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
@@ -51,7 +53,7 @@ def message(method: str, **params: Any) -> dict[str, Any]:
 
 def run_method(world: FixtureWorld, method: str, **params: Any) -> Any:
     """Return the result of a method, or its error."""
-    answer = post(world, message(method, **params))
+    answer = post(world, message(method, **params), mcp_protocol_version="2025-11-25")
     document = json.loads(answer.body)
     assert (document["jsonrpc"], document["id"]) == ("2.0", 7)
     return document.get("result") or document["error"]
@@ -95,7 +97,7 @@ def test_tools_return_data_with_source_and_cost(world: FixtureWorld) -> None:
     tools = {tool["name"]: tool for tool in run_method(world, "tools/list")["tools"]}
     assert [*tools] == [*get_tools()]
     assert tools["query_sql"]["description"].endswith("Costs 25 tokens.")
-    assert tools["find_fund"]["_meta"] == {"finapi/tokens": 0, "finapi/route": "GET /api/v1/form-13f/search"}
+    assert tools["find_fund"]["description"].endswith("Free.")
     for tool, arguments in {
         "find_company": {"query": "apple"},
         "company_overview": {"ticker": "AAPL"},
@@ -117,10 +119,16 @@ def test_tools_return_data_with_source_and_cost(world: FixtureWorld) -> None:
         result = call_tool(world, tool, **arguments)
         assert result["isError"] is False, result
         content = result["structuredContent"]
-        assert json.loads(result["content"][0]["text"]) == content
         assert content["source"].startswith(get_tools()[tool].operation.method)
-        cost = tools[tool]["_meta"]["finapi/tokens"]
+        cost = get_tools()[tool].operation.cost
+        price = f"Costs {cost} token{'' if cost == 1 else 's'}." if cost else "Free."
+        assert tools[tool]["description"].endswith(price)
         assert content["tokens_charged"] == cost
+        # The data are sent once.
+        (part,) = result["content"]
+        assert part["text"].startswith(get_tools()[tool].title)
+        assert f"Source: {content['source']}." in part["text"]
+        assert len(part["text"]) < 400
         assert world.client().get_account_balance()["current_balance"] == before - cost
 
 
@@ -146,9 +154,8 @@ def test_next_returns_the_rows_behind_the_cut(world: FixtureWorld) -> None:
 
 
 def test_an_answer_is_sized_for_a_model(world: FixtureWorld) -> None:
-    result = call_tool(world, "financial_series", ticker="AAPL", ratios=True)
-    assert len(result["content"][0]["text"]) < answers.MAX_CHARACTERS + 500
-    content = result["structuredContent"]
+    content = call_tool(world, "financial_series", ticker="AAPL", ratios=True)["structuredContent"]
+    assert len(json.dumps(content, separators=(",", ":"))) < answers.MAX_CHARACTERS + 500
     row_count = len(content["data"]["rows"])
     assert content["left_out"] == {"data.rows": 7 - row_count}
     assert content["next"] == {"offset": row_count}
@@ -216,6 +223,12 @@ def test_html_becomes_plain_text() -> None:
         ("screen_companies", {"where": ["roe > 1; DROP TABLE x"]}, "roe > 1; DROP TABLE x is not a condition"),
         ("screen_companies", {"where": ["limit > 1"]}, "limit is not a metric"),
         ("screen_companies", {"where": "roe > 1"}, "where is a list"),
+        ("financial_series", {"ticker": "AAPL", "metrics": ["sales"]}, "did you mean revenue or price_to_sales?"),
+        ("screen_companies", {"where": ["sales > 1"]}, "did you mean revenue or price_to_sales?"),
+        ("segments", {"ticker": "AAPL", "metric": "sales"}, "did you mean revenue?"),
+        ("explain_figure", {"ticker": "AAPL", "metric": "sales"}, "Did you mean revenue?"),
+        ("query_sql", {"query": "SELECT nme FROM ticker"}, "Columns: ticker(symbol, cik, exchange, last_seen)."),
+        ("query_sql", {"query": "SELECT name FROM companies"}, "Views: company, former_name, ticker, "),
         ("query_sql", {"query": "DELETE FROM ticker"}, "INVALID_PARAM"),
         ("query_sql", {"query": "SELECT * FROM users"}, "INVALID_PARAM"),
         ("list_filings", {"from_date": "never"}, "YYYY-MM-DD. Correct the argument and call the tool again."),
@@ -264,6 +277,97 @@ def test_a_limit_is_that_of_the_call(server: FinapiServer) -> None:
         assert post(strict.world("a"), message("ping")).status == 429
 
 
+@pytest.mark.parametrize(
+    ("version", "path", "is_structured"),
+    [
+        ("2025-11-25", "", True),
+        ("2025-06-18", "?answers=structured", True),
+        ("2025-06-18", "?answers=text", False),
+        ("2025-03-26", "", False),
+        (None, "", False),
+    ],
+)
+def test_hosts_that_read_only_text_get_the_data_as_text(
+    world: FixtureWorld, version: str | None, path: str, is_structured: bool
+) -> None:
+    headers = {"X-API-Key": world.api_key, "Content-Type": "application/json"}
+    if version is not None:
+        headers["MCP-Protocol-Version"] = version
+    body = json.dumps(message("tools/call", name="find_company", arguments={"query": "apple"})).encode()
+    answer = world.send(ApiRequest("POST", f"{world.url}/api/mcp{path}", headers, body))
+    assert answer is not None
+    result = json.loads(answer.body)["result"]
+    assert ("structuredContent" in result) == is_structured
+    text = result["content"][0]["text"]
+    content = result["structuredContent"] if is_structured else json.loads(text)
+    assert content["data"][0]["ticker"] == "AAPL"
+    assert answer.body.count(b"Apple Inc.") == 1
+    if is_structured:
+        assert text == (
+            "Find a company: 1 row, in structuredContent. Source: GET /api/v1/xbrl/search?q=apple. Cost: 1 token."
+        )
+
+
+def test_an_unknown_form_of_answers_is_refused(world: FixtureWorld) -> None:
+    headers = {"X-API-Key": world.api_key, "Content-Type": "application/json"}
+    answer = world.send(ApiRequest("POST", f"{world.url}/api/mcp?answers=html", headers, b"{}"))
+    assert answer is not None
+    assert (answer.status, json.loads(answer.body)["details"]["allowed"]) == (400, ["structured", "text"])
+
+
+def test_figures_from_made_up_prices_are_marked(world: FixtureWorld) -> None:
+    overview = call_tool(world, "company_overview", ticker="AAPL")["structuredContent"]["data"]
+    marked = {name for name, member in overview.items() if member == "made up"}
+    assert marked == {"market_cap_price", "enterprise_value_price", "dividend_yield_price"}
+    names = [*overview]
+    assert names[names.index("market_cap") + 1] == "market_cap_price"
+    series = call_tool(world, "financial_series", ticker="AAPL", metrics=["pe_ratio", "revenue"], years="1")
+    (row,) = series["structuredContent"]["data"]["rows"]
+    assert row["metrics"]["pe_ratio"]["price"] == "made up"
+    assert "price" not in row["metrics"]["revenue"]
+    bare = call_tool(world, "financial_series", ticker="AAPL", metrics=["pe_ratio"], years="1", provenance="none")
+    (row,) = bare["structuredContent"]["data"]["rows"]
+    assert [*row["metrics"]] == ["pe_ratio", "pe_ratio_price"]
+    screen = call_tool(world, "screen_companies", where=["pe_ratio > 1"])["structuredContent"]
+    assert all(row["metrics"]["pe_ratio_price"] == "made up" for row in screen["data"])
+    proof = call_tool(world, "explain_figure", ticker="AAPL", metric="pe_ratio", fiscal_year=2025)
+    data = proof["structuredContent"]["data"]
+    assert data["cell"]["price"] == "made up"
+    assert {figure["metric"]: figure.get("price") for figure in data["inputs"]} == {
+        "market_cap": "made up",
+        "net_income": None,
+    }
+    (content,) = run_method(world, "resources/read", uri="finapi://company/AAPL")["contents"]
+    assert json.loads(content["text"])["data"]["market_cap_price"] == "made up"
+
+
+def test_real_prices_and_missing_figures_are_not_marked() -> None:
+    for source in ("csv", None):
+        document = {"data": {"market_cap": 5, "pe_ratio": {"value": 2}}, "meta": {"price_source": source}}
+        assert answers.mark_made_up_figures(document) == document
+    meta = {"price_source": "synthetic"}
+    missing = {"data": {"market_cap": None, "pe_ratio": {"value": None}, "revenue": 5}, "meta": meta}
+    assert answers.mark_made_up_figures(missing) == missing
+
+
+def test_every_figure_that_depends_on_prices_is_known() -> None:
+    ratios = tomllib.loads((get_package_folder("finapi.market.financials") / "ratios.toml").read_text("utf-8"))["ratio"]
+    dependent = {name for name, ratio in ratios.items() if "price()" in ratio.get("formula", "")}
+    while True:
+        words = {name: set(re.findall(r"\w+", ratio.get("formula", ""))) for name, ratio in ratios.items()}
+        larger = dependent | {name for name in ratios if words[name] & dependent}
+        if larger == dependent:
+            break
+        dependent = larger
+    assert get_price_figures() == dependent | {"enterprise_value"}
+
+
+def test_an_unknown_key_of_a_metric_suggests_others(world: FixtureWorld) -> None:
+    content = call_tool(world, "list_metrics", metric="sales")["structuredContent"]
+    assert (content["data"], content["did_you_mean"]) == ([], ["revenue", "price_to_sales"])
+    assert "did_you_mean" not in call_tool(world, "list_metrics", metric="revenue")["structuredContent"]
+
+
 def test_an_unchanged_answer_costs_nothing(world: FixtureWorld) -> None:
     first = call_tool(world, "company_overview", ticker="AAPL")
     tag = {"_meta": {"finapi/if_none_match": first["_meta"]["finapi/etag"]}}
@@ -310,6 +414,45 @@ def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
     assert run_method(world, "prompts/get", name="nope")["code"] == -32602
 
 
+def test_metrics_are_completed_for_free(world: FixtureWorld) -> None:
+    def complete(reference: dict[str, Any], name: str, value: str) -> Any:
+        return run_method(world, "completion/complete", ref=reference, argument={"name": name, "value": value})
+
+    before = world.client().get_account_balance()["current_balance"]
+    prompt = {"type": "ref/prompt", "name": "check_figure"}
+    template = {"type": "ref/resource", "uri": "finapi://metric/{metric}"}
+    for reference in (prompt, template):
+        values = complete(reference, "metric", "net_inc")["completion"]
+        assert values == {"values": ["net_income", "net_income_to_common"], "total": 2, "hasMore": False}
+    assert complete(prompt, "metric", "sales")["completion"]["values"][0] == "revenue"
+    everything = complete(prompt, "metric", "")["completion"]
+    assert (len(everything["values"]), everything["hasMore"], everything["total"] > 100) == (100, True, True)
+    # A look-up of tickers would cost tokens.
+    assert complete(prompt, "ticker", "AA")["completion"] == {"values": [], "total": 0, "hasMore": False}
+    assert world.client().get_account_balance()["current_balance"] == before
+    for reference, name in (
+        (prompt, "nope"),
+        (template, "ticker"),
+        ({"type": "ref/prompt", "name": "nope"}, "metric"),
+        ({"type": "ref/resource", "uri": "finapi://nope/{metric}"}, "metric"),
+        ({"type": "ref/tool", "name": "find_company"}, "query"),
+    ):
+        assert complete(reference, name, "x")["code"] == -32602
+    assert complete(prompt, "metric", "x" * 201)["code"] == -32602
+    assert run_method(world, "completion/complete", ref="x", argument={})["code"] == -32602
+    assert run_method(world, "completion/complete")["code"] == -32602
+
+
+def test_the_views_of_the_sql_tool_are_a_resource(world: FixtureWorld) -> None:
+    (content,) = run_method(world, "resources/read", uri="finapi://sql")["contents"]
+    assert content["mimeType"] == "text/markdown"
+    assert "price(symbol, date, open, high, low, close, volume, synthetic, price_doubt)" in content["text"]
+    tools = {tool["name"]: tool for tool in run_method(world, "tools/list")["tools"]}
+    assert tools["query_sql"]["inputSchema"]["properties"]["query"]["description"].startswith(
+        "One SELECT over company, former_name, ticker, filing, "
+    )
+
+
 # ---- the protocol
 
 
@@ -317,7 +460,7 @@ def test_prompts_are_filled_in_once(world: FixtureWorld) -> None:
 def test_a_handshake_agrees_on_a_revision(world: FixtureWorld, version: str) -> None:
     result = run_method(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert result["protocolVersion"] == (version if version in HANDSHAKE_VERSIONS else "2025-11-25")
-    assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}}
+    assert result["capabilities"] == {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
     assert result["serverInfo"]["name"] == "finapi"
     assert post(world, {"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
     assert json.loads(post(world, message("ping")).body)["result"] == {}
@@ -559,13 +702,52 @@ def test_the_verb_reads_lines_and_writes_lines(
     assert [reply.get("error", {}).get("code") for reply in replies] == [None, -32600, -32700, -32600, None, None]
     assert replies[0]["result"]["protocolVersion"] == "2025-06-18"
     assert "Analyse Æ😀 from" in replies[4]["result"]["messages"][0]["content"]["text"]
-    costs = {tool["name"]: tool["_meta"]["finapi/tokens"] for tool in replies[5]["result"]["tools"]}
-    assert costs == {name: get_operations()[tool.operation_name].cost for name, tool in get_tools().items()}
+    assert [tool["name"] for tool in replies[5]["result"]["tools"]] == [*get_tools()]
+    # Every conversation begins with the list of tools.
+    assert len(out.splitlines()[5]) < 12_000
+
+
+@pytest.fixture
+def configured(world: FixtureWorld, monkeypatch: pytest.MonkeyPatch) -> FixtureWorld:
+    """Configure the command line for the world, like the environment of a host."""
+    monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: world.send)
+    monkeypatch.setenv("FINAPI_URL", world.url)
+    monkeypatch.setenv("FINAPI_API_KEY", world.api_key)
+    return world
+
+
+def test_check_reports_that_the_setup_works(configured: FixtureWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    balance = configured.client().get_account_balance()["current_balance"]
+    assert cli.main(["mcp", "--check"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"server  {configured.url} runs finapi {__version__}",
+        f"key     accepted; plan pro, {balance:,} tokens left",
+        f"tools   {len(get_tools())} tools; account_balance answered",
+    ]
+    assert configured.client().get_account_balance()["current_balance"] == balance
+    assert cli.main(["mcp", "--check", "--json"]) == 0
+    assert [*json.loads(capsys.readouterr().out)] == ["server", "key", "tools"]
+
+
+def test_check_says_what_to_correct(
+    configured: FixtureWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FINAPI_API_KEY", "0" * 32)
+    assert cli.main(["mcp", "--check"]) == 3
+    captured = capsys.readouterr()
+    assert captured.out == f"server  {configured.url} runs finapi {__version__}\n"
+    assert captured.err.startswith("finapi: 401 UNAUTHORIZED: ")
+    assert captured.err.endswith("Set FINAPI_API_KEY in the host's configuration, or give --key.\n")
+    monkeypatch.setattr("finapi.verbs.api_verbs.by_urllib", lambda **_: lambda request: None)
+    assert cli.main(["mcp", "--check"]) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, "is a server running there?" in captured.err) == ("", True)
 
 
 def test_the_page_says_how_hosts_are_connected(world: FixtureWorld) -> None:
     answer = world.send(ApiRequest("GET", f"{world.url}/integrations/mcp", {"Accept": "text/html"}))
     assert answer is not None
     page = answer.body.decode()
-    for host in ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "/api/mcp", *get_tools()):
+    texts = ("Claude Desktop", "Claude Code", "Cursor", "VS Code", "/api/mcp", "finapi mcp --check", "?answers=text")
+    for host in (*texts, *get_tools()):
         assert host in page, host

@@ -24,7 +24,7 @@ ROOT = HERE.parents[1]
 EXPECTED = {
     "tools": [*get_tools()],
     "prompts": 4,
-    "resources": 6,
+    "resources": 7,
     "templates": 3,
     "found": [{"cik": "0000320193", "ticker": "AAPL", "company": "Apple Inc."}],
     "wrong": True,

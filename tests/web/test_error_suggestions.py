@@ -174,4 +174,13 @@ def test_a_webhook_on_this_machine_is_refused_when_it_is_set(app: App, api: Clie
 def test_long_or_empty_texts_have_no_suggestions() -> None:
     assert suggestions.list_similar("x" * 1_000, ["x" * 999]) == []
     assert suggestions.list_similar("", ["a"]) == []
+
+
+def test_words_of_other_services_suggest_metrics() -> None:
+    keys = ["price_to_sales", "revenue", "net_income", "free_cashflow"]
+    assert suggestions.list_similar_metrics("sales", keys) == ["revenue", "price_to_sales"]
+    assert suggestions.list_similar_metrics("SALES", keys, 1) == ["revenue"]
+    assert suggestions.list_similar_metrics("fcf", keys) == ["free_cashflow"]
+    assert suggestions.list_similar_metrics("sales", ["net_income"]) == []
+    assert suggestions.list_similar_metrics("", keys) == []
     assert len(suggestions.list_typos("A" * 1_000)) < 1_000

@@ -311,7 +311,7 @@ def add_conditions(bounds: dict[str, Bound], conditions: Iterable[str]) -> None:
 def check_key(key: str, param: str) -> None:
     """Raise INVALID_PARAM with the nearest keys unless a screen knows the key."""
     if key not in _KEY_INDEXES:
-        nearest = suggestions.list_similar(key, SCREEN_KEYS)
+        nearest = suggestions.list_similar_metrics(key, SCREEN_KEYS)
         message = f"{key[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(nearest)}"
         raise invalid_param(param, message, expected="keys of /xbrl/dictionary", nearest=nearest)
 

@@ -68,7 +68,8 @@ def _check_metrics(keys: Iterable[str]) -> None:
     catalogue = ratios.get_catalogue()
     for key in keys:
         if find_definition(key) is None:
-            similar_keys = suggestions.list_similar(key, [*mapping.metrics, *mapping.derived, *catalogue.ratios])
+            known_keys = [*mapping.metrics, *mapping.derived, *catalogue.ratios]
+            similar_keys = suggestions.list_similar_metrics(key, known_keys)
             hint = suggestions.did_you_mean(similar_keys)
             message = f"{key[: suggestions.MAX_WORD_LENGTH]} is not a metric or ratio{hint}"
             raise invalid_param("metrics", message, expected="keys of /xbrl/dictionary", nearest=similar_keys)

@@ -11,7 +11,7 @@ from finapi.market.financials.cell_proof import CellProof, ProofPeriod, build_pr
 from finapi.market.financials.latest_years import KEYS, PRIMITIVES
 from finapi.market.financials.metric_dictionary import DictionaryEntry
 from finapi.market.financials.metric_mapping import get_mapping
-from finapi.market.financials.series_rows import FigureSeries
+from finapi.market.financials.series_rows import FigureSeries, PriceSource
 from finapi.web.financials import timeseries
 from finapi.web.financials.company_params import AS_OF, BASIS, CompanyNames, build_company_names
 from finapi.web.http.call import Call
@@ -76,9 +76,10 @@ class ProofData(ProofCompany, ProofRow, CellProof):
 
 
 class ProofMeta(TypedDict):
-    """The version of the mapping of metrics."""
+    """The version of the mapping of metrics, and the origin of the company's prices."""
 
     mapping_version: int
+    price_source: PriceSource | None
 
 
 SHAPE = Envelope[list[DictionaryEntry], DictionaryMeta]
@@ -131,4 +132,8 @@ def get_proof(call: Call) -> Response:
             "as_of": params["as_of"],
             **proof,
         }
-    return call.success(data, {"mapping_version": get_mapping().version})
+        meta: ProofMeta = {
+            "mapping_version": get_mapping().version,
+            "price_source": timeseries.find_price_source(tx, company),
+        }
+    return call.success(data, meta)

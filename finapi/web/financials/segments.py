@@ -122,7 +122,7 @@ def get_segments(call: Call) -> Response:
 
 
 def _build_unknown_metric_error(metric: str) -> ApiError:
-    similar_keys = suggestions.list_similar(metric, PRIMITIVES)
+    similar_keys = suggestions.list_similar_metrics(metric, PRIMITIVES)
     message = f"{metric[: suggestions.MAX_WORD_LENGTH]} is not a metric{suggestions.did_you_mean(similar_keys)}"
     return invalid_param("metric", message, expected="a primitive key", nearest=similar_keys)
 

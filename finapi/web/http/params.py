@@ -515,7 +515,8 @@ def _read_text(param: Param, kind: Kind, text: str) -> Any:
 
 def _build_not_allowed_error(param: Param, text: str) -> ApiError:
     allowed = list(param.allowed)
-    similar = suggestions.list_similar(text, param.accepted_names)
+    list_similar = suggestions.list_similar_metrics if param.name == "metric" else suggestions.list_similar
+    similar = list_similar(text, param.accepted_names)
     message = f"cannot be {text[: suggestions.MAX_WORD_LENGTH]}"
     if len(allowed) <= _MAX_LISTED_VALUES:
         message += f"; use one of {', '.join(allowed)}"

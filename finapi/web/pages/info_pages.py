@@ -151,6 +151,14 @@ def show_mcp(call: Call) -> Response:
         h.h2("Tools"),
         h.div(h.table(tool_head, h.tbody(tool_rows)), class_="scroll", tabindex="0", role="region", aria_label="Tools"),
         h.p(
+            "A result has its data as structured content, with one line of text. For a host that passes only the text "
+            "to its model, use ",
+            h.code("finapi mcp --text"),
+            " or ",
+            h.code(f"{address}?answers=text"),
+            ".",
+        ),
+        h.p(
             "Tools that read OpenAPI instead can be given ",
             h.a("/openapi.json", href="/openapi.json"),
             ": every parameter is described and named so that function-calling interfaces take it.",
@@ -163,7 +171,9 @@ _MCP_INTRODUCTION = (
     "A model uses this service through tools. Each use of a tool is a call of the API with your key: it has the same "
     "limits and the same cost, and is free if it fails. Hosts that start programs run ",
     h.code("finapi mcp"),
-    ". Hosts that use HTTP send the key as ",
+    " (",
+    h.code("finapi mcp --check"),
+    " tests server, key and tools). Hosts that use HTTP send the key as ",
     h.code("X-API-Key"),
     " or as ",
     h.code("Authorization: Bearer"),

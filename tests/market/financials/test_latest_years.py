@@ -242,7 +242,8 @@ def test_the_mcp_verb_computes_due_years_before_a_screen(
     assert cli.main(["mcp", "--data-dir", str(tmp_path), "--key", key]) == 0
     result = json.loads(capsys.readouterr().out)["result"]
     assert not result["isError"]
-    assert [f"{cik:010}" in result["content"][0]["text"] for cik in (SEVEN, EIGHT)] == [True, True]
+    ciks = {row["cik"] for row in result["structuredContent"]["data"]}
+    assert {f"{SEVEN:010}", f"{EIGHT:010}"} <= ciks
 
 
 def test_years_computed_by_other_rules_are_recomputed(two_companies: App) -> None:
