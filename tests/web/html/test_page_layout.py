@@ -47,7 +47,7 @@ def test_an_error_keeps_its_status_and_headers(public: Client) -> None:
 def test_the_searched_text_is_escaped(public: Client) -> None:
     answer = public.get("/search?q=%3Cscript%3Ealert(1)%3C/script%3E", headers=HTML)
     assert "<script>alert" not in answer.body.decode()
-    assert "Found for &lt;script&gt;" in answer.body.decode()
+    assert "No results for &lt;script&gt;" in answer.body.decode()
 
 
 def test_a_304_does_not_replace_the_policy(public: Client) -> None:
