@@ -78,10 +78,14 @@ UPDATE ledger_summed SET closed_to = max(closed_to, coalesce(
 SELECT closed_to FROM ledger_summed
 
 -- name: spent_by_day
--- The sums of ledger_days and the rows written after them.
+-- The sums of ledger_days and the rows written after them. A year of an account with many endpoints has tens of
+-- thousands of rows in ledger_days, so they are added up before the union, in the order of the primary key.
 SELECT day, sum(tokens) AS tokens_consumed, sum(calls) AS calls
 FROM (
-    SELECT day, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
+    SELECT day, sum(tokens) AS tokens, sum(calls) AS calls
+    FROM ledger_days
+    WHERE user_id = :user_id AND day >= :first
+    GROUP BY day
     UNION ALL
     SELECT substr(created_at, 1, 10), -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
     FROM ledger
@@ -94,13 +98,16 @@ ORDER BY day
 -- name: spent_by_endpoint
 SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
 FROM (
-    SELECT day, endpoint, tokens, calls FROM ledger_days WHERE user_id = :user_id AND day >= :first
+    SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
+    FROM ledger_days
+    WHERE user_id = :user_id AND day >= :first
+    GROUP BY endpoint
     UNION ALL
-    SELECT substr(created_at, 1, 10), endpoint, -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
+    SELECT endpoint, -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
     FROM ledger
     WHERE user_id = :user_id AND id > (SELECT last_id FROM ledger_summed) AND endpoint IS NOT NULL
+        AND substr(created_at, 1, 10) >= :first
 ) AS spent
-WHERE day >= :first
 GROUP BY endpoint
 ORDER BY tokens DESC, calls DESC, endpoint
 LIMIT 10

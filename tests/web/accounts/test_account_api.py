@@ -105,8 +105,17 @@ def test_usage_counts_settled_tokens_by_day_and_endpoint(client: Client, session
         "webhook_failures": [],
         "as_of": "2026-02-01T12:00:00.000Z",
     }
-    narrower = client.get(ACCOUNT + "usage", query={"days": 1}, headers=key).json
-    assert narrower["top_endpoints"] == [{"endpoint": endpoint, "tokens": 25, "calls": 2}]
+    # The rows of the ledger are counted before and after the settlement step has added them to the totals.
+    for _ in range(2):
+        narrower = client.get(ACCOUNT + "usage", query={"days": 1}, headers=key).json
+        assert narrower["daily"] == [{"day": "2026-02-01", "tokens_consumed": 25, "calls": 2}]
+        assert narrower["top_endpoints"] == [{"endpoint": endpoint, "tokens": 25, "calls": 2}]
+        billing.run_settlement_step(client.app)
+    assert client.get("/api/v1/sec/filings", headers=key).status == 200
+    later = client.get(ACCOUNT + "usage", query={"days": 3}, headers=key).json
+    assert [(row["tokens_consumed"], row["calls"]) for row in later["daily"]] == [(0, 0), (25, 1), (30, 3)]
+    filings_row = {"endpoint": "GET /api/v1/sec/filings", "tokens": 5, "calls": 1}
+    assert later["top_endpoints"] == [{"endpoint": endpoint, "tokens": 50, "calls": 3}, filings_row]
 
 
 @pytest.mark.parametrize(("days", "window"), [("0", 1), ("-5", 1), ("366", 365), ("90", 90)])
