@@ -60,6 +60,7 @@ def build_listen_settings(config: Config) -> ListenSettings:
         bodies_per_address=config.bodies_per_address,
         spool_limit=config.spool_bytes,
         paused_limit=_count_paused_threads(config.threads),
+        public_path=config.public_path,
         paused_per_owner=max(1, _count_paused_threads(config.threads) // 2),
     )
 

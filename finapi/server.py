@@ -25,6 +25,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS_TOPIC, outbox
+from finapi.feeds import feed_requests
 from finapi.feeds.lazy_feeds import LazyFeeds
 from finapi.httpd.listener import Listener
 from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
@@ -34,6 +35,8 @@ from finapi.ops.app_opening import open_app
 from finapi.store import datadir
 from finapi.store.portions import PAUSE_SECONDS
 from finapi.web.application import WsgiApp
+from finapi.web.http.public_path import check_public_path
+from finapi.web.routes import ROUTES
 
 # Modules that a server needs only seconds after its start. The workers import them with their first step.
 archive = LazyModule("finapi.accounts.archive")
@@ -101,6 +104,9 @@ def run_server(
     ``accounts`` is the store of an elected worker (:func:`open_elected_accounts`). Raise UsageError if the socket
     cannot be opened.
     """
+    check_public_path(
+        config.public_path, [*(route.path for route in ROUTES), *feed_requests.PATHS, feed_requests.SOCKET_IO]
+    )
     memory.limit_heaps()
     threading.stack_size(STACK_BYTES)
     config = fit_to_file_limit(config, resource.getrlimit(resource.RLIMIT_NOFILE)[1])

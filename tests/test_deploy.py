@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import http.client
 import json
 import logging
@@ -14,17 +15,24 @@ import socket
 import ssl
 import subprocess
 import threading
+import urllib.request
+import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email import message_from_bytes
+from email.policy import default as email_policy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlencode, urljoin
 
 import pytest
 import trustme
 import yaml
 from websockets.sync.client import connect
 
+from finapi import client as api_client
 from finapi.app import App
 from finapi.core import config as settings
 from finapi.core import metrics
@@ -343,6 +351,162 @@ def try_server(running: Running, port: int, authority: trustme.CA) -> None:
     ) as feed:
         feed.send(json.dumps({"action": "subscribe", "tickers": ["AAPL"]}))
         assert isinstance(json.loads(feed.recv(timeout=20)), dict)
+
+
+NGINX_FOLDER = """
+events {{}}
+http {{
+    {temporary_paths}
+    access_log off;
+    server {{
+        listen 127.0.0.1:{port};
+        location /finapi/ {{
+            proxy_pass http://{server}{passed_path};
+            proxy_http_version 1.1;
+            proxy_set_header Host $http_host;
+            proxy_set_header X-Forwarded-For $remote_addr;
+            proxy_set_header Upgrade $http_upgrade;
+            proxy_set_header Connection "upgrade";
+        }}
+    }}
+}}
+"""
+CADDY_FOLDER = """
+{{
+    admin off
+    auto_https off
+}}
+http://127.0.0.1:{port} {{
+    redir /finapi /finapi/
+    {directive} /finapi/* {{
+        reverse_proxy {server}
+    }}
+}}
+"""
+
+
+class AnyStatus(urllib.request.HTTPErrorProcessor):
+    """Answers of any status are returned, and redirects are not followed."""
+
+    def http_response(self, request: urllib.request.Request, response: Any) -> Any:
+        return response
+
+
+def wait_for_link(mail_directory: Path, email: str) -> str:
+    """Return the link in the first mail to an address."""
+    links: list[str] = []
+
+    def has_arrived() -> bool:
+        for path in mail_directory.glob("*.eml"):
+            mail = message_from_bytes(path.read_bytes(), policy=email_policy)
+            if mail["To"] == email:
+                links.extend(re.findall(r"http://\S+", next(iter(mail.iter_parts())).get_content()))
+        return bool(links)
+
+    eventually(has_arrived)
+    return links[0]
+
+
+def try_folder(running: Running, url: str) -> None:
+    """Follow every link from the front page, sign in, and open a feed at the URL of a folder."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    root = url.removesuffix("/finapi")
+
+    crawler = urllib.request.build_opener(AnyStatus)
+
+    def get(path: str) -> tuple[str, str]:
+        request = urllib.request.Request(root + path, headers={"Accept": "text/html, */*"})
+        with crawler.open(request, timeout=30) as answer:
+            body = answer.read().decode()
+            # 401: the account needs a login. 404: a company has no data of some kind.
+            assert answer.status == 200 or (answer.status in (401, 404) and "No route has" not in body), (path, body)
+            return answer.headers["Content-Type"], body
+
+    # At most ten paths of each kind: /finapi/docs/..., /finapi/company/...
+    paths_by_name = defaultdict(list, {"": ["/finapi/"]})
+    unread_paths = ["/finapi/"]
+    while unread_paths:
+        path = unread_paths.pop()
+        content_type, body = get(path)
+        links = re.findall(r'(?: href| src)="([^"]*)"', body) if content_type.startswith("text/html") else []
+        for link in links:
+            linked_path = urljoin(path, html.unescape(link)).partition("#")[0]
+            if not linked_path.startswith("/"):
+                continue
+            assert linked_path.startswith("/finapi/"), f"{linked_path} in {path}"
+            similar_paths = paths_by_name[re.split("[/?]", linked_path)[2]]
+            if linked_path not in similar_paths and len(similar_paths) < 10:
+                similar_paths.append(linked_path)
+                unread_paths.append(linked_path)
+    assert {"static", "company", "filing", "docs", "plans", "changelog", "openapi.json"} <= paths_by_name.keys()
+
+    document = json.loads(get("/finapi/openapi.json")[1])
+    assert document["servers"] == [{"url": url}]
+    client = api_client.Client(url, running.ready["api_key"])
+    assert client.get_account_balance()["current_balance"] > 0
+    # The server's own address answers without the folder, for probes of this machine.
+    assert running.get("/livez").status == 200
+
+    token = running.call("POST", "/api/v1/auth/redeem-invite", {"invite_code": running.ready["invite_codes"].pop()})
+    fields = {"email": f"{uuid.uuid4().hex}@example.com", "password": "correct horse battery"}
+    register = {**fields, "invite_token": token.json["invite_token"]}
+    assert running.call("POST", "/api/v1/auth/register", register).status == 200
+    link = wait_for_link(Path(running.ready["mail_dir"]), fields["email"])
+    assert link.startswith(f"{url}/api/v1/auth/verifyEmail?token=")
+    with opener.open(link, timeout=30) as answer:
+        assert (answer.url, answer.status) == (link, 200)
+    with opener.open(f"{url}/login", urlencode(fields).encode(), timeout=30) as answer:
+        assert (answer.url, answer.status) == (f"{url}/account", 200)
+        assert fields["email"] in answer.read().decode()
+
+    with connect(
+        f"{url.replace('http', 'ws')}/ws/main-api?token={running.ready['api_key']}", proxy=None, close_timeout=0.5
+    ) as feed:
+        feed.send(json.dumps({"action": "subscribe", "tickers": ["AAPL"]}))
+        assert isinstance(json.loads(feed.recv(timeout=20)), dict)
+
+
+@contextmanager
+def demo_in_folder(tmp_path: Path) -> Iterator[tuple[Running, int]]:
+    """Yield a demo whose public URL is a folder, and the port of its proxy."""
+    from tests.process import running
+
+    port = free_port()
+    public_url = f"http://127.0.0.1:{port}/finapi"
+    words = ("--port", 0, "--data-dir", tmp_path / "data", "--public-url", public_url)
+    with running("demo", *words, "--trusted-proxies", "127.0.0.1", "--pages-per-minute", 10_000) as demo_server:
+        yield demo_server, port
+
+
+@pytest.mark.slow
+def test_nginx_serves_a_folder(tmp_path: Path) -> None:
+    nginx = program("nginx")
+    names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary_paths = "".join(f"{name}_temp_path {tmp_path}/{name};" for name in names)
+    user = "user root;" if os.geteuid() == 0 else ""
+    main = tmp_path / "nginx.conf"
+    with demo_in_folder(tmp_path) as (demo_server, port):
+        server = f"127.0.0.1:{demo_server.address[1]}"
+        # Without a path in proxy_pass, nginx passes on the path of the request. "/" replaces the folder.
+        for passed_path in ("", "/"):
+            text = NGINX_FOLDER.format(
+                port=port, server=server, passed_path=passed_path, temporary_paths=temporary_paths
+            )
+            main.write_text(f"{user} pid {tmp_path}/pid; daemon off; error_log stderr;{text}")
+            with started(port, nginx, "-c", main, "-e", "stderr"):
+                try_folder(demo_server, f"http://127.0.0.1:{port}/finapi")
+
+
+@pytest.mark.slow
+def test_caddy_serves_a_folder(tmp_path: Path) -> None:
+    caddy = program("caddy")
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    with demo_in_folder(tmp_path) as (demo_server, port):
+        server = f"127.0.0.1:{demo_server.address[1]}"
+        for directive in ("handle", "handle_path"):  # The second removes the folder from the path.
+            (tmp_path / "Caddyfile").write_text(CADDY_FOLDER.format(port=port, server=server, directive=directive))
+            with started(port, caddy, "run", "--config", tmp_path / "Caddyfile", "--adapter", "caddyfile", env=env):
+                try_folder(demo_server, f"http://127.0.0.1:{port}/finapi")
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ ENVIRONMENT_PREFIX = "FINAPI_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 MASK = "********"  # Shown instead of a secret.
 MIB = 1024 * 1024
+_PUBLIC_PATH = re.compile("(/[A-Za-z0-9._~-]+)*")
 MAIL_FROM = "finapi <finapi@localhost>"
 
 
@@ -77,7 +78,7 @@ class Config:
     )
     data_dir: Path = _setting(Path("finapi-data"), "directory of the database, the secrets and the lock")
     public: Literal["yes", "no"] = _setting("no", "yes allows a host that other machines can reach")
-    public_url: str = _setting("", "base URL in links and documents; empty: the listening address")
+    public_url: str = _setting("", "base URL in links and documents, also with a path; empty: the listening address")
     frontend_url: str = _setting("", "base URL of the pages that links in mails lead to; empty: public_url")
     upgrade_url: str = _setting("", "URL in a 402 response where plans can be bought; empty: {public_url}/plans")
     secrets: str = _setting(
@@ -390,6 +391,11 @@ class Config:
                 raise UsageError(f"setting watchdog_targets: two targets are named {name}; give each its own name")
         for name in ("public_url", "frontend_url", "upgrade_url", "url"):
             _check_url(name, getattr(self, name))
+        if not _PUBLIC_PATH.fullmatch(self.public_path) or set("?#") & set(self.public_url):
+            raise UsageError(
+                f"setting public_url: its path may have letters, digits and -._~ between slashes, and nothing may "
+                f"follow it: {self.public_url}"
+            )
         # The value is not repeated, because it may contain a password.
         if self.accounts_url and not self.accounts_url.startswith(("postgresql://", "postgres://")):
             raise UsageError("setting accounts_url: must begin with postgresql:// or postgres://")
@@ -424,6 +430,12 @@ class Config:
     def webhook_retry_seconds(self) -> tuple[float, ...]:
         """Return ``webhook_retries`` as numbers."""
         return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
+
+    @property
+    def public_path(self) -> str:
+        """Return the path of ``public_url``, such as ``/finapi``, or "" if it has none."""
+        _, slash, path = self.public_url.partition("://")[2].partition("/")
+        return slash + path
 
     @property
     def plans_page_url(self) -> str:

@@ -92,7 +92,7 @@ class HttpConnection(ResponseConnection):
         self.used_at = time.monotonic()
         while data and self.state not in ENDING_STATES and self.state is not HANDING_OVER:
             if self.incoming is None:
-                self.incoming = RequestParser(self.server.adj)
+                self.incoming = RequestParser(self.server.adj, self.settings.public_path)
                 self.set_deadline(self.settings.header_timeout)
                 if self.state is IDLE:
                     self.move_to(READING_HEAD)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote_to_bytes
 
+from waitress.adjustments import Adjustments
 from waitress.buffers import OverflowableBuffer
 from waitress.parser import HTTPRequestParser
 from waitress.receiver import ChunkedReceiver, FixedStreamReceiver
@@ -143,6 +144,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
     error: RefusalError | None
     headers: dict[str, str]
 
+    def __init__(self, adj: Adjustments, public_path: str = "") -> None:
+        super().__init__(adj)
+        self._public_path = public_path
+
     def received(self, data: bytes) -> int:
         """Take the head, or else the part of ``data`` that belongs to the body. Return the number of bytes taken."""
         try:
@@ -247,7 +252,10 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             self.connection_close = "close" in options
 
     def _set_target(self, hosts: list[str]) -> None:
-        """Set the path, the query and the Host. Raise RefusalError if the target or a Host is invalid."""
+        """Set the path, the query and the Host. Raise RefusalError if the target or a Host is invalid.
+
+        The path of the public URL is removed from the target (:mod:`finapi.web.http.public_path`).
+        """
         if len(hosts) > 1 or (self.version == "1.1" and not hosts):
             raise RefusalError(400, "The request needs exactly one Host header.")
         absolute_form = ABSOLUTE_FORM.fullmatch(self.request_uri)
@@ -264,6 +272,9 @@ class RequestParser(HTTPRequestParser):  # type: ignore[misc]
             raise RefusalError(400, "The request target is neither a path nor an http URL.")
         if not all(HOST.fullmatch(host) for host in hosts):
             raise RefusalError(400, "The Host header or the authority of the request target is invalid.")
+        if self._public_path and f"{path}/".startswith(f"{self._public_path}/"):
+            path = path.removeprefix(self._public_path) or "/"
+            self.request_uri = f"{path}?{self.query}" if self.query else path
         self.path = unquote_to_bytes(path or "/").decode("latin-1")
         self.url_scheme = self.adj.url_scheme
 

@@ -56,6 +56,7 @@ class ListenSettings(NamedTuple):
     held_limit: int = 33_554_432  # Bytes of long bodies and of unsent answers in memory.
     spool_limit: int = 67_108_864  # Bytes of these in temporary files, which may be in memory too.
     paused_limit: int = 4  # Threads that wait for a client to read. Each is replaced by another thread meanwhile.
+    public_path: str = ""  # Removed from the beginning of each path that has it, for a proxy that passes it on.
     paused_per_owner: int = 2  # The number of these threads for one address or account.
 
 

@@ -68,8 +68,8 @@ def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
             "breaking_change": "flagged BREAKING in the changelog, with a migration path",
             "deprecation_headers": ["Deprecation", "Sunset"],
             "no_endpoints_currently_deprecated": no_deprecations,
-            "changelog_url": "/changelog",
-            "spec_url": "/openapi.json",
+            "changelog_url": f"{config.public_path}/changelog",
+            "spec_url": f"{config.public_path}/openapi.json",
         },
         "request_limits": {
             "max_request_body_bytes": config.body_limit,
@@ -122,10 +122,10 @@ def _build_rate_limits(config: Config) -> dict[str, Any]:
 def _build_tooling(config: Config) -> dict[str, Any]:
     install_command = f"pip install {client_wheel.build_wheel_url(config.public_url)}"
     return {
-        "openapi_spec_url": "/openapi.json",
+        "openapi_spec_url": f"{config.public_path}/openapi.json",
         "python_sdk_install": install_command,
         "cli_install": install_command,
-        "mcp_server_docs": "/integrations/mcp",
+        "mcp_server_docs": f"{config.public_path}/integrations/mcp",
         "statement": "This server hands out its Python client, finapi.client, and the command finapi; both match its "
         "version. For other languages, generate a client from openapi_spec_url. Language models connect by the Model "
         "Context Protocol, at /api/mcp or with finapi mcp; mcp_server_docs shows how.",

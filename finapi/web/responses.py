@@ -24,6 +24,7 @@ from finapi.web.http.messages import (
     build_etag,
     find_caller_request_id,
 )
+from finapi.web.http.public_path import prefix_headers
 from finapi.web.http.route import GATEWAY_ZONES, Route
 from finapi.web.router import Match
 
@@ -205,6 +206,7 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     headers.update(response.headers)
     if route is not None and route.deprecated is not None:
         headers.update(route.deprecated.headers)
+    prefix_headers(headers, app.config.public_path)
     # A response without a route is the error of an unknown path, or an error of the server itself.
     if route is None or route.cross_origin:
         headers["Access-Control-Allow-Origin"] = "*"

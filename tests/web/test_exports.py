@@ -11,6 +11,7 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from http.client import HTTPConnection, IncompleteRead
 from typing import Any, TypedDict
 
@@ -162,6 +163,12 @@ def test_a_table_with_a_limit_links_to_its_next_page(api: Client, size: int) -> 
         path = link and link[1]
         assert path is None or "apiKey" not in path
     assert numbers_read == list(range(COUNT))
+
+
+def test_the_link_of_a_table_has_the_path_of_the_public_url(app: App, api: Client, wsgi: WsgiApp) -> None:
+    wsgi.app = replace(app, config=replace(app.config, public_url="https://example.com/finapi"))
+    link = api.get(f"{ROUTE.path}?format=csv&limit=6").headers["link"]
+    assert link == f'</finapi{ROUTE.path}?format=csv&limit=6&offset=6>; rel="next"'
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "-2387"])

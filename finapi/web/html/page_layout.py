@@ -11,6 +11,7 @@ from finapi.web.html import static_files
 from finapi.web.html.tags import NOTHING, Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
+from finapi.web.http.public_path import prefix_page
 
 HTML = "text/html; charset=utf-8"
 
@@ -108,7 +109,8 @@ def render_document(
         h.main(heading, content, id="main", class_="wide" if wide else None),
         _render_footer(),
     )
-    return b"<!doctype html>" + h.html(head, body_element, lang="en").encode() + b"\n"
+    document = b"<!doctype html>" + h.html(head, body_element, lang="en").encode() + b"\n"
+    return prefix_page(document, config.public_path)
 
 
 def build_html_response(document: bytes, status: int = 200, *, secret: bool = False) -> Response:

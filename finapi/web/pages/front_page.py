@@ -79,9 +79,13 @@ def show_front_page(call: Call) -> Response:
 
 def show_newest_filings(call: Call) -> Response:
     """Return the newest filings as JSON, which a script of the front page requests repeatedly."""
-    return page_access.serve_data_page(
-        call, _NEWEST_ROUTES, lambda: Response(200, dumps({"filings": _list_newest_filings(call)}))
-    )
+    return page_access.serve_data_page(call, _NEWEST_ROUTES, lambda: _render_newest_records(call))
+
+
+def _render_newest_records(call: Call) -> Response:
+    public_path = call.app.config.public_path
+    filings = [{**filing, "page": f"{public_path}{filing['page']}"} for filing in _list_newest_filings(call)]
+    return Response(200, dumps({"filings": filings}))
 
 
 def get_example_key(app: App) -> str:

@@ -216,7 +216,7 @@ def _list_mcp_hosts(address: str) -> list[McpHost]:
 def show_robots_txt(call: Call) -> Response:
     """Return robots.txt: crawlers may read the pages unless they are for members, but not the API."""
     disallowed = "/api/" if call.app.config.pages == "public" else "/"
-    return Response(200, f"User-agent: *\nDisallow: {disallowed}\n".encode(), _TEXT)
+    return Response(200, f"User-agent: *\nDisallow: {call.app.config.public_path}{disallowed}\n".encode(), _TEXT)
 
 
 def show_security_txt(call: Call) -> Response:

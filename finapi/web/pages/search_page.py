@@ -163,7 +163,11 @@ def _build_match(company: Company) -> CompanyMatch:
 
 
 def _render_suggestions(call: Call) -> Response:
-    companies = [{**company, "url": get_company_url(company)} for company in _search_companies(call, MAX_SUGGESTIONS)]
+    public_path = call.app.config.public_path
+    companies = [
+        {**company, "url": public_path + get_company_url(company)}
+        for company in _search_companies(call, MAX_SUGGESTIONS)
+    ]
     return Response(200, dumps({"companies": companies}))
 
 

@@ -17,8 +17,13 @@ FORM_TOKEN_FIELD = "form_token"
 
 
 def get_cookie_name(app: App) -> str:
-    """Return the cookie's name. With HTTPS, browsers accept it from this host only (RFC 6265bis, 4.1.3)."""
-    return "__Host-finapi" if app.config.public_url.startswith("https:") else "finapi"
+    """Return the cookie's name. With HTTPS, browsers accept it from this host only (RFC 6265bis, 4.1.3).
+
+    They accept ``__Host-`` only for the path /, and ``__Secure-`` for any.
+    """
+    if not app.config.public_url.startswith("https:"):
+        return "finapi"
+    return "__Secure-finapi" if app.config.public_path else "__Host-finapi"
 
 
 def find_session_token(app: App, request: Request) -> str | None:
@@ -34,8 +39,8 @@ def find_session_token(app: App, request: Request) -> str | None:
 def build_cookie_header(app: App, token: str, lifetime_seconds: int) -> dict[str, str]:
     """Return the header that stores a session in the browser; a lifetime of 0 seconds deletes it."""
     name = get_cookie_name(app)
-    secure = "; Secure" if name.startswith("__Host-") else ""
-    attributes = f"Path=/; Max-Age={lifetime_seconds}; HttpOnly; SameSite=Strict{secure}"
+    secure = "; Secure" if name != "finapi" else ""
+    attributes = f"Path={app.config.public_path or '/'}; Max-Age={lifetime_seconds}; HttpOnly; SameSite=Strict{secure}"
     return {"Set-Cookie": f"{name}={token}; {attributes}"}
 
 

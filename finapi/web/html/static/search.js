@@ -31,7 +31,7 @@ function show(rows) {
 async function ask() {
   const text = input.value.trim(), mine = ++asked;
   if (!text) return show([]);
-  const answer = await fetch(`/search.json?q=${encodeURIComponent(text)}`).catch(() => null);
+  const answer = await fetch(new URL(`../search.json?q=${encodeURIComponent(text)}`, import.meta.url)).catch(() => null);
   // An answer to what was typed before is none to what stands there now.
   if (mine === asked) show(answer?.ok ? (await answer.json()).companies : []);
 }

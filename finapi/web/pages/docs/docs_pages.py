@@ -15,6 +15,7 @@ from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, path_param
+from finapi.web.http.public_path import prefix_markdown
 from finapi.web.pages import front_page, page_access
 from finapi.web.pages.api_backed_pages import format_tokens
 from finapi.web.pages.docs import api_reference
@@ -73,6 +74,7 @@ def _render_text(call: Call, text: str, name: str, operation: Operation | None =
     text = text.replace("CLIENT_WHEEL", client_wheel.FILENAME)
     text = text.replace("YOUR_KEY", front_page.get_example_key(call.app))
     if name.endswith(".md"):
+        text = prefix_markdown(text, call.app.config.public_path)
         return Response(200, text.encode(), MARKDOWN)
     title, body = text.removeprefix("# ").split("\n", 1)
     links = h.p(
@@ -107,7 +109,7 @@ def _render_try_form(call: Call, operation: Operation) -> Html:
         h.label("API key or session token", for_="try-key"),
         h.input(id="try-key", value=shown_key, autocomplete="off", spellcheck="false"),
         h.label("Path and query", for_="try-target"),
-        h.input(id="try-target", value=target, spellcheck="false"),
+        h.input(id="try-target", value=call.app.config.public_path + target, spellcheck="false"),
         body_fields,
         h.button("Send"),
         h.p(id="try-status", role="status"),
