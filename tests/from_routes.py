@@ -15,6 +15,7 @@ from finapi.web.routes import ROUTES
 from tests import client_types
 
 TABLE = Path(__file__).parents[1] / "finapi" / "client" / "operations.json"
+COLUMNS = TABLE.with_name("columns.json")
 REFERENCE = Path(__file__).parents[1] / "docs" / "API.md"
 HEAD = "| call | tokens | `as_of` | answers |\n|---|---|---|---|\n"
 AS_OF_WORDS = {"honoured": "yes", "refused": "refused", "no_dates": "no dates"}
@@ -29,6 +30,7 @@ def build_files() -> dict[Path, str]:
     )
     return {
         TABLE: operations_table,
+        COLUMNS: render_columns(json.loads(operations_table)),
         client_types.TYPES: types,
         client_types.TIMES: times,
         REFERENCE: render_reference(),
@@ -76,6 +78,39 @@ def render_operations(document: dict[str, Any]) -> str:
             row += [operation["summary"], required]
             lines.append(f"{json.dumps(operation['operationId'])}: {json.dumps(row)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def render_columns(operations: dict[str, Any]) -> str:
+    """Return the columns of each list with their kinds, one list per line. Columns that rows may lack end in ``?``."""
+    routes = {(route.method, route.path): route for route in ROUTES}
+    lines = []
+    for name, row in operations.items():
+        rows_path = row[4]
+        if rows_path is None:
+            continue
+        schema = routes[row[0], row[1]].schema
+        for member in filter(None, rows_path.split(".")):
+            schema = schema["properties"][member]
+        item = schema["items"]
+        columns = {}
+        for column, member in item.get("properties", {}).items():
+            columns[column if column in item.get("required", ()) else f"{column}?"] = find_kind(member)
+        lines.append(f"{json.dumps(name)}: {json.dumps(columns)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def find_kind(schema: dict[str, Any]) -> str:
+    """Return the kind of a column: number, day, moment, or an empty text for any other one."""
+    alternatives = [part for part in schema.get("anyOf", [schema]) if part.get("type") != "null"]
+    kinds = set()
+    for alternative in alternatives:
+        types = alternative.get("type", [])
+        types = {types} if isinstance(types, str) else set(types)
+        if types - {"null"} and types <= {"integer", "number", "null"}:
+            kinds.add("number")
+        else:
+            kinds.add({"date": "day", "date-time": "moment"}.get(alternative.get("format", ""), ""))
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def render_reference() -> str:

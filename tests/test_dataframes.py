@@ -64,6 +64,7 @@ def test_every_block_runs_and_its_figures_are_apples(tmp_path: Path, monkeypatch
     assert namespace["monthly"].height > 12
     assert namespace["quarters"]["revenue"].notna().all()
     assert namespace["closes"].height == namespace["prices"].height
+    assert namespace["weekly"].dtype == "float64"
 
 
 def test_a_client_makes_frames_of_lists(world: FixtureWorld) -> None:
@@ -85,3 +86,41 @@ def test_a_client_makes_frames_of_lists(world: FixtureWorld) -> None:
     for frame in (client.to_pandas("get_insiders_clusters"), client.to_polars("get_insiders_clusters")):
         assert len(frame) == 0
     assert isinstance(years, pandas.DataFrame)
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_frames_of_floats_have_plain_dtypes(world: FixtureWorld, dates: bool) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas cannot be had here")
+    client = world.client(dates=dates)
+    metrics = ["revenue", "premiums_earned", "gross_margin"]
+    years = client.to_pandas("get_xbrl_timeseries", floats=True, ticker="AAPL", metrics=metrics, years="2")
+    assert {name: str(years[name].dtype) for name in (*metrics, "fiscal_year", "period_end", "known_on")} == {
+        "revenue": "float64",
+        "premiums_earned": "float64",
+        "gross_margin": "float64",
+        "fiscal_year": "float64",
+        "period_end": "datetime64[s]",
+        "known_on": "datetime64[s]",
+    }
+    assert [*years["revenue"]] == [416_161_000_000.0, 391_035_000_000.0]
+    assert years["premiums_earned"].isna().all()
+    assert years["period_end"][0] == pandas.Timestamp("2025-09-27")
+    prices = client.to_pandas("get_prices_ticker", floats=True, ticker="AAPL")
+    assert (str(prices["close"].dtype), str(prices["date"].dtype)) == ("float64", "datetime64[s]")
+    filings = client.to_pandas("get_sec_filings", floats=True, ticker="AAPL")
+    assert str(filings["accepted_at"].dtype) == "datetime64[ms, UTC]"
+    assert filings["form_type"][0] in {"10-K", "10-Q", "8-K", "4"}
+
+
+def test_frames_of_empty_lists_have_columns(world: FixtureWorld) -> None:
+    pytest.importorskip("pandas", reason="pandas cannot be had here")
+    client = world.client()
+    series = {"ticker": "AAPL", "metrics": "revenue,net_income", "years": "1999"}
+    empty = client.to_pandas("get_xbrl_timeseries", floats=True, **series)
+    assert len(empty) == 0
+    assert {"fiscal_year", "period_end", "revenue", "net_income"} <= {*empty.columns}
+    assert "metrics" not in empty.columns
+    assert (str(empty["revenue"].dtype), str(empty["period_end"].dtype)) == ("float64", "datetime64[s]")
+    assert [*client.to_pandas("get_xbrl_timeseries", **series).columns] == [*empty.columns]
+    clusters = client.to_pandas("get_insiders_clusters", floats=True)
+    assert "ticker" in {*clusters.columns}

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from finapi import __version__
+from finapi.delivery.events import TYPES_BY_FEED
 from finapi.verbs.verb_table import VERBS
 from finapi.web.routes import ROUTES
 from tests import floor_plan
@@ -31,6 +32,15 @@ def test_the_readme_has_one_command_that_runs_and_one_that_tests() -> None:
 def test_operations_show_every_verb() -> None:
     operations_text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
     assert {verb for verb in VERBS if f"finapi {verb}" not in operations_text} == {"openapi"}
+
+
+def test_every_event_type_is_listed_with_its_feed() -> None:
+    guide = ROOT / "finapi" / "web" / "pages" / "docs" / "guides" / "feeds.md"
+    for file in (ROOT / "docs" / "API.md", ROOT / "docs" / "CLIENTS.md", guide):
+        text = file.read_text(encoding="utf-8")
+        for feed, types in TYPES_BY_FEED.items():
+            (row,) = re.findall(rf"^\| `(?:/ws/)?{feed}` \|(.*)\|$", text, flags=re.MULTILINE)
+            assert {*re.findall(r"`(\w+)`", row)} == {*types}, file
 
 
 def test_every_link_leads_to_a_file() -> None:

@@ -157,9 +157,13 @@ class AsyncClient(ClientBase, AsyncCalls[Day, Moment]):
             if not document["data"]:
                 await self._wait(wait)
 
-    async def to_pandas(self, name: str, **arguments: Any) -> Any:
-        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
-        return frames.to_pandas([row async for row in self._iter_rows(name, **arguments)])
+    async def to_pandas(self, name: str, *, floats: bool = False, **arguments: Any) -> Any:
+        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``).
+
+        With ``floats=True`` numbers are float64, and days and times are datetime64.
+        """
+        rows = [row async for row in self._iter_rows(name, **arguments)]
+        return frames.to_pandas(name, rows, arguments, floats=floats)
 
     async def to_polars(self, name: str, **arguments: Any) -> Any:
         """Return every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""

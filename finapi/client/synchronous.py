@@ -225,9 +225,12 @@ class Client(ClientBase, Calls[Day, Moment]):
         __getattr__ = _get_method
         rows = _iter_rows
 
-    def to_pandas(self, name: str, **arguments: Any) -> Any:
-        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``)."""
-        return frames.to_pandas(self._iter_rows(name, **arguments))
+    def to_pandas(self, name: str, *, floats: bool = False, **arguments: Any) -> Any:
+        """Return every row of a list as a ``pandas.DataFrame`` (``pip install pandas``).
+
+        With ``floats=True`` numbers are float64, and days and times are datetime64.
+        """
+        return frames.to_pandas(name, self._iter_rows(name, **arguments), arguments, floats=floats)
 
     def to_polars(self, name: str, **arguments: Any) -> Any:
         """Return every row of a list as a ``polars.DataFrame`` (``pip install polars``)."""
