@@ -113,9 +113,32 @@ def test_a_missing_figure_has_a_reason(browser: Client) -> None:
     assert re.search(r'<dl class="reasons"><dt>a</dt><dd><b>[^<]+</b>\. [^<]+</dd>', body)
 
 
-def test_a_company_without_annual_figures_says_so(browser: Client) -> None:
-    body = get_page(browser, "/company/NFLX")
-    assert "No fiscal year with revenue or net income." in body
+@pytest.mark.parametrize(
+    ("tab", "name", "cells"),
+    [
+        ("", "Revenue", ["9,370"]),
+        ("/statements", "Revenues", ["9,370", "8,162", "553", "423"]),
+        ("/financials", "Revenue", ["9,370", "8,162", "553", "423"]),
+    ],
+)
+def test_pages_without_annual_reports_show_quarters(browser: Client, tab: str, name: str, cells: list[str]) -> None:
+    note = "No annual report is stored, so this page shows quarters."
+    body = get_page(browser, f"/company/NFLX{tab}")
+    assert body.count(note) == 1
+    assert find_row(body, name)[: len(cells)] == cells
+    if tab:
+        # A visitor who chose the annual view gets the reason, and the quarters stay one link away.
+        assert note not in get_page(browser, f"/company/NFLX{tab}?period=A", 404 if tab == "/statements" else 200)
+        assert note not in get_page(browser, f"/company/NFLX{tab}?period=Q")
+    assert note not in get_page(browser, f"/company/AAPL{tab}")
+
+
+def test_pages_without_any_rows_state_the_reason(browser: Client) -> None:
+    body = get_page(browser, "/company/NFLX/financials?period=A")
+    assert "No annual report is stored. Rows of other periods: period=Q has 4." in body
+    assert "<title>Revenue, Q1 2024: 9.4 bn</title>" in get_page(browser, "/company/NFLX/charts")
+    assert "No annual report that is stored has revenue by segment." in get_page(browser, "/company/SNOW/segments")
+    assert "so this page shows quarters." in get_page(browser, "/company/NFLX/segments")
     assert "No transactions" in get_page(browser, "/company/NFLX/insiders")
 
 

@@ -46,7 +46,7 @@ MAX_PERIODS = {"A": 10, "Q": 12}
 
 def show_charts(call: Call) -> Response:
     """Return the page at ``/company/{ticker}/charts``."""
-    return company_layout.serve_tab(call, _build_calls, _render_page)
+    return company_layout.serve_tab(call, _build_calls, _render_page, find_period=company_layout.find_series_period)
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
@@ -65,15 +65,17 @@ def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
 def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     period = call.params["period"]
     try:
-        series = api_calls[0].get_answer(call)["data"]
+        answer = api_calls[0].get_answer(call)
     except ApiError as error:
         return company_layout.render_missing_tab(call, view, "charts", error, ("period",))
+    series = answer["data"]
     oldest_first = series["rows"][::-1]
     rendered_charts = [chart for chart in render_charts(oldest_first, series["reporting_currency"]) if chart]
     if rendered_charts:
         body = h.div(rendered_charts, class_="charts")
     else:
-        body = company_layout.render_empty_note(view, "No period with these figures.")
+        reason = answer["meta"].get("empty", {}).get("reason", "The stored periods have none of these figures.")
+        body = company_layout.render_empty_note(view, reason)
     views = company_layout.render_choice(view, "charts", "Period", period, PERIODS, "period")
     csv_url = view.get_url("charts", period=period, format="csv")
     source = api_backed_pages.render_source_note(call, *api_calls, csv_url=csv_url)

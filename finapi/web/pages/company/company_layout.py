@@ -41,6 +41,7 @@ TABS = {
 # Tabs without a form for ``as_of`` and ``basis``, and those that refuse ``as_of``.
 TABS_WITHOUT_FORM = ("filings", "insiders", "holders")
 TABS_WITHOUT_AS_OF = ("holders",)
+ANNUAL_FALLBACK_NOTE = "No annual report is stored, so this page shows quarters."
 BASIS_LABELS = {"latest": "as last reported", "original": "as first filed"}
 
 
@@ -56,6 +57,7 @@ class CompanyView:
     exchange: str | None
     last_filed_day: str | None
     is_fund: bool
+    period_note: str = ""  # The reason why a page shows other periods than those that it shows by default.
 
     @property
     def as_of_arguments(self) -> dict[str, str | None]:
@@ -80,6 +82,8 @@ class CompanyView:
 
 
 BuildCalls = Callable[[Call, CompanyView], Sequence[ApiCall]]
+# Returns the value of ``period`` for which a company has data: the one of the call, if it has some for that.
+FindPeriod = Callable[[Call, CompanyView, Sequence[ApiCall]], str]
 RenderTab = Callable[[Call, CompanyView, Sequence[ApiCall]], Response]
 
 
@@ -106,11 +110,17 @@ def get_company_view(call: Call) -> CompanyView:
     )
 
 
-def serve_tab(call: Call, build_calls: BuildCalls, render: RenderTab, serve_csv: RenderTab | None = None) -> Response:
+def serve_tab(
+    call: Call,
+    build_calls: BuildCalls,
+    render: RenderTab,
+    serve_csv: RenderTab | None = None,
+    find_period: FindPeriod | None = None,
+) -> Response:
     """Return a page of a company, rendered from API calls.
 
     The CSV of the page has the rows of the first call unless ``serve_csv`` is given. A company that is not known gets a
-    page that says how to load it.
+    page that says how to load it. If the visitor has not chosen a period, ``find_period`` may replace the annual one.
     """
     if call.app.config.pages == "off":
         return api_backed_pages.serve_api_page(call, (), partial(Response, 404, b""))
@@ -126,7 +136,31 @@ def serve_tab(call: Call, build_calls: BuildCalls, render: RenderTab, serve_csv:
     if serve_csv is not None and call.params["format"] == "csv":
         route_names = [api_call.route_name for api_call in api_calls]
         return page_access.serve_data_page(call, route_names, lambda: serve_csv(call, view, api_calls))
-    return api_backed_pages.serve_api_page(call, api_calls, lambda: render(call, view, api_calls))
+
+    def render_stored_period() -> Response:
+        if find_period is None or "period" in call.request.query:
+            return render(call, view, api_calls)
+        period = find_period(call, view, api_calls)
+        if period == call.params["period"]:
+            return render(call, view, api_calls)
+        period_call = call._replace(params={**call.params, "period": period})
+        period_view = replace(view, period_note=ANNUAL_FALLBACK_NOTE)
+        return render(period_call, period_view, build_calls(period_call, period_view))
+
+    return api_backed_pages.serve_api_page(call, api_calls, render_stored_period)
+
+
+def find_series_period(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> str:
+    """Return the period of the first call, a series, or "Q" if it has no rows and the quarterly series has some."""
+    try:
+        meta = api_calls[0].get_answer(call)["meta"]
+    except ApiError as error:
+        if error.code not in api_backed_pages.MISSING_DATA_CODES:
+            raise
+        meta = {}
+    available = meta.get("empty", {}).get("available", [])
+    stored_periods = [series["period"] for series in available]
+    return "Q" if "Q" in stored_periods and "A" not in stored_periods else call.params["period"]
 
 
 def render_tab(
@@ -142,7 +176,8 @@ def render_tab(
     document_title = f"{company.name} ({company.ticker or company.padded_cik}): {title}"
     head = h.header(h.h1(company.name), h.p(_list_attributes(view), class_="quiet"), class_="subject")
     as_of_form = tab not in TABS_WITHOUT_FORM and _render_as_of_form(call, view, tab, kept_params)
-    content = (head, h.nav(links, class_="tabs", aria_label="Company"), as_of_form, *body)
+    period_note = view.period_note and h.p(view.period_note, class_="note", role="status")
+    content = (head, h.nav(links, class_="tabs", aria_label="Company"), as_of_form, period_note, *body)
     return page_layout.render_page(call, document_title, *content, wide=True, status=status)
 
 

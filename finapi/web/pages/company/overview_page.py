@@ -1,9 +1,13 @@
-"""The overview of a company: its key figures with sparklines of ten years, two charts and its newest filings."""
+"""The overview of a company: its key figures with sparklines of ten years, two charts and its newest filings.
+
+A company without a fiscal year gets the figures of its quarters instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from finapi.core.errors import ApiError
 from finapi.web.html import charts, html_tables, number_formats
@@ -44,11 +48,15 @@ METRIC_KEYS = (
     "pe_ratio",
 )
 MAX_YEARS = 10
+MAX_QUARTERS = 12
 MAX_FILINGS = 10
 
 
+_PERIOD_NAMES = {"TTM": "Twelve months", "A": "Fiscal year", "Q": "Quarter"}
+
+
 class PeriodFigures(NamedTuple):
-    """The figures of one period, as a row of the series, and the kind of the period ("A" or "TTM")."""
+    """The figures of one period, as a row of the series, and the kind of the period ("A", "Q" or "TTM")."""
 
     row: Row
     kind: str
@@ -60,12 +68,22 @@ def show_overview(call: Call) -> Response:
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
-    metrics = tuple(dict.fromkeys((*METRIC_KEYS, *charts_page.OVERVIEW_KEYS)))
-    arguments = {"ticker": view.url_name, "metrics": metrics, "provenance": "summary", **view.as_of_arguments}
     return (
-        build_api_call("/xbrl/timeseries", **arguments, years=MAX_YEARS),
-        build_api_call("/xbrl/timeseries", **arguments, period="TTM", period_offset=0),
+        _build_series_call(view, years=MAX_YEARS),
+        _build_series_call(view, period="TTM", period_offset=0),
         build_api_call("/sec/filings", ticker=view.url_name, to_date=view.as_of, limit=MAX_FILINGS),
+    )
+
+
+def _build_series_call(view: CompanyView, **selection: Any) -> ApiCall:
+    metrics = tuple(dict.fromkeys((*METRIC_KEYS, *charts_page.OVERVIEW_KEYS)))
+    return build_api_call(
+        "/xbrl/timeseries",
+        ticker=view.url_name,
+        metrics=metrics,
+        provenance="summary",
+        **view.as_of_arguments,
+        **selection,
     )
 
 
@@ -77,24 +95,31 @@ def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) ->
     except ApiError as error:
         note = api_backed_pages.render_missing_note(error, view.load_argument)
         return company_layout.render_tab(call, view, "", note, newest_filings)
-    years: list[Row] = answer["data"]["rows"]
+    kind, series_call = "A", years_call
+    if not answer["data"]["rows"]:
+        quarters_call = _build_series_call(view, period="Q", limit=MAX_QUARTERS)
+        quarters_answer = quarters_call.get_answer(call)
+        if quarters_answer["data"]["rows"]:
+            kind, series_call, answer = "Q", quarters_call, quarters_answer
+            view = replace(view, period_note=company_layout.ANNUAL_FALLBACK_NOTE)
+    rows: list[Row] = answer["data"]["rows"]
     currency = answer["data"]["reporting_currency"]
-    periods = [PeriodFigures(years[0], "A")] if years else []
+    periods = [PeriodFigures(rows[0], kind)] if rows else []
     twelve_months = _find_twelve_months(call, twelve_months_call)
     if twelve_months is not None:
         periods.insert(0, PeriodFigures(twelve_months, "TTM"))
     if not periods:
-        note = company_layout.render_empty_note(view, "No fiscal year with revenue or net income.")
+        note = company_layout.render_empty_note(view, answer["meta"]["empty"]["reason"])
         return company_layout.render_tab(call, view, "", note, newest_filings)
     has_synthetic_prices = answer["meta"]["price_source"] == "synthetic"
-    key_figures = _render_key_figures(view, periods, years, currency, has_synthetic_prices)
-    oldest_first = years[::-1]
+    key_figures = _render_key_figures(view, periods, rows, currency, has_synthetic_prices)
+    oldest_first = rows[::-1]
     overview_charts = [
         charts_page.render_revenue_chart(oldest_first, currency),
         charts_page.render_cash_flow_chart(oldest_first, currency),
     ]
     source = api_backed_pages.render_source_note(
-        call, years_call, twelve_months_call, csv_url=view.get_url("", format="csv")
+        call, series_call, twelve_months_call, csv_url=view.get_url("", format="csv")
     )
     columns = h.div(key_figures, h.div(overview_charts), class_="columns")
     return company_layout.render_tab(call, view, "", columns, source, newest_filings)
@@ -111,19 +136,25 @@ def _find_twelve_months(call: Call, twelve_months_call: ApiCall) -> Row | None:
 
 
 def _render_key_figures(
-    view: CompanyView, periods: Sequence[PeriodFigures], years: Sequence[Row], currency: str, has_synthetic_prices: bool
+    view: CompanyView, periods: Sequence[PeriodFigures], rows: Sequence[Row], currency: str, has_synthetic_prices: bool
 ) -> Html:
-    """Return the table of the key figures: the latest period, the last fiscal year if it is another one, the trend."""
+    """Return the table of the key figures: the latest period, the last year or quarter if it is another one, the trend.
+
+    ``rows`` are the years or quarters of the trend, the newest first.
+    """
     latest = periods[0]
     legend = ReasonLegend()
     cells = latest.row["metrics"].values()
     scale = number_formats.choose_scale(cell["value"] for cell in cells if cell["unit"] == currency)
-    lines = [_render_line(view, periods, years, key, scale, legend) for key in METRIC_KEYS]
-    period_name = "Twelve months" if latest.kind == "TTM" else "Fiscal year"
+    lines = [_render_line(view, periods, rows, key, scale, legend) for key in METRIC_KEYS]
+    period_name = _PERIOD_NAMES[latest.kind]
     caption = f"{period_name} to {latest.row['period_end']}. {scale.describe(currency)}, except per-share figures."
-    year_headings = [f"Fiscal {format_period(period.row)}" for period in periods[1:]]
-    trend_heading = h.th("By year", class_="wide", scope="col")
-    headings = ("Figure", period_name, *year_headings, trend_heading, "Filing")
+    other_headings = [
+        f"Fiscal {format_period(period.row)}" if period.kind == "A" else format_period(period.row)
+        for period in periods[1:]
+    ]
+    trend_heading = h.th("By quarter" if periods[-1].kind == "Q" else "By year", class_="wide", scope="col")
+    headings = ("Figure", period_name, *other_headings, trend_heading, "Filing")
     table = html_tables.render_table(caption, headings, lines, class_="fig glance", label="Key figures")
     note = h.p("Prices are made up, and so are figures computed from them.", class_="quiet")
     return h.section(table, legend.render(), has_synthetic_prices and note)
@@ -132,14 +163,15 @@ def _render_key_figures(
 def _render_line(
     view: CompanyView,
     periods: Sequence[PeriodFigures],
-    years: Sequence[Row],
+    rows: Sequence[Row],
     key: str,
     scale: Scale,
     legend: ReasonLegend,
 ) -> Html:
     label = get_metric_label(key)
-    oldest_first = [row["metrics"][key]["value"] for row in reversed(years)]
-    sparkline = charts.render_sparkline(oldest_first, f"{label} over {len(oldest_first)} fiscal years")
+    oldest_first = [row["metrics"][key]["value"] for row in reversed(rows)]
+    period_noun = "quarters" if periods[-1].kind == "Q" else "fiscal years"
+    sparkline = charts.render_sparkline(oldest_first, f"{label} over {len(oldest_first)} {period_noun}")
     cells = [_render_cell(view, period, key, scale, legend) for period in periods]
     accession_number = periods[0].row["metrics"][key]["accession"]
     filing_link = accession_number and h.a(accession_number, href=f"/filing/{accession_number}")

@@ -49,7 +49,7 @@ PointsByCell = Mapping[tuple[str, str], Mapping[str, Any]]
 
 def show_segments(call: Call) -> Response:
     """Return the page at ``/company/{ticker}/segments``."""
-    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv)
+    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv, _find_period)
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
@@ -66,6 +66,21 @@ def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
     return (segments_call,)
 
 
+def _find_period(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> str:
+    """Return the period of the call, or "Q" if segments are only reported by quarter."""
+    period: str = call.params["period"]
+    quarters_call = call._replace(params={**call.params, "period": "Q"})
+    try:
+        if api_calls[0].get_answer(call)["data"]["series"]:
+            return period
+        has_quarters = bool(_build_calls(quarters_call, view)[0].get_answer(call)["data"]["series"])
+    except ApiError as error:
+        if error.code not in api_backed_pages.MISSING_DATA_CODES:
+            raise
+        return period
+    return "Q" if has_quarters else period
+
+
 def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
     try:
         answer = api_calls[0].get_answer(call)
@@ -77,7 +92,9 @@ def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) ->
         body = _render_segments(data)
         csv_url = filing_list.get_csv_url(call)
     else:
-        body = company_layout.render_empty_note(view, "No filing reports it by segment.")
+        metric, period = METRICS[call.params["metric"]].lower(), PERIODS[call.params["period"]].lower()
+        text = f"No {period} report that is stored has {metric} by segment."
+        body = company_layout.render_empty_note(view, text)
         csv_url = ""
     views = _render_choices(call, view, data["axis"], answer["meta"]["axes"])
     source = api_backed_pages.render_source_note(call, *api_calls, csv_url=csv_url)

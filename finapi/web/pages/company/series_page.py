@@ -86,7 +86,7 @@ class SeriesLine(NamedTuple):
 
 def show_series(call: Call) -> Response:
     """Return the page at ``/company/{ticker}/financials``."""
-    return company_layout.serve_tab(call, _build_calls, _render_page)
+    return company_layout.serve_tab(call, _build_calls, _render_page, find_period=company_layout.find_series_period)
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
@@ -114,7 +114,7 @@ def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) ->
     if rows:
         body = _render_table(view, rows, statement, period, answer["data"]["reporting_currency"])
     else:
-        body = company_layout.render_empty_note(view, f"No {PERIODS[period].lower()} figures are stored.")
+        body = company_layout.render_empty_note(view, answer["meta"]["empty"]["reason"])
     has_synthetic_prices = answer["meta"]["price_source"] == "synthetic" and statement == "ratios"
     price_note = has_synthetic_prices and h.p(
         "Prices are made up, and so are figures computed from them.", class_="quiet"

@@ -101,7 +101,7 @@ _NOT_REPORTED = LineValue(None, "not_reported")
 
 def show_statements(call: Call) -> Response:
     """Return the page at ``/company/{ticker}/statements``."""
-    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv)
+    return company_layout.serve_tab(call, _build_calls, _render_page, _serve_csv, _find_period)
 
 
 def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
@@ -136,6 +136,17 @@ def _build_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
         build_api_call("/xbrl/filing/{accession}/statements", accession=accession, statement=statement)
         for accession in accessions
     ]
+
+
+def _find_period(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> str:
+    """Return "Q" if only quarterly reports are stored, else the period of the call."""
+    with call.app.db.read() as tx:
+        stored_periods = [
+            period
+            for period in PERIODS
+            if filed_statements.list_reports_by_period(tx, view.company.cik, 1, period=period, as_of=view.as_of)
+        ]
+    return "Q" if stored_periods == ["Q"] else str(call.params["period"])
 
 
 def _render_page(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> Response:
