@@ -6708,7 +6708,7 @@ class Calls(Generic[Day, Moment]):
     def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
         """Classes of shares."""
     def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
-        """Screen companies by ratios."""
+        """Screen companies by figures, growth and ratios."""
     def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
         """Valuation ratios of a company over time."""
     def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:
@@ -7223,7 +7223,7 @@ class AsyncCalls(Generic[Day, Moment]):
     async def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
         """Classes of shares."""
     async def get_xbrl_screen(self, **given: Unpack[GetXbrlScreenGiven]) -> XbrlScreen[Day, Moment]:
-        """Screen companies by ratios."""
+        """Screen companies by figures, growth and ratios."""
     async def get_xbrl_companies_id_valuation(self, **given: Unpack[GetXbrlCompaniesIdValuationGiven]) -> XbrlCompaniesIdValuation[Day, Moment]:
         """Valuation ratios of a company over time."""
     async def get_insiders_transactions_latest(self, **given: Unpack[GetInsidersTransactionsLatestGiven]) -> InsidersTransactionsLatest[Day, Moment]:

@@ -223,7 +223,9 @@ _ROUTES: tuple[Route, ...] = (
     ),
     _page("/fund/{cik}", fund_page("show_fund"), "A fund's page", fund_page("PARAMS")),
     _page("/insider/{cik}", insider_page("show_insider"), "An insider's page", insider_page("PARAMS")),
-    _page("/screen", screen_page("show_screen"), "Screen companies by ratios", screen_page("PARAMS")),
+    _page(
+        "/screen", screen_page("show_screen"), "Screen companies by figures, growth and ratios", screen_page("PARAMS")
+    ),
     _page("/filing/{accession_number}", filing_pages("show_filing"), "A filing's page", filing_pages("PARAMS")),
     _page(
         "/filing/{accession_number}/document",
@@ -1873,7 +1875,7 @@ _ROUTES: tuple[Route, ...] = (
         auth="key",
         cost=10,
         zone="xbrl",
-        summary="Screen companies by ratios",
+        summary="Screen companies by figures, growth and ratios",
         params=screen("PARAMS"),
         cacheable=True,
         tabled=flat("build_screen_table"),

@@ -255,8 +255,9 @@ def find_latest(company_book: CompanyBook, price: PriceOnDay | None, kind: str =
             row = series.get_row(period)
             cells = [row.get_cell(key) for key in (*KEYS, *PRIMITIVES)]
             earlier_row = _find_year_before(series, period)
+            base_cells = [earlier_row.get_cell(key) for key in PRIMITIVES] if earlier_row else []
+            known_on = row.find_known_day([*cells, *base_cells])
             cells += [_compute_growth(row, earlier_row, key) for key in PRIMITIVES]
-            known_on = row.find_known_day(cells[: len(KEYS)])
             return LatestYear(days.iso(period.end), known_on, [_serialise_cell(cell) for cell in cells])
     return None
 

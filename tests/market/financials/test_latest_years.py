@@ -163,6 +163,18 @@ def test_a_screen_reads_one_company_more_than_its_page(two_companies: App) -> No
     assert caller.get("/api/v1/xbrl/screen?offset=3").json["data"] == []
 
 
+def test_growth_is_known_when_the_figure_of_the_year_before_is(two_companies: App) -> None:
+    query = {"where": "revenue_growth>0", "cik": "77"}
+    caller = Client(two_companies, users.create(two_companies, "ann@example.com", "pro", NOW).api_key)
+    (company,) = caller.get("/api/v1/xbrl/screen", query=query).json["data"]
+    assert (company["metrics"], company["known_on"]) == ({"revenue_growth": 0.000330906684315}, "2024-02-20")
+    (concept, unit, row), *_ = year(SEVEN, 2022, 2000)
+    restated = {**row, "accn": "0000000077-24-000009", "form": "10-K/A", "filed": "2024-05-01"}
+    store_companyfacts(two_companies, build_companyfacts(SEVEN, "Seventy-Seven Corp", [(concept, unit, restated)]))
+    (company,) = caller.get("/api/v1/xbrl/screen", query=query).json["data"]
+    assert (company["metrics"], company["known_on"]) == ({"revenue_growth": 0.5115}, "2024-05-01")
+
+
 def test_a_screen_is_refused_if_too_many_years_are_due(two_companies: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
     caller = Client(two_companies, users.create(two_companies, "ann@example.com", "pro", NOW).api_key)

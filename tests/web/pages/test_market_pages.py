@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -163,13 +164,45 @@ def test_the_atom_feed_has_the_filters_of_the_page(browser: Client) -> None:
 
 def test_companies_are_screened_by_ratios(browser: Client) -> None:
     body = get_page(browser, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
-    assert find_row(body, "AAPL") == ["2025-09-27", "46.9 %", "171.4 %"]
+    assert find_row(body, "AAPL") == ["2025-09-27", "171.4 %", "46.9 %"]
     # A ratio links to its proof by the last day of the fiscal year.
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
     assert "<strong>171.4 %</strong>" in get_page(browser, "/company/0000320193/proof/roe/A2025-09-27")
     assert get_page(browser, "/company/0000320193/proof/roe/A2025-09-31", 400)
     assert "No company meets these conditions." in get_page(browser, "/screen?ratio0=roe&above0=1000")
-    assert '<option value="roe" selected>Return on equity</option>' in body
+    assert '<option value="roe">Return on equity</option>' in body
+    assert ' name="ratio0" type="text" value="roe"' in body
+
+
+def test_companies_are_screened_by_figures_growth_and_period(browser: Client) -> None:
+    conditions = "ratio0=Revenue&above0=400bn&ratio1=revenue_growth&above1=0.05&ratio2=net+income"
+    body = get_page(browser, f"/screen?{conditions}")
+    headings = ["Company", "Period to", "Revenue", "Revenue growth", "Net income"]
+    assert parse_rows(body)[:2] == [headings, ["AAPL", "2025-09-27", "416,161", "6.4 %", "112,010"]]
+    assert '<a href="/company/0000320193/proof/revenue/A2025-09-27">6.4 %</a>' in body
+    assert "Companies: 1. Latest fiscal year. Amounts in millions." in body
+    quarters = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=100,000,000k&period=Q"))
+    assert quarters[1] == ["AAPL", "2025-12-27", "143,756"]
+    months = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=400bn&period=TTM"))
+    assert months[1] == ["AAPL", "2025-12-27", "435,617"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("ratio0=revenu&above0=1bn", "revenu is not a metric; did you mean "),
+        ("ratio0=revenue&above0=1zz", "revenue&gt;1zz is not a condition such as revenue&gt;1bn or roe&lt;0.2."),
+        ("ratio0=revenue&above0=>1", "revenue&gt;&gt;1 is not a condition such as"),
+        ("above1=5bn", "Choose the figure that 5bn limits."),
+        ("ratio0=roe&above0=1&period=W", ""),
+    ],
+)
+def test_a_wrong_condition_is_refused_and_stays_in_the_form(browser: Client, query: str, message: str) -> None:
+    body = get_page(browser, f"/screen?{query}", 400)
+    assert re.search('role="alert"[^>]*>' + re.escape(message), body)
+    if message:
+        assert f'value="{query.partition("=")[2].partition("&")[0]}"' in body
+        assert browser.get(f"/screen?{query}&format=csv").status == 400
 
 
 @pytest.mark.parametrize("path", ["/fund/1067983?", "/insider/1462356?", "/screen?ratio0=roe&", "/filings?"])
