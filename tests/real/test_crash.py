@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone]
 SEED = 20260131
 KILLS = int(os.environ.get("KILLS", "25"))  # KILLS=100 by hand
 FILINGS = 150
+FILES = 5  # Documents of a filing.
 EXTRA = 40  # facts of a filing in addition to its nine
 COST = 25
 
@@ -136,16 +137,18 @@ def complete_ingest(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     return dump_filings(data_dir), duration_seconds
 
 
-def run_killed_ingest(folder: Path, data_dir: Path, delay: float) -> tuple[int, set[str]]:
-    """Ingest for at most ``delay`` seconds. Return the exit status and the reported filings."""
+def run_killed_ingest(folder: Path, data_dir: Path, file_count: int, delay: float) -> tuple[int, set[str]]:
+    """Ingest until ``delay`` seconds after ``file_count`` files were reported. Return the status and the filings."""
     with process.child("ingest", folder, "--data-dir", data_dir) as running:
+        lines = [process.next_line(running) for _ in range(file_count)]
         timer = threading.Timer(delay, running.kill)
         timer.start()
         out, err = running.communicate()
         timer.cancel()
         timer.join()
     assert err == b""
-    reported = re.findall(r"^(?:ingested|unchanged) .* \(xbrl-instance\) (\S+)", out.decode(), re.MULTILINE)
+    text = (b"".join(lines) + out).decode()
+    reported = re.findall(r"^(?:ingested|unchanged) .* \(xbrl-instance\) (\S+)", text, re.MULTILINE)
     return running.returncode, {number.rstrip(":") for number in reported}
 
 
@@ -154,15 +157,22 @@ def test_an_ingest_killed_at_any_moment_stores_complete_filings(
 ) -> None:
     expected, duration_seconds = complete_ingest
     random_numbers = random.Random(SEED)
-    kills, life, cut_off = 0, 0, 0
+    kills, life, cut_off, stored_count = 0, 0, 0, 0
     data_dir = tmp_path / "0"
     while kills < KILLS:
-        # From before the directory exists to the last filing; a killed ingest continues where it stopped.
-        delay = random_numbers.uniform(0.05, duration_seconds)
-        moment = f"seed {SEED}, life {life}, kill {kills} after {delay:.4f} s"
-        status, reported = run_killed_ingest(folder, data_dir, delay)
+        # A killed ingest continues where it stopped. Every second kill comes at any time, from before the directory
+        # exists to the last filing. The others come while filings are stored, however long the process takes to start.
+        filings_left = FILINGS - stored_count
+        if kills % 2 and filings_left:
+            file_count = FILES * stored_count + random_numbers.randint(1, (FILES - 1) * filings_left)
+            delay = random_numbers.uniform(0.0, duration_seconds / FILINGS)
+        else:
+            file_count, delay = 0, random_numbers.uniform(0.05, duration_seconds)
+        moment = f"seed {SEED}, life {life}, kill {kills} {delay:.4f} s after {file_count} files"
+        status, reported = run_killed_ingest(folder, data_dir, file_count, delay)
         start_again(data_dir)
         stored = check_filings(data_dir)
+        stored_count = len(stored)
         assert reported <= stored, moment
         if status == -signal.SIGKILL:
             kills += 1
@@ -171,11 +181,12 @@ def test_an_ingest_killed_at_any_moment_stores_complete_filings(
             assert (status, len(stored)) == (0, FILINGS), moment
             assert dump_filings(data_dir) == expected, moment
             life += 1
+            stored_count = 0
             data_dir = tmp_path / str(life)
-    assert cut_off >= KILLS // 8, f"the kills came too late to show anything: {cut_off}"
+    assert cut_off >= KILLS // 4, f"the kills came too late to show anything: {cut_off}"
     again = finapi("ingest", folder, "--json", "--data-dir", data_dir)
     assert again.status == 0
-    assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == 5 * FILINGS
+    assert again.json["counts"]["ingested"] + again.json["counts"]["unchanged"] == FILES * FILINGS
     assert dump_filings(data_dir) == expected
 
 
