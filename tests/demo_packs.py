@@ -97,6 +97,7 @@ def build_packs(folder: Path) -> dict[str, bytes]:
         ingest_or_raise(app, sorted(folder.glob(pattern)), IngestOptions(accession, filed_at))
     with app.db.read() as tx:
         contents = {f"{family.name}.pack": packs.dump(tx, family) for family in PACKED_FAMILIES}
+    app.db.close()
     concepts = find_metric_concepts()
     facts = [shorten_facts(folder / f"companyfacts/CIK{cik:010}.json", concepts) for cik in FACT_CIKS]
     contents[demo_data.FACTS] = compress_lines(facts)

@@ -6,6 +6,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,17 +111,22 @@ def test_a_closed_database_is_not_read(tmp_path: Path) -> None:
 
 
 def test_an_as_of_database_has_the_present_accounts() -> None:
-    database = Database(None)
-    past = AsOfDatabase(database, "2020-05-01")
-    assert (past.accounts, past.write_count) == (database.accounts, database.write_count)
+    with closing(Database(None)) as database:
+        past = AsOfDatabase(database, "2020-05-01")
+        assert (past.accounts, past.write_count) == (database.accounts, database.write_count)
 
 
-def test_every_query_can_be_prepared_over_the_views() -> None:
+@pytest.fixture
+def copy() -> Iterator[sqlite3.Connection]:
+    """Yield a connection with an empty database and the views."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        schema.get_empty_database().backup(connection)
+        as_of.create_views(connection)
+        yield connection
+
+
+def test_every_query_can_be_prepared_over_the_views(copy: sqlite3.Connection) -> None:
     """A hidden table has the columns of the view, and no query needs an index by name or a rowid."""
-    connection = schema.get_empty_database()
-    copy = sqlite3.connect(":memory:")
-    connection.backup(copy)
-    as_of.create_views(copy)
     for name, query in as_of.adapt_queries(load_queries()).items():
         if re.match(r"(WITH|SELECT)\b", re.sub(r"--.*\n", "", query)) and "filing_words" not in query:
             values = dict.fromkeys(re.findall(r":([a-z_]\w*)", query))
@@ -130,10 +136,7 @@ def test_every_query_can_be_prepared_over_the_views() -> None:
                 pytest.fail(f"{name}: {error}")
 
 
-def test_views_have_the_columns_of_their_tables() -> None:
-    copy = sqlite3.connect(":memory:")
-    schema.get_empty_database().backup(copy)
-    as_of.create_views(copy)
+def test_views_have_the_columns_of_their_tables(copy: sqlite3.Connection) -> None:
     for name, _ in as_of._list_view_statements():
         table, view = (
             {row[1] for row in copy.execute(f"PRAGMA {place}.table_xinfo({name})")} for place in ("main", "temp")

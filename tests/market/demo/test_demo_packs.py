@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,11 @@ API = "/api/v1"
 
 
 @pytest.fixture(scope="module")
-def demo() -> App:
+def demo() -> Iterator[App]:
     app = create_in_memory(Config(password_profile="cheap", pages="public"), FixedClock(NOW))
     demo_data.load(app)
-    return app
+    yield app
+    app.db.close()
 
 
 @pytest.fixture(scope="module")
