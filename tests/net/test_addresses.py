@@ -8,6 +8,7 @@ import pytest
 
 from finapi.net import addresses
 from finapi.net.outbound import ReachPolicy, TargetRefusedError, parse_target
+from tests.support.case_tables import run_each_case
 
 # Addresses as a resolver gives them, and why they are refused; None: they may be connected to.
 VERDICTS = {
@@ -96,7 +97,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "why"), VERDICTS.items())
+@run_each_case("text, why", VERDICTS.items())
 def test_verdict_of_an_address(text: str, why: str | None) -> None:
     assert addresses.find_refusal_reason(ip_address(text)) == why
 
@@ -166,7 +167,7 @@ URLS = {
 }
 
 
-@pytest.mark.parametrize(("url", "why"), URLS.items())
+@run_each_case("url, why", URLS.items())
 def test_verdict_of_a_url(url: str, why: str | None) -> None:
     if why is None:
         ReachPolicy().check(url)

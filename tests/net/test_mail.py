@@ -31,6 +31,7 @@ from finapi.store.db import ConstraintError, Database, Row, Transaction
 from finapi.verbs.serving_verbs import uses_default_sender
 from tests.conftest import NOW
 from tests.leftovers import leave_folder
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 SENDER = "finapi <no-reply@finapi.example>"
@@ -67,8 +68,8 @@ def letter(
 # ------------------------------------------------------------------------------------------------ messages
 
 
-@pytest.mark.parametrize(
-    ("settings", "forgotten"),
+@run_each_case(
+    "settings, forgotten",
     [
         ({"smtp_url": "smtp://mail.example.com"}, True),
         ({"smtp_url": "smtp://mail.example.com", "mail_from": "finapi <a@example.com>"}, False),
@@ -139,7 +140,7 @@ def test_a_text_arrives_as_it_was_written(text: str) -> None:
     assert texts(parse_message(data)) == [text, text]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "subject", ["a\r\nBcc: eve@example.com", "a\nb", "a\rb", "a\n", "a\x00", "a\x0bb", "a\x85b", "a\u2028b", "a\tb"]
 )
 def test_a_subject_that_could_begin_another_header_is_refused(subject: str) -> None:
@@ -210,7 +211,7 @@ INJECTIONS = [
 ]
 
 
-@pytest.mark.parametrize("text", INJECTIONS)
+@run_each_case("text", INJECTIONS)
 def test_an_invalid_address_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(MailError) as caught:
         build_message(letter(recipient=text), SENDER, NOW, "7")
@@ -218,7 +219,7 @@ def test_an_invalid_address_is_refused_without_repeating_it(text: str) -> None:
     assert caught.value.reason == str(caught.value) == "mail cannot be sent to this address"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "ann@example.com",
@@ -243,8 +244,8 @@ def test_only_an_address_outside_ascii_is_written_in_utf8(text: str) -> None:
     assert [line for line in lines if not line.isascii()] == [f"To: {text}".encode()]
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
+@run_each_case(
+    "text, written",
     [
         ("ann@b\u00fccher.example", "ann@xn--bcher-kva.example"),
         ("ann@B\u00dcCHER.example", "ann@xn--bcher-kva.example"),
@@ -272,8 +273,8 @@ def test_an_address_is_refused_or_the_only_one_in_the_message(text: str) -> None
     assert [address.addr_spec for address in received["To"].addresses] == [letters.parse_address(text).addr_spec]
 
 
-@pytest.mark.parametrize(
-    ("sender", "name", "address"),
+@run_each_case(
+    "sender, name, address",
     [
         ("no-reply@finapi.example", "", "no-reply@finapi.example"),
         ("<no-reply@finapi.example>", "", "no-reply@finapi.example"),
@@ -297,7 +298,7 @@ def test_a_long_name_is_folded_between_encoded_words() -> None:
     assert str(sender) == f"{name} <no-reply@finapi.example>"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "sender", ["", "finapi", "finapi <>", "a\nb <no-reply@finapi.example>", "a <b> <c@d>", "x" * 101 + " <c@d>"]
 )
 def test_a_sender_that_is_not_a_mailbox_is_a_settings_error(sender: str) -> None:
@@ -305,7 +306,7 @@ def test_a_sender_that_is_not_a_mailbox_is_a_settings_error(sender: str) -> None
         MailSettings(MemoryTransport(), sender)
 
 
-@pytest.mark.parametrize("unique", ["", "a b", "a>", "a\n", "a@b", "a" * 61])
+@run_each_case("unique", ["", "a b", "a>", "a\n", "a@b", "a" * 61])
 def test_a_message_id_takes_only_letters_digits_dots_and_dashes(unique: str) -> None:
     with pytest.raises(ValueError, match="unique"):
         build_message(LETTER, SENDER, NOW, unique)
@@ -418,8 +419,8 @@ def test_an_unwritable_mail_directory_is_a_temporary_failure(tmp_path: Path, clo
     assert not caught.value.permanent
 
 
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
+@run_each_case(
+    "text, host, port",
     [
         ("smtp://mail.example", "mail.example", 25),
         ("smtp://mail.example/", "mail.example", 25),
@@ -442,7 +443,7 @@ def test_memory_and_directory_are_named_by_a_setting(clock: FixedClock, tmp_path
     assert isinstance(mail.create_transport(f"dir:{tmp_path}", clock), mail.DirectoryTransport)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "",
@@ -883,7 +884,7 @@ def test_a_letter_sent_directly_raises_its_failure() -> None:
     assert transport.seconds == [3.0, 3.0]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "change",
     [
         "state = 'lost'",

@@ -19,6 +19,7 @@ from finapi.web.http.route import Deprecation, Route
 from tests.client import PASSWORD, Answer, Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS
 from tests.support.brook_lamps_report import COMPANY, build_report, store_report
+from tests.support.case_tables import run_each_case
 from tests.support.metered_calls import create_client, get_balance
 
 ACCOUNT = "/api/v1/account/"
@@ -72,7 +73,7 @@ def test_reading_an_account_is_free_by_session_or_key(client: Client, session: s
     assert "x-tokens-charged" not in by_key.headers
 
 
-@pytest.mark.parametrize("name", ["balance", "usage", "transactions", "limits"])
+@run_each_case("name", ["balance", "usage", "transactions", "limits"])
 def test_an_account_needs_its_own_credentials(client: Client, session: str, name: str) -> None:
     for headers in ({}, {"Authorization": "Bearer x"}, {"X-API-Key": "0" * 32}):
         assert client.get(ACCOUNT + name, headers=headers).verdict[:2] == (401, "UNAUTHORIZED")
@@ -118,7 +119,7 @@ def test_usage_counts_settled_tokens_by_day_and_endpoint(client: Client, session
     assert later["top_endpoints"] == [{"endpoint": endpoint, "tokens": 50, "calls": 3}, filings_row]
 
 
-@pytest.mark.parametrize(("days", "window"), [("0", 1), ("-5", 1), ("366", 365), ("90", 90)])
+@run_each_case("days, window", [("0", 1), ("-5", 1), ("366", 365), ("90", 90)])
 def test_the_window_of_usage_is_clamped(client: Client, session: str, days: str, window: int) -> None:
     answer = client.get(ACCOUNT + "usage", query={"days": days}, session=session).json
     assert answer["window_days"] == window
@@ -274,7 +275,7 @@ def test_tokens_are_bought_from_the_wallet(client: Client, session: str) -> None
     assert history["has_more"] is False
 
 
-@pytest.mark.parametrize("amount", [0, -1, 0.001, 12.345, "12.5", None, True, [], 1_000_001, 1e300])
+@run_each_case("amount", [0, -1, 0.001, 12.345, "12.5", None, True, [], 1_000_001, 1e300])
 def test_an_invalid_amount_is_refused(client: Client, session: str, amount: Any) -> None:
     assert purchase(client, session, amount).verdict[:2] == (400, "INVALID_PARAM")
     assert get_balance(client.app, 1) == 2000
@@ -368,7 +369,7 @@ def test_idempotency_keys_of_accounts_are_separate(client: Client, session: str,
     assert get_balance(client.app, 2) == 2500
 
 
-@pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é"])
+@run_each_case("key", ["", "a b", "x" * 256, "é"])
 def test_an_invalid_idempotency_key_is_refused(client: Client, session: str, key: str) -> None:
     answer = purchase(client, session, 5, headers=once(key))
     assert answer.verdict[:2] == (400, "INVALID_PARAM")

@@ -13,6 +13,7 @@ from finapi.core.clock import FixedClock
 from finapi.delivery import events
 from tests.client import Client
 from tests.feeds import key, message, tell
+from tests.support.case_tables import run_each_case
 
 EVENTS = "/api/v1/events"
 
@@ -110,8 +111,8 @@ def test_listing_events_is_free_and_not_cached(app: App, caller: Client) -> None
     assert answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize(
-    ("query", "param"),
+@run_each_case(
+    "query, param",
     [
         ({}, "feed"),
         ({"feed": "other"}, "feed"),

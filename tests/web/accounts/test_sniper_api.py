@@ -20,6 +20,7 @@ from finapi.market.reference import companies
 from tests.client import PASSWORD, Client, ledger_sum
 from tests.conftest import NOW, SHARED, needs_shared
 from tests.receiver import Receiver, library_at, receiver
+from tests.support.case_tables import run_each_case
 
 TARGETS = "/api/v1/sniper/targets"
 WEBHOOKS = "/api/v1/webhooks"
@@ -121,8 +122,8 @@ def test_answers_have_the_members_and_types_of_the_contract(
     assert_matches_shape(targets.json, wire[f"GET {TARGETS}"]["response"], "list")
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
+@run_each_case(
+    "body, param",
     [
         ({}, "ticker"),
         ({"ticker": "NOSUCH"}, "ticker"),

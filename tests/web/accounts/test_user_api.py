@@ -13,6 +13,7 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from tests.client import Client, login, session_of, sign_up
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
@@ -186,15 +187,15 @@ def test_put_changes_only_the_callers_account(client: Client, session: str) -> N
     assert client.get(USER, session=bobs).json["user"]["notify_email"] is True
 
 
-@pytest.mark.parametrize("field", ["notify_email", "notify_browser"])
-@pytest.mark.parametrize("value", [None, 0, 1, "true", "", [], {}])
+@run_each_case("field", ["notify_email", "notify_browser"])
+@run_each_case("value", [None, 0, 1, "true", "", [], {}])
 def test_put_accepts_only_booleans_for_a_switch(client: Client, session: str, field: str, value: object) -> None:
     answer = client.put(USER, {field: value}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == field
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "value",
     [
         "",
@@ -231,9 +232,7 @@ def test_put_accepts_only_an_http_url_for_the_webhook(client: Client, session: s
     assert answer.json["details"]["param"] == "webhook_url"
 
 
-@pytest.mark.parametrize(
-    "value", [None, "sniper.window_expired", ["sniper.filing_hit"], ["x"], [None], [[]], [{}], {"a": 1}, 1]
-)
+@run_each_case("value", [None, "sniper.window_expired", ["sniper.filing_hit"], ["x"], [None], [[]], [{}], {"a": 1}, 1])
 def test_put_accepts_only_a_list_of_topics(client: Client, session: str, value: object) -> None:
     answer = client.put(USER, {"webhook_topics": value}, session=session)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
@@ -246,7 +245,7 @@ def test_a_put_that_is_refused_changes_nothing(client: Client, session: str) -> 
     assert client.get(USER, session=session).json == before
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}'])
+@run_each_case("data", [b"", b"[]", b"{", b'{"notify_email":true,"notify_email":false}', b'{"x":NaN}'])
 def test_a_put_that_is_not_a_json_object_is_400(client: Client, session: str, data: bytes) -> None:
     assert client.call("PUT", USER, data=data, session=session).verdict[:2] == (400, "BAD_REQUEST")
 
@@ -276,7 +275,7 @@ def test_rotation_needs_a_session(client: Client, session: str) -> None:
     assert client.get(DATA, headers={"X-API-Key": key}).status == 404
 
 
-@pytest.mark.parametrize("key", ["", "0" * 32, "x" * 32, "'" * 32, "A" * 32, "ÿ" * 32, "0" * 100_000])
+@run_each_case("key", ["", "0" * 32, "x" * 32, "'" * 32, "A" * 32, "ÿ" * 32, "0" * 100_000])
 def test_an_invalid_key_is_401(client: Client, key: str) -> None:
     assert client.get(DATA, headers={"X-API-Key": key}).verdict[:2] == (401, "UNAUTHORIZED")
 

@@ -23,6 +23,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.receiver import Receiver, receiver
 from tests.support import fund_filings, fund_report_xml, ownership_xml, schedule_xml, thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.edgar_server import (
     AGENT,
     FakeEdgar,
@@ -45,7 +46,7 @@ def assert_matches_schema(body: Any) -> None:
     Draft202012Validator(EVENTS[body["event_type"]].schema, format_checker=FormatChecker()).validate(body)
 
 
-@pytest.mark.parametrize("name", EVENTS)
+@run_each_case("name", EVENTS)
 def test_examples_match_their_schemas(name: str) -> None:
     summary, schema, example = EVENTS[name]
     Draft202012Validator.check_schema(schema)

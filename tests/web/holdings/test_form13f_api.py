@@ -23,6 +23,7 @@ from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import fund_filings, thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import submission, take
 from tests.support.raw_sql import run_sql
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
@@ -136,7 +137,7 @@ def test_every_path_requires_a_key(api: Client, method: str, route: str, path: s
     assert send_call(Client(api.app), method, path, body).status == 401
 
 
-@pytest.mark.parametrize("kind", ["text/csv", "application/x-ndjson"])
+@run_each_case("kind", ["text/csv", "application/x-ndjson"])
 @each_call
 def test_lists_can_be_requested_as_tables(
     api: Client, method: str, route: str, path: str, body: Any, kind: str
@@ -203,8 +204,8 @@ def test_activity_and_analytics_are_null_by_default(api: Client) -> None:
     assert (answer["analysis"], answer["sector_allocation"]) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         (
             "include_options=true",
@@ -294,9 +295,7 @@ def test_bulk_gives_each_fund_its_own_status(api: Client) -> None:
     assert full["funds"][0]["has_more"]
 
 
-@pytest.mark.parametrize(
-    ("funds", "requested_size", "size"), [(50, "200", 10), (50, "7", 7), (11, None, 45), (10, None, 50)]
-)
+@run_each_case("funds, requested_size, size", [(50, "200", 10), (50, "7", 7), (11, None, 45), (10, None, 50)])
 def test_bulk_divides_500_holdings_among_the_funds(
     api: Client, funds: int, requested_size: str | None, size: int
 ) -> None:
@@ -383,8 +382,8 @@ def test_holdings_are_queried_by_fund_and_quarter(api: Client) -> None:
     assert {row["changeShares"] for row in plain["holdings"]} == {None}
 
 
-@pytest.mark.parametrize(
-    ("query", "period", "tickers"),
+@run_each_case(
+    "query, period, tickers",
     [
         ("cik:1234567 AND holdings.ticker:(AAPL OR MSFT)", "2025-09-30", ["AAPL", "AAPL", "MSFT"]),
         ("cik:1234567 AND NOT holdings.ticker:AAPL", "2025-09-30", ["MSFT"]),
@@ -451,8 +450,8 @@ def test_a_missing_quarter_lists_the_covered_ones(api: Client) -> None:
     assert answer.json["details"]["covered_periods"] == ["2025-09-30", "2025-06-30"]
 
 
-@pytest.mark.parametrize(
-    ("sort", "first"),
+@run_each_case(
+    "sort, first",
     [
         ("shares", APPLE),
         (["value_usd"], APPLE),
@@ -466,7 +465,7 @@ def test_a_sort_is_a_column_or_a_list_of_one_column(api: Client, sort: Any, firs
     assert next(row["cusip"] for row in rows if row["put_call"] is None) == first
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "sort",
     [["value", "shares"], [], [{"value": "up"}], [{"value": {}}], 7, "drop", "\ud800", [{"\ud800": "asc"}], [None]],
 )
@@ -494,8 +493,8 @@ def test_an_answer_states_if_older_covers_were_not_searched(api: Client, monkeyp
     assert (len(of_one["filings"]), of_one["meta"]["older_not_looked_at"]) == (2, False)
 
 
-@pytest.mark.parametrize(
-    ("query", "accessions"),
+@run_each_case(
+    "query, accessions",
     [
         ("period:2025-09-30", [2, 3]),
         ("cik:1234567", [2, 1]),
@@ -538,7 +537,7 @@ def test_a_cover_page_without_a_day_is_in_no_range_of_days(make_app: Callable[..
     assert days("cik:1234567 AND filed:[* TO 2026-12-31]") == []
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "query",
     [
         "cik:",
@@ -574,8 +573,8 @@ def test_funds_by_cursor_never_repeat(api: Client) -> None:
     assert second["meta"] == {"has_more": False, "next_cursor": None, "limit": 1}
 
 
-@pytest.mark.parametrize(
-    ("search", "names"),
+@run_each_case(
+    "search, names",
     [
         ("lamp", ["Lamp Capital LP"]),
         ("PART sha", ["Shade Partners"]),
@@ -647,8 +646,8 @@ def test_securities_of_a_quarter_have_sums_over_funds(api: Client) -> None:
     assert answer["filter_ranges"]["fund_flow"] == {"min": -2_500, "max": 1_250}
 
 
-@pytest.mark.parametrize(
-    ("query", "cusips"),
+@run_each_case(
+    "query, cusips",
     [
         ("search=app", [APPLE]),
         ("search=msft", [MICROSOFT]),
@@ -672,7 +671,7 @@ def test_securities_are_filtered_and_sorted(api: Client, query: str, cusips: lis
     assert [row["cusip"] for row in answer] == cusips
 
 
-@pytest.mark.parametrize("spelling", ["lam.p", "LAM/P", "lam p", "Lam-P"])
+@run_each_case("spelling", ["lam.p", "LAM/P", "lam p", "Lam-P"])
 def test_a_ticker_is_found_in_every_spelling(make_app: Callable[..., App], tmp_path: Path, spelling: str) -> None:
     app = make_app(**ACCOUNTS)
     client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
@@ -689,7 +688,7 @@ def test_unsupported_filters_are_refused(api: Client) -> None:
     assert answer.json["details"]["param"] == "min_market_cap"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "path",
     [
         "/form-13f/aggregation/by-sector?compare=2025-06-29",
@@ -751,8 +750,8 @@ def test_compare_prev_names_the_previous_quarter(api: Client) -> None:
         assert with_prev == get_json(api, f"/form-13f/aggregation/{path}?compare=2025-06-30")["data"]
 
 
-@pytest.mark.parametrize(
-    ("sort", "means"),
+@run_each_case(
+    "sort, means",
     [("value_usd", "value"), ("Market_Value", "value"), ("name_of_issuer", "name"), ("SHARES", "shares")],
 )
 def test_aliases_of_sort_columns_are_accepted(api: Client, sort: str, means: str) -> None:
@@ -903,7 +902,7 @@ SPLIT = b"ticker,date,close,stock splits\nAAPL,2025-08-19,2500,\nAAPL,2025-08-20
 HUNDRED = ("09-30-2025", "2025-11-14", [(APPLE, 25_000, 100), (MICROSOFT, 2_500, 5)])
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (1, 2, 3, 0)])
+@run_each_case("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 2, 0, 3), (1, 2, 3, 0)])
 def test_a_split_is_no_purchase_in_any_order_of_documents(
     make_app: Callable[..., App], tmp_path: Path, order: tuple[int, ...]
 ) -> None:
@@ -1001,8 +1000,8 @@ def test_a_chain_ends_at_the_current_cusip(api: Client) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("search", "expected"),
+@run_each_case(
+    "search, expected",
     [
         ("apple", [(APPLE, 70)]),
         ("AAPL", [(APPLE, 100)]),
@@ -1028,8 +1027,8 @@ def test_statistics_count_known_cusips(api: Client) -> None:
 # ---- refusals
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "code"),
+@run_each_case(
+    "path, status, code",
     [
         ("/form-13f/fund/99", 404, "NOT_FOUND"),
         ("/form-13f/fund/abc", 400, "INVALID_PARAM"),
@@ -1087,8 +1086,8 @@ def test_an_unknown_cusip_differs_from_an_unknown_issuer(api: Client, path: str,
     assert api.get(API + path).json["message"] == f"No 13F report and no mapping in finapi lists {missing}."
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
+@run_each_case(
+    "path, body",
     [
         ("/form-13f/fund/bulk", {"ciks": []}),
         ("/form-13f/fund/bulk", {"ciks": ["1"] * 51}),
@@ -1106,7 +1105,7 @@ def test_invalid_bodies_are_refused(api: Client, path: str, body: Any) -> None:
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "path", ["/tickers/LMP/holders", "/tickers/lmp/fund-trends", "/cusip/ticker/LMP", "/form-13f/holdings/search?q=LMP"]
 )
 def test_a_ticker_without_a_cusip_is_not_covered(make_app: Callable[..., App], tmp_path: Path, path: str) -> None:

@@ -15,6 +15,7 @@ from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import fund_filings, thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import submission, take
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT, OTHER_FUND
 from tests.web.holdings.test_form13f_api import MAPPING, SUBMISSIONS, TICKERS
@@ -116,8 +117,8 @@ def test_a_holding_names_its_other_managers(api: Client) -> None:
     assert (closed["value_usd"], closed["previous_value_usd"]) == (0, 1000)
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "param"),
+@run_each_case(
+    "path, status, param",
     [
         ("/moves?status=all", 400, "status"),
         ("/moves?period=2025-09-29", 400, "period"),
