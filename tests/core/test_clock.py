@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
-
 from finapi.core.clock import FixedClock, SystemClock, iso
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("moment", "text"),
+@run_each_case(
+    "moment, text",
     [
         (datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC), "2026-01-31T12:00:00.000Z"),
         (datetime(2026, 1, 31, 12, 0, 0, 7_000, tzinfo=UTC), "2026-01-31T12:00:00.007Z"),

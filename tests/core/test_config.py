@@ -10,6 +10,7 @@ import pytest
 
 from finapi.core.config import USUAL_SETTINGS, Config, describe_settings, load
 from finapi.core.errors import UsageError
+from tests.support.case_tables import run_each_case
 
 A, B = "aa" * 32, "bb" * 32
 
@@ -155,8 +156,8 @@ def test_a_table_in_the_file_is_an_unknown_name(tmp_path: Path) -> None:
 # ---- types
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
+@run_each_case(
+    "name, text, expected",
     [
         ("port", "0", 0),
         ("port", "65535", 65535),
@@ -182,8 +183,8 @@ def test_a_tilde_is_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert value("data_dir", "~/finapi") == Path("/home/ann/finapi")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reason"),
+@run_each_case(
+    "name, text, reason",
     [
         ("port", "1.5", "must be a whole number, not '1.5'"),
         ("port", "", "must be a whole number, not ''"),
@@ -209,8 +210,8 @@ def test_text_of_another_type_is_refused(name: str, text: str, reason: str) -> N
     assert str(refusal.value).startswith(f"FINAPI_{name.upper()}: {reason}")
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "expected"),
+@run_each_case(
+    "line, name, expected",
     [
         ("port = 81", "port", 81),
         ("port = 81.0", "port", 81),
@@ -228,8 +229,8 @@ def test_toml_value_becomes_the_type_of_its_setting(tmp_path: Path, line: str, n
     assert type(parsed) is type(expected)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
+@run_each_case(
+    "line, message",
     [
         ("port = true", "port: must be a whole number, not True"),
         ("port = 1.5", "port: must be a whole number, not 1.5"),
@@ -254,8 +255,8 @@ def test_toml_value_of_another_type_is_refused(tmp_path: Path, line: str, messag
     assert str(refusal.value) == message
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
+@run_each_case(
+    "line, message",
     [
         ("port = inf", "port: must be a whole number, not inf"),
         ("port = -inf", "port: must be a whole number, not -inf"),
@@ -283,8 +284,8 @@ def test_home_of_an_unknown_user_is_refused() -> None:
 # ---- bounds
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
+@run_each_case(
+    "name, text, message",
     [
         ("port", "-1", "setting port: must be at least 0, not -1"),
         ("port", "65536", "setting port: must be at most 65535, not 65536"),
@@ -313,12 +314,12 @@ def test_wrong_watchdog_targets_are_named() -> None:
         value("watchdog_targets", "mail=http://m,shop=http://a,shop=http://b")
 
 
-@pytest.mark.parametrize(("name", "text"), [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")])
+@run_each_case("name, text", [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")])
 def test_bound_itself_is_allowed(name: str, text: str) -> None:
     assert value(name, text) == int(text)
 
 
-@pytest.mark.parametrize("text", ["proxy.example.com", "10.0.0.1/8", "10.0.0.0/33", "10.0.0"])
+@run_each_case("text", ["proxy.example.com", "10.0.0.1/8", "10.0.0.0/33", "10.0.0"])
 def test_proxy_that_is_no_address_or_range_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="setting trusted_proxies: "):
         value("trusted_proxies", text)
@@ -327,7 +328,7 @@ def test_proxy_that_is_no_address_or_range_is_refused(text: str) -> None:
 # ---- files
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "content", [b"port", b"port = ", b"port = 1\nport = 2", b"\xff\xfe", b"[", b'host = "a\nb"', b"port = 0x"]
 )
 def test_file_that_is_not_toml_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
@@ -391,8 +392,8 @@ def test_described_shows_that_no_secret_is_set() -> None:
     assert [row["value"] for row in describe_settings(*load({}, {})) if row["name"] == "secrets"] == [""]
 
 
-@pytest.mark.parametrize("text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"])
-@pytest.mark.parametrize("name", ["public_url", "frontend_url", "upgrade_url"])
+@run_each_case("text", ["not a url", "ftp://x.example", "https://", "https://x.example/", "//x.example"])
+@run_each_case("name", ["public_url", "frontend_url", "upgrade_url"])
 def test_a_url_that_links_could_not_begin_with_is_refused(name: str, text: str) -> None:
     with pytest.raises(UsageError, match=f"^setting {name}: must be an http or https URL without a slash .*, not "):
         load({name: text}, {})

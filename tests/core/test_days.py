@@ -7,17 +7,18 @@ from datetime import date
 import pytest
 
 from finapi.core import days
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("text", "number"), [("1970-01-01", 0), ("1969-12-31", -1), ("2024-02-29", 19_782), ("9999-12-31", 2_932_896)]
+@run_each_case(
+    "text, number", [("1970-01-01", 0), ("1969-12-31", -1), ("2024-02-29", 19_782), ("9999-12-31", 2_932_896)]
 )
 def test_a_day_has_a_text_and_a_number(text: str, number: int) -> None:
     assert days.number(text) == number
     assert days.iso(number) == text
 
 
-@pytest.mark.parametrize("text", ["", "20240131", "2024-W05-3", "2024-1-31", " 2024-01-31", "٢٠٢٤-01-31"])
+@run_each_case("text", ["", "20240131", "2024-W05-3", "2024-1-31", " 2024-01-31", "٢٠٢٤-01-31"])
 def test_what_is_no_day_is_refused(text: str) -> None:
     assert not days.is_day(text)
     with pytest.raises(ValueError, match="is not a date"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from finapi.core.errors import CODE_BY_STATUS, STATUS_BY_CODE, ApiError, ParseError, invalid_param
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("code", "status"),
+@run_each_case(
+    "code, status",
     [
         ("BAD_REQUEST", 400),
         ("INVALID_PARAM", 400),

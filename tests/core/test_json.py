@@ -8,10 +8,11 @@ import pytest
 
 from finapi.core import json
 from finapi.core.errors import ParseError
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@run_each_case(
+    "value, text",
     [
         (Decimal("12.50"), "12.5"),
         (Decimal("1E+3"), "1000"),
@@ -36,8 +37,8 @@ def test_what_json_has_no_word_for_is_not_written(value: object) -> None:
         json.text(value)
 
 
-@pytest.mark.parametrize(
-    ("data", "location", "reason"),
+@run_each_case(
+    "data, location, reason",
     [
         (b'{"a": 1, "a": 2}', "", "occurs twice"),
         (b"[NaN]", "", "NaN"),

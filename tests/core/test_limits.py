@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from finapi.core.limits import BucketState, Decision, Pacer, RateLimit, RateLimiter, decide
+from tests.support.case_tables import run_each_case
 
 XBRL = RateLimit(120, 60.0, 30)  # two a second
 NO_BURST = RateLimit(120, 60.0, 0)
@@ -50,8 +51,8 @@ class Nginx:
 # ---- verdicts
 
 
-@pytest.mark.parametrize(
-    ("limit", "arrivals", "expected"),
+@run_each_case(
+    "limit, arrivals, expected",
     [
         (XBRL, [0.0] * 31, "+" * 31),
         (XBRL, [0.0] * 32, "+" * 31 + "-"),

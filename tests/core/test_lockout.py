@@ -24,6 +24,7 @@ from finapi.core.lockout import (
     count_failure,
     hash_email,
 )
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 HOUR, DAY = 3600.0, 24 * 3600.0
@@ -62,8 +63,8 @@ def test_the_5th_10th_and_20th_failure_lock() -> None:
     assert LOCK_SECONDS_BY_FAILURES == {5: 60, 10: 5 * 60, 20: 60 * 60}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "seconds"),
+@run_each_case(
+    "before, after, seconds",
     [
         (None, 1, None),
         (1, 2, None),
@@ -84,8 +85,8 @@ def test_the_failure_that_meets_a_step_locks(before: int | None, after: int, sec
     assert count_failure(state, 1000.0 + HOUR) == (FailureCount(after, 1000.0 + HOUR), seconds)
 
 
-@pytest.mark.parametrize(
-    ("failures", "elapsed", "lock_seconds"),
+@run_each_case(
+    "failures, elapsed, lock_seconds",
     [
         (4, 0, 0),
         (5, 0, FIRST),
@@ -145,7 +146,7 @@ def test_spellings_of_one_account_share_a_key(email: str) -> None:
     assert hash_email(email) == ANN
 
 
-@pytest.mark.parametrize("email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"])
+@run_each_case("email", ["", "\0", "\ud800", "ann@example.com\0", "a nn@example.com", "änn@example.com"])
 def test_any_text_has_a_key_of_its_own(email: str) -> None:
     assert hash_email(email) != ANN
 
@@ -179,7 +180,7 @@ def test_attempts_while_locked_do_not_count() -> None:
     assert [fail(lockouts, ANN, FIRST) for _ in range(5)] == [*NO_LOCKS, SECOND]
 
 
-@pytest.mark.parametrize("before", [4, 5, 9, 15, 20, 25])
+@run_each_case("before", [4, 5, 9, 15, 20, 25])
 def test_a_success_resets_the_counter(before: int) -> None:
     lockouts = Lockouts(16)
     now = fail_times(lockouts, ANN, before, 0.0)
@@ -277,9 +278,7 @@ def test_fifty_concurrent_right_passwords_all_log_in() -> None:
     assert len(lockouts) == 0
 
 
-@pytest.mark.parametrize(
-    ("before", "at_once"), [(0, 5), (1, 4), (4, 1), (5, 5), (8, 2), (10, 5), (16, 4), (20, 1), (21, 1)]
-)
+@run_each_case("before, at_once", [(0, 5), (1, 4), (4, 1), (5, 5), (8, 2), (10, 5), (16, 4), (20, 1), (21, 1)])
 def test_open_attempts_are_at_most_those_that_may_all_fail(before: int, at_once: int) -> None:
     lockouts = Lockouts(16, wait_seconds=0.01)
     now = fail_times(lockouts, ANN, before, 0.0)
@@ -302,15 +301,14 @@ def test_a_success_among_open_guesses_buys_no_further_guess() -> None:
     assert fail(lockouts, ANN, now) == FIRST
 
 
-@pytest.mark.parametrize(
-    ("outcome", "answer"),
+@run_each_case(
+    "outcome, answer",
     [
         (lambda lockouts, attempt: attempt.record_failure(), FIRST),
         (lambda lockouts, attempt: attempt.record_success(), "begun"),
         (lambda lockouts, attempt: attempt.__exit__(None, None, None), "begun"),
         (lambda lockouts, attempt: lockouts.reset(ANN), "begun"),
     ],
-    ids=["failure", "success", "no outcome", "reset"],
 )
 def test_a_waiting_attempt_learns_the_outcome(outcome: Callable[[Lockouts, Attempt], object], answer: object) -> None:
     lockouts = Lockouts(16, wait_seconds=60)

@@ -22,6 +22,7 @@ from finapi.core import logs
 from finapi.core.clock import FixedClock
 from tests.client import Client, login, sign_up
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.case_tables import run_each_case
 
 ROOT = Path(__file__).parents[2]
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -62,8 +63,8 @@ def test_a_text_line_says_time_level_logger_message_and_fields(configure: Config
     assert stream.getvalue() == f"{STAMP} info    finapi.test: request 7 status=200 user=- path=/livez\n"
 
 
-@pytest.mark.parametrize(
-    ("value", "quoted"),
+@run_each_case(
+    "value, quoted",
     [("a b", '"a b"'), ("a=b", '"a=b"'), ('a"b', '"a\\"b"'), ("Ñandú", "Ñandú"), ("Ñan dú", '"Ñan dú"'), (1.5, "1.5")],
 )
 def test_a_value_that_could_be_misread_is_quoted(configure: Configure, value: object, quoted: str) -> None:
@@ -85,7 +86,7 @@ FORGED = [
 ]
 
 
-@pytest.mark.parametrize("text", FORGED)
+@run_each_case("text", FORGED)
 def test_no_text_makes_a_second_line(configure: Configure, text: str) -> None:
     stream = configure("text")
     log("m %s", text, fields={"path": text})
@@ -95,7 +96,7 @@ def test_no_text_makes_a_second_line(configure: Configure, text: str) -> None:
     assert line[:-1].isprintable()
 
 
-@pytest.mark.parametrize("text", FORGED[:6])
+@run_each_case("text", FORGED[:6])
 def test_no_exception_makes_a_second_record(configure: Configure, text: str) -> None:
     stream = configure("text")
     log_error(f"bad value {text}")
@@ -139,7 +140,7 @@ def test_every_json_line_is_an_object_of_its_own(configure: Configure) -> None:
     assert [json.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["m0", "m1", "m2"]
 
 
-@pytest.mark.parametrize("text", FORGED)
+@run_each_case("text", FORGED)
 def test_no_text_breaks_a_json_line(configure: Configure, text: str) -> None:
     stream = configure("json")
     log("m %s", text, fields={"path": text})
@@ -148,7 +149,7 @@ def test_no_text_breaks_a_json_line(configure: Configure, text: str) -> None:
     assert (record["message"], record["path"]) == (f"m {text}", text)
 
 
-@pytest.mark.parametrize("text", FORGED)
+@run_each_case("text", FORGED)
 def test_no_text_reaches_a_terminal_through_a_json_line(configure: Configure, text: str) -> None:
     stream = configure("json")
     log(text)
@@ -202,9 +203,9 @@ def test_records_do_not_reach_the_root_logger(configure: Configure, caplog: pyte
 # ---- requests
 
 
-@pytest.mark.parametrize("format", ["text", "json"])
-@pytest.mark.parametrize("valid", [True, False])
-@pytest.mark.parametrize("way", ["header", "query", "both", "path"])
+@run_each_case("format", ["text", "json"])
+@run_each_case("valid", [True, False])
+@run_each_case("way", ["header", "query", "both", "path"])
 def test_a_key_is_in_no_line_whichever_way_it_was_sent(
     app: App, user: users.NewUser, configure: Configure, format: str, valid: bool, way: str
 ) -> None:

@@ -15,6 +15,7 @@ from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.master_secrets import Keyring
 from tests.leftovers import leave_folder
+from tests.support.case_tables import run_each_case
 
 A, B = "aa" * 32, "bb" * 32
 
@@ -61,14 +62,14 @@ def test_setting_comes_before_the_file_and_makes_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
+@run_each_case("text", ["aa" * 31, f"{A},{'bb' * 31}", ",", "a" * 63 + ","])
 def test_a_short_secret_setting_is_refused_without_showing_it(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match=r"^setting secrets: ") as refusal:
         master_secrets.read_or_create(Config(data_dir=tmp_path, secrets=text))
     assert "aa" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("content", ["", "\n", "aa" * 31, A + "\n" + "bb" * 31])
+@run_each_case("content", ["", "\n", "aa" * 31, A + "\n" + "bb" * 31])
 def test_file_without_a_whole_secret_is_refused_by_name(tmp_path: Path, content: str) -> None:
     put(tmp_path, content.encode())
     with pytest.raises(UsageError) as refusal:

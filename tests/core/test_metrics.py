@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from finapi.core import metrics
 from finapi.core.metrics import MetricFamily, Metrics
+from tests.support.case_tables import run_each_case
 
 THINGS = MetricFamily("finapi_things_total", "counter", "Things.", ("kind", "place"))
 DEPTH = MetricFamily("finapi_depth", "gauge", "Depth.", ("queue",))
@@ -60,7 +61,7 @@ def test_a_counter_with_the_wrong_labels_raises_an_error() -> None:
         metrics.render({})
 
 
-@pytest.mark.parametrize("label", ['"', "\\", "\n", '\\"\n', "ä 日", 'a="b",c="d"}', ""])
+@run_each_case("label", ['"', "\\", "\n", '\\"\n', "ä 日", 'a="b",c="d"}', ""])
 def test_a_label_is_read_back_as_it_was(label: str) -> None:
     metrics = Metrics()
     metrics.count(THINGS, label, "here")

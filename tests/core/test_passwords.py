@@ -16,6 +16,7 @@ from finapi.core.errors import ApiError
 from finapi.core.fair_queue import FairQueue
 from finapi.core.passwords import BUSY_MESSAGE, PROFILES, Hasher, check_new
 from tests.process import eventually
+from tests.support.case_tables import run_each_case
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def common() -> list[str]:
 # ---- what may be chosen
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "password",
     [
         "kvxqzjwp",  # 8
@@ -54,7 +55,7 @@ def test_eight_to_1024_characters_may_be_chosen(password: str) -> None:
     check_new(password, "password", common="refused")
 
 
-@pytest.mark.parametrize("password", ["", "kvxqzjw", "é" * 7, "\N{PILE OF POO}" * 7, "k" * 1025, "k" * 100_000])
+@run_each_case("password", ["", "kvxqzjw", "é" * 7, "\N{PILE OF POO}" * 7, "k" * 1025, "k" * 100_000])
 def test_passwords_outside_8_to_1024_characters_are_refused(password: str) -> None:
     error = refusal(password)
     assert (error.code, error.status) == ("INVALID_PARAM", 400)
@@ -69,16 +70,14 @@ def test_half_a_surrogate_pair_is_refused(password: str) -> None:
     assert error.details == {"param": "newpassword", "expected": "Unicode characters"}
 
 
-@pytest.mark.parametrize(
-    "password", ["password", "12345678", "password123", "qwertyuiop", "PASSWORD", "Password1", "LetMeIn1"]
-)
+@run_each_case("password", ["password", "12345678", "password123", "qwertyuiop", "PASSWORD", "Password1", "LetMeIn1"])
 def test_a_common_password_is_refused_in_any_case(password: str) -> None:
     error = refusal(password)
     assert error.message == "The password is one of the most common ones. Choose one that nobody would guess."
     assert error.details == {"param": "newpassword", "expected": "a password that is not in common use"}
 
 
-@pytest.mark.parametrize("password", [" password", "password\n", "pass word", "passwordpassword1", "p\0assword"])
+@run_each_case("password", [" password", "password\n", "pass word", "passwordpassword1", "p\0assword"])
 def test_a_common_password_inside_a_longer_one_is_no_reason(password: str) -> None:
     check_new(password, "password", common="refused")
 
@@ -106,15 +105,13 @@ def test_a_refusal_does_not_repeat_the_password() -> None:
 # ---- what is stored
 
 
-@pytest.mark.parametrize(
-    "password", ["kvxqzjwp", "a\0bcdefg", "\0" * 8, "é" * 8, "\N{PILE OF POO}" * 1024, " padded ", "x"]
-)
+@run_each_case("password", ["kvxqzjwp", "a\0bcdefg", "\0" * 8, "é" * 8, "\N{PILE OF POO}" * 1024, " padded ", "x"])
 def test_the_password_itself_is_right(hasher: Hasher, password: str) -> None:
     assert hasher.verify(hasher.hash(password), password) is True
 
 
-@pytest.mark.parametrize(
-    ("chosen", "tried"),
+@run_each_case(
+    "chosen, tried",
     [
         ("kvxqzjwp", "kvxqzjwq"),
         ("kvxqzjwp", "Kvxqzjwp"),
@@ -246,8 +243,8 @@ def test_the_hash_of_nobody_is_made_once_for_each_hasher() -> None:
     assert created[0] != created[1]
 
 
-@pytest.mark.parametrize("password", ["k" * 1025, "kvxqzjwp\ud800"])
-@pytest.mark.parametrize("stored", [None, "a hash"])
+@run_each_case("password", ["k" * 1025, "kvxqzjwp\ud800"])
+@run_each_case("stored", [None, "a hash"])
 def test_what_nobody_can_have_chosen_costs_nothing(password: str, stored: str | None) -> None:
     hasher = Hasher("cheap")
     recorder = record_hashes(hasher)

@@ -13,6 +13,7 @@ from finapi.core.query_language import (
     parse_alternatives,
     parse_conditions,
 )
+from tests.support.case_tables import run_each_case
 
 
 def format_alternatives(text: str) -> list[str]:
@@ -26,8 +27,8 @@ def format_alternatives(text: str) -> list[str]:
     return [" ".join(map(format_condition, every)) for every in parse_alternatives(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@run_each_case(
+    "text, expected",
     [
         ("a:1", ["a:1"]),
         ("a:1 AND b:2", ["a:1 b:2"]),
@@ -60,8 +61,8 @@ def test_a_query_is_alternatives(text: str, expected: list[str]) -> None:
     assert format_alternatives(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "at"),
+@run_each_case(
+    "text, at",
     [
         ("", 1),
         ("   ", 4),
@@ -89,7 +90,7 @@ def test_what_cannot_be_read_is_named_by_its_place(text: str, at: int) -> None:
     assert caught.value.details["param"] == "query"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "a" * (MAX_QUERY_LENGTH + 1),
@@ -132,8 +133,8 @@ def test_conditions_are_values() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "details"),
+@run_each_case(
+    "text, details",
     [
         ("colour:red", {"param": "query", "allowed": ["name", "size"]}),
         ("red", {"param": "query", "allowed": ["name", "size"]}),

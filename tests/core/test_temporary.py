@@ -19,6 +19,7 @@ from finapi.core.files import replace_file, write_new_file
 from finapi.core.temporary import LOCK, NAME, TemporaryFolder, sweep
 from tests.leftovers import leave_folder
 from tests.process import ROOT
+from tests.support.case_tables import run_each_case
 
 # Creates a folder, says so, and waits to be killed.
 HOLDER = """
@@ -116,7 +117,7 @@ def test_an_empty_folder_without_a_lock_is_swept(tmp_path: Path) -> None:
     assert names(tmp_path) == [full.name]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "name",
     [
         "finapi.db",

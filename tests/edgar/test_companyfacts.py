@@ -14,6 +14,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts
 from finapi.edgar.companyfacts import ConceptFacts, FactFiling
+from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 
 ANNUAL = "0000320193-18-000145"
@@ -92,7 +93,7 @@ def test_null_fiscal_year_changes_nothing_but_the_fiscal_years() -> None:
     assert without_year == replace(with_year, fiscal_years={})
 
 
-@pytest.mark.parametrize("year", ["2018", True, 2018.0, 99999, -1, [2018]])
+@run_each_case("year", ["2018", True, 2018.0, 99999, -1, [2018]])
 def test_invalid_fiscal_year_is_left_out(year: Any) -> None:
     assert read(with_row(fy=year)).fiscal_years == {}
 
@@ -103,8 +104,8 @@ def test_instant_has_no_start() -> None:
     assert read(document).concepts[0].rows == [(ANNUAL, days.number("2018-09-29"), 0, "11.91")]
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@run_each_case(
+    "text, value",
     [
         ("53851000000", "53851000000"),
         ("-42012000000", "-42012000000"),
@@ -122,13 +123,13 @@ def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
         assert read(data.replace(b"11.91", text.encode())).concepts[0].rows[0][3] == value
 
 
-@pytest.mark.parametrize("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
+@run_each_case("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
 def test_invalid_value_is_refused_with_its_concept(text: str) -> None:
     for data in (json.dumps(DOCUMENT).encode(), encode_as_the_sec(DOCUMENT)):
         assert "EarningsPerShareDiluted" in get_error(data.replace(b"11.91", text.encode()))
 
 
-@pytest.mark.parametrize("name", ["EarningsPerShareDiluted", "us-gaap", "USD/shares", "Apple Inc."])
+@run_each_case("name", ["EarningsPerShareDiluted", "us-gaap", "USD/shares", "Apple Inc."])
 def test_name_may_have_three_hundred_characters(name: str) -> None:
     text = json.dumps(DOCUMENT)
     assert len(read(text.replace(name, "N" * companyfacts.MAX_NAME).encode()).concepts) == 1
@@ -144,8 +145,8 @@ def test_row_that_ends_before_it_starts_is_left_out_and_counted() -> None:
     assert (facts.concepts[0].rows, facts.backward_row_count) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
+@run_each_case(
+    "changes, reason",
     [
         ({"end": None}, "is not a date"),
         ({"end": "2018-09-31"}, "is not a date"),
@@ -165,15 +166,15 @@ def test_row_with_an_invalid_member_is_refused(changes: dict[str, Any], reason: 
     assert reason in get_error(with_row(**changes))
 
 
-@pytest.mark.parametrize("key", ["end", "accn", "form", "filed", "val"])
+@run_each_case("key", ["end", "accn", "form", "filed", "val"])
 def test_row_without_a_required_member_is_refused(key: str) -> None:
     document = with_row()
     del document["facts"]["us-gaap"]["EarningsPerShareDiluted"]["units"]["USD/shares"][0][key]
     assert key in get_error(document)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@run_each_case(
+    "old, new",
     [
         ('"val"', '"val": 1, "val"'),
         ('"fy"', '"fy":2018,"fy"'),
@@ -189,8 +190,8 @@ def test_key_that_occurs_twice_is_refused(old: str, new: str) -> None:
         assert "twice" in get_error(document.replace(old, new, 1).encode())
 
 
-@pytest.mark.parametrize("label", ["No colon", "Two: colons: here", "\\u003a escaped", 'A \\": mark'])
-@pytest.mark.parametrize("row", ['"val": 1, "val"', '"val" : 1, "val"', '"v\\u0061l": 1, "val"'])
+@run_each_case("label", ["No colon", "Two: colons: here", "\\u003a escaped", 'A \\": mark'])
+@run_each_case("row", ['"val": 1, "val"', '"val" : 1, "val"', '"v\\u0061l": 1, "val"'])
 def test_key_that_occurs_twice_is_found_among_other_colons(label: str, row: str) -> None:
     text = json.dumps(DOCUMENT).replace('"label": null', f'"label": "{label}"')
     assert read(text.encode()).concepts == read(DOCUMENT).concepts
@@ -210,7 +211,7 @@ def test_filing_has_its_rows_earliest_day_and_latest_year() -> None:
         assert (facts.filings, facts.fiscal_years) == ({ANNUAL: FactFiling("10-K", "2018-11-05")}, {ANNUAL: 2019})
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "document",
     [
         b"",

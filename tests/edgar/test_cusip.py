@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from finapi.edgar import cusip
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "number",
     [
         "037833100",
@@ -34,8 +35,8 @@ def test_wrong_digit_or_length_is_not_valid(text: str) -> None:
     assert not cusip.is_valid(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "normalised"),
+@run_each_case(
+    "text, normalised",
     [
         (" 02079k107 ", "02079K107"),
         ("037 833 100", "037833100"),
@@ -51,7 +52,7 @@ def test_normalise_restores_zeros_that_the_digit_proves(text: str, normalised: s
     assert cusip.normalise(text) == normalised
 
 
-@pytest.mark.parametrize("text", ["", "0378331000", "03783310-", "03783310!", "Ö37833100", "\uff10"])
+@run_each_case("text", ["", "0378331000", "03783310-", "03783310!", "Ö37833100", "\uff10"])
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a CUSIP"):
         cusip.normalise(text)

@@ -6,6 +6,7 @@ import pytest
 
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip_lists
+from tests.support.case_tables import run_each_case
 
 HEADER = b"SETTLEMENT DATE|CUSIP|SYMBOL|QUANTITY (FAILS)|DESCRIPTION|PRICE\n"
 ROW = b"20250103|037833100|AAPL|1|APPLE INC|243.85\n"
@@ -80,8 +81,8 @@ def test_list_is_split_at_its_columns() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
+@run_each_case(
+    "line, expected",
     [
         (list_line(b"037833100", b"APPLE INC", b"COM"), True),
         (list_line(b"037833100*", b"APPLE INC", b"COM"), True),

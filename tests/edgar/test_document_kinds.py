@@ -10,6 +10,7 @@ from finapi.edgar import form_families
 from finapi.edgar.document_kinds import detect_kind
 from tests.conftest import SHARED, needs_shared
 from tests.support import fund_report_xml, schedule_xml
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 FAMILY_KINDS = {kind for family in form_families.FAMILIES for kind in (*family.kinds, *family.data_set_kinds)}
@@ -187,7 +188,7 @@ def list_real_documents() -> list[tuple[str, str]]:
     return documents
 
 
-@pytest.mark.parametrize(("data", "expected"), SAMPLES)
+@run_each_case("data, expected", SAMPLES)
 def test_kind_is_detected_from_the_content(data: bytes, expected: str) -> None:
     assert detect_kind(data, "") == expected
     assert detect_kind(data, "misleading_pre.xml") == ("xbrl-presentation" if b"referenceLink" in data else expected)
@@ -206,8 +207,8 @@ def test_linkbase_is_detected_behind_many_role_references() -> None:
     assert detect_kind(LINKBASE % (references + b"<link:definitionLink/>"), "x") == "xbrl-definition"
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
+@run_each_case(
+    "name, expected",
     [
         ("a_pre.xml", "xbrl-presentation"),
         ("A_CAL.XML", "xbrl-calculation"),
@@ -224,7 +225,7 @@ def test_every_kind_has_a_sample() -> None:
     assert {expected for _, expected in SAMPLES} == KINDS
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "data",
     [
         b"<!---->" * 200_000,
@@ -238,7 +239,6 @@ def test_every_kind_has_a_sample() -> None:
         b"\t" * 2_000_000,
         b"a\t" * 1_000_000,
     ],
-    ids=range(10),
 )
 def test_hostile_megabytes_have_a_kind(data: bytes) -> None:
     assert detect_kind(data, "x") in KINDS

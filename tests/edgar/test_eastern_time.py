@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pytest
 
 from finapi.edgar import eastern_time
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("local", "utc"),
+@run_each_case(
+    "local, utc",
     [
         ("2024-03-10T01:59:59", "2024-03-10T06:59:59.000Z"),  # The second Sunday of March, standard time.
         ("2024-03-10T02:30:00", "2024-03-10T07:30:00.000Z"),  # An hour that does not exist.

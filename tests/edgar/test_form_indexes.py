@@ -12,6 +12,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import form_indexes
 from finapi.edgar.form_indexes import IndexRow
 from tests.conftest import SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 RULE = "-" * 90
@@ -27,7 +28,7 @@ def parse(text: str | bytes) -> list[IndexRow]:
     return form_indexes.parse(text.encode() if isinstance(text, str) else text, "an.idx").rows
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         FORM + f"10-K/A      LAMP CORP                     1750        20200318    {PATH}      \n",
@@ -67,8 +68,8 @@ def test_latin_1_name_is_read() -> None:
     assert parse((MASTER + f"1750|CAFÉ|10-K/A|20200318|{PATH}\n").encode("latin-1"))[0].name == "CAFÉ"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@run_each_case(
+    "text, reason",
     [
         ("", "an.idx: no heading of an index of filings"),
         (DESCRIPTION, "an.idx: no heading of an index of filings"),
@@ -107,8 +108,8 @@ def test_invalid_line_is_refused_with_its_number(text: str, reason: str) -> None
 GOOD_LINE = f"1750|LAMP CORP|10-K/A|20200318|{PATH}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "row_count", "reasons"),
+@run_each_case(
+    "text, row_count, reasons",
     [
         (f"1750|LAMP|10-K\n{GOOD_LINE}", 1, ["an.idx: line 7: is not five columns separated by bars"]),
         (f"{GOOD_LINE}x\n{GOOD_LINE}", 2, ["an.idx: line 8: is not five columns separated by bars"]),
@@ -126,8 +127,8 @@ def test_broken_line_is_left_out_and_reported(text: str, row_count: int, reasons
     assert [str(error) for error in index.errors] == reasons
 
 
-@pytest.mark.parametrize(
-    ("text", "line_number"),
+@run_each_case(
+    "text, line_number",
     [
         (f"{GOOD_LINE}x\ny\n", 8),
         (GOOD_LINE * 200 + "x\ny\nz\n", 207),

@@ -9,6 +9,7 @@ from finapi.edgar import fund_reports, sgml
 from finapi.edgar.fund_reports import ClassReturns, Counterparty, DebtTerms, Identifier, LendingTerms, MonthlyFlow
 from finapi.edgar.sgml import HeaderClass, HeaderSeries
 from tests.support import fund_report_xml as made
+from tests.support.case_tables import run_each_case
 
 
 def parse(*positions: str, **changes: str) -> fund_reports.FundReport:
@@ -95,7 +96,7 @@ def test_conditional_categories_have_their_descriptions() -> None:
     assert (position.issuer_category, position.issuer_description) == ("OTHER", "Cooperative")
 
 
-@pytest.mark.parametrize("placeholder", ["000000000", "999999999", "N/A", "XXXX", "XXXXXXXXX", "0", None])
+@run_each_case("placeholder", ["000000000", "999999999", "N/A", "XXXX", "XXXXXXXXX", "0", None])
 def test_a_placeholder_is_not_a_cusip(placeholder: str | None) -> None:
     position = parse_position(cusip=placeholder)
     assert (position.cusip, position.filed_cusip) == (None, None)
@@ -163,8 +164,8 @@ def test_ten_thousand_positions_are_read() -> None:
     assert report.positions[11_999].balance == "11999"
 
 
-@pytest.mark.parametrize(
-    ("data", "place", "reason"),
+@run_each_case(
+    "data, place, reason",
     [
         (made.report(form="N-CEN"), "submissionType", "'N-CEN' is not one of NPORT-P, NPORT-P/A"),
         (made.report(live="TEST"), "liveTestFlag", "is a test filing"),

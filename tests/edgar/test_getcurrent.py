@@ -8,6 +8,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import getcurrent
 from finapi.edgar.getcurrent import FeedFiling, FeedPage, FeedParty
 from tests.conftest import SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.edgar_server import entry, feed
 
 ACCESSION = "0000320193-26-000001"
@@ -66,8 +67,8 @@ def test_times_are_converted_to_utc(accepted: str, utc: str) -> None:
     assert filing.accepted == utc
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
+@run_each_case(
+    "data, reason",
     [
         (b"", "no element found"),
         (b"<html><body>SEC.gov | Request Rate Threshold Exceeded</body></html>", "the root element is html"),
@@ -120,7 +121,7 @@ FILING_COUNTS = {
 
 
 @needs_shared
-@pytest.mark.parametrize(("name", "filings"), FILING_COUNTS.items())
+@run_each_case("name, filings", FILING_COUNTS.items())
 def test_recorded_page_has_its_filings(name: str, filings: int) -> None:
     data = (FEEDS / name).read_bytes()
     page = getcurrent.parse_page(data, name)

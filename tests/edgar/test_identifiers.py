@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ParseError
 from finapi.edgar.identifiers import find_accession_in_name, parse_accession, parse_cik, parse_json
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 
@@ -16,7 +17,7 @@ def test_accession_number_gets_its_dashes(text: str) -> None:
     assert parse_accession(text) == "0000320193-25-000057"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "",
@@ -36,8 +37,8 @@ def test_other_text_is_not_an_accession_number(text: str) -> None:
     assert parse_accession(text) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "accession"),
+@run_each_case(
+    "name, accession",
     [
         ("aapl-10q-20250329_0000320193-25-000057", "0000320193-25-000057"),
         ("000032019325000057", "0000320193-25-000057"),
@@ -62,7 +63,7 @@ def test_cik_gets_ten_digits(value: str | int) -> None:
     assert parse_cik(value) == "0000320193"
 
 
-@pytest.mark.parametrize("value", ["", "0", 0, -1, "00000320193", 10**10, True, "CIK320193", " 1", "1\n", "１", "1.0"])
+@run_each_case("value", ["", "0", 0, -1, "00000320193", 10**10, True, "CIK320193", " 1", "1\n", "１", "1.0"])
 def test_other_value_is_not_a_cik(value: str | int) -> None:
     with pytest.raises(ValueError, match="is not a CIK"):
         parse_cik(value)
@@ -75,8 +76,8 @@ def test_any_name_has_a_valid_accession_number_or_none(name: str) -> None:
     assert accession is None or parse_accession(accession) == accession
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@run_each_case(
+    "text, reason",
     [
         (b'{"a":1,"a":2}', "a key occurs twice"),
         (b"[NaN]", "NaN is not a JSON value"),

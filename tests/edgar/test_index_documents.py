@@ -13,6 +13,7 @@ from finapi.edgar.identifiers import FilingIdentity, find_accession_in_name
 from finapi.edgar.index_documents import MAX_PAGE_BYTES, identity_from_header, parse
 from finapi.edgar.sgml import parse_header
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
@@ -138,7 +139,7 @@ def test_acceptance_time_in_winter_is_converted_to_utc() -> None:
     assert identity.accepted == "2025-01-31T11:00:46.000Z"
 
 
-@pytest.mark.parametrize("form", ["4", "10-K405", "SC TO-T/A", "DEF 14A", "SCHEDULE 13G/A", "13F-HR"])
+@run_each_case("form", ["4", "10-K405", "SC TO-T/A", "DEF 14A", "SCHEDULE 13G/A", "13F-HR"])
 def test_index_page_has_the_form(form: str) -> None:
     identity = parse(PAGE.replace(b"Form 10-Q", b"Form " + form.encode()), "i.htm")
     assert identity is not None
@@ -155,7 +156,7 @@ def test_sgml_header_has_the_metadata() -> None:
     assert identity_from_header(parse_header(header, "h")) == BERKSHIRE
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "document",
     [
         b"",
@@ -172,8 +173,8 @@ def test_other_document_is_none(document: bytes) -> None:
     assert parse(document, "x") is None
 
 
-@pytest.mark.parametrize(
-    ("broken", "place"),
+@run_each_case(
+    "broken, place",
     [
         (LISTING[:-1], "line 3, column 113"),
         (b'{"directory":{"name":5}}', "$.directory.name"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets
 from finapi.edgar.insider_sets import FiledForm
+from tests.support.case_tables import run_each_case
 from tests.support.ownership_xml import ACCESSION, data_set, files_of, table
 from tests.support.random_examples import examples
 
@@ -135,8 +136,8 @@ def test_incomplete_set_is_refused(changed: dict[str, bytes], reason: str) -> No
     assert caught.value.reason == reason
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "reason"),
+@run_each_case(
+    "column, value, reason",
     [
         ("TRANS_SHARES", "1e5", "TRANS_SHARES: '1e5' is not a number"),
         ("TRANS_CODE", "PP", "TRANS_CODE: 'PP' is not a transaction code"),

@@ -14,6 +14,7 @@ from finapi.edgar import ownership_forms, sgml
 from finapi.edgar.ownership_forms import OwnershipForm
 from tests.conftest import SHARED, needs_shared
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 FOLDER = SHARED / "edgar" / "ownership"
@@ -173,8 +174,8 @@ def test_zero_price_differs_from_a_missing_one() -> None:
     assert parse_sample(forms.transaction("G", price=None)).rows[0].price is None
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
+@run_each_case(
+    "text, number",
     [("200000.0", "200000"), (".5", "0.5"), ("12.3400", "12.34"), ("0.00", "0"), ("-3", "-3"), ("007", "7")],
 )
 def test_numbers_are_normalised(text: str, number: str) -> None:
@@ -194,8 +195,8 @@ def test_first_of_several_signatures_is_used() -> None:
     assert (form.signature_name, form.signature_date) == ("/s/ Somebody", "2025-03-05")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
+@run_each_case(
+    "old, new, reason",
     [
         (
             b"<value>Common Stock</value>",
@@ -235,7 +236,7 @@ def test_form_without_owners_is_refused() -> None:
         ownership_forms.parse(data, "form.xml")
 
 
-@pytest.mark.parametrize("cut", range(1, 30))
+@run_each_case("cut", range(1, 30))
 def test_truncated_form_is_refused(cut: int) -> None:
     data = forms.form(forms.transaction(), forms.holding(), footnotes={"F1": "A note."})
     with pytest.raises(ParseError):
@@ -294,8 +295,8 @@ def test_damaged_form_is_parsed_or_refused(data: st.DataObject) -> None:
     assert all(row.title is not None or row.list_footnote_ids("title") for row in form.rows)
 
 
-@pytest.mark.parametrize(
-    ("limit", "build_form", "reason"),
+@run_each_case(
+    "limit, build_form, reason",
     [
         (100, lambda count: forms.form(forms.transaction(), owners=(forms.owner(),) * count), "100 owners"),
         (500, lambda count: forms.form(*[forms.transaction()] * count), "500 rows"),

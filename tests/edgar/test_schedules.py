@@ -11,6 +11,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import document_kinds, online_forms, sale_notices, schedules
 from finapi.edgar.schedules import ReportingPerson
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 
 
 def refusal(parse: Callable[[bytes, str], object], data: bytes) -> tuple[str, str]:
@@ -81,8 +82,8 @@ def test_a_13g_is_parsed_into_the_same_fields_as_a_13d() -> None:
     assert schedule.persons[0].shared_voting == "1000000"
 
 
-@pytest.mark.parametrize("space", ["schedule13D", "schedule13d", "schedule13g", "schedule13G"])
-@pytest.mark.parametrize("prefix", ["", "ns2"])
+@run_each_case("space", ["schedule13D", "schedule13d", "schedule13g", "schedule13G"])
+@run_each_case("prefix", ["", "ns2"])
 def test_spellings_of_the_namespace_and_prefixes_do_not_matter(space: str, prefix: str) -> None:
     data = made.d(space=f"http://www.sec.gov/edgar/{space}", prefix=prefix)
     assert document_kinds.detect_kind(data, "primary_doc.xml") == "schedule-13"
@@ -96,7 +97,7 @@ def test_another_namespace_is_refused_by_its_name() -> None:
     assert reason.startswith("edgarSubmission is in the namespace http://example.com/13D, not in http://www.sec.gov/")
 
 
-@pytest.mark.parametrize("written", ["N/A", "None", "000000000", "not applicable", "12345"])
+@run_each_case("written", ["N/A", "None", "000000000", "not applicable", "12345"])
 def test_an_issuer_without_a_cusip_has_none(written: str) -> None:
     assert schedules.parse(made.d(cusip=written), "f").cusips == ()
     assert schedules.parse(made.d(cusip=None), "f").cusips == ()
@@ -116,8 +117,8 @@ def test_an_amendment_may_leave_out_every_figure_and_the_items() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "place", "reason"),
+@run_each_case(
+    "data, place, reason",
     [
         (made.d(form="SCHEDULE 13F"), "submissionType", "'SCHEDULE 13F' is not one of SCHEDULE 13D, SCHEDULE 13D/A"),
         (made.d(live="TEST"), "liveTestFlag", "is a test filing"),
@@ -149,8 +150,8 @@ def test_a_document_cut_off_at_any_offset_is_refused(data: bytes) -> None:
         refusal(parse, data[:end])
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
+@run_each_case(
+    "data, reason",
     [
         (made.d().replace(b"?>\n", b'?>\n<!DOCTYPE a [<!ENTITY b "c">]>', 1), "a document type declaration"),
         (made.d("<a>" * 200 + "</a>" * 200), "elements nested more than 100 deep"),
@@ -211,8 +212,8 @@ def test_a_144_is_parsed_with_planned_and_past_sales() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("data", "place", "reason"),
+@run_each_case(
+    "data, place, reason",
     [
         (made.notice(form="144X"), "submissionType", "'144X' is not one of 144, 144/A"),
         (made.notice(seller=None), "seller", "is missing"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar.sgml import MAX_HEADER_BYTES, HeaderFormerName, HeaderParty, iter_documents, parse_header
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
@@ -180,8 +181,8 @@ def test_items_before_august_2004_have_the_old_numbers() -> None:
     assert parse_header(old, "a.txt").items == ("12", "A Caption of the Future", "7")
 
 
-@pytest.mark.parametrize(
-    ("form", "texts", "items"),
+@run_each_case(
+    "form, texts, items",
     [
         ("D", ("06b", "3C", "3C.7"), ("06b", "3C", "3C.7")),
         ("D/A", ("04.1", "06", "4a5", "05"), ("04.1", "06", "4a5", "05")),
@@ -271,8 +272,8 @@ def test_sic_of_zeros_and_impossible_year_end_are_none() -> None:
     assert parse_header(replace_once(b"0531", b"1301"), "a").parties[0].fiscal_year_end is None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "place", "reason"),
+@run_each_case(
+    "old, new, place, reason",
     [
         (b"ACCESSION NUMBER:\t\t0001234567-24-000012", b"", "header", "has no accession"),
         (b"ER:\t\t0001234567-24-000012", b"ER:\t\t000123456724000012", "ACCESSION NUMBER", "is not an accession"),
@@ -305,7 +306,7 @@ def test_header_cut_off_at_any_offset_is_refused(text: bytes) -> None:
             parse_header(text[:offset], "a")
 
 
-@pytest.mark.parametrize("garbage", [b"", b"\0" * 1000, b"<" * 100_000, b"{}", bytes(range(256)) * 100])
+@run_each_case("garbage", [b"", b"\0" * 1000, b"<" * 100_000, b"{}", bytes(range(256)) * 100])
 def test_garbage_is_refused(garbage: bytes) -> None:
     with pytest.raises(ParseError):
         parse_header(garbage, "a")
@@ -460,9 +461,7 @@ REAL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "form", "period", "filed", "accepted", "count", "roles"), REAL, ids=[row[0] for row in REAL]
-)
+@run_each_case("path, form, period, filed, accepted, count, roles", REAL)
 def test_real_submission_is_read(
     path: str, form: str, period: str | None, filed: str, accepted: str | None, count: int, roles: list[str]
 ) -> None:

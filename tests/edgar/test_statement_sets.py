@@ -8,6 +8,7 @@ import pytest
 
 from finapi.core.errors import ParseError
 from finapi.edgar import statement_sets
+from tests.support.case_tables import run_each_case
 from tests.support.statement_set_tables import NUM, TAGS, table
 
 
@@ -40,8 +41,8 @@ def test_of_two_rows_of_a_figure_the_longer_value_is_used(is_reversed: bool) -> 
     assert parse_figures(*(rows[::-1] if is_reversed else rows)) == {context: {("us-gaap:Assets", "USD"): "12.5"}}
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
+@run_each_case(
+    "value, plain",
     [
         ("0.0000", "0"),
         ("-0.0000", "0"),

@@ -23,6 +23,7 @@ from finapi.edgar.submissions import (
     parse_older_page,
 )
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
@@ -222,8 +223,8 @@ def test_midnight_in_new_york_proves_a_utc_clock() -> None:
     assert parse_older_page(page, "p")[0].accepted == "1996-04-12T04:00:00.000Z"
 
 
-@pytest.mark.parametrize(
-    ("time", "accepted"),
+@run_each_case(
+    "time, accepted",
     [
         # Read as UTC they would be 05:59 and 06:00 in New York, where EDGAR opens at six.
         ("2024-07-01T09:59:59", "2024-07-01T13:59:59.000Z"),
@@ -314,8 +315,8 @@ def test_older_page_uses_the_clock_of_the_company() -> None:
 # --- refusals
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "place"),
+@run_each_case(
+    "path, value, place",
     [
         ("cik", ..., "$.cik"),
         ("cik", "12345678901", "$.cik"),
@@ -378,12 +379,12 @@ def test_invalid_member_is_refused_with_its_path(path: str, value: Any, place: s
     assert (caught.value.file, caught.value.place) == ("c.json", place)
 
 
-@pytest.mark.parametrize("value", ["0000", "1301", "0532", "12-31", "12311"])
+@run_each_case("value", ["0000", "1301", "0532", "12-31", "12311"])
 def test_invalid_year_end_is_none(value: str) -> None:
     assert parse_company(with_member("fiscalYearEnd", value), "c.json").attributes.fiscal_year_end is None
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "garbage",
     [
         b"",
@@ -418,8 +419,8 @@ def test_truncated_document_is_refused() -> None:
 # --- real files
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "filings", "tickers", "pages", "clock"),
+@run_each_case(
+    "path, name, filings, tickers, pages, clock",
     [
         ("submissions/CIK0000320193.json", "Apple Inc.", 1005, 1, 1, "eastern"),
         ("submissions/CIK0000789019.json", "MICROSOFT CORP", 1002, 1, 2, "utc"),

@@ -16,6 +16,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import cusip, document_kinds, sgml, thirteenf
 from tests.conftest import SHARED, needs_shared
 from tests.support import thirteenf_xml as xml
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 from tests.support.slow_cases import slow_after
 
@@ -106,8 +107,8 @@ def test_whole_number_may_end_in_a_decimal_point() -> None:
     assert thirteenf.parse_table(xml.table(xml.row(xml.APPLE, "12.00", "3.")), "t")[0].value == 12
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
+@run_each_case(
+    "changes, reason",
     [
         ({"cusip": None}, "row 1: '' is not a CUSIP"),
         ({"nameOfIssuer": None}, "row 1: nameOfIssuer is missing"),
@@ -208,8 +209,8 @@ def test_table_with_a_long_text_is_left_to_the_xml_reader() -> None:
         assert thirteenf.parse_table(data, "table.xml")[0].issuer == "A" * length
 
 
-@pytest.mark.parametrize("blank", [b" ", b"\n"])
-@pytest.mark.parametrize("tag", [b"<nameOfIssuer>", b"<value>", b"<infoTable>", b"</infoTable>"])
+@run_each_case("blank", [b" ", b"\n"])
+@run_each_case("tag", [b"<nameOfIssuer>", b"<value>", b"<infoTable>", b"</infoTable>"])
 def test_megabyte_of_blanks_takes_no_quadratic_time(blank: bytes, tag: bytes) -> None:
     for end in (b"", b"x"):
         thirteenf.parse_plain_table(PLAIN_TABLE.replace(tag, tag + blank * 1_000_000 + end))
@@ -302,8 +303,8 @@ def test_berkshire_includes_fourteen_managers() -> None:
     assert cover.included_managers[3].name == "Buffett Warren E"
 
 
-@pytest.mark.parametrize(
-    ("data", "place", "reason"),
+@run_each_case(
+    "data, place, reason",
     [
         (
             xml.cover(form="13F-XX"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar.tickers import TickerRow, normalise, normalise_prefix, parse_company_tickers, parse_symbols
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 EDGAR = SHARED / "edgar"
@@ -22,8 +23,8 @@ TABLE = b"""{"fields":["cik","name","ticker","exchange"],
              "data":[[1067983,"BERKSHIRE HATHAWAY INC","BRK-B","NYSE"],[1750,"AAR CORP","air",null]]}"""
 
 
-@pytest.mark.parametrize(
-    ("ticker", "normalised"),
+@run_each_case(
+    "ticker, normalised",
     [
         ("aapl", "AAPL"),
         ("brk.b", "BRK-B"),
@@ -37,7 +38,7 @@ def test_case_and_separators_are_normalised(ticker: str, normalised: str) -> Non
     assert normalise(ticker) == normalised
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "ticker", ["", "A" * 13, "AA\nPL", "AAPL\n", "AA_PL", "AÄPL", "ſ", "ı", "ß", "A\0", "ＡＡＰＬ", "'; --", "a:b"]
 )
 def test_other_text_is_not_a_ticker(ticker: str) -> None:
@@ -45,8 +46,8 @@ def test_other_text_is_not_a_ticker(ticker: str) -> None:
         normalise(ticker)
 
 
-@pytest.mark.parametrize(
-    ("written", "symbols"),
+@run_each_case(
+    "written, symbols",
     [
         ("BRK.B", ("BRK-B",)),
         ("NYSE: BRK/B", ("BRK-B",)),
@@ -130,8 +131,8 @@ def test_columns_of_the_table_are_found_by_name() -> None:
     assert parse_company_tickers(table, "t.json") == [TickerRow("0000320193", "AAPL", "Apple Inc.", "Nasdaq")]
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
+@run_each_case(
+    "text, place",
     [
         (b"[]", "$"),
         (b'{"0":[]}', "$['0']"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from finapi.core.errors import ParseError
 from finapi.edgar import xml_reader
 from finapi.edgar.xml_reader import Attributes, XmlReader
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 
@@ -170,7 +171,7 @@ def test_root_of_another_namespace_is_refused() -> None:
     assert get_error("<notes/>").reason == "notes is in no namespace, not in urn:n"
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n", "hello", "\x00", "PK\x03\x04", "<", "{}", "<!-- -->"])
+@run_each_case("text", ["", " ", "\n", "hello", "\x00", "PK\x03\x04", "<", "{}", "<!-- -->"])
 def test_other_bytes_are_refused(text: str) -> None:
     get_error(text)
 
@@ -208,7 +209,7 @@ def test_undeclared_prefix_is_refused() -> None:
 # ---- encodings
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "utf-16"])
+@run_each_case("encoding", ["utf-8", "utf-8-sig", "iso-8859-1", "utf-16"])
 def test_encoding_that_expat_supports_is_read(encoding: str) -> None:
     declared = encoding.removesuffix("-sig")
     text = f'<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é</note>")
@@ -220,8 +221,8 @@ def test_utf16_with_byte_order_mark_is_read(encoding: str) -> None:
     assert read(("\ufeff" + notes("<note>é€</note>")).encode(encoding)).notes == ["é€"]
 
 
-@pytest.mark.parametrize(
-    ("declared", "codec"),
+@run_each_case(
+    "declared, codec",
     [
         ("ASCII", "ascii"),
         ("us_ascii", "ascii"),
@@ -250,14 +251,14 @@ def test_encoding_may_be_declared_by_an_alias(declared: str, codec: str) -> None
         assert read((document + notes(f"<note>{text}</note>")).encode(codec)).notes == [text]
 
 
-@pytest.mark.parametrize("declared", ["utf16", "UTF_16", "Unicode", "ISO-10646-UCS-2"])
-@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@run_each_case("declared", ["utf16", "UTF_16", "Unicode", "ISO-10646-UCS-2"])
+@run_each_case("codec", ["utf-16-le", "utf-16-be"])
 def test_utf16_may_be_declared_by_an_alias(declared: str, codec: str) -> None:
     text = f'\ufeff<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é€</note>")
     assert read(text.encode(codec)).notes == ["é€"]
 
 
-@pytest.mark.parametrize("declared", ["ASCII", "iso-8859-1", "windows-1252", "utf8", "UTF-8"])
+@run_each_case("declared", ["ASCII", "iso-8859-1", "windows-1252", "utf8", "UTF-8"])
 def test_byte_order_mark_wins_over_the_declaration(declared: str) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?>' + notes("<note>é€</note>")
     assert read(text.encode("utf-8-sig")).notes == ["é€"]
@@ -275,7 +276,7 @@ def test_bytes_that_the_encoding_does_not_have_are_refused() -> None:
         read(b'<?xml version="1.0" encoding="ASCII"?>' + notes("<note>\xe9</note>").encode("latin-1"))
 
 
-@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "idna", "rot13", "x" * 1000])
+@run_each_case("encoding", ["utf-7", "utf-32", "idna", "rot13", "x" * 1000])
 def test_other_encoding_is_refused(encoding: str) -> None:
     error = get_error(f'<?xml version="1.0" encoding="{encoding}"?>' + notes(""))
     assert error.reason.startswith(f"encoding {encoding[:40]} is not one of ISO-8859-1, ")
@@ -305,7 +306,7 @@ PARAMETER = '<!DOCTYPE notes [<!ENTITY % p SYSTEM "http://127.0.0.1:9/x">%p;]>' 
 LATE = f"<!--{' ' * 3_000}-->" + LAUGHS
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "<!DOCTYPE notes>" + notes(""),
@@ -317,7 +318,6 @@ LATE = f"<!--{' ' * 3_000}-->" + LAUGHS
         PARAMETER,
         LATE,
     ],
-    ids=["plain", "system", "public", "laughs", "quadratic", "external", "parameter", "late"],
 )
 def test_document_type_is_refused(text: str) -> None:
     assert get_error(text).reason == "a document type declaration, which no SEC format allows"
@@ -373,10 +373,9 @@ def test_long_text_is_refused_in_little_memory() -> None:
     assert measure_peak_megabytes(lambda: get_error(data)) < 5
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@run_each_case(
+    "before, after",
     [("<a b='", "'/>"), ("<!--", "-->"), ("<?p ", "?>"), ("<", "/>")],
-    ids=["attribute", "comment", "instruction", "name"],
 )
 def test_tag_or_comment_of_twenty_megabytes_is_refused(before: str, after: str) -> None:
     data = notes(before + "x" * 20_000_000 + after).encode()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.edgar import xml_repair
+from tests.support.case_tables import run_each_case
 
 DOCUMENT = b"""<?xml version="1.0"?><!-- <x> -->
 <edgarSubmission xmlns:c="urn:c">
@@ -21,8 +21,8 @@ DOCUMENT = b"""<?xml version="1.0"?><!-- <x> -->
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "repair"),
+@run_each_case(
+    "old, new, repair",
     [
         (b"</c:percent>", b"</c:percent", "line 4: the end tag </c:percent is read as </c:percent>"),
         (b"</c:percent>", b"</c:perc", "line 4: the end tag </c:perc is read as </c:percent>"),
@@ -45,8 +45,8 @@ def test_damaged_end_tag_is_completed(old: bytes, new: bytes, repair: str) -> No
     assert repaired.content.translate(None, b"\n") == DOCUMENT.translate(None, b"\n")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@run_each_case(
+    "old, new",
     [
         (b"", b""),
         (b"</edgarSubmission>\n", b""),
@@ -72,7 +72,7 @@ def test_many_damaged_tags_are_not_repaired() -> None:
     assert xml_repair.repair_end_tags(b"<a>" + b"<b>1</b<c/>" * 21 + b"</a>") is None
 
 
-@pytest.mark.parametrize("piece", [b"<!--", b"</", b"<a", b"<a>", b"</a<", b"<![CDATA[", b"<?", b" "])
+@run_each_case("piece", [b"<!--", b"</", b"<a", b"<a>", b"</a<", b"<![CDATA[", b"<?", b" "])
 def test_repair_takes_linear_time(piece: bytes) -> None:
     content = b"<a>" + piece * (1_000_000 // len(piece))
     start = time.process_time()

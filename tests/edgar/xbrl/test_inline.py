@@ -13,6 +13,7 @@ from finapi.edgar.document_kinds import detect_kind
 from finapi.edgar.xbrl import TEXT_LIMIT, InlinePage, Instance, InstanceFact, parse_inline, parse_instance
 from finapi.edgar.xbrl.inline import MAX_DEPTH, MAX_NUMBER_CHARACTERS
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.inline_pages import CIK, build_number, build_page, build_text
 
 EDGAR = SHARED / "edgar"
@@ -59,8 +60,8 @@ def test_a_page_has_the_facts_of_its_instance() -> None:
     assert (page.contexts, page.units, page.schema_refs) == (instance.contexts, instance.units, instance.schema_refs)
 
 
-@pytest.mark.parametrize(
-    ("text", "attributes", "value"),
+@run_each_case(
+    "text, attributes, value",
     [
         ("1234", "", "1234"),
         (" 1234.50 ", "", "1234.50"),
@@ -111,8 +112,8 @@ def test_a_fraction_is_its_quotient() -> None:
     assert "is not a fraction" in get_error(fraction.replace("<ix:denominator>8</ix:denominator>", ""))
 
 
-@pytest.mark.parametrize(
-    ("text", "attributes", "message"),
+@run_each_case(
+    "text, attributes, message",
     [
         ("(1,234)", DOT, "us-gaap:Assets: '(1,234)' is not a number"),
         ("1,234", "", "is not a decimal number"),
@@ -139,8 +140,8 @@ def test_a_number_without_a_value_is_an_error(text: str, attributes: str, messag
 # ---- texts
 
 
-@pytest.mark.parametrize(
-    ("text", "attributes", "value"),
+@run_each_case(
+    "text, attributes, value",
     [
         ("Brook &amp; <b>Lamps</b> Inc.", "", "Brook & Lamps Inc."),
         ("Brook&nbsp;Lamps&#160;Inc.", "", "Brook\xa0Lamps\xa0Inc."),
@@ -262,7 +263,7 @@ def test_the_first_version_of_inline_xbrl_is_read() -> None:
     assert [fact.value for fact in parse_inline([InlinePage(page, "f")]).facts] == ["1"]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "declaration",
     [
         "<?xml version='1.0' encoding='ASCII'?>",
@@ -290,8 +291,8 @@ def test_a_page_with_declarations_is_refused(declaration: str, message: str) -> 
         parse_inline([InlinePage(build_page("", declaration=declaration), "f")])
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
+@run_each_case(
+    "body, message",
     [
         ("&moon;", "undefined entity moon"),
         ("&ampersand;", "undefined entity ampersand"),

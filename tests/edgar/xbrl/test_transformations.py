@@ -6,6 +6,7 @@ import pytest
 
 from finapi.edgar.xbrl.place_names import find_place_code
 from finapi.edgar.xbrl.transformations import MAX_TEXT_CHARACTERS, TransformationError, transform_text
+from tests.support.case_tables import run_each_case
 
 REGISTRY_1 = "http://www.xbrl.org/inlineXBRL/transformation/2010-04-20"
 REGISTRY_2 = "http://www.xbrl.org/inlineXBRL/transformation/2011-07-31"
@@ -15,8 +16,8 @@ REGISTRY_5 = "http://www.xbrl.org/inlineXBRL/transformation/2022-02-16"
 SEC = "http://www.sec.gov/inlineXBRL/transformation/2015-08-31"
 
 
-@pytest.mark.parametrize(
-    ("registry", "name", "text", "value"),
+@run_each_case(
+    "registry, name, text, value",
     [
         (REGISTRY_1, "numcommadot", "1,234,567.80", "1234567.80"),
         (REGISTRY_1, "numdotcomma", "1.234,5", "1234.5"),
@@ -56,8 +57,8 @@ def test_a_printed_number_has_a_value(registry: str, name: str, text: str, value
     assert transform_text(registry, name, text) == value
 
 
-@pytest.mark.parametrize(
-    ("registry", "name", "text", "value"),
+@run_each_case(
+    "registry, name, text, value",
     [
         (REGISTRY_1, "dateslashus", "12/31/2018", "2018-12-31"),
         (REGISTRY_1, "dateslasheu", "31/12/18", "2018-12-31"),
@@ -92,8 +93,8 @@ def test_a_printed_date_has_a_value(registry: str, name: str, text: str, value: 
     assert transform_text(registry, name, text) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
+@run_each_case(
+    "name, text, value",
     [
         ("duryear", "1", "P1Y"),
         ("duryear", "1.5", "P1Y6M"),
@@ -117,8 +118,8 @@ def test_a_printed_duration_has_a_value(name: str, text: str, value: str) -> Non
     assert transform_text(SEC, name, text) == value
 
 
-@pytest.mark.parametrize(
-    ("registry", "name", "text", "value"),
+@run_each_case(
+    "registry, name, text, value",
     [
         (REGISTRY_2, "booleantrue", "yes", "true"),
         (REGISTRY_2, "booleanfalse", "\u2610", "false"),
@@ -144,8 +145,8 @@ def test_a_text_of_a_cover_page_has_a_value(registry: str, name: str, text: str,
     assert transform_text(registry, name, text) == value
 
 
-@pytest.mark.parametrize(
-    ("registry", "name", "text"),
+@run_each_case(
+    "registry, name, text",
     [
         (REGISTRY_4, "num-dot-decimal", ""),
         (REGISTRY_4, "num-dot-decimal", "(12)"),

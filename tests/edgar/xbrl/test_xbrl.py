@@ -27,6 +27,7 @@ from finapi.edgar.xbrl import (
 )
 from finapi.edgar.xbrl.qnames import find_standard_prefix
 from tests.conftest import SHARED
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 FILINGS = SHARED / "edgar" / "xbrl"
@@ -107,9 +108,7 @@ def test_contexts_and_units_may_follow_the_facts() -> None:
     assert parsed.facts == [InstanceFact("us-gaap:Assets", "c", "usd", None, "1", False)]
 
 
-@pytest.mark.parametrize(
-    "value", ["0", "-1", "+1", "1.", ".5", "-0.001", "22000000000.0", "1E3", "1.5e-7", "9" * 1000, "00012"]
-)
+@run_each_case("value", ["0", "-1", "+1", "1.", ".5", "-0.001", "22000000000.0", "1E3", "1.5e-7", "9" * 1000, "00012"])
 def test_decimal_number_is_kept_as_tagged(value: str) -> None:
     assert fact(f'<us-gaap:Assets contextRef="c" unitRef="usd">{value}</us-gaap:Assets>').value == value
 
@@ -118,7 +117,7 @@ def test_white_space_around_a_number_is_stripped() -> None:
     assert fact('<us-gaap:Assets contextRef="c" unitRef="usd">\n 7\t</us-gaap:Assets>').value == "7"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "value",
     ["", " ", "abc", "1,000", "1 000", "(1)", "$1", "1%", "--1", "1-", "1.2.3", "NaN", "INF", "0x1", "١", "1E", "E1"],
 )
@@ -218,20 +217,20 @@ def test_fact_without_its_unit_is_refused() -> None:
     assert reason == "there is no unit 'usd'"
 
 
-@pytest.mark.parametrize("decimals", ["-6", "0", "2", "INF", "+3"])
+@run_each_case("decimals", ["-6", "0", "2", "INF", "+3"])
 def test_decimals_are_kept_as_text(decimals: str) -> None:
     parsed_fact = fact(f'<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{decimals}">1</us-gaap:Assets>')
     assert parsed_fact.decimals == decimals
 
 
-@pytest.mark.parametrize("decimals", ["", "six", "1.5", "inf", "99999", " 2"])
+@run_each_case("decimals", ["", "six", "1.5", "inf", "99999", " 2"])
 def test_decimals_that_are_no_number_are_refused(decimals: str) -> None:
     line = f'<us-gaap:Assets contextRef="c" unitRef="usd" decimals="{decimals}">1</us-gaap:Assets>'
     assert refused(CONTEXT + UNIT + line) == f"decimals is not a number: {decimals!r}"
 
 
-@pytest.mark.parametrize(
-    ("value", "precision", "decimals"),
+@run_each_case(
+    "value, precision, decimals",
     [
         ("123", "5", "2"),  # The examples of XBRL 2.1, section 4.6.6.
         ("123.4567", "5", "2"),
@@ -270,8 +269,8 @@ def test_instant_has_no_start() -> None:
     assert context("<instant>2025-03-29</instant>") == InstanceContext("c", "ACME", None, "2025-03-29", ())
 
 
-@pytest.mark.parametrize(
-    ("period", "start", "end"),
+@run_each_case(
+    "period, start, end",
     [
         ("<instant>2025-01-01T00:00:00</instant>", None, "2024-12-31"),
         ("<instant>2024-03-01T00:00:00.000</instant>", None, "2024-02-29"),
@@ -290,7 +289,7 @@ def test_midnight_ends_the_day_before(period: str, start: str | None, end: str) 
     assert (parsed_context.start, parsed_context.end) == (start, end)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "",
@@ -336,8 +335,8 @@ def test_context_without_an_id_is_refused() -> None:
     assert refused("<context/>") == "attribute id is missing"
 
 
-@pytest.mark.parametrize(
-    ("scheme", "entity", "cik"),
+@run_each_case(
+    "scheme, entity, cik",
     [
         ("http://www.sec.gov/CIK", "0000320193", "0000320193"),
         ("http://www.sec.gov/CIK", " 320193\n", "0000320193"),
@@ -383,7 +382,7 @@ def test_one_axis_twice_is_refused() -> None:
     assert error.reason == "context 'c' has the same axis twice"
 
 
-@pytest.mark.parametrize("member", ["", "nope:Member", "us-gaap:", ":Member", "us-gaap:A B", "a:us-gaap:B"])
+@run_each_case("member", ["", "nope:Member", "us-gaap:", ":Member", "us-gaap:A B", "a:us-gaap:B"])
 def test_member_that_is_no_name_in_scope_is_refused(member: str) -> None:
     wrong = SEGMENT.replace(" us-gaap:CommonStockMember\n", member)
     error = refusal(lambda: context("<instant>2024-01-01</instant>", inside_entity=wrong))
@@ -399,8 +398,8 @@ def test_axis_without_a_dimension_is_refused() -> None:
 # Units.
 
 
-@pytest.mark.parametrize(
-    ("measures", "text"),
+@run_each_case(
+    "measures, text",
     [
         ("<measure>iso4217:USD</measure>", "USD"),
         ("<measure> shares\n</measure>", "shares"),
@@ -423,8 +422,8 @@ def test_unit_is_a_text(measures: str, text: str) -> None:
     assert instance(f'<unit id="u">{measures}</unit>').units == {"u": text}
 
 
-@pytest.mark.parametrize(
-    ("unit", "reason"),
+@run_each_case(
+    "unit, reason",
     [
         ('<unit id="u"/>', "unit 'u' lacks a measure"),
         ('<unit id="u"><divide><unitDenominator/></divide></unit>', "unit 'u' lacks a measure"),
@@ -489,8 +488,8 @@ def test_namespaces_and_schema_references_are_listed() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("uri", "prefix"),
+@run_each_case(
+    "uri, prefix",
     [
         ("http://fasb.org/us-gaap/2024", "us-gaap"),
         ("http://fasb.org/us-gaap/2012-01-31", "us-gaap"),
@@ -527,8 +526,8 @@ def element(name: str) -> SchemaElement:
     return SchemaElement(name, None, None, False, "", "")
 
 
-@pytest.mark.parametrize(
-    ("element_id", "name"),
+@run_each_case(
+    "element_id, name",
     [
         ("us-gaap_Assets", "us-gaap:Assets"),
         ("acme_Widgets_Made", "acme:Widgets_Made"),
@@ -549,8 +548,8 @@ def test_locator_id_becomes_a_concept_name(element_id: str, name: str) -> None:
 # Label roles.
 
 
-@pytest.mark.parametrize(
-    ("role", "negated", "kind"),
+@run_each_case(
+    "role, negated, kind",
     [
         (None, False, "standard"),
         (ROLE + "label", False, "standard"),
@@ -586,8 +585,8 @@ def test_negated_label_of_2010_is_recognised() -> None:
 LABELS = {ROLE + "label": "Standard", ROLE + "totalLabel": "Total", ROLE_2009 + "negatedTerseLabel": "Less"}
 
 
-@pytest.mark.parametrize(
-    ("preferred", "text"),
+@run_each_case(
+    "preferred, text",
     [
         (None, "Standard"),
         (ROLE + "totalLabel", "Total"),
@@ -683,8 +682,8 @@ def test_linkbase_embedded_in_a_schema_is_read() -> None:
     assert [(each.source, each.target) for each in arcs_by_role["r"]] == [("us-gaap_Assets", "us-gaap_Cash")]
 
 
-@pytest.mark.parametrize(
-    ("inside", "reason"),
+@run_each_case(
+    "inside, reason",
     [
         (A_AND_B + arc("presentation", "a", "x"), "link r has no element with the label 'x'"),
         (A_AND_B + arc("presentation", "x", "b"), "link r has no element with the label 'x'"),
@@ -707,7 +706,7 @@ def test_link_without_a_role_is_refused() -> None:
     assert error.reason == "attribute role is missing"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "parse",
     [
         xbrl.parse_presentation,
@@ -934,8 +933,8 @@ def test_linkbase_references_are_listed_with_their_roles() -> None:
     assert schema().linkbase_refs == [LinkbaseRef("acme_pre.xml", "pre"), LinkbaseRef("acme_any.xml", "")]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
+@run_each_case(
+    "old, new, reason",
     [
         ('"acme_Bare"', '"acme_Widgets"', "id 'acme_Widgets' is used twice"),
         ('"debit"', '"both"', "element 'acme_Widgets' has an unknown balance or period type"),
@@ -1056,8 +1055,8 @@ def values(parsed: xbrl.Instance, concept: str) -> list[tuple[str | None, str, s
 
 
 @needs_filings
-@pytest.mark.parametrize(
-    ("filing", "facts", "long_texts", "contexts", "units", "nils", "texts"),
+@run_each_case(
+    "filing, facts, long_texts, contexts, units, nils, texts",
     [
         (AAPL_10Q, 741, 19, 163, {"USD", "USD/shares", "Vendor", "pure", "shares"}, 2, 67),
         (
@@ -1083,7 +1082,6 @@ def values(parsed: xbrl.Instance, concept: str) -> list[tuple[str | None, str, s
         ),
         (UPXI, 1216, 67, 230, {"USD", "USD/shares", "pure", "shares", "sqft"}, 0, 95),
     ],
-    ids=["aapl-10q", "aapl-2023", "aapl-2024", "nflx-2010", "nflx-2024", "aeon", "upxi"],
 )
 def test_real_instance_has_the_expected_counts(
     filing: str, facts: int, long_texts: int, contexts: int, units: set[str], nils: int, texts: int
@@ -1096,7 +1094,7 @@ def test_real_instance_has_the_expected_counts(
 
 
 @needs_filings
-@pytest.mark.parametrize("filing", INSTANCES)
+@run_each_case("filing", INSTANCES)
 def test_real_facts_equal_those_read_by_elementtree(filing: str) -> None:
     nil = "{http://www.w3.org/2001/XMLSchema-instance}nil"
     expected = [
@@ -1164,8 +1162,8 @@ def test_duplicates_of_netflix_differ_in_their_decimals() -> None:
 
 
 @needs_filings
-@pytest.mark.parametrize(
-    ("file", "namespace", "prefix", "roles", "elements"),
+@run_each_case(
+    "file, namespace, prefix, roles, elements",
     [
         (AAPL_10Q + ".xsd", "http://www.apple.com/20250329", "aapl", 45, 40),
         (AAPL_2023 + ".xsd", "http://www.apple.com/20230930", "aapl", 78, 79),
@@ -1193,8 +1191,8 @@ def test_sections_and_elements_of_netflix_2010() -> None:
 
 
 @needs_filings
-@pytest.mark.parametrize(
-    ("filing", "kind", "roles", "arcs"),
+@run_each_case(
+    "filing, kind, roles, arcs",
     [
         (AAPL_10Q, "pre", 47, 486),
         (AAPL_10Q, "cal", 9, 106),
@@ -1229,8 +1227,8 @@ def test_all_arcs_of_a_real_linkbase_are_effective(filing: str, kind: str, roles
 
 
 @needs_filings
-@pytest.mark.parametrize(
-    ("filing", "elements", "texts"),
+@run_each_case(
+    "filing, elements, texts",
     [
         (AAPL_10Q, 450, 955),
         (AAPL_2023, 689, 1485),
@@ -1277,7 +1275,7 @@ def test_netflix_2010_cash_opens_and_closes_the_cash_flows() -> None:
 
 
 @needs_filings
-@pytest.mark.parametrize("filing", [AAPL_10Q, AAPL_2023, NFLX_2010, NFLX_2024, AEON])
+@run_each_case("filing", [AAPL_10Q, AAPL_2023, NFLX_2010, NFLX_2024, AEON])
 def test_every_locator_of_a_real_filing_names_a_known_concept(filing: str) -> None:
     instance_ = real_instance(filing)
     suffix = ".xsd.xml" if filing == AEON else ".xsd"
