@@ -25,6 +25,7 @@ from finapi.ops.probes import build_process_probes
 from finapi.web.application import WsgiApp
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import get_writer
 
 POLICY, STATUS, DOCUMENT = "/api/v1/policy", "/api/v1/status", "/openapi.json"
@@ -87,7 +88,7 @@ def test_a_call_with_a_credential_is_answered_in_a_thread(application: WsgiApp, 
     assert answer_from_memory(application, DOCUMENT, **{header: "x"})[0] == "200 OK"
 
 
-@pytest.mark.parametrize("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1", "x" + STATS])
+@run_each_case("target", ["/api/v1/user/", "/", POLICY + "/", POLICY + "?a=1", "x" + STATS])
 def test_other_calls_are_not_answered_from_memory(application: WsgiApp, client: Client, target: str) -> None:
     client.get(POLICY)
     assert answer_from_memory(application, target) is None

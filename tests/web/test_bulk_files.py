@@ -43,6 +43,7 @@ from tests.core.test_cpu_allowance import CpuClock
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml
 from tests.support.brook_lamps_report import build_report, store_report
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import june, september, take
 from tests.support.metered_calls import get_balance, list_ledger_rows
 from tests.support.raw_sql import run_sql
@@ -158,7 +159,7 @@ def test_files_have_exactly_these_bytes(api: Client) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "name",
     [
         "facts-2025-02-30.csv.gz",
@@ -183,7 +184,7 @@ def test_an_invalid_file_name_is_refused_and_refunded(api: Client, name: str) ->
     assert api.app.bulk_files.list_files() == []
 
 
-@pytest.mark.parametrize("period", ["2026-02", "2026-02-01", "2026q2", "2099q4"])
+@run_each_case("period", ["2026-02", "2026-02-01", "2026q2", "2099q4"])
 def test_a_period_that_has_not_begun_is_404_and_costs_nothing(api: Client, period: str) -> None:
     answer = api.get(f"{BULK}/facts-{period}.csv.gz")
     assert (answer.status, answer.headers["x-tokens-charged"]) == (404, "0")
@@ -407,8 +408,8 @@ def test_the_file_of_a_month_is_built_listed_and_fetched(api: Client) -> None:
     assert api.get(f"{MONTHS}/2025/form-4-2025-03.ndjson.gz").json["row_count"] == 1
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status", "param"),
+@run_each_case(
+    "method, path, status, param",
     [
         ("GET", "form-6/index.json", 400, "form_type"),
         ("GET", "form-/index.json", 400, "form_type"),
@@ -654,8 +655,8 @@ def test_an_open_file_stays_readable_after_its_replacement(tmp_path: Path, clock
     assert decompress(opened) == b"new"
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "last"),
+@run_each_case(
+    "text, first, last",
     [
         ("2024-02-29", (2024, 2, 29), (2024, 2, 29)),
         ("2024-02", (2024, 2, 1), (2024, 2, 29)),

@@ -19,6 +19,7 @@ from finapi.market.prices import price_csv, price_store
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import thirteenf_xml as made
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import submission, take
 from tests.support.insider_market import build_filing_list
 from tests.support.ownership_xml import ANN, BEN, form, owner, transaction
@@ -109,7 +110,7 @@ ANSWERS: list[Callable[[Any], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "answers"), list(zip(CALLS, ANSWERS, strict=True)), ids=CALLS)
+@run_each_case("path, answers", list(zip(CALLS, ANSWERS, strict=True)))
 def test_the_cookbook_call_returns_its_answer(api: Client, path: str, answers: Callable[[Any], bool]) -> None:
     answer = api.get(path)
     assert answer.status == 200, answer.body

@@ -26,6 +26,7 @@ from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, World, example_call
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import june, take
 from tests.support.insider_market import get, list_shares, store_market
 from tests.support.ownership_xml import BEN, form, owner, transaction
@@ -77,8 +78,8 @@ def window_members(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: meta[name] for name in UNUSED}
 
 
-@pytest.mark.parametrize(
-    ("window", "shares", "used"),
+@run_each_case(
+    "window, shares, used",
     [
         ({}, [9, 200, 50], {"filed_at_days": 7, "undated_left_out": 1}),
         ({"transaction_days": 12}, [200, 50, 100, 7], {"transaction_days": 12, "undated_left_out": 1}),
@@ -143,8 +144,8 @@ def test_a_summary_counts_the_undated_trades_it_leaves_out(api: Client) -> None:
     assert get(api, "/summary/by-ticker/BRK-B", filed_at_days=36500)["meta"]["undated_left_out"] == 0
 
 
-@pytest.mark.parametrize(
-    ("window", "used", "trades"),
+@run_each_case(
+    "window, used, trades",
     [
         ({}, {"filed_at_days": 7, "undated_left_out": 1}, 3),
         ({"transaction_days": 12}, {"transaction_days": 12, "filed_at_days": 12, "undated_left_out": 2}, 3),
@@ -190,8 +191,8 @@ def test_forms_without_a_filing_day_are_in_no_window(api: Client, path: str) -> 
     assert get(api, path, from_date="2026-01-01", form_type="5")["meta"]["undated_left_out"] == 0
 
 
-@pytest.mark.parametrize(
-    ("query", "left_out"),
+@run_each_case(
+    "query, left_out",
     [("", 0), ("from_date=2026-01-01", 3), ("to_date=2026-01-01&form_type=10-K", 1), ("from_date=2026-01-01&cik=5", 1)],
 )
 def test_filings_without_a_day_are_in_no_window(api: Client, query: str, left_out: int) -> None:
@@ -256,7 +257,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize("name", LISTS)
+@run_each_case("name", LISTS)
 def test_no_default_call_of_the_demo_is_empty(demo: Client, name: str) -> None:
     route = ROUTE_OF[name]
     operation = PATHS[route.path]["get"]

@@ -17,6 +17,7 @@ from finapi.market.financials import series_query
 from finapi.market.reference import companies
 from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.case_tables import run_each_case
 
 API = "/api/v1"
 
@@ -46,8 +47,8 @@ def get_details(answer: Answer, status: int) -> dict[str, Any]:
     return error_details
 
 
-@pytest.mark.parametrize(
-    ("ticker", "nearest"),
+@run_each_case(
+    "ticker, nearest",
     [
         ("APPL", ["AAPL"]),
         ("APLL", ["APLE"]),
@@ -65,8 +66,8 @@ def test_an_unknown_ticker_is_repeated_with_the_nearest(api: Client, ticker: str
     assert all(suggestion in answer.json["message"] for suggestion in nearest)
 
 
-@pytest.mark.parametrize(
-    ("key", "near"),
+@run_each_case(
+    "key, near",
     [
         ("revenues", "revenue"),
         ("NetIncome", "net_income"),
@@ -105,8 +106,8 @@ def test_q_and_query_are_the_same_parameter(api: Client) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "where"),
+@run_each_case(
+    "body, where",
     [
         (b'{"query": }', {"line": 1, "column": 11}),
         (b'{"a": 1,\n "b" 2}', {"line": 2, "column": 6}),
@@ -118,7 +119,7 @@ def test_a_body_that_is_not_json_is_refused_with_the_position(api: Client, body:
     assert get_details(api.call("POST", f"{API}/insiders/query", data=body), 400) == where
 
 
-@pytest.mark.parametrize("body", [b'{"a":1,"a":2}', b'{"a":NaN}', b"[" * 15_000, b"[]"])
+@run_each_case("body", [b'{"a":1,"a":2}', b'{"a":NaN}', b"[" * 15_000, b"[]"])
 def test_refused_json_is_not_called_a_syntax_error(api: Client, body: bytes) -> None:
     answer = api.call("POST", f"{API}/insiders/query", data=body)
     assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
@@ -139,8 +140,8 @@ def test_a_404_leads_to_the_docs(api: Client) -> None:
     assert json.loads(api.get(docs.removeprefix(api.app.config.public_url)).body)["openapi"]
 
 
-@pytest.mark.parametrize(
-    ("path", "headers", "credential"),
+@run_each_case(
+    "path, headers, credential",
     [
         ("/plans", {}, None),
         ("/stats", {}, "missing"),
@@ -161,9 +162,7 @@ def test_wrong_and_missing_credentials_have_different_errors(
     assert (answer.json.get("details") or {}).get("credential") == credential
 
 
-@pytest.mark.parametrize(
-    "url", ["https://localhost/x", "https://LOCALHOST:8443", "https://a.localhost./x", "https://127.0.0.1/"]
-)
+@run_each_case("url", ["https://localhost/x", "https://LOCALHOST:8443", "https://a.localhost./x", "https://127.0.0.1/"])
 def test_a_webhook_on_this_machine_is_refused_when_it_is_set(app: App, api: Client, url: str) -> None:
     body = {"email": "ann@example.com", "password": PASSWORD}
     token = api.post(f"{API}/auth/login", body).json["token"]

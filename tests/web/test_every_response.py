@@ -31,6 +31,7 @@ from finapi.web.http.schema import Envelope
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
+from tests.support.case_tables import run_each_case
 from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
 from tests.support.random_examples import examples
 
@@ -115,7 +116,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 # ---- headers
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@run_each_case("status", STATUSES)
 def test_every_response_has_the_common_headers(make_app: Callable[..., App], status: int) -> None:
     headers = get_with_status(status, make_app).headers
     assert headers["x-api-version"] == __version__ == "0.1.0"
@@ -137,7 +138,7 @@ def test_a_route_without_a_key_has_the_common_headers(client: Client, path: str)
     )
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@run_each_case("status", STATUSES)
 def test_a_valid_request_id_is_repeated_in_the_header_only(make_app: Callable[..., App], status: int) -> None:
     answer = get_with_status(status, make_app, X_Request_ID="their-id~1")
     assert answer.headers["x-request-id"] == "their-id~1"
@@ -145,7 +146,7 @@ def test_a_valid_request_id_is_repeated_in_the_header_only(make_app: Callable[..
         assert OUR_REQUEST_ID.fullmatch(answer.json["request_id"])
 
 
-@pytest.mark.parametrize("request_id", ["", " ", "a b", "a" * 192, "\x7f", "é"])
+@run_each_case("request_id", ["", " ", "a b", "a" * 192, "\x7f", "é"])
 def test_an_invalid_request_id_is_replaced(client: Client, request_id: str) -> None:
     answer = client.get(COMPANY, headers={"X-Request-ID": request_id})
     assert answer.headers["x-request-id"] == answer.json["request_id"]
@@ -176,7 +177,7 @@ def test_an_unreadable_head_request_has_no_body(client: Client) -> None:
 # ---- errors
 
 
-@pytest.mark.parametrize("status", ERRORS)
+@run_each_case("status", ERRORS)
 def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) -> None:
     body = get_with_status(status, make_app).json
     assert (body["status"], body["timestamp"]) == ("error", STAMP)
@@ -189,7 +190,7 @@ def test_every_error_has_one_shape(make_app: Callable[..., App], status: int) ->
     assert set(body) == expected
 
 
-@pytest.mark.parametrize("status", [status for status in ERRORS if status != 404])
+@run_each_case("status", [status for status in ERRORS if status != 404])
 def test_every_failure_of_a_metered_route_charges_nothing(make_app: Callable[..., App], status: int) -> None:
     assert get_with_status(status, make_app).headers["x-tokens-charged"] == "0"
 
@@ -235,8 +236,8 @@ def test_the_servers_own_errors_have_the_same_shape_and_headers(app: App) -> Non
         assert headers["Content-Type"] == "application/json; charset=utf-8"
 
 
-@pytest.mark.parametrize(
-    ("status", "code"), [(408, "REQUEST_TIMEOUT"), (414, "URI_TOO_LONG"), (503, "UNAVAILABLE"), (418, "BAD_REQUEST")]
+@run_each_case(
+    "status, code", [(408, "REQUEST_TIMEOUT"), (414, "URI_TOO_LONG"), (503, "UNAVAILABLE"), (418, "BAD_REQUEST")]
 )
 def test_the_servers_own_errors_have_codes_of_the_table(app: App, status: int, code: str) -> None:
     assert json.loads(WsgiApp(app).error_response(status, "No.")[1])["code"] == code
@@ -327,15 +328,15 @@ def test_a_call_that_overran_is_logged_once(
 # ---- methods
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])
-@pytest.mark.parametrize("path", [COMPANY, FILING, "/livez"])
+@run_each_case("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE"])
+@run_each_case("path", [COMPANY, FILING, "/livez"])
 def test_another_method_is_405_with_the_allowed_methods(client: Client, method: str, path: str) -> None:
     answer = client.call(method, path)
     assert (answer.status, answer.json["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
+@run_each_case("method", ["GET", "POST", "OPTIONS", "HEAD"])
 def test_an_unknown_path_is_404_for_every_method(client: Client, method: str) -> None:
     assert client.call(method, "/api/v1/nothing").status == 404
 
@@ -366,7 +367,7 @@ def test_a_route_without_get_has_no_head(app: App) -> None:
     assert client.call("OPTIONS", "/x").headers["allow"] == "OPTIONS, POST"
 
 
-@pytest.mark.parametrize("path", [COMPANY, FILING, COMPANY + "?period=X", "/livez", "/openapi.json", "/api/v1/nothing"])
+@run_each_case("path", [COMPANY, FILING, COMPANY + "?period=X", "/livez", "/openapi.json", "/api/v1/nothing"])
 def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> None:
     got, head = client.get(path), client.call("HEAD", path)
     differs = {"x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
@@ -381,7 +382,7 @@ def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> N
 # ---- CORS
 
 
-@pytest.mark.parametrize("status", [status for status in STATUSES if status != 404])
+@run_each_case("status", [status for status in STATUSES if status != 404])
 def test_cors_allows_any_origin_on_key_routes(make_app: Callable[..., App], status: int) -> None:
     headers = get_with_status(status, make_app).headers
     assert headers["access-control-allow-origin"] == "*"
@@ -399,8 +400,8 @@ def test_cors_exposes_every_described_header(client: Client) -> None:
     assert described | {"Deprecation", "Sunset", "Link"} == set(exposed)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
-@pytest.mark.parametrize("path", ["/livez", "/openapi.json", "/api/v1/policy", "/api/v1/plans/", "/api/v1/nothing"])
+@run_each_case("method", ["GET", "HEAD", "OPTIONS", "POST"])
+@run_each_case("path", ["/livez", "/openapi.json", "/api/v1/policy", "/api/v1/plans/", "/api/v1/nothing"])
 def test_cors_allows_any_origin_on_public_routes(client: Client, method: str, path: str) -> None:
     headers = client.call(method, path, headers={"Origin": "https://app.example"}).headers
     assert headers["access-control-allow-origin"] == "*"
@@ -409,8 +410,8 @@ def test_cors_allows_any_origin_on_public_routes(client: Client, method: str, pa
         assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
 
 
-@pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
-@pytest.mark.parametrize("path", ["/", "/metrics", "/reset-password", "/api/v1/user/", "/api/v1/auth/login"])
+@run_each_case("method", ["GET", "OPTIONS", "POST"])
+@run_each_case("path", ["/", "/metrics", "/reset-password", "/api/v1/user/", "/api/v1/auth/login"])
 def test_cors_allows_no_origin_on_other_routes(client: Client, method: str, path: str) -> None:
     answer = client.call(method, path, headers={"Origin": "https://evil.example"})
     assert [name for name in answer.headers if name.startswith("access-control")] == []
@@ -446,7 +447,7 @@ def test_each_coding_has_its_own_strong_etag(client: Client) -> None:
     assert zipped.headers["etag"] == plain.headers["etag"][:-1] + '-gzip"'
 
 
-@pytest.mark.parametrize(("size", "zipped"), [(0, False), (1023, False), (1024, False), (1025, True)])
+@run_each_case("size, zipped", [(0, False), (1023, False), (1024, False), (1025, True)])
 def test_a_body_over_one_kibibyte_is_gzipped(app: App, size: int, zipped: bool) -> None:
     route = Route("GET", "/x", lambda call: Response(200, b"x" * size), auth="none", cost=0, zone=None, summary="x")
     answer = create_client(app, None, route).get("/x", headers=ZIP)
@@ -496,7 +497,7 @@ def test_a_known_answer_is_a_free_304(app: App, client: Client) -> None:
     assert (list_ledger_rows(app), get_balance(app, 1)) == before
 
 
-@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', '{}, "other"'])
+@run_each_case("form", ["{}", "W/{}", '"other", {}', '{}, "other"'])
 def test_if_none_match_may_be_weak_or_a_list(client: Client, form: str) -> None:
     tag = get_tag(client, COMPANY)
     assert client.get(COMPANY, headers={"If-None-Match": form.format(tag)}).status == 304
@@ -594,7 +595,7 @@ def test_routes_with_the_same_parameters_have_different_tags(app: App, user: use
     assert get_tag(client, "/x") != get_tag(client, "/y")
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "query",
     [
         "year=2024&basis=latest",
@@ -614,7 +615,7 @@ def test_the_tag_is_the_same_for_a_key_in_header_or_query(app: App, user: users.
     assert get_tag(Client(app), f"{COMPANY}?apiKey={user.api_key}") == get_tag(client, COMPANY)
 
 
-@pytest.mark.parametrize("status", [status for status in STATUSES if status not in (200, 304)])
+@run_each_case("status", [status for status in STATUSES if status not in (200, 304)])
 def test_only_successful_answers_have_a_tag(make_app: Callable[..., App], status: int) -> None:
     assert "etag" not in get_with_status(status, make_app).headers
 
@@ -623,8 +624,8 @@ def test_an_invalid_parameter_is_400_even_with_a_tag(client: Client) -> None:
     assert client.get(COMPANY + "?period=X", headers={"If-None-Match": "*"}).status == 400
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize(("coding_headers", "coding"), [({}, "identity"), (ZIP, "gzip")])
+@run_each_case("method", ["GET", "HEAD"])
+@run_each_case("coding_headers, coding", [({}, "identity"), (ZIP, "gzip")])
 def test_if_none_match_star_gets_a_free_304(
     app: App, client: Client, method: str, coding_headers: dict[str, str], coding: str
 ) -> None:
@@ -671,8 +672,8 @@ def test_if_none_match_star_comes_after_key_limit_and_balance(make_app: Callable
     assert [client.get(COMPANY, headers=anything).status for _ in range(3)] == [402, 402, 429]
 
 
-@pytest.mark.parametrize("form", ["json", "csv"])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@run_each_case("form", ["json", "csv"])
+@run_each_case("method", ["GET", "HEAD"])
 def test_if_none_match_star_reads_one_row_of_a_list(app: App, client: Client, form: str, method: str) -> None:
     limits: list[int] = []
 

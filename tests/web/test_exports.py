@@ -31,6 +31,7 @@ from finapi.web.http.params import OFFSET, limit_param
 from finapi.web.http.route import Route
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
+from tests.support.case_tables import run_each_case
 from tests.support.insider_market import store_market
 from tests.support.metered_calls import list_ledger_rows
 
@@ -150,7 +151,7 @@ def test_a_table_without_a_limit_is_complete(app: App, api: Client) -> None:
     assert list_ledger_rows(app) == [(-5, "debit", ROUTE.name, None)]
 
 
-@pytest.mark.parametrize("size", [1, 4, 6, 24, 25, 26])
+@run_each_case("size", [1, 4, 6, 24, 25, 26])
 def test_a_table_with_a_limit_links_to_its_next_page(api: Client, size: int) -> None:
     numbers_read: list[int] = []
     path: str | None = f"{ROUTE.path}?format=csv&limit={size}&apiKey={api.key}"

@@ -24,6 +24,7 @@ from finapi.web.http.messages import (
     find_matching_etag,
     parse_environ,
 )
+from tests.support.case_tables import run_each_case
 
 
 def request(target: str = "/", query: str | None = None, **environ: Any) -> Request:
@@ -45,8 +46,8 @@ def request(target: str = "/", query: str | None = None, **environ: Any) -> Requ
 # ---- the target
 
 
-@pytest.mark.parametrize(
-    ("target", "path", "segments"),
+@run_each_case(
+    "target, path, segments",
     [
         ("/", "/", ("",)),
         ("/a/b", "/a/b", ("a", "b")),
@@ -77,15 +78,15 @@ def test_a_request_without_a_raw_target_is_parsed() -> None:
     assert read.query == {"x": ["1"]}
 
 
-@pytest.mark.parametrize("target", ["/%FF", "/a/%C3", "/%ED%A0%80", "/%C0%AF", "/a%80b"])
+@run_each_case("target", ["/%FF", "/a/%C3", "/%ED%A0%80", "/%C0%AF", "/a%80b"])
 def test_a_path_that_is_not_utf8_is_refused(target: str) -> None:
     with pytest.raises(ApiError, match=r"^The path is not UTF-8\.$") as raised:
         request(target)
     assert raised.value.code == "BAD_REQUEST"
 
 
-@pytest.mark.parametrize(
-    ("query", "values"),
+@run_each_case(
+    "query, values",
     [
         ("", {}),
         ("a=1", {"a": ["1"]}),
@@ -107,7 +108,7 @@ def test_a_query_is_names_with_lists_of_values(query: str, values: dict[str, lis
     assert request(query=query).query == values
 
 
-@pytest.mark.parametrize("query", ["a=%FF", "%FF=1", "a=%C3", "a=1&b=%ED%A0%80", "a=%c0%80"])
+@run_each_case("query", ["a=%FF", "%FF=1", "a=%C3", "a=1&b=%ED%A0%80", "a=%c0%80"])
 def test_a_query_that_is_not_utf8_is_refused(query: str) -> None:
     with pytest.raises(ApiError, match=r"^The query is not UTF-8\.$") as raised:
         request(query=query)
@@ -153,8 +154,8 @@ def test_the_deadline_is_that_of_the_server() -> None:
     assert request().deadline is None
 
 
-@pytest.mark.parametrize(
-    ("request_id", "repeated"),
+@run_each_case(
+    "request_id, repeated",
     [
         ("a", True),
         ("a" * 191, True),
@@ -184,8 +185,8 @@ PROXY, OTHER_PROXY, CLIENT = "10.0.0.1", "10.0.0.2", "203.0.113.9"
 TRUSTED = ("10.0.0.0/8", "fd00::/8")
 
 
-@pytest.mark.parametrize(
-    ("peer", "forwarded", "trusted", "address"),
+@run_each_case(
+    "peer, forwarded, trusted, address",
     [
         # Without trusted proxies the peer is charged, and its forwarded addresses are ignored.
         (CLIENT, "", (), CLIENT),
@@ -270,8 +271,8 @@ def test_a_request_carries_the_address_that_is_charged() -> None:
 # ---- responses
 
 
-@pytest.mark.parametrize(
-    ("accepts", "wants"),
+@run_each_case(
+    "accepts, wants",
     [
         ("gzip", True),
         ("GZIP", True),
@@ -327,7 +328,7 @@ def test_gzip_gives_the_same_bytes_for_the_same_bytes() -> None:
     assert len(packed) < 100
 
 
-@pytest.mark.parametrize("size", [0, 1, 110, 65_535])
+@run_each_case("size", [0, 1, 110, 65_535])
 def test_a_compressed_prefix_accepts_a_different_end_per_call(size: int) -> None:
     prefix, end = b"finapi " * 1_000, b"e" * size
     packed = compress_prefix(prefix).finish(end)
@@ -336,8 +337,8 @@ def test_a_compressed_prefix_accepts_a_different_end_per_call(size: int) -> None
     assert len(packed) == len(compress_prefix(prefix).finish()) + size
 
 
-@pytest.mark.parametrize(
-    ("header", "tag"),
+@run_each_case(
+    "header, tag",
     [
         ('"t"', '"t"'),
         ('W/"t"', '"t"'),
@@ -380,8 +381,8 @@ def test_json_is_gzipped_from_a_kibibyte_on() -> None:
     assert messages.MIN_GZIP_BYTES == 1024
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@run_each_case(
+    "value, text",
     [
         ("391035000000", b"391035000000"),
         ("391035000000.0", b"391035000000"),
@@ -398,14 +399,14 @@ def test_a_decimal_is_a_json_number_with_every_digit(value: str, text: bytes) ->
     assert dumps({"a": [Decimal(value), "x"]}) == b'{"a":[' + text + b',"x"]}'
 
 
-@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("Infinity"), float("nan"), object()])
+@run_each_case("value", [Decimal("NaN"), Decimal("Infinity"), float("nan"), object()])
 def test_values_that_json_cannot_represent_are_refused(value: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         dumps(value)
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
+@run_each_case(
+    "accept, kind",
     [
         ("", None),
         ("text/csv", "text/csv"),

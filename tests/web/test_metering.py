@@ -20,6 +20,7 @@ from finapi.web.http.route import Route
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support.brook_lamps_report import COMPANY, FILING, build_report, store_report
+from tests.support.case_tables import run_each_case
 from tests.support.metered_calls import create_client, get_balance, list_ledger_rows
 from tests.support.raw_sql import run_sql
 
@@ -137,8 +138,8 @@ def test_a_call_that_runs_no_handler_costs_nothing(app: App, client: Client, met
     assert list_ledger_rows(app) == []
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "counted"),
+@run_each_case(
+    "method, path, headers, counted",
     [
         ("GET", COMPANY, {}, 1),
         ("HEAD", COMPANY, {}, 1),
@@ -343,7 +344,7 @@ def test_both_routes_of_the_zone_share_its_limit(client: Client) -> None:
     assert statuses == [200] * 31 + [429]
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
+@run_each_case("path", ["/livez", "/readyz", "/openapi.json", "/api/v1/nothing"])
 def test_other_paths_have_no_limit(client: Client, path: str) -> None:
     assert len({client.get(path).status for _ in range(100)}) == 1
 
@@ -411,7 +412,7 @@ def test_a_forwarded_address_counts_only_behind_a_trusted_proxy(make_app: Callab
     assert statuses(make_app(trusted_proxies=("10.0.0.0/8",))) == [401] * 32
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "headers",
     [
         {},

@@ -23,6 +23,7 @@ from finapi.web.routes import ROUTES as TABLE
 from tests.client import Client
 from tests.each import each
 from tests.support.brook_lamps_report import COMPANY
+from tests.support.case_tables import run_each_case
 
 # Pages are for people; the document describes the routes that programs call.
 ROUTES = tuple(route for route in TABLE if not route.page)
@@ -157,8 +158,8 @@ def test_an_example_of_a_parameter_is_accepted(route: Route, param: Param) -> No
     assert described["example"] == value
 
 
-@pytest.mark.parametrize(
-    ("name", "schema"),
+@run_each_case(
+    "name, schema",
     [
         ("ticker", {"type": "string", "pattern": "^[./ -]*[0-9A-Za-z][0-9A-Za-z./ -]*$", "maxLength": 12}),
         ("period", {"type": "string", "enum": ["A", "Q"], "default": "A"}),

@@ -31,6 +31,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED, ONE_OF, RECEIVER, World
 from tests.support import schedule_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import june, other_submission, september, submission, take
 from tests.support.insider_market import store_market
 from tests.support.raw_sql import run_sql
@@ -217,7 +218,7 @@ def size_param(route: Route) -> str:
     return "limit" if "limit" in names else "size"
 
 
-@pytest.mark.parametrize(("name", "way"), WAYS)
+@run_each_case("name, way", WAYS)
 def test_a_list_is_paged_to_its_end(lists: Lists, name: str, way: str) -> None:
     size = size_param(ROUTE_OF[name])
     all_rows, answer = lists.page(name, **{size: MAX_ROWS})
@@ -243,7 +244,7 @@ def test_a_list_is_paged_to_its_end(lists: Lists, name: str, way: str) -> None:
         assert find_member(answer, "next_cursor") is None
 
 
-@pytest.mark.parametrize(("name", "way"), [param for param in WAYS if param[1] == "offset"])
+@run_each_case("name, way", [param for param in WAYS if param[1] == "offset"])
 def test_a_list_has_no_rows_behind_its_end(lists: Lists, name: str, way: str) -> None:
     names = {param.name for param in (*ROUTE_OF[name].params, *(ROUTE_OF[name].body or ()))}
     rows, answer = lists.page(name, **{"offset" if "offset" in names else "from": OFFSETS.get(name, 999_999_999)})

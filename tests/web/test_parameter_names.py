@@ -15,6 +15,7 @@ from finapi.web.http.names import HARMLESS_NAMES, MAX_REPORTED_NAMES, is_harmles
 from finapi.web.routes import ROUTES
 from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW, SHARED
+from tests.support.case_tables import run_each_case
 
 API = "/api/v1"
 
@@ -39,8 +40,8 @@ def get_refusal(answer: Answer) -> dict[str, Any]:
     return details
 
 
-@pytest.mark.parametrize(
-    ("path", "unknown_name", "nearest"),
+@run_each_case(
+    "path, unknown_name, nearest",
     [
         ("/xbrl/screen?grossmargin_gt=0.9", "grossmargin_gt", "gross_margin_gt"),
         ("/xbrl/timeseries?symbol=AAPL", "symbol", "ticker"),
@@ -80,7 +81,7 @@ def test_unknown_members_of_a_body_are_400(api: Client) -> None:
     assert details["param"] == "query.minOwnershp"
 
 
-@pytest.mark.parametrize("name", ["_", "utm_source", "UTM_Campaign", "callback", "pretty", "fbclid"])
+@run_each_case("name", ["_", "utm_source", "UTM_Campaign", "callback", "pretty", "fbclid"])
 def test_harmless_names_change_nothing(api: Client, name: str) -> None:
     plain, harmless = (api.get(f"{API}/sec/forms{query}") for query in ("", f"?{name}=1"))
     assert harmless.headers["etag"] == plain.headers["etag"]
@@ -96,7 +97,7 @@ def test_harmless_names_are_published(api: Client) -> None:
     assert not is_harmless("utm")
 
 
-@pytest.mark.parametrize("name", ["Form_Type", "FORM_TYPE", "form_type[]", "Form_Type[]"])
+@run_each_case("name", ["Form_Type", "FORM_TYPE", "form_type[]", "Form_Type[]"])
 def test_names_in_another_case_or_with_brackets_are_accepted(api: Client, name: str) -> None:
     plain, other = (api.get(f"{API}/sec/filings?{spelling}=10-K") for spelling in ("form_type", name))
     assert (plain.status, other.headers["etag"]) == (200, plain.headers["etag"])
@@ -138,7 +139,7 @@ def test_few_and_short_names_are_reported(reporting_api: Client) -> None:
     assert answer.headers["x-ignored-parameters"] == ",".join(reported_names)
 
 
-@pytest.mark.parametrize("name", ["a\r\nSet-Cookie: b", "\x00", "\u00e4", "\ud800"])
+@run_each_case("name", ["a\r\nSet-Cookie: b", "\x00", "\u00e4", "\ud800"])
 def test_any_name_is_reported_or_refused(api: Client, reporting_api: Client, name: str) -> None:
     body = {"cusips": ["037833100"], name: 1}
     shown_name = name.replace("\ud800", "?")

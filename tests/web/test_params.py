@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from finapi.core.errors import ApiError
 from finapi.web.http.params import MAX_LENGTH, Field, Param, limit_param, parse_params
+from tests.support.case_tables import run_each_case
 
 TEXT = Param("name")
 COUNT = Param("count", "integer", minimum=1, maximum=90)
@@ -36,8 +37,8 @@ def refusal(param: Param, text: str) -> dict[str, Any]:
     return dict(raised.value.details)
 
 
-@pytest.mark.parametrize(
-    ("param", "text", "value"),
+@run_each_case(
+    "param, text, value",
     [
         (TEXT, "a", "a"),
         (TEXT, " a ", " a "),
@@ -73,23 +74,23 @@ def test_text_becomes_a_value(param: Param, text: str, value: object) -> None:
     assert type(got) is type(value)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\t\n", "\u3000"])
+@run_each_case("text", ["", " ", "\t\n", "\u3000"])
 def test_an_empty_text_is_refused(text: str) -> None:
     assert refusal(TEXT, text) == {"param": "name", "expected": "text"}
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n"])
+@run_each_case("text", ["", "x", "1.0", "1e3", "0x1", " 1", "1 ", "+1", "--1", "1_0", "١", "１", "1\n"])
 def test_a_value_that_is_not_an_integer_is_refused(text: str) -> None:
     assert refusal(COUNT, text) == {"param": "count", "expected": "integer"}
 
 
-@pytest.mark.parametrize("text", ["0", "91", "-1", "999999999", "-" + "9" * 12, "9" * 999])
+@run_each_case("text", ["0", "91", "-1", "999999999", "-" + "9" * 12, "9" * 999])
 def test_a_number_beyond_its_bounds_is_refused(text: str) -> None:
     assert refusal(COUNT, text) == {"param": "count", "expected": "integer from 1 to 90"}
 
 
-@pytest.mark.parametrize(
-    ("param", "text", "expected"),
+@run_each_case(
+    "param, text, expected",
     [
         (Param("days", "integer", minimum=1), "0", "integer from 1"),
         (Param("days", "integer", maximum=9), "10", "integer to 9"),
@@ -102,20 +103,20 @@ def test_a_refusal_names_only_the_bounds_that_exist(param: Param, text: str, exp
     assert refusal(param, text) == {"param": "days", "expected": expected}
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@run_each_case(
+    "text, value",
     [("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False), ("fAlSe", False)],
 )
 def test_a_boolean_may_be_written_in_any_case(text: str, value: bool) -> None:
     assert FLAG.parse(text) is value
 
 
-@pytest.mark.parametrize("text", ["", "1", "0", "yes", "on", " true", "true\n"])
+@run_each_case("text", ["", "1", "0", "yes", "on", " true", "true\n"])
 def test_a_value_that_is_not_a_boolean_is_refused(text: str) -> None:
     assert refusal(FLAG, text) == {"param": "flag", "allowed": ["true", "false"]}
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "",
@@ -138,14 +139,14 @@ def test_a_value_that_is_not_a_date_is_refused(text: str) -> None:
     assert refusal(DAY, text) == {"param": "day", "expected": "date YYYY-MM-DD"}
 
 
-@pytest.mark.parametrize("text", ["", "newest", "LATEST", " latest", "latest,original"])
+@run_each_case("text", ["", "newest", "LATEST", " latest", "latest,original"])
 def test_a_value_that_is_not_allowed_is_refused_with_the_list(text: str) -> None:
     near = {"nearest": ["latest"]} if text.strip().lower() == "latest" else {}
     assert refusal(BASIS, text) == {"param": "basis", "allowed": ["latest", "original"], **near}
 
 
-@pytest.mark.parametrize("param", [TEXT, COUNT, FLAG, DAY, BASIS, KINDS], ids=lambda param: param.name)
-@pytest.mark.parametrize("text", ["x" * 2 * MAX_LENGTH, "1" * 100_000, "\0", "a\0b", "true\0"])
+@run_each_case("param", [TEXT, COUNT, FLAG, DAY, BASIS, KINDS])
+@run_each_case("text", ["x" * 2 * MAX_LENGTH, "1" * 100_000, "\0", "a\0b", "true\0"])
 def test_a_text_that_is_too_long_or_contains_nul_is_refused(param: Param, text: str) -> None:
     assert refusal(param, text) == {"param": param.name, "expected": param.kind}
 
@@ -205,7 +206,7 @@ def test_a_required_parameter_that_is_missing_is_named() -> None:
     assert raised.value.details == {"param": "name", "expected": "text"}
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "words",
     [["income,balance"], ["income", "balance"], ["income,", "", " ,balance,income"], ["income", "balance,income"]],
 )
@@ -242,7 +243,7 @@ def test_the_first_invalid_parameter_of_the_route_is_named() -> None:
     assert raised.value.details == {"param": "day", "expected": "date YYYY-MM-DD"}
 
 
-@pytest.mark.parametrize("text", ["1e1000", "1e", "NaN", "Infinity", "0x10", "1,000", "", "+1", ".5", "1.", "9" * 19])
+@run_each_case("text", ["1e1000", "1e", "NaN", "Infinity", "0x10", "1,000", "", "+1", ".5", "1.", "9" * 19])
 def test_a_number_is_plain_decimal_text(text: str) -> None:
     assert refusal(AMOUNT, text) == {"param": "amount", "expected": "number"}
 
@@ -274,8 +275,8 @@ def test_a_refused_list_names_its_first_invalid_word() -> None:
     assert refusal(FORMS, "4,9") == {"param": "forms", "allowed": ["3", "4", "5"]}
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "read"),
+@run_each_case(
+    "field, value, read",
     [
         (Field("n", "integer", minimum=1), 1, 1),
         (Field("n", "number", minimum=0), 12.5, Decimal("12.5")),
@@ -295,8 +296,8 @@ def test_a_member_of_a_body_becomes_a_value(field: Field, value: object, read: o
     assert type(got) is type(read)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@run_each_case(
+    "field, value",
     [
         (Field("n", "integer"), True),
         (Field("n", "integer"), 1.5),
@@ -326,8 +327,8 @@ def test_a_member_of_another_type_is_refused_by_its_name(field: Field, value: ob
 # ---- kinds of values in this field
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "value"),
+@run_each_case(
+    "kind, text, value",
     [
         ("cik", "320193", 320_193),
         ("cik", "0000320193", 320_193),
@@ -350,8 +351,8 @@ def test_a_text_of_the_field_is_folded(kind: Any, text: str, value: object) -> N
     assert Field("name", kind).parse(text) == value
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected", "texts"),
+@run_each_case(
+    "kind, expected, texts",
     [
         ("cik", "0000320193", ["", "0", "0000000000", "12345678901", "-1", "x", "１", "320193 "]),
         ("accession", "0000320193-25-000057", ["", "x", "0000320193-25-00005", "unfiled-0"]),

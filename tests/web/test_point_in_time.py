@@ -25,6 +25,7 @@ from tests.client import PASSWORD, Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.golden.asking import RequestLine, parse_request, read_areas
 from tests.support import fund_filings
+from tests.support.case_tables import run_each_case
 from tests.support.filing_order import END, DatedWorld, FilingOrder
 from tests.support.thirteenf_xml import APPLE
 
@@ -53,7 +54,7 @@ def test_each_call_of_the_api_has_a_rule_of_its_own() -> None:
     assert RULES.keys() - {route.name for route in ROUTES} == set()
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.as_of_rule.kind != "honoured"], ids=repr)
+@run_each_case("route", [route for route in ROUTES if route.as_of_rule.kind != "honoured"])
 def test_a_route_that_does_not_honour_as_of_refuses_it(api: Client, route: Route) -> None:
     session = None
     if route.auth == "session":
@@ -65,7 +66,7 @@ def test_a_route_that_does_not_honour_as_of_refuses_it(api: Client, route: Route
     assert answer.json["message"] == f"as_of is not supported by this call: {route.as_of_rule.reason}."
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.as_of_rule.kind == "honoured"], ids=repr)
+@run_each_case("route", [route for route in ROUTES if route.as_of_rule.kind == "honoured"])
 def test_a_route_that_honours_as_of_declares_it(route: Route) -> None:
     params = [*route.params, *(route.body or ())]
     (as_of,) = [param for param in params if param.name == "as_of"]

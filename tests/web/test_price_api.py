@@ -14,6 +14,7 @@ from finapi.market.demo import demo_prices
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 
 PATH = "/api/v1/prices/"
 DAYS = """date,open,close,volume,split,dividend
@@ -85,7 +86,7 @@ def test_days_are_listed_newest_first_with_adj_close(get_prices: Any) -> None:
     assert (meta["from"], meta["to"]) == (None, "2025-01-03")
 
 
-@pytest.mark.parametrize("spelling", ["brk.b", "BRK%2FB", "BRKB", "1067983", "0001067983"])
+@run_each_case("spelling", ["brk.b", "BRK%2FB", "BRKB", "1067983", "0001067983"])
 def test_ticker_is_found_in_any_spelling_and_by_cik(get_prices: Any, spelling: str) -> None:
     assert get_prices(spelling).json["meta"]["ticker"] == "BRK-B"
 
@@ -135,7 +136,7 @@ def test_missing_prices_are_404_and_free(get_prices: Any) -> None:
     assert without_prices.headers["x-tokens-charged"] == unknown.headers["x-tokens-charged"] == "0"
 
 
-@pytest.mark.parametrize("cursor", ["x", "0001-01-01", "2025-13-01", "20250101x"])
+@run_each_case("cursor", ["x", "0001-01-01", "2025-13-01", "20250101x"])
 def test_invalid_cursor_is_refused(get_prices: Any, cursor: str) -> None:
     answer = get_prices("BRK-B", query={"cursor": cursor})
     assert (answer.status, answer.json["details"]["param"]) == (400, "cursor")

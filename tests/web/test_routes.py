@@ -20,6 +20,7 @@ from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
 from tests.each import each
 from tests.process import ROOT
+from tests.support.case_tables import run_each_case
 
 
 def answer(call: Call) -> Response:
@@ -55,8 +56,8 @@ def matched_path(match: Match | None) -> str | None:
     return None if match is None else next(iter(match.by_method.values())).path
 
 
-@pytest.mark.parametrize(
-    ("target", "path", "params"),
+@run_each_case(
+    "target, path, params",
     [
         ("/things", "/things", {}),
         ("/things/", "/things", {}),
@@ -93,7 +94,7 @@ def test_a_path_finds_its_route(target: str, path: str, params: dict[str, str]) 
     assert found_match.path_params == params
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "target",
     [
         "/",
@@ -148,8 +149,8 @@ def test_a_table_without_routes_finds_nothing() -> None:
 # ---- the table of finapi
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "auth", "cost", "zone", "cacheable"),
+@run_each_case(
+    "method, path, auth, cost, zone, cacheable",
     [
         ("GET", "/livez", "none", 0, None, False),
         ("GET", "/readyz", "none", 0, None, False),

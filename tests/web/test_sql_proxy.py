@@ -14,6 +14,7 @@ from finapi.market.reference.sql_views import VIEWS
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
+from tests.support.case_tables import run_each_case
 
 PATH = "/api/v1/sql-proxy"
 SQL = "SELECT symbol, close FROM price WHERE symbol = 'AAPL' ORDER BY date DESC LIMIT 5"
@@ -93,7 +94,7 @@ def test_a_refused_query_is_free_and_states_the_reason(ask: Any) -> None:
     assert ask().status == 200
 
 
-@pytest.mark.parametrize("query", [None, "", 5, ["SELECT 1"], "x" * 10_001])
+@run_each_case("query", [None, "", 5, ["SELECT 1"], "x" * 10_001])
 def test_an_invalid_query_member_is_refused_by_its_name(ask: Any, query: Any) -> None:
     answer = ask(query)
     assert (answer.status, answer.json["details"]["param"]) == (400, "query")

@@ -20,6 +20,7 @@ from finapi.web.pages.status_page import COMPONENT_DESCRIPTIONS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.core.test_metrics import value as metric_value
+from tests.support.case_tables import run_each_case
 
 STATUS, HISTORY = "/api/v1/status", "/api/v1/status/history"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -157,22 +158,20 @@ def test_history_has_default_parameters(client: Client, part: Switch) -> None:
     assert history["meta"]["services_included"] == ["main_api", "postgres_db", "redis", "sec_watchdog"]
 
 
-@pytest.mark.parametrize(
-    ("days", "expected"), [("1", 1), ("90", 90), ("91", 90), ("365", 90), ("9" * 30, 90), ("007", 7)]
-)
+@run_each_case("days, expected", [("1", 1), ("90", 90), ("91", 90), ("365", 90), ("9" * 30, 90), ("007", 7)])
 def test_days_above_ninety_are_silently_ninety(client: Client, part: Switch, days: str, expected: int) -> None:
     history = client.get(f"{HISTORY}?days={days}").json
     assert (history["days"], history["meta"]["warning"]) == (expected, None)
 
 
-@pytest.mark.parametrize("days", ["0", "-1", "-" + "9" * 30, "", "x", "1.5", "1e1", "+7", " 7", "７", "nan", "7,8"])
+@run_each_case("days", ["0", "-1", "-" + "9" * 30, "", "x", "1.5", "1e1", "+7", " 7", "７", "nan", "7,8"])
 def test_days_that_are_not_a_positive_integer_are_refused(client: Client, part: Switch, days: str) -> None:
     answer = client.get(HISTORY, query={"days": days})
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == "days"
 
 
-@pytest.mark.parametrize("query", ["service=nonsense", "service=", "resolution=weekly", "resolution=", "days=1&days=2"])
+@run_each_case("query", ["service=nonsense", "service=", "resolution=weekly", "resolution=", "days=1&days=2"])
 def test_values_that_are_not_in_the_list_are_refused(client: Client, part: Switch, query: str) -> None:
     answer = client.get(f"{HISTORY}?{query}")
     assert (answer.status, answer.json["code"]) == (400, "INVALID_PARAM")
@@ -239,9 +238,7 @@ def test_badges_and_changes_have_the_limit_of_pages(client: Client, path: str) -
     assert client.get(path, address="192.0.2.8").status != 429
 
 
-@pytest.mark.parametrize(
-    "name", ["nonsense.svg", "main_api", "main_api.png", ".svg", "main_api.svg.svg", "%3Csvg%3E.svg"]
-)
+@run_each_case("name", ["nonsense.svg", "main_api", "main_api.png", ".svg", "main_api.svg.svg", "%3Csvg%3E.svg"])
 def test_a_badge_of_an_unknown_service_is_404(client: Client, part: Switch, name: str) -> None:
     answer = client.get(f"/status/badge/{name}")
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
@@ -346,22 +343,20 @@ def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, outa
 LOOPBACK = "127.0.0.1"
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
+@run_each_case("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"])
 def test_metrics_are_served_to_this_machine(client: Client, part: Switch, address: str) -> None:
     answer = client.get("/metrics", address=address)
     assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     assert metric_value(answer.body.decode(), "finapi_service_up", service="main_api") == 1
 
 
-@pytest.mark.parametrize("address", ["192.0.2.1", "10.0.0.1", "::2", "", "localhost", "::ffff:192.0.2.1"])
+@run_each_case("address", ["192.0.2.1", "10.0.0.1", "::2", "", "localhost", "::ffff:192.0.2.1"])
 def test_metrics_are_refused_to_other_machines(client: Client, address: str) -> None:
     answer = client.get("/metrics", address=address)
     assert (answer.status, answer.json["code"]) == (403, "FORBIDDEN")
 
 
-@pytest.mark.parametrize(
-    "header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto"]
-)
+@run_each_case("header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host", "X-Forwarded-Proto"])
 def test_a_proxy_on_this_machine_is_not_the_caller(client: Client, header: str) -> None:
     assert client.get("/metrics", address=LOOPBACK, headers={header: "127.0.0.1"}).status == 403
 
@@ -434,8 +429,8 @@ def test_metrics_include_the_store_and_the_queues(client: Client, app: App, part
     assert metric_value(text, "finapi_checks_total", service="redis", **{"class": "healthy"}) == 1
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
+@run_each_case(
+    "host, status",
     [("localhost:8000", 200), ("127.0.0.1", 200), ("[::1]:8000", 200), ("rebound.example.com", 403), ("", 403)],
 )
 def test_metrics_are_refused_for_foreign_host_names(client: Client, host: str, status: int) -> None:

@@ -6,9 +6,8 @@ import csv
 import io
 from decimal import Decimal
 
-import pytest
-
 from finapi.web.http.tables import render_csv, render_ndjson
+from tests.support.case_tables import run_each_case
 
 ROWS = [
     {"ticker": "AAPL", "name": 'Apple "Inc."\nCupertino', "value": Decimal("11.91"), "list": ["a", 1], "ok": True},
@@ -37,12 +36,12 @@ def test_ndjson_has_one_object_per_line() -> None:
     assert render_ndjson([{"a": 1}, {"a": None}]) == b'{"a":1}\n{"a":null}\n'
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-", "=", "-1e", "+cmd"])
+@run_each_case("text", ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "-", "=", "-1e", "+cmd"])
 def test_a_text_that_looks_like_a_formula_is_quoted(text: str) -> None:
     rows = list(csv.reader(io.StringIO(render_csv(["a", "b"], [{"a": text, "b": f"x{text}"}]).decode(), newline="")))
     assert rows[1] == [f"'{text}", f"x{text}"]
 
 
-@pytest.mark.parametrize("figure", ["-391035000000", "+1", "-0.5", "-1.5E-7", -5, -1.5, Decimal("-2.25")])
+@run_each_case("figure", ["-391035000000", "+1", "-0.5", "-1.5E-7", -5, -1.5, Decimal("-2.25")])
 def test_a_figure_is_never_quoted_as_a_formula(figure: object) -> None:
     assert render_csv(["a"], [{"a": figure}]).decode() == f"a\r\n{figure}\r\n"

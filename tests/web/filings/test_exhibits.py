@@ -19,6 +19,7 @@ from finapi.market.intake import ingest
 from tests.client import Client
 from tests.conftest import NOW
 from tests.support import submission_texts
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 ACCESSION = "0001234567-26-000011"
@@ -97,8 +98,8 @@ def test_an_html_exhibit_is_served_without_scripts(api: Client, name: str) -> No
     assert api.get(f"{FILING}/documents/{name}?plain=true&offset=7&length=8").body == b"lanterns"
 
 
-@pytest.mark.parametrize(
-    ("seq", "content_type", "disposition", "body"),
+@run_each_case(
+    "seq, content_type, disposition, body",
     [
         (3, "text/plain; charset=utf-8", None, b"A contract about lanterns."),
         (4, "image/png", None, PNG),
@@ -117,7 +118,7 @@ def test_each_kind_of_document_is_served_as_what_it_is(
     assert answer.headers["content-security-policy"].startswith("sandbox;")
 
 
-@pytest.mark.parametrize("name", ["%C2%B2", "%D9%A2", "0", "9999999999", "..%2Fpress.htm"])
+@run_each_case("name", ["%C2%B2", "%D9%A2", "0", "9999999999", "..%2Fpress.htm"])
 def test_no_other_text_names_a_document(api: Client, name: str) -> None:
     """The first two are a superscript and an Arabic two: digits to Python, but no position in a list."""
     answer = api.get(f"{FILING}/documents/{name}")
@@ -189,8 +190,8 @@ def test_a_second_ingest_adds_what_a_larger_setting_permits(make_app: Callable[.
     assert [tuple(row) for row in stored] == [(0, sizes["exhibit_bytes"]), (1, sizes["bytes"])]
 
 
-@pytest.mark.parametrize(
-    ("filename", "body", "media"),
+@run_each_case(
+    "filename, body, media",
     [
         ("a.htm", b"\xff\xd8\xff\xe0 not a page", "jpeg"),
         ("a.jpg", b"<html><script>alert(1)</script></html>", "html"),
@@ -206,8 +207,8 @@ def test_the_content_and_not_the_name_decides(filename: str | None, body: bytes,
     assert exhibit.media == media
 
 
-@pytest.mark.parametrize(
-    ("filename", "stored"),
+@run_each_case(
+    "filename, stored",
     [
         ("ex-99_1.htm", "ex-99_1.htm"),
         (None, None),

@@ -21,6 +21,7 @@ from finapi.market.reference import companies
 from tests.client import Answer, Client
 from tests.market.documents.test_filing_store import FULL
 from tests.market.documents.test_filing_store import submissions as submissions_json
+from tests.support.case_tables import run_each_case
 
 LAMP, RIVER, ANN = 1750, 1751, 900
 PATH = "/api/v1/sec/filings"
@@ -169,8 +170,8 @@ def test_filing_has_all_its_members(ask: Any) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         ({"ticker": "lmp.b"}, ["-000004", "-000003", "-000002", "-000001"]),
         ({"ticker": "LMP-B,RVR"}, NEWEST),
@@ -245,8 +246,8 @@ def test_limit_is_clamped(ask: Any) -> None:
     assert ask(limit=10**8).json["meta"]["pagination"]["limit"] == 500
 
 
-@pytest.mark.parametrize(
-    ("query", "param"),
+@run_each_case(
+    "query, param",
     [
         ({"offset": -1}, "offset"),
         ({"offset": 10**9}, "offset"),
@@ -337,8 +338,8 @@ def test_filing_is_found_by_any_spelling(ask: Any) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("q", "expected"),
+@run_each_case(
+    "q, expected",
     [
         ("lamp", ["-000004", "-000003", "-000002", "-000001"]),
         ("OLD lamp", ["-000004", "-000003", "-000002", "-000001"]),  # its former name
@@ -426,8 +427,8 @@ def test_document_is_served_inert(stored_document: Any) -> None:
     assert answer.headers["x-total-characters"] == str(len(html))
 
 
-@pytest.mark.parametrize(
-    ("query", "first", "last"),
+@run_each_case(
+    "query, first, last",
     [
         ({"offset": 6, "length": 5}, 6, 11),
         ({"offset": 70}, 70, None),

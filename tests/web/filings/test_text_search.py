@@ -27,6 +27,7 @@ from finapi.store import db
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.market.documents.test_filing_store import FULL, run
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 PATH = "/api/v1/sec/filings/search"
@@ -142,8 +143,8 @@ def test_offset_counts_in_plain_text(app: App, client: Client, find: Callable[..
     assert text.headers["x-total-characters"] == str(len(PLAIN)) == str(row["text_length"])
 
 
-@pytest.mark.parametrize(
-    ("q", "is_match"),
+@run_each_case(
+    "q, is_match",
     [
         ("restated", True),  # a letter in bold is of the word
         ("estee", True),  # without accents, as with them
@@ -169,7 +170,7 @@ def test_words_that_match(app: App, find: Callable[..., Answer], q: str, is_matc
     assert bool(accessions(find(q))) is is_match
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "q",
     ['"', 'a "b', "-lamp", "&", "a*", "ab*", " ".join(f"w{n}" for n in range(17)), "abc* abd* abe*", "*", '""'],
 )
@@ -228,8 +229,8 @@ def test_matches_are_newest_first_and_paged(filed: Callable[..., Answer]) -> Non
     assert accessions(filed("lamp", limit=2, offset=3)) == expected[3:]
 
 
-@pytest.mark.parametrize(
-    ("query", "expected", "left_out"),
+@run_each_case(
+    "query, expected, left_out",
     [
         ({"ticker": "LMP"}, ["000001", "000003", "000004"], 0),
         ({"cik": "1751", "form_type": "10-K"}, ["000002"], 0),
@@ -348,7 +349,7 @@ def test_words_survive_a_restart_and_a_kill(tmp_path: Path) -> None:
     app.db.close()
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "hostile", ["<" * 10**6, "<!--" * 250_000, "<script>" * 100_000, "<a " * 300_000, "&" * 10**6, "a<b " * 250_000]
 )
 def test_hostile_html_takes_linear_time(hostile: str) -> None:

@@ -17,6 +17,7 @@ from finapi.market.reference import companies
 from finapi.market.statements import fact_sets
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
+from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 
 XBRL = "/api/v1/xbrl/"
@@ -187,8 +188,8 @@ def test_a_cell_in_another_currency_can_be_proved(app: App, caller: Client) -> N
     assert values == [500, 3023]
 
 
-@pytest.mark.parametrize(
-    ("query", "verdict"),
+@run_each_case(
+    "query, verdict",
     [
         ({"cik": "77", "metric": "revenue", "currency": "dollars"}, (400, "INVALID_PARAM")),
         ({"cik": "77", "metric": "nonsense"}, (400, "INVALID_PARAM")),
@@ -214,7 +215,7 @@ def test_a_batch_has_a_result_or_an_error_for_each_company(caller: Client) -> No
     assert (answer["meta"]["requested"], answer["meta"]["resolved"], answer["meta"]["errors"]) == (3, 2, 1)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "body",
     [
         {},

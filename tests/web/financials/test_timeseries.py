@@ -12,6 +12,7 @@ import pytest
 from finapi.accounts import users
 from finapi.app import App
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.support.raw_sql import run_sql
 
@@ -223,8 +224,8 @@ def test_an_unreported_currency_is_refused_not_converted(app: App, caller: Clien
     assert "in EUR" in answer.json["message"]
 
 
-@pytest.mark.parametrize(
-    ("query", "code", "param"),
+@run_each_case(
+    "query, code, param",
     [
         ({}, "INVALID_PARAM", "ticker"),
         ({"cik": "x"}, "INVALID_PARAM", "cik"),

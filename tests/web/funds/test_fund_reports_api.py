@@ -23,6 +23,7 @@ from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import NOW
 from tests.support import fund_report_xml as made
+from tests.support.case_tables import run_each_case
 
 BASE = "/api/v1/nport"
 SEPTEMBER, DECEMBER, BOND, TRUST = (f"0009200001-26-00000{number}" for number in (1, 2, 3, 4))
@@ -141,8 +142,8 @@ def test_latest_reports_are_listed_by_filing_day(api: Client) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         ("cik=9200009", [TRUST]),
         ("series_id=s000900002", [BOND]),
@@ -254,8 +255,8 @@ def test_positions_are_listed_by_value(api: Client) -> None:
     assert answer["meta"]["pagination"]["total"] == 4
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         (f"cusip={made.APPLE}", [1, 2]),
         ("isin=jp3633400001", [3]),
@@ -394,8 +395,8 @@ def test_a_split_is_not_an_increase(app: App, api: Client) -> None:
     assert holding["ticker"] == "LAMP"
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
+@run_each_case(
+    "body, expected",
     [
         ({}, [DECEMBER, BOND, TRUST]),
         ({"net_assets_gt": 5000}, [DECEMBER, BOND]),
@@ -422,8 +423,8 @@ def test_a_screen_repeats_its_filters(api: Client) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("path", "param"),
+@run_each_case(
+    "path, param",
     [
         ("/by-series/X000900001", "series_id"),
         ("/holders-of/037833109", "cusip"),

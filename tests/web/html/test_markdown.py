@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from finapi.web.html.markdown import render_markdown
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import parse_rows
 
 
-@pytest.mark.parametrize(
-    ("text", "expected_html"),
+@run_each_case(
+    "text, expected_html",
     [
         ("# A `b`", "<h1>A <code>b</code></h1>"),
         ("## Two words", '<h2 id="two-words">Two words</h2>'),

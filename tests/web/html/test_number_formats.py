@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-import pytest
-
 from finapi.web.html import number_formats
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("value", "written"),
+@run_each_case(
+    "value, written",
     [
         (Decimal(391_035_000_000), "391 bn"),
         (Decimal("-1.5"), "(1.5)"),
@@ -24,8 +23,8 @@ def test_short_amounts_have_a_suffix(value: Decimal, written: str) -> None:
     assert number_formats.format_short(value) == written
 
 
-@pytest.mark.parametrize(
-    ("most", "places"), [(10**11, 6), (10**8, 6), (10**8 - 1, 3), (10**5, 3), (99_999, 0), (0, 0), (-(10**9), 6)]
+@run_each_case(
+    "most, places", [(10**11, 6), (10**8, 6), (10**8 - 1, 3), (10**5, 3), (99_999, 0), (0, 0), (-(10**9), 6)]
 )
 def test_the_scale_follows_the_greatest_number(most: int, places: int) -> None:
     assert number_formats.choose_scale([Decimal(most), None]).exponent == places

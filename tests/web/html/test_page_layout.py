@@ -8,6 +8,7 @@ import pytest
 
 from finapi.app import App
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import HTML
 
 MakeApp = Callable[..., App]
@@ -18,7 +19,7 @@ def public(make_app: MakeApp) -> Client:
     return Client(make_app(pages="public"))
 
 
-@pytest.mark.parametrize("path", ["/nope", "/api/v1/nope", "/company/", "/static/none.css", "/%ff"])
+@run_each_case("path", ["/nope", "/api/v1/nope", "/company/", "/static/none.css", "/%ff"])
 def test_a_browser_gets_an_error_page_with_a_search(public: Client, path: str) -> None:
     answer = public.get(path, headers=HTML)
     assert answer.status in (400, 404)
@@ -31,7 +32,7 @@ def test_a_browser_gets_an_error_page_with_a_search(public: Client, path: str) -
     assert answer.headers["x-request-id"] in text
 
 
-@pytest.mark.parametrize("accept", ["application/json", "*/*", "", "text/html;q=0.5, application/json"])
+@run_each_case("accept", ["application/json", "*/*", "", "text/html;q=0.5, application/json"])
 def test_a_program_gets_errors_as_json(public: Client, accept: str) -> None:
     answer = public.get("/nope", headers={"Accept": accept})
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")

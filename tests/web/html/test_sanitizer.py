@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from finapi.web.html import sanitizer
+from tests.support.case_tables import run_each_case
 
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
-@pytest.mark.parametrize(
-    ("text", "sanitised"),
+@run_each_case(
+    "text, sanitised",
     [
         # Harmless markup.
         (
@@ -71,7 +72,7 @@ def test_sanitised_html_neither_runs_nor_loads_anything(text: str, sanitised: st
     assert sanitizer.sanitize_part(sanitised) == sanitised
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "broken", ['<a b="', "<a b='\" ", "<script>", "<!--", "<", "<a ", "<a\t", " a=b", "<p style='a;", "<object>", "</"]
 )
 def test_a_hostile_document_is_sanitised_in_linear_time(broken: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from finapi.app import App
 from finapi.web.html import static_files
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 
 MakeApp = Callable[..., App]
 
@@ -35,7 +36,7 @@ def test_the_icon_is_served_as_favicon_ico(public: Client) -> None:
     assert answer.body == public.get(static_files.get_static_url("favicon.svg")).body
 
 
-@pytest.mark.parametrize("name", ["..%2Ftags.py", "tags.py", "", ".", "style.css%00"])
+@run_each_case("name", ["..%2Ftags.py", "tags.py", "", ".", "style.css%00"])
 def test_other_files_are_not_served_as_static_files(public: Client, name: str) -> None:
     assert public.get(f"/static/{name}").status in (400, 404)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from finapi.web.html.tags import Html, build_element, h, join_html
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("rendered", "expected_html"),
+@run_each_case(
+    "rendered, expected_html",
     [
         (h.p("a < b & c"), "<p>a &lt; b &amp; c</p>"),
         (h.p('"quoted"'), '<p>"quoted"</p>'),

@@ -22,6 +22,7 @@ from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 from tests.support.insider_market import check_schema, get, list_shares, store_form
 from tests.support.ownership_xml import ANN, BEN, FUND, form, transaction
 
@@ -90,8 +91,8 @@ def test_a_transaction_has_the_values_of_its_form(api: Client) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         ({"standard_type": "purchase"}, [200, 50, 100]),
         ({"sector": "h"}, [30, 30, 30]),
@@ -139,8 +140,8 @@ def test_a_joint_filing_is_found_under_each_of_its_owners(api: Client) -> None:
     assert joint["insider_name"] == "Wick Capital LP; Shade Ben"
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         ({"query": "shade", "filed_at_days": 30}, [30, 30, 30, 200, 50]),
         ({"query": "shade ben", "filed_at_days": 30}, [200, 50]),
@@ -308,8 +309,8 @@ def test_a_filing_has_counts_and_links(api: Client) -> None:
     assert (answer["meta"]["pagination"]["total"], answer["meta"]["pagination"]["has_more"]) == (5, True)
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "expected"),
+@run_each_case(
+    "path, query, expected",
     [
         ("/filings/latest", {"sector": "H"}, [5]),
         ("/filings/latest", {"industry": "36", "form_type": "4"}, [4, 3, 2, 1]),
@@ -356,8 +357,8 @@ def query(api: Client, text: str, **members: Any) -> Answer:
     return api.post(INSIDERS + "/query", {"query": text, **members})
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@run_each_case(
+    "text, expected",
     [
         ("issuer.tradingSymbol:BRK-B", [4, 3, 2, 1]),
         ("issuer.tradingSymbol:BRK-B AND transactionCode:S", [1]),
@@ -401,7 +402,7 @@ def test_a_query_has_pages(api: Client) -> None:
     assert answer["total"]["value"] == 4
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "colour:red",
@@ -592,7 +593,7 @@ def test_all_paths_share_one_limit(make_app: Callable[..., App]) -> None:
     assert "retry-after" in answers[2].headers
 
 
-@pytest.mark.parametrize("route", ROUTES_OF_INSIDERS, ids=lambda route: route.path.removeprefix(INSIDERS))
+@run_each_case("route", ROUTES_OF_INSIDERS)
 def test_a_route_requires_a_key(market: App, route: Any) -> None:
     assert Client(market).call(route.method, route.path.replace("{", "").replace("}", "")).status == 401
 
@@ -638,7 +639,7 @@ def test_cached_answers_do_not_depend_on_the_clock(api: Client, clock: FixedCloc
 CALL_MEMBERS = {"request_id": "", "timestamp": ""}
 
 
-@pytest.mark.parametrize("path", LISTS)
+@run_each_case("path", LISTS)
 def test_lists_are_sent_as_csv_and_ndjson(api: Client, path: str) -> None:
     plain = api.get(INSIDERS + path).json
     rows = plain if isinstance(plain, list) else plain.get("data") or plain["results"]
@@ -655,8 +656,8 @@ def test_a_table_has_its_page_in_headers(api: Client) -> None:
     assert "x-next-cursor" in answer.headers
 
 
-@pytest.mark.parametrize(
-    ("path", "status", "param"),
+@run_each_case(
+    "path, status, param",
     [
         ("/transactions/latest?limit=x", 400, "limit"),
         ("/transactions/latest?cursor=1_2", 400, "cursor"),

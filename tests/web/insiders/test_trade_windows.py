@@ -25,6 +25,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.support import insider_market
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 from tests.support.insider_market import CEO, OTHER_ISSUER, list_shares
 from tests.support.ownership_xml import ANN, BEN, FUND, form, owner, transaction
 
@@ -35,8 +36,8 @@ def get(api: Client, path: str) -> Any:
     return insider_market.get(api, path, **dict(parse_qsl(query)))
 
 
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@run_each_case(
+    "path, expected",
     [
         ("latest?from_date=2026-01-21&to_date=2026-01-22", [200, 50]),
         ("latest?filed_from=2026-01-26&filed_to=2026-01-26", [200, 50]),
@@ -107,8 +108,8 @@ def test_clusters_of_one_company_may_have_any_window(api: Client) -> None:
     assert (sold["cluster_type"], bought["insider_count"]) == ("sell", 3)
 
 
-@pytest.mark.parametrize(
-    ("path", "param"),
+@run_each_case(
+    "path, param",
     [
         ("/transactions/latest?min_percent=10", "min_percent"),
         ("/transactions/latest?min_shares=1&from_date=2024-01-01", "min_shares"),

@@ -24,6 +24,7 @@ from tests.conftest import NOW
 from tests.support import figures, thirteenf_xml
 from tests.support import ownership_xml as forms
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import june, other_submission, september, take
 
 BASE = "/api/v1/ownership"
@@ -149,8 +150,8 @@ def test_holders_with_most_filings_come_first(client: Client) -> None:
     assert lamp["holder_uuid"] == holder_ids.for_cik(LAMP)
 
 
-@pytest.mark.parametrize(
-    ("query", "ciks"),
+@run_each_case(
+    "query, ciks",
     [
         ({"type": "beneficial_owner"}, [LAMP, BEN, WICK]),
         ({"type": "insider"}, [ANN]),
@@ -232,8 +233,8 @@ def test_cross_reference_lists_filings_by_family(client: Client) -> None:
     assert [row["seller_name"] for row in ann["form_144"]] == ["Lamp Ann"]
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "expected"),
+@run_each_case(
+    "path, query, expected",
     [
         ("/holders/999", {}, (404, "NOT_FOUND", None)),
         (f"/holders/{holder_ids.for_name('nobody')}", {}, (404, "NOT_FOUND", None)),
@@ -376,8 +377,8 @@ def test_issuer_timeline_has_events_of_all_holders(client: Client) -> None:
     assert get(client, "/positions/issuer/320193/timeline", source="form_13f")["meta"]["total"] == 3
 
 
-@pytest.mark.parametrize(
-    ("source", "days"),
+@run_each_case(
+    "source, days",
     [
         ("13F", ["2025-09-30", "2025-09-30", "2025-06-30"]),
         ("Form 4", ["2025-03-03"]),

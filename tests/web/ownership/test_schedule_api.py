@@ -19,6 +19,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.market.ownership.test_schedule_store import HEADER
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 
 BASE = "/api/v1/ownership/beneficial-ownership"
 CROSSINGS = "/api/v1/ownership/analytics/threshold-crossings"
@@ -97,8 +98,8 @@ def list_accessions(client: Client, query: str) -> list[str]:
 ALL = ["25-000005", "25-000004", "25-000003", "25-000002", "25-000001", "24-000009"]
 
 
-@pytest.mark.parametrize(
-    ("query", "accessions"),
+@run_each_case(
+    "query, accessions",
     [
         ("", ALL),
         ("order=asc", ALL[::-1]),
@@ -312,8 +313,8 @@ def test_crossing_compares_two_filings_of_one_person(client: Client) -> None:
     ] == [("25-000003", 5, "up", None)]
 
 
-@pytest.mark.parametrize(
-    ("query", "param"),
+@run_each_case(
+    "query, param",
     [
         ("filings?formType=13F", "formType"),
         ("filings?sort=name", "sort"),
@@ -414,8 +415,8 @@ def test_query_finds_the_filings_of_the_list(client: Client) -> None:
     assert [filing["ownership"]["percentOfClass"] for filing in ascending] == [None, 4.2, 6.9, 7.3, 7.5, 7.5]
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
+@run_each_case(
+    "body, param",
     [
         ({"query": "13D"}, "query"),
         ({"query": {"formType": "13F"}}, "formType"),

@@ -22,6 +22,7 @@ from tests.client import Client
 from tests.conftest import NOW
 from tests.described import LIFTED
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 
 BASE = "/api/v1/ownership/aggregation"
 APPLE = ("0000320193", "Apple Inc.", "037833100")
@@ -157,8 +158,8 @@ def test_default_window_is_thirty_days(client: Client) -> None:
     assert window(dateTo="1970-01-03") == ("1970-01-02", "1970-01-03")
 
 
-@pytest.mark.parametrize(
-    ("query", "param"),
+@run_each_case(
+    "query, param",
     [
         ({"dateFrom": "2024-01-01", "dateTo": "2025-01-02"}, "dateFrom"),
         ({"dateFrom": "0001-01-01"}, "dateFrom"),
