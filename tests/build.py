@@ -1,9 +1,10 @@
-"""``python -m tests.build [DIR] [--quick]``: build everything that is distributed from the source, and try it.
+"""``python -m tests.build [DIR] [--quick | --only]``: build everything that is distributed from the source, and try it.
 
-An sdist and a wheel (the same bytes each time), a zipapp for hosts with Python (shiv), and executables for hosts
-without (PyInstaller: a folder, and one file). Each is tried in a bare root: the executables in a chroot with the C
-library only, the zipapp under the system's own Python with an empty environment. ``--quick`` stops after the wheel.
-It needs a network or a mirror for the tools, and root for the chroot. Figures are in docs/OPERATIONS.md.
+An sdist and a wheel (the same bytes each time), the wheel of the client, a zipapp for hosts with Python (shiv), and
+executables for hosts without (PyInstaller: a folder, and one file). Each is tried in a bare root: the executables in a
+chroot with the C library only, the zipapp under the system's own Python with an empty environment. ``--quick`` stops
+after the wheels, ``--only`` before the tries. It needs a network or a mirror for the tools, and root for the chroot.
+Figures are in docs/OPERATIONS.md. :mod:`tests.release` makes a release of these files.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import tempfile
 import time
 import urllib.request
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -89,10 +91,11 @@ def repack_sdist(data: bytes) -> bytes:
     return packed.getvalue()
 
 
-def run(*words: object, **variables: str) -> None:
+def run(*words: object, cwd: Path | None = None, **variables: str) -> None:
+    """Run a command with these environment variables. Raise CalledProcessError if it fails."""
     # The wheel is tested: PYTHONPATH would put a checkout before it, whose SQL is in another directory.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
-    subprocess.run([*map(str, words)], check=True, env=env)
+    subprocess.run([*map(str, words)], check=True, env=env, cwd=cwd)
 
 
 def build_zipapp(wheel: Path, tools: Path, out: Path) -> Path:
@@ -136,7 +139,16 @@ def build_executables(tools: Path, out: Path, work: Path) -> tuple[Path, Path]:
     ]
     programs = []
     for kind, layout in (("--onedir", "folder"), ("--onefile", "file")):
-        run(tools / "bin/pyinstaller", *options, kind, "--distpath", out / layout, work / "entry.py")
+        run(
+            tools / "bin/pyinstaller",
+            *options,
+            kind,
+            "--distpath",
+            out / layout,
+            work / "entry.py",
+            SOURCE_DATE_EPOCH=str(get_commit_time()),
+            PYTHONHASHSEED="0",
+        )
         programs.append(out / layout / "finapi")
     return programs[0] / "finapi", programs[1]
 
@@ -225,34 +237,64 @@ def report_build(name: str, work: Callable[[], Path]) -> Path:
     return path
 
 
+@contextmanager
+def open_build_folder() -> Iterator[Path]:
+    """Create the folder in which everything is built, and delete it afterwards. Raise FileExistsError if it exists.
+
+    Its path is always the same, because scripts and records in the zipapp and the executables contain it.
+    """
+    folder = Path(tempfile.gettempdir()) / "finapi-build"
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def build_client_wheel(out: Path, tools: Path) -> Path:
+    """Write the wheel of the client as an installed server hands it out."""
+    code = (
+        "import sys; from pathlib import Path; from finapi.web.html import client_wheel as wheel;"
+        "path = Path(sys.argv[1]) / wheel.FILENAME; path.write_bytes(wheel.build_wheel().body); print(path)"
+    )
+    # The current directory comes first on the path of modules, and must not be the checkout.
+    done = subprocess.run([tools / "bin/python", "-c", code, out], cwd=out, check=True, capture_output=True, text=True)
+    return Path(done.stdout.strip())
+
+
 def main() -> int:
     """Build and try everything. Return exit status 1 when the folder starts too slowly."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", default="dist", type=Path)
-    parser.add_argument("--quick", action="store_true", help="the sdist and the wheel only")
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="the sdist and the wheels only")
+    extent.add_argument("--only", action="store_true", help="build everything and try nothing")
     args = parser.parse_args()
     out = args.out.absolute()
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as directory:
-        work, tools = Path(directory), Path(directory) / "tools"
+    with open_build_folder() as work:
+        tools = work / "tools"
         venv.create(tools, with_pip=True)
         run(tools / "bin/pip", "install", "--quiet", "--upgrade", *TOOLS)
-        files = [build_archive(format_name, out, tools / "bin/python") for format_name in ("sdist", "wheel")]
-        for file_path in files:
+        sdist, wheel = (build_archive(format_name, out, tools / "bin/python") for format_name in ("sdist", "wheel"))
+        # pip records the path of the file that it installs.
+        built_wheel = Path(shutil.copy(wheel, work))
+        run(tools / "bin/pip", "install", "--quiet", built_wheel)
+        for file_path in (sdist, wheel, build_client_wheel(out, tools)):
             print(
                 f"{file_path.name}: {file_path.stat().st_size:,} bytes, "
                 f"sha256 {hashlib.sha256(file_path.read_bytes()).hexdigest()}"
             )
         if args.quick:
             return 0
-        wheel = files[1]
-        run(tools / "bin/pip", "install", "--quiet", wheel)
-        pyz = report_build("zipapp", lambda: build_zipapp(wheel, tools, out))
+        pyz = report_build("zipapp", lambda: build_zipapp(built_wheel, tools, out))
         folder, file = build_executables(tools, out, work)
         report_build("folder", lambda: folder)
         report_build("one file", lambda: file)
-        plain = time_demo("checkout", [sys.executable, str(ROOT / "run.py")], f"{directory}/checkout")
-        time_demo("zipapp", ["/usr/bin/env", "-i", "HOME=/tmp", "/usr/bin/python3", str(pyz)], f"{directory}/zipapp")
+        if args.only:
+            return 0
+        plain = time_demo("checkout", [sys.executable, str(ROOT / "run.py")], str(work / "checkout"))
+        time_demo("zipapp", ["/usr/bin/env", "-i", "HOME=/tmp", "/usr/bin/python3", str(pyz)], str(work / "zipapp"))
         slower = time_in_bare_root("folder", folder) / plain
         time_in_bare_root("one file", file)
     print(f"the folder starts in {slower:.2f} times the checkout's time (at most 1.5)")

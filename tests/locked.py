@@ -30,7 +30,7 @@ TOOLS = ROOT / ".ci" / "tools.lock"
 TOOL = ROOT / ".venv" / "tools" / "bin" / "python"
 
 # Packages of every environment, and the one installed in place.
-UNPINNED = {"pip", "setuptools", "wheel", "finapi"}
+UNPINNED = {"pip", "setuptools", "wheel", "finapi-server"}
 
 AUDIT_SECONDS = 180
 

@@ -261,11 +261,25 @@ def _pair_common(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tup
     return ((old[kind], new[kind]) for kind in old if kind in new)
 
 
-def has_breaking_flag(changelog: str) -> bool:
-    """Return True if the unreleased part of the changelog flags something BREAKING."""
+def find_unmarked_changes(changes: list[str], changelog: str) -> list[str]:
+    """Return the breaking changes that no entry of the changelog's unreleased part marks.
+
+    An entry marks the changes of a call if it begins with BREAKING, names the path without ``/api/v1``, and says how to
+    migrate. A webhook is named instead of a path.
+    """
     newest = re.split(r"^## ", changelog, flags=re.MULTILINE)[1]
     heading, _, text = newest.partition("\n")
-    return "unreleased" in heading and "BREAKING" in text
+    if "unreleased" not in heading.lower():
+        return changes
+    entries = [entry for entry in re.split(r"^- ", text, flags=re.MULTILINE) if entry.startswith("BREAKING")]
+    marks = [entry for entry in entries if "To migrate" in entry]
+    return [change for change in changes if not any(_names_location(mark, change) for mark in marks)]
+
+
+def _names_location(mark: str, change: str) -> bool:
+    """Return True if an entry names the path or the webhook at the beginning of a change."""
+    name = change.split()[1].removeprefix("/api/v1").rstrip(":")
+    return re.search(rf"{re.escape(name)}(?![\w/{{])", mark) is not None
 
 
 def render_contract(part: Json) -> str:

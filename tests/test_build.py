@@ -52,7 +52,8 @@ def test_the_metadata_name_author_home_and_interpreters(sdist: tarfile.TarFile) 
     file = sdist.extractfile(name)
     assert file is not None
     metadata = BytesParser().parse(file)
-    assert (metadata["Name"], metadata["Author"], metadata["License"]) == ("finapi", "The finapi developers", "MIT")
+    assert (metadata["Name"], metadata["Author"]) == ("finapi-server", "The finapi developers")
+    assert metadata["License"] == "MIT"
     assert len(metadata.get_all("Project-URL") or []) == 2
     kinds = metadata.get_all("Classifier") or []
     assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} <= set(kinds)

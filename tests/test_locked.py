@@ -21,7 +21,7 @@ def test_a_lock_satisfies_setup_cfg(extra: str) -> None:
     for requirement in (*declared[""], *declared[extra]):
         pin = PINS[extra][canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(pin.version), requirement
-        assert "finapi (setup.cfg)" in pin.via
+        assert "finapi-server (setup.cfg)" in pin.via
 
 
 @pytest.mark.parametrize("extra", PINS)
@@ -34,7 +34,7 @@ def test_every_package_is_pinned_with_hashes_and_a_reason(extra: str) -> None:
         assert re.fullmatch(r"\d[\w.]*", pin.version)
         assert {re.sub(r"\[.*", "", canonicalize_name(name_text)) for name_text in pin.via} <= {
             *pins,
-            "finapi (setup-cfg)",
+            "finapi-server (setup-cfg)",
         }, name
 
 
@@ -71,12 +71,12 @@ def test_waitress_is_exact_in_the_lock_only() -> None:
 
 def test_what_is_not_as_it_is_pinned_is_named() -> None:
     pins = locked.parse_pins(
-        "a==1.0 \\\n    --hash=sha256:00\n    # via finapi (setup.cfg)\n"
+        "a==1.0 \\\n    --hash=sha256:00\n    # via finapi-server (setup.cfg)\n"
         "b-c==2.0 ; sys_platform == 'nowhere' \\\n    --hash=sha256:00\n    # via a\n"
         "d==3 \\\n    # via\n    #   a\n    #   b-c\n"
     )
     assert pins["d"].via == ("a", "b-c")
-    assert locked.list_differences(pins, [("A", "1.0"), ("d", "3"), ("pip", "1"), ("finapi", "0")]) == []
+    assert locked.list_differences(pins, [("A", "1.0"), ("d", "3"), ("pip", "1"), ("finapi-server", "0")]) == []
     assert locked.list_differences(pins, [("A", "1.1"), ("e", "4")]) == [
         "a is 1.1, the lock has 1.0",
         "d is not installed, the lock has 3",

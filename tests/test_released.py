@@ -15,7 +15,7 @@ from tests.released import (
     CHANGELOG,
     RELEASED,
     extract_contract,
-    has_breaking_flag,
+    find_unmarked_changes,
     list_breaking_changes,
     read_released_contract,
     render_contract,
@@ -24,13 +24,13 @@ from tests.released import (
 Json = dict[str, Any]
 
 
-def test_the_document_removes_nothing_without_a_breaking_flag() -> None:
-    lost = list_breaking_changes(
+def test_every_breaking_change_of_the_document_is_marked() -> None:
+    changes = list_breaking_changes(
         read_released_contract(), extract_contract(json.loads(json.dumps(build_document("", ROUTES))))
     )
-    assert lost == [] or has_breaking_flag(CHANGELOG.read_text(encoding="utf-8")), (
-        "flag it BREAKING under the unreleased heading of CHANGELOG.md, with a way to migrate, or undo it; "
-        "python -m tests.released promises the present document"
+    assert find_unmarked_changes(changes, CHANGELOG.read_text(encoding="utf-8")) == [], (
+        "begin an entry under the unreleased heading of CHANGELOG.md with BREAKING, name the path and the way to "
+        "migrate, or undo the change; python -m tests.released promises the present document"
     )
 
 
@@ -203,13 +203,26 @@ def test_an_addition_takes_nothing_away(change: Callable[[Json], Any]) -> None:
     assert lost(change) == []
 
 
+MARKED = "# C\n\n## Unreleased\n\n- BREAKING: `GET /a/{b}` has no `c`.\n  To migrate, use `d`.\n\n## 1.0.0\n"
+
+
 @pytest.mark.parametrize(
-    ("changelog", "expected"),
+    ("changelog", "is_marked"),
     [
-        ("# C\n\n## 0.2.0 (unreleased)\n\n- BREAKING: gone.\n\n## 0.1.0\n\n- New.\n", True),
-        ("# C\n\nOne is flagged BREAKING.\n\n## 0.2.0 (unreleased)\n\n- New.\n\n## 0.1.0\n\n- BREAKING: x\n", False),
-        ("# C\n\n## 0.2.0\n\n- BREAKING: gone.\n", False),
+        (MARKED, True),
+        (MARKED.replace("Unreleased", "1.1.0 (unreleased)"), True),
+        (MARKED.replace("Unreleased", "1.1.0"), False),
+        (MARKED.replace("BREAKING", "Changed"), False),
+        (MARKED.replace("To migrate, use", "Use"), False),
+        (MARKED.replace("/a/{b}", "/a"), False),
+        (MARKED.replace("/a/{b}", "/a/{b}/e"), False),
+        (MARKED.replace("## Unreleased", "## Unreleased\n\n- New.\n\n## 1.1.0"), False),
     ],
 )
-def test_only_the_unreleased_part_of_the_changelog_counts(changelog: str, expected: bool) -> None:
-    assert has_breaking_flag(changelog) is expected
+def test_a_change_is_marked_by_its_path_and_a_way_to_migrate(changelog: str, is_marked: bool) -> None:
+    changes = ["GET /api/v1/a/{b} 200 .c: removed"]
+    assert find_unmarked_changes(changes, changelog) == ([] if is_marked else changes)
+
+
+def test_the_location_of_a_removed_call_ends_at_its_path() -> None:
+    assert find_unmarked_changes(["GET /api/v1/a/{b}: removed"], MARKED) == []

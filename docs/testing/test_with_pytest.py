@@ -1,4 +1,4 @@
-"""A client under test, with pytest: pip install FINAPI.whl pytest; pytest test_with_pytest.py."""
+"""A client under test, with pytest: pip install FINAPI_SERVER.whl pytest; pytest test_with_pytest.py."""
 
 import urllib.error
 import urllib.request

@@ -1,4 +1,4 @@
-"""A client under test, with unittest: pip install FINAPI.whl; python -m unittest test_with_unittest.py."""
+"""A client under test, with unittest: pip install FINAPI_SERVER.whl; python -m unittest test_with_unittest.py."""
 
 import unittest
 

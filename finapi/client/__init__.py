@@ -1,7 +1,7 @@
 """The Python client of the API. It imports nothing of the server, and only feeds need more than the standard library.
 
 ``Client(base_url, api_key)`` sends requests with urllib. ``AsyncClient`` uses httpx where it is installed
-(``finapi[client]``).
+(``finapi-client[client]``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``sql/postgres/schema.sql`` defines functions that SQLite has built in. Statements of a transaction wait until a result
 is needed and are then sent together, so that a billed call takes two round trips. This module is imported only if
-``accounts_url`` is set, as psycopg is an optional dependency (``finapi[postgres]``).
+``accounts_url`` is set, as psycopg is an optional dependency (``finapi-server[postgres]``).
 """
 
 from __future__ import annotations
