@@ -5593,7 +5593,7 @@ class GetSecFilingsAccessionNumberDocumentsDocumentGiven(CallOptions, total=Fals
     as_of: str | date | None
 
 class GetXbrlBulkGiven(CallOptions, total=False):
-    dataset: Literal["facts", "filings", "holdings", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
+    dataset: Literal["facts", "filings", "holdings", "nport", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
 class GetXbrlBulkFilenameGiven(CallOptions, total=False):
     filename: Required[str]

@@ -1,4 +1,4 @@
-"""The verbs get, statements, timeseries, filings, insiders, screen and fund: calls of the API.
+"""The verbs get, statements, timeseries, filings, insiders, screen, fund and nport: calls of the API.
 
 With ``--url`` a call goes to a server. Without it the application runs in this process over the data directory. Both
 use the Python client.
@@ -125,6 +125,17 @@ _QUERIES = {
             "change_shares",
         ),
         (arg("cik", help="CIK of the manager"), arg("--period", help="last day of the quarter"), _AS_OF, _LIMIT),
+    ),
+    "nport": _Query(
+        "positions of a mutual fund or ETF at the end of a month",
+        "/nport/funds/{ticker}/holdings",
+        ("name", "title", "cusip", "isin", "asset_cat", "balance", "units", "val_usd", "pct_val", "pct_val_doubt"),
+        (
+            arg("ticker", help="ticker of a share class, or CIK of a registrant without series"),
+            arg("--period", metavar="MONTH", help="month of the report: 2024-12"),
+            _AS_OF,
+            _LIMIT,
+        ),
     ),
 }
 
@@ -369,6 +380,9 @@ def _render_charts(path: str, columns: Sequence[str], rows: Any) -> Iterator[str
     elif path.startswith("/insiders/"):
         bars = [(f"{row['transaction_date']} {row['insider_name']}", _signed_value(row)) for row in rows[::-1]]
         yield from render_chart("transaction_value", bars)
+    elif path.startswith("/nport/"):
+        bars = [(row["name"] or row["title"], row["val_usd"]) for row in rows if row["val_usd"] is not None]
+        yield from render_chart("val_usd", bars)
     elif path.startswith("/form-13f/"):
         yield from render_chart("value_usd", [(row["name_of_issuer"], row["value_usd"]) for row in rows])
     label_columns = columns[:2] if path == _SERIES else columns[:1]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 # The verbs by what a user wants to do, in the order of ``finapi --help``.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "try it": ("demo", "get", "statements", "timeseries", "screen", "filings", "insiders", "fund"),
+    "try it": ("demo", "get", "statements", "timeseries", "screen", "filings", "insiders", "fund", "nport"),
     "serve": ("serve", "config", "doctor", "backup", "restore", "check", "move", "secret"),
     "load data": ("load", "ingest", "follow", "poll", "documents", "outbox", "pack", "mapping"),
     "accounts": ("user", "invite", "audit", "mail"),
@@ -78,6 +78,7 @@ EXAMPLES: Mapping[str, str] = {
     "insiders": "finapi insiders AAPL --limit 10",
     "screen": "finapi screen 'gross_margin>0.4' 'roe>0.2'",
     "fund": "finapi fund 1067983 --period 2025Q1",
+    "nport": "finapi nport SPY --period 2025-06",
     "watch": "finapi watch main-api --ticker AAPL",
     "listen": "finapi listen --forward-to http://127.0.0.1:3000/webhook",
     "trigger": "finapi trigger finapi.test --ready-line ready.json",

@@ -54,7 +54,7 @@ _VERBS: dict[str, LazyReference] = {
     "config": inspection_verbs("CONFIG"),
     "openapi": inspection_verbs("OPENAPI"),
     "get": api_verbs("GET"),
-    **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund"), api_verbs("VERBS")),
+    **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund", "nport"), api_verbs("VERBS")),
     **dict.fromkeys(("watch", "listen", "trigger"), watch_verbs("VERBS")),
     "mcp": mcp_verb("MCP"),
     "completion": completion_verb("build_completion_verb"),

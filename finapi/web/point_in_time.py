@@ -243,6 +243,7 @@ _PAGES: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /search",
             "GET /search.json",
             "GET /fund/{cik}",
+            "GET /portfolio/{fund}",
             "GET /insider/{cik}",
             "GET /screen",
             "GET /filing/{accession_number}",

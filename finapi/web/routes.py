@@ -67,6 +67,7 @@ info_pages = LazyModule("finapi.web.pages.info_pages")
 front_page = LazyModule("finapi.web.pages.front_page")
 mail_links = LazyModule("finapi.web.pages.mail_links")
 fund_page = LazyModule("finapi.web.pages.fund_page")
+portfolio_page = LazyModule("finapi.web.pages.portfolio_page")
 insider_page = LazyModule("finapi.web.pages.insider_page")
 screen_page = LazyModule("finapi.web.pages.screen_page")
 search_page = LazyModule("finapi.web.pages.search_page")
@@ -222,6 +223,7 @@ _ROUTES: tuple[Route, ...] = (
         page=True,
     ),
     _page("/fund/{cik}", fund_page("show_fund"), "A fund's page", fund_page("PARAMS")),
+    _page("/portfolio/{fund}", portfolio_page("show_portfolio"), "A portfolio's page", portfolio_page("PARAMS")),
     _page("/insider/{cik}", insider_page("show_insider"), "An insider's page", insider_page("PARAMS")),
     _page(
         "/screen", screen_page("show_screen"), "Screen companies by figures, growth and ratios", screen_page("PARAMS")

@@ -20,6 +20,7 @@ from finapi.testing import FinapiServer
 from finapi.verbs import terminal_tables
 from finapi.web.financials import screen
 from tests.conftest import NOW
+from tests.support import fund_report_xml
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.web.financials.test_figures import year
 
@@ -193,7 +194,7 @@ def test_names_of_east_asia_and_accents_keep_the_columns() -> None:
     assert [terminal_tables.compute_text_width(line.partition("#")[0]) for line in bars[2:]] == [6, 6]
 
 
-@pytest.mark.parametrize(("verb", "name"), [("statements", "ticker"), ("insiders", "ticker"), ("fund", "cik")])
+@pytest.mark.parametrize(("verb", "name"), [("statements", "ticker"), ("nport", "ticker"), ("fund", "cik")])
 def test_an_empty_name_is_a_wrong_argument(verb: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main((verb, "", "--url", "http://127.0.0.1:9")) == 2
     assert capsys.readouterr().err == f"finapi: argument {name}: must not be empty\n"
@@ -315,6 +316,24 @@ def test_a_screen_without_a_server_computes_latest_years_first(
         key = users.create(app, "ann@example.com", "pro", NOW).api_key
     assert cli.main([*words, "--key", key, "--data-dir", str(tmp_path)]) == 0
     assert [row["cik"] for row in json.loads(capsys.readouterr().out)["data"]] == ["0000000077"]
+
+
+def test_positions_of_a_fund_are_a_table_and_a_chart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FINAPI_URL")
+    with open_app(Config(data_dir=tmp_path)) as app:
+        with app.db.write() as tx:
+            fund_report_xml.store_examples(tx, NOW)
+        key = users.create(app, "ann@example.com", "pro", NOW).api_key
+    words = ("nport", "LNTN", "--data-dir", str(tmp_path), "--key", key)
+    heading, *table_lines = lines(capsys, *words)
+    assert heading.split()[:5] == ["name", "title", "cusip", "isin", "asset_cat"]
+    assert [line.split()[0] for line in table_lines] == ["Apple", "Lamp", "-"]
+    assert [line.split()[0] for line in lines(capsys, *words, "--period", "2024-09")[1:]] == ["Ally", "Apple"]
+    assert lines(capsys, *words, "--chart")[1] == "val_usd"
+    assert cli.main([*words, "--period", "2023-12"]) == 4
+    assert capsys.readouterr().err == "finapi: 404 NOT_FOUND: finapi has no N-PORT report of this fund for 2023-12.\n"
 
 
 def test_a_series_without_rows_falls_back_to_another_period(capsys: pytest.CaptureFixture[str]) -> None:

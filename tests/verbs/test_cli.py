@@ -86,6 +86,7 @@ VERBS = (
     "insiders",
     "screen",
     "fund",
+    "nport",
     "watch",
     "listen",
     "trigger",

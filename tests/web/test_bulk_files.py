@@ -24,11 +24,12 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
+from finapi.edgar import fund_reports, sale_notices
 from finapi.edgar import ownership_forms as insider_forms
-from finapi.edgar import sale_notices
 from finapi.edgar import schedules as parser
 from finapi.market.documents import metadata
 from finapi.market.documents.metadata import FilingMetadata
+from finapi.market.funds import fund_report_store
 from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import sale_notice_store
 from finapi.market.ownership import schedule_store as ownership
@@ -40,8 +41,8 @@ from finapi.web import bulk as handlers
 from tests.client import Answer, Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.core.test_cpu_allowance import CpuClock
+from tests.support import fund_report_xml, schedule_xml
 from tests.support import ownership_xml as forms
-from tests.support import schedule_xml
 from tests.support.brook_lamps_report import build_report, store_report
 from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import june, september, take
@@ -55,6 +56,7 @@ DAYS = {
     "facts": ("2025-02-01", "2025-02", "2025q1"),
     "filings": ("2025-02-01", "2025-02", "2025q1"),
     "holdings": ("2025-08-14", "2025-08", "2025q3"),
+    "nport": ("2025-11-26", "2025-11", "2025q4"),
     "form-3": ("2025-03-06", "2025-03", "2025q1"),
     "form-4": ("2025-03-05", "2025-03", "2025q1"),
     "form-5": ("2025-03-07", "2025-03", "2025q1"),
@@ -82,6 +84,11 @@ def stored_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         )
         filing_metadata = FilingMetadata("0000000103-25-000001", metadata.DOCUMENT_EVIDENCE, filed_at="2025-01-15")
         ownership.upsert(tx, parser.parse(schedule_xml.d(), filing_metadata.accession), filing_metadata, NOW)
+        for number, percent in enumerate(("30", "40"), 1):  # The second report amends the first one.
+            accession = f"0009200001-25-00000{number}"
+            report = fund_report_xml.report(fund_report_xml.position(percent=percent), fund_report_xml.position())
+            filing_metadata = FilingMetadata(accession, metadata.DOCUMENT_EVIDENCE, filed_at=f"2025-11-2{number + 4}")
+            fund_report_store.upsert(tx, fund_reports.parse(report, accession), filing_metadata, NOW)
         tx.run("bump_data_version")
     yield app
     app.db.close()
@@ -109,6 +116,7 @@ VIEWS = {
     "facts": "fact WHERE filed_at = ?",
     "filings": "filing WHERE filed_at = ?",
     "holdings": "holding JOIN fund_quarter USING (fund_cik, period) WHERE filed_at = ?",
+    "nport": "fund_position JOIN fund_report USING (accession_number) WHERE filed_at = ?",
     "form-3": "insider_transaction WHERE form_type = '3' AND filed_at = ?",
     "form-4": "insider_transaction WHERE form_type = '4' AND filed_at = ?",
     "form-5": "insider_transaction WHERE form_type = '5' AND filed_at = ?",

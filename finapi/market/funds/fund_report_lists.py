@@ -277,6 +277,11 @@ def get_row(tx: Transaction, accession: str) -> Row:
     return row
 
 
+def has_report(tx: Transaction, accession: str) -> bool:
+    """Return True if the report of an accession number is stored."""
+    return tx.find_row("fund_report_by_accession", accession=accession) is not None
+
+
 def find_accession_for_funds(tx: Transaction, fund_ids: Sequence[str], month: str | None) -> str | None:
     """Return the accession number of the current report of a month (``2025-12``) or, for None, of the latest report.
 

@@ -2,8 +2,8 @@
 
 A dataset is read in two steps, so that only one filing is in memory at a time: one query lists the filings of the
 period in the order of filing, another returns the rows of each of them. The rows have the columns of an SQL view
-(see ``sql_views.py``), which shows the current state: insider transactions as last amended, and quarters of funds as
-last restated.
+(see ``sql_views.py``), which shows the current state: insider transactions as last amended, quarters of funds as
+last restated, and positions of funds by the current report for a day.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ DATASETS = {
     "holdings": Dataset(
         "bulk_holdings", "bulk_holding_rows", ("accession_number", "filed_at", *VIEWS["holding"].column_names)
     ),
+    "nport": Dataset("bulk_fund_reports", "bulk_fund_positions", ("filed_at", *VIEWS["fund_position"].column_names)),
     "form-3": _build_insider_dataset("3"),
     "form-4": _build_insider_dataset("4"),
     "form-5": _build_insider_dataset("5"),

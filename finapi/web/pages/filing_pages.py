@@ -10,6 +10,7 @@ from xml.sax.saxutils import quoteattr
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import submission_documents
+from finapi.market.funds import fund_report_lists
 from finapi.market.statements import filed_statements
 from finapi.web.html import form_fields, html_tables, page_layout, sanitizer
 from finapi.web.html.html_tables import GridColumn
@@ -84,10 +85,19 @@ def _render_description(call: Call, filing: Mapping[str, Any]) -> Html:
             ("Period", filing["period_of_report"]),
             ("Accepted", accepted_at and f"{accepted_at[:16].replace('T', ' ')} UTC"),
             ("Items", ", ".join(filing["items"])),
+            ("Portfolio", _has_portfolio(call, filing) and h.a("positions", href=f"/portfolio/{accession_number}")),
             ("Stored document", filing["has_html"] and _render_part_links(call, accession_number)),
             ("At the SEC", h.a(accession_number, href=sec_url, rel="noreferrer")),
         ]
     )
+
+
+def _has_portfolio(call: Call, filing: Mapping[str, Any]) -> bool:
+    """Return True if the filing is a stored report on Form N-PORT."""
+    if not (filing["form_type"] or "").startswith("NPORT"):
+        return False
+    with call.app.db.read() as tx:
+        return fund_report_lists.has_report(tx, filing["accession_number"])
 
 
 def _render_party(filing: Mapping[str, Any], party: Mapping[str, Any]) -> Html:

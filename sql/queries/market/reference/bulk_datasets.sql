@@ -58,3 +58,12 @@ ORDER BY filed_day, id
 
 -- name: bulk_sale_rows
 SELECT * FROM proposed_sale WHERE accession_number = :accession_number ORDER BY seq
+
+-- name: bulk_fund_reports
+SELECT accession AS accession_number, filed_at FROM fund_reports
+WHERE filed_at BETWEEN :first AND :last AND is_current AND accession NOT GLOB 'unfiled-*'
+ORDER BY filed_at, accession
+
+-- name: bulk_fund_positions
+SELECT :filed_at AS filed_at, fund_position.* FROM fund_position WHERE accession_number = :accession_number
+ORDER BY seq
