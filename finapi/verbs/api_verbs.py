@@ -166,6 +166,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
                     client.headers["Accept"] = "text/csv"
                 if operation is None:
                     response = client.call("GET", target)
+                elif on_terminal and path == _STATEMENTS:
+                    response = _fetch_statements(client, operation, parameters, say)
                 elif on_terminal:
                     response = _fetch_rows(client, operation, parameters, say)
                 else:
@@ -281,6 +283,18 @@ def _fetch_rows(client: Client, operation: ApiOperation, parameters: dict[str, A
         bar.update("rows", "rows", len(rows), limit)
     bar.clear()
     return rows
+
+
+def _fetch_statements(client: Client, operation: ApiOperation, parameters: dict[str, Any], say: Say) -> Any:
+    """Return the statements by kind: of a quarter if no annual report is stored and the period is not chosen."""
+    try:
+        return _fetch_rows(client, operation, parameters, say)
+    except ApiFailure as failure:
+        if failure.code != "NOT_COVERED" or "period" in parameters or not failure.details.get("covered_periods"):
+            raise
+        say("err", f"finapi: {failure.message}")
+        say("err", "finapi: these are the statements of period=Q")
+        return _fetch_rows(client, operation, {**parameters, "period": "Q"}, say)
 
 
 def _fetch_other_period(client: Client, operation: ApiOperation, parameters: dict[str, Any], say: Say) -> Any:

@@ -340,3 +340,15 @@ def test_a_series_without_rows_falls_back_to_another_period(capsys: pytest.Captu
     head, *_ = lines(capsys, "timeseries", "NFLX", "revenue", "-n", "1")
     assert head.split()[2:] == ["2024", "Q1"]
     assert lines(capsys, "timeseries", "NFLX", "revenue", "-p", "A") == ["no rows"]
+
+
+def test_statements_without_annual_reports_are_quarterly(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["statements", "NFLX"]) == 0
+    output = capsys.readouterr()
+    assert "2024-03-31" in output.out
+    first_line, second_line = output.err.splitlines()
+    assert first_line.startswith("finapi: No annual report of Netflix, Inc. is stored.")
+    assert second_line == "finapi: these are the statements of period=Q"
+    assert cli.main(["statements", "NFLX", "--period", "A"]) != 0
+    assert cli.main(["statements", "SNOW"]) != 0
+    assert capsys.readouterr().out == ""
