@@ -35,6 +35,7 @@ ROOMS = (
     "market.prices",
     "market.statements",
     "market.financials",
+    "market.claims",
     "market.insiders",
     "market.holdings",
     "market.ownership",

@@ -3450,6 +3450,82 @@ class PostXbrlTimeseriesBatch(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class PostClaimsDataResultsClaim(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str | None
+    metric: str | None
+    concept: str | None
+    period: str
+    value: str
+    unit: str | None
+    as_of: Day | None
+    tolerance: int | Decimal | None
+
+class PostClaimsDataResultsCellProof(TypedDict, Generic[Day, Moment]):
+    cik: str
+    metric: str
+    period: Literal["A", "Q", "TTM", "YTD"]
+    period_end: Day
+    basis: Literal["latest", "original"]
+    currency: str
+    as_of: Day | None
+
+class PostClaimsDataResultsCell(TypedDict, Generic[Day, Moment]):
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    period_start: Day | None
+    period_end: Day
+    accession: str
+    form_type: str
+    filed_at: Day | None
+    value: int | Decimal
+    unit: str
+    concept: str
+    decimals: int | Literal["INF"] | None
+    confidence: int
+    operands: list[TickersTickerOverviewDataOperandsValue[Day, Moment]]
+    proof: PostClaimsDataResultsCellProof[Day, Moment] | None
+    link: str | None
+
+class PostClaimsDataResults(TypedDict, Generic[Day, Moment]):
+    claim: PostClaimsDataResultsClaim[Day, Moment]
+    verdict: Literal["matches", "matches_first_filed", "restated_since", "wrong_scale", "wrong_sign", "wrong_period", "contradicted", "not_on_file", "cannot_tell"]
+    reason_code: Literal["unknown_company", "ambiguous_company", "company_not_on_file", "period_not_on_file", "figure_not_on_file", "no_metric", "unknown_metric", "unknown_concept", "value_not_understood", "period_not_understood", "unit_not_understood", "other_unit", "other_line", "more_digits_than_filed", "doubtful_figure", "figure_not_certain"] | None
+    message: str
+    ticker: str | None
+    cik: str | None
+    company_name: str | None
+    cell: PostClaimsDataResultsCell[Day, Moment] | None
+    agreeing_cell: PostClaimsDataResultsCell[Day, Moment] | None
+    scale_exponent: int | None
+
+class PostClaimsData(TypedDict, Generic[Day, Moment]):
+    results: list[PostClaimsDataResults[Day, Moment]]
+
+class PostClaimsMetaVerdicts(TypedDict):
+    matches: int
+    matches_first_filed: int
+    restated_since: int
+    wrong_scale: int
+    wrong_sign: int
+    wrong_period: int
+    contradicted: int
+    not_on_file: int
+    cannot_tell: int
+
+class PostClaimsMeta(TypedDict):
+    count: int
+    verdicts: PostClaimsMetaVerdicts
+    mapping_version: int
+
+class PostClaims(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: PostClaimsData[Day, Moment]
+    meta: PostClaimsMeta
+    request_id: str
+    timestamp: Moment
+
 class XbrlSegmentsDataSeriesPoints(TypedDict, Generic[Day, Moment]):
     fiscal_year: int
     fiscal_period: str
@@ -5757,6 +5833,10 @@ class PostXbrlTimeseriesBatchGiven(CallOptions, total=False):
     offset: int | None
     cursor: str | None
 
+class PostClaimsGiven(CallOptions, total=False):
+    claims: Required[Sequence[Any]]
+    as_of: str | date | None
+
 class GetXbrlSegmentsGiven(CallOptions, total=False):
     ticker: str | None
     cik: str | None
@@ -6703,6 +6783,8 @@ class Calls(Generic[Day, Moment]):
         """Proof of one figure."""
     def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
         """Standardised figures of several companies."""
+    def post_claims(self, **given: Unpack[PostClaimsGiven]) -> PostClaims[Day, Moment]:
+        """Verdicts on stated figures."""
     def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
@@ -7218,6 +7300,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """Proof of one figure."""
     async def post_xbrl_timeseries_batch(self, **given: Unpack[PostXbrlTimeseriesBatchGiven]) -> PostXbrlTimeseriesBatch[Day, Moment]:
         """Standardised figures of several companies."""
+    async def post_claims(self, **given: Unpack[PostClaimsGiven]) -> PostClaims[Day, Moment]:
+        """Verdicts on stated figures."""
     async def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     async def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:

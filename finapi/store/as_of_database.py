@@ -20,6 +20,10 @@ class AsOfDatabase:
 
     read_one = read
 
+    def read_as_of(self, day: str) -> AbstractContextManager[Transaction]:
+        """Return a read transaction for a day, or for this database's day if that is earlier."""
+        return self._database.read_as_of(min(day, self.day))
+
     @property
     def accounts(self) -> Database:
         """Return the database of accounts, which is the present one."""

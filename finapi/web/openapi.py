@@ -103,6 +103,7 @@ TAGS = {
     RECEIVER_TAG: "The requests that a webhook receiver gets.",
     "xbrl": "Statements, series and figures of companies.",
     "facts": "Look-ups of single figures.",
+    "claims": "Verdicts on stated figures.",
     "sec": "Filings, forms, companies and people.",
     "filings": "Filings by cursor.",
     "index": "The filings of a day.",
@@ -342,9 +343,17 @@ def _build_schema(param: Param) -> Schema:
         return words if is_in_body and allowed else words | bounds
     if param.kind == "boolean" and allowed:
         return {"type": "boolean", "enum": [word == "true" for word in allowed]}
-    if isinstance(param, Field) and param.kind == "object":
+    if isinstance(param, Field) and param.kind in ("object", "objects"):
         members = {member.name: _build_member(member) for member in param.members}
-        return {"type": "object", "properties": members, "additionalProperties": False}
+        element: Schema = {"type": "object", "properties": members, "additionalProperties": False}
+        if param.kind == "object":
+            return element
+        required = [member.name for member in param.members if member.required]
+        if required:
+            element["required"] = required
+        return {**array_schema(element), "minItems": param.minimum or 0, "maxItems": param.maximum or MAX_WORDS}
+    if param.kind == "amount":
+        return {"type": ["string", "number"], "minLength": 1, "maxLength": MAX_TEXT_LENGTH}
     if param.kind == "values":
         return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":

@@ -32,6 +32,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /xbrl/timeseries",
             "POST /xbrl/timeseries/batch",
             "GET /xbrl/proof",
+            "POST /claims",
             "GET /xbrl/segments",
             "GET /xbrl/share-classes",
             "GET /xbrl/companies/{id}/valuation",

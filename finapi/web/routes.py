@@ -38,6 +38,7 @@ coverage = LazyModule("finapi.web.filings.coverage")
 filings = LazyModule("finapi.web.filings.filings")
 forms = LazyModule("finapi.web.filings.forms")
 texts = LazyModule("finapi.web.filings.texts")
+claims = LazyModule("finapi.web.financials.claims")
 dictionary = LazyModule("finapi.web.financials.dictionary")
 xbrl_facts = LazyModule("finapi.web.financials.xbrl_facts")
 flat = LazyModule("finapi.web.financials.flat")
@@ -1844,6 +1845,17 @@ _ROUTES: tuple[Route, ...] = (
         summary="Standardised figures of several companies",
         body=timeseries("BATCH_BODY"),
         shape=timeseries("BATCH_SHAPE"),
+    ),
+    Route(
+        "POST",
+        API + "/claims",
+        claims("check_claims"),
+        auth="key",
+        cost=25,
+        zone="xbrl",
+        summary="Verdicts on stated figures",
+        body=claims("BODY"),
+        shape=claims("SHAPE"),
     ),
     Route(
         "GET",

@@ -121,6 +121,13 @@ def build_document_url(filing: FilingRow, filename: str | None) -> str | None:
     return None if filename is None else f"{filing['primary_link'].rpartition('/')[0]}/{quote(filename)}"
 
 
+def build_index_url(cik: int, accession: str) -> str | None:
+    """Return the URL of a filing's index at the SEC, or None for a document whose filing is unknown."""
+    if metadata.is_unfiled(accession):
+        return None
+    return f"{ARCHIVES_URL}/{cik}/{accession.replace('-', '')}/{accession}-index.htm"
+
+
 def _get_party_order(party: Row) -> tuple[int, bool, bool, int]:
     """Return the sort key that puts the main party of a filing first.
 

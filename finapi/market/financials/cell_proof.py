@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TypedDict
 
@@ -90,18 +91,23 @@ def build_proof(row: RowView, key: str) -> CellProof:
             {"tier": rule.priority, "way": rule.text, "words": rule_words.describe_rule(rule, definition)}
             for rule in definition.rules[industry]
         ]
-        proof["vintages"] = _list_vintages(row, definition)
+        proof["vintages"] = list_vintages(row, definition)
     else:
         proof["formula"] = definition.formula
         proof["inputs"] = [_build_input_record(formula_input) for formula_input in row.list_inputs(key)]
     return proof
 
 
-def add_fact_links(tx: Transaction, cik: int, proof: CellProof) -> None:
-    """Add the element that states each fact of a proof (its id and its URL, or None), and the conflicting values."""
+def list_facts(proof: CellProof) -> list[FactRecord]:
+    """Return all facts of a proof: the vintages, and the operands of the cell and of its inputs."""
     facts: list[FactRecord] = [*proof["vintages"], *proof["cell"].get("operands", [])]
     for input_record in proof["inputs"]:
         facts += input_record["operands"]
+    return facts
+
+
+def add_fact_links(tx: Transaction, cik: int, facts: Sequence[FactRecord]) -> None:
+    """Add to each fact of a company its element on the page (its id and its URL, or None), and conflicting values."""
     keys = [_get_fact_key(fact) for fact in facts]
     links = fact_links.find_links(tx, cik, keys)
     conflicting_values = fact_links.find_conflicting_values(tx, cik, keys)
@@ -124,7 +130,7 @@ def _build_input_record(formula_input: FormulaInput) -> InputRecord:
     return {"metric": key, **period, **build_full_provenance(row, key, cell, total_checks)}
 
 
-def _list_vintages(row: RowView, metric: Metric) -> list[FactRecord]:
+def list_vintages(row: RowView, metric: Metric) -> list[FactRecord]:
     """Return every fact of a metric for the cell's period under any tag of the mapping, in order of filing."""
     book = row.series.company_book.book
     period_keys = _list_period_keys(row, metric)

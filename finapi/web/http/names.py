@@ -85,6 +85,10 @@ def list_unknown_members(fields: Sequence[Field], body: Mapping[str, Any], path:
                 unknown_names.append(path + name)
         elif member_field.kind == "object" and isinstance(member, Mapping):
             unknown_names += list_unknown_members(member_field.members, member, f"{path}{name}.")
+        elif member_field.kind == "objects" and isinstance(member, list):
+            for index, element in enumerate(member[: member_field.maximum]):
+                if isinstance(element, Mapping):
+                    unknown_names += list_unknown_members(member_field.members, element, f"{path}{name}[{index}].")
     return unknown_names
 
 

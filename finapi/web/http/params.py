@@ -41,6 +41,8 @@ MAX_WORDS = 200
 # - "ticker": a ticker or a CIK. "any_accession": also the name of a document whose filing is not known.
 # - "sort": a column, with or without its order, also as a list with one element.
 # - "values": a list of texts, numbers and nulls.
+# - "amount": a text, or a number that is converted to the text of its digits.
+# - "objects": a list of objects.
 Kind = Literal[
     "text",
     "word",
@@ -63,6 +65,8 @@ Kind = Literal[
     "sort",
     "values",
     "object",
+    "amount",
+    "objects",
 ]
 
 
@@ -172,7 +176,7 @@ class Field(Param):
     nullable: bool = False
     # Another field. One of the two is required.
     alternative: str = ""
-    # The members of an "object".
+    # The members of an "object", or of each of the "objects".
     members: tuple[Field, ...] = ()
 
     def parse(self, member: Any) -> Any:
@@ -183,8 +187,30 @@ class Field(Param):
             if not isinstance(member, Mapping):
                 raise self.error("must be an object", expected="object")
             return parse_body(self.members, member)
+        if self.kind == "objects":
+            return self._parse_objects(member)
         convert = _FROM_JSON.get(self.kind) or _json_text
         return _check_value(self, convert(self, member))
+
+    def _parse_objects(self, elements: Any) -> list[dict[str, Any]]:
+        """Return the objects of a list. An error names the object and its member, such as ``claims[2].period``."""
+        minimum = self.minimum or 0
+        maximum = self.maximum or MAX_WORDS
+        if not isinstance(elements, list) or not minimum <= len(elements) <= maximum:
+            raise self.error(f"must be a list of {minimum} to {maximum} objects", expected="list of objects")
+        parsed = []
+        for index, element in enumerate(elements):
+            name = f"{self.name}[{index}]"
+            if not isinstance(element, Mapping):
+                raise invalid_param(name, f"{name} must be an object.", expected="object")
+            try:
+                parsed.append(parse_body(self.members, element))
+            except ApiError as error:
+                details = error.details or {}
+                error.details = {**details, "param": f"{name}.{details.get('param')}"}
+                error.message = f"{name}: {error.message}"
+                raise
+        return parsed
 
 
 def parse_params(params: Sequence[Param], path: Mapping[str, str], query: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -360,6 +386,17 @@ def _json_number(param: Param, member: Any) -> Decimal:
     return number
 
 
+def _json_amount(param: Param, member: Any) -> str:
+    if isinstance(member, str):
+        return _json_text(param, member)
+    if not isinstance(member, int | float) or isinstance(member, bool) or not abs(member) <= MAX_NUMBER:
+        raise param.error(
+            f"must be a text or a number of at most {MAX_NUMBER:,}", expected=f"text or number up to {MAX_NUMBER}"
+        )
+    # JSON has one type of number, so that 42.0 is the integer 42.
+    return str(int(member)) if member == int(member) else f"{Decimal(str(member)):f}"
+
+
 def _json_boolean(param: Param, member: Any) -> bool:
     allowed = param.allowed or ("true", "false")
     if not isinstance(member, bool) or str(member).lower() not in allowed:
@@ -416,6 +453,7 @@ _FROM_JSON: dict[Kind, Callable[[Param, Any], Any]] = {
     "words": _json_words,
     "sort": _json_sort,
     "values": _json_values,
+    "amount": _json_amount,
 }
 
 

@@ -1,0 +1,208 @@
+"""The handler for claims: it compares stated numbers with the figures that are on file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any, TypedDict
+
+from finapi.core.errors import ApiError, invalid_param
+from finapi.core.records import JsonSchema
+from finapi.market.claims import claim_checks, claim_records, concept_claims, metric_claims
+from finapi.market.claims.claim_records import ClaimRecord, ClaimResult, StatedClaim, UnclearClaimError
+from finapi.market.claims.metric_claims import CompanyFigures
+from finapi.market.claims.verdicts import VERDICTS
+from finapi.market.financials.metric_mapping import get_mapping
+from finapi.market.reference import companies
+from finapi.market.reference.companies import Company
+from finapi.store.db import Transaction
+from finapi.web.financials import timeseries
+from finapi.web.http.call import Call
+from finapi.web.http.messages import Response
+from finapi.web.http.params import Field
+from finapi.web.http.schema import Envelope
+
+MAX_CLAIMS = 100
+# The books of past days are not stored, so a call may read this number of them: one for each company and day.
+MAX_PAST_BOOKS = 20
+
+_CLAIM_MEMBERS = (
+    Field("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
+    Field("cik", "cik", help="CIK, instead of a ticker.", example="0000320193"),
+    Field("metric", help="Key of a metric, derived figure or ratio.", example="revenue"),
+    Field("concept", help="Instead of a metric: a concept, with or without taxonomy.", example="us-gaap:Assets"),
+    Field(
+        "period",
+        "word",
+        required=True,
+        help="FY2022, Q3 2022, 9M 2022, TTM Q3 2022, a last day (2022-09-24), or the first and the last day "
+        "(2021-09-26..2022-09-24). Years and quarters are fiscal.",
+        example="FY2022",
+    ),
+    Field(
+        "value",
+        "amount",
+        required=True,
+        help="The stated value. Its digits set the rounding: 394.3 billion agrees with 394,328 million. In a number, "
+        "zeros at the end count as rounded, except for the first two digits.",
+        example="394.3 billion",
+    ),
+    Field("unit", help="USD, USD million, USD/shares, shares, %; by default that of the figure.", example="USD"),
+    Field("as_of", "date", help="Use only what was filed up to this date.", example="2023-12-31"),
+    Field(
+        "tolerance",
+        "number",
+        minimum=0,
+        maximum=1,
+        help="The allowed relative difference, such as 0.01 for 1 per cent, instead of the rounding of the digits.",
+        example=0.01,
+    ),
+)
+BODY = (
+    Field(
+        "claims",
+        "objects",
+        required=True,
+        minimum=1,
+        maximum=MAX_CLAIMS,
+        members=_CLAIM_MEMBERS,
+        help="The claims, each with a ticker or cik, and a metric or concept.",
+        example=[{"ticker": "AAPL", "metric": "revenue", "period": "FY2022", "value": "394.3 billion"}],
+    ),
+)
+
+_COUNTS_SCHEMA = {
+    "type": "object",
+    "properties": {verdict: {"type": "integer"} for verdict in VERDICTS},
+    "required": list(VERDICTS),
+    "additionalProperties": False,
+}
+
+
+class ClaimsData(TypedDict):
+    """One result for each claim, in their order."""
+
+    results: list[ClaimResult]
+
+
+class ClaimsMeta(TypedDict):
+    """The number of claims, the number of each verdict, and the version of the mapping of metrics."""
+
+    count: int
+    verdicts: Annotated[dict[str, int], JsonSchema(_COUNTS_SCHEMA)]
+    mapping_version: int
+
+
+SHAPE = Envelope[ClaimsData, ClaimsMeta]
+
+
+def check_claims(call: Call) -> Response:
+    """Return a verdict on each claim, with the figure on file. A claim that cannot be checked has the reason."""
+    records = [_build_record(claim, call.body.get("as_of")) for claim in call.body["claims"]]
+    past_books = {(record["ticker"] or record["cik"], record["as_of"]) for record in records if record["as_of"]}
+    if len(past_books) > MAX_PAST_BOOKS:
+        raise invalid_param(
+            "claims",
+            f"The claims with as_of are about {len(past_books)} companies and days; send at most {MAX_PAST_BOOKS}.",
+            expected=f"at most {MAX_PAST_BOOKS} companies and days",
+        )
+    call.acquire_large_slot()
+    results: dict[int, ClaimResult] = {}
+    for as_of in dict.fromkeys(record["as_of"] for record in records):
+        numbered = [(number, record) for number, record in enumerate(records) if record["as_of"] == as_of]
+        results |= _check_claims_of_day(call if as_of is None else call.as_of(as_of), as_of, dict(numbered))
+    counts = Counter(result["verdict"] for result in results.values())
+    meta: ClaimsMeta = {
+        "count": len(records),
+        "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
+        "mapping_version": get_mapping().version,
+    }
+    return call.success({"results": [results[number] for number in range(len(records))]}, meta)
+
+
+def _build_record(claim: dict[str, Any], call_as_of: str | None) -> ClaimRecord:
+    """Return the record of a claim. The day of the call applies to claims without one, and bounds those with one."""
+    as_of_days = [day for day in (claim.get("as_of"), call_as_of) if day is not None]
+    cik = claim.get("cik")
+    return {
+        "ticker": claim.get("ticker"),
+        "cik": None if cik is None else f"{cik:010}",
+        "metric": claim.get("metric"),
+        "concept": claim.get("concept"),
+        "period": claim["period"],
+        "value": claim["value"],
+        "unit": claim.get("unit"),
+        "as_of": min(as_of_days, default=None),
+        "tolerance": claim.get("tolerance"),
+    }
+
+
+def _check_claims_of_day(call: Call, as_of: str | None, records: dict[int, ClaimRecord]) -> dict[int, ClaimResult]:
+    """Return the results of claims about what was known on one day, by their numbers."""
+    results: dict[int, ClaimResult] = {}
+    figures_by_company: dict[tuple[int, str | None], CompanyFigures] = {}
+    with call.app.db.read() as tx:
+        numbers_by_cik: dict[int, list[int]] = {}
+        for number, record in records.items():
+            try:
+                company = _find_company(tx, record)
+                numbers_by_cik.setdefault(company.cik, []).append(number)
+            except UnclearClaimError as error:
+                results[number] = claim_records.build_unclear_result(record, None, error.reason)
+                continue
+            try:
+                claim = claim_records.parse_claim(record)
+                figures = _get_figures(call, tx, company, as_of, claim, figures_by_company)
+                results[number] = _check_claim(tx, record, claim, figures)
+            except UnclearClaimError as error:
+                results[number] = claim_records.build_unclear_result(record, company, error.reason)
+        for cik, numbers in numbers_by_cik.items():
+            claim_checks.add_links(tx, cik, [results[number] for number in numbers])
+    return results
+
+
+def _find_company(tx: Transaction, record: ClaimRecord) -> Company:
+    """Return the company of a claim. Raise UnclearClaimError if there is none or if there are several."""
+    selected: list[Company] = []
+    for selector in (record["ticker"], record["cik"]):
+        if selector is not None:
+            try:
+                selected.append(companies.resolve(tx, selector))
+            except ApiError as error:
+                is_unknown = error.code == "UNKNOWN_TICKER"
+                raise UnclearClaimError("unknown_company" if is_unknown else "ambiguous_company") from None
+    if not selected:
+        raise UnclearClaimError("unknown_company")
+    if len({company.cik for company in selected}) > 1:
+        raise UnclearClaimError("ambiguous_company")
+    return selected[0]
+
+
+def _get_figures(
+    call: Call,
+    tx: Transaction,
+    company: Company,
+    as_of: str | None,
+    claim: StatedClaim,
+    figures_by_company: dict[tuple[int, str | None], CompanyFigures],
+) -> CompanyFigures:
+    """Return the figures of a company in the currency of a claim. Raise UnclearClaimError if there are none."""
+    currency = claim_records.find_currency(claim)
+    figures = figures_by_company.get((company.cik, currency))
+    if figures is None:
+        try:
+            book = timeseries.get_book(call, tx, company, as_of, None)
+            if currency is not None and currency != book.book.currency:
+                book = timeseries.get_book(call, tx, company, as_of, currency)
+        except ApiError as error:
+            if error.code != "NOT_COVERED":
+                raise
+            raise UnclearClaimError("company_not_on_file" if currency is None else "other_unit") from None
+        figures = CompanyFigures(company, book, timeseries.build_price_lookup(tx, company), as_of)
+        figures_by_company[company.cik, currency] = figures
+    return figures
+
+
+def _check_claim(tx: Transaction, record: ClaimRecord, claim: StatedClaim, figures: CompanyFigures) -> ClaimResult:
+    if record["concept"] is not None:
+        return concept_claims.check_claim(tx, record, claim, figures)
+    return metric_claims.check_claim(record, claim, figures)
