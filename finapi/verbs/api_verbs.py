@@ -150,6 +150,9 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
         parameters = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
         _check_unicode(parameters)
         on_terminal = query is not None and not (args.csv or args.json)
+        unit = getattr(args, "unit", None)
+        if unit and not on_terminal:
+            raise UsageError("argument --unit: only for tables and charts; --csv and --json print the exact figures")
         if on_terminal and path == _SERIES:
             parameters["provenance"] = "summary"  # The provenance contains the units, which the table shows.
         if "where" in parameters:
@@ -176,6 +179,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
                     response = _fetch_other_period(client, operation, parameters, say)
         except ApiFailure as failure:
             return report_failure(say, failure, config.url, "" if operation else _suggest_path(target, failure))
+        if unit:
+            response = terminal_tables.scale_series(response, unit)
         if on_terminal:
             render = _render_charts if args.chart else _render_tables
             for line in render(path, columns, response):
@@ -369,7 +374,7 @@ def _render_tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str
                 terminal_tables.iter_statement_rows(statement), coloured=coloured, width=width
             )
     elif path == _SERIES:
-        yield from terminal_tables.render_table(terminal_tables.iter_series_rows(rows), coloured=coloured, width=width)
+        yield from terminal_tables.render_series(rows, coloured=coloured, width=width)
     else:
         table = ({name: row.get(name) for name in columns} | terminal_tables.get_metric_values(row) for row in rows)
         yield from terminal_tables.render_table(table, coloured=coloured, width=width)
@@ -421,6 +426,7 @@ def _parameter_names(arguments: Iterable[Argument]) -> list[str]:
 KEY = arg("--key", help="API key; FINAPI_API_KEY keeps it off the list of processes")
 _COMMON = (KEY, arg("--csv", action="store_true", help="print the rows as CSV"))
 _CHART = arg("--chart", action="store_true", help="bars beside the figures")
+_UNIT = arg("--unit", choices=[*terminal_tables.UNITS], help="money and shares in thousands, millions or billions")
 _SETTINGS = ("url",)
 _PATH = arg("path", metavar="PATH", help="path below /api/v1: account/balance; the page /docs lists all")
 GET = Verb(
@@ -429,7 +435,7 @@ GET = Verb(
 VERBS = {
     name: Verb(
         query.help,
-        (*query.arguments, _CHART, *_COMMON),
+        (*query.arguments, *([_UNIT] if query.path == _SERIES else []), _CHART, *_COMMON),
         _build_run(query),
         settings=_SETTINGS,
         note=EXIT_STATUS_NOTE,

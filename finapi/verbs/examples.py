@@ -73,7 +73,7 @@ EXAMPLES: Mapping[str, str] = {
     "openapi": "finapi openapi > openapi.json",
     "get": "finapi get 'xbrl/timeseries?ticker=AAPL&metrics=revenue'",
     "statements": "finapi statements AAPL --period Q --statement income",
-    "timeseries": "finapi timeseries AAPL revenue,net_income --limit 5",
+    "timeseries": "finapi timeseries AAPL revenue,net_income --limit 5 --unit m",
     "filings": "finapi filings AAPL --form-type 8-K",
     "insiders": "finapi insiders AAPL --limit 10",
     "screen": "finapi screen 'gross_margin>0.4' 'roe>0.2'",

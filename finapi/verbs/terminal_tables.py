@@ -19,6 +19,10 @@ MAX_BAR_WIDTH = 40
 MIN_BAR_WIDTH = 10  # Minimum width of the longest bar on a narrow terminal.
 ELLIPSIS = "..."  # The end of a text that was cut.
 MAX_MONTHS = 36  # Maximum number of months in a chart. A longer time is counted by year.
+DEFAULT_WIDTH = 80  # Width for which the layout of a series is chosen where there is no terminal.
+
+# The units of ``--unit``: the power of ten of each, and the decimals to which figures are rounded.
+UNITS = {"k": (3, 1), "m": (6, 1), "bn": (9, 2)}
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -174,6 +178,44 @@ def iter_series_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, An
         values = [row_values[metric] for row_values in values_by_row]
         unit = rows[0]["metrics"][metric]["unit"]
         yield {"metric": metric, "unit": unit, **dict(zip(headings, values, strict=True))}
+
+
+def iter_period_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a series with one line for each period, newest first, and one column for each metric."""
+    for row in rows:
+        cells = {"period": f"{row['fiscal_year']} {row['fiscal_period']}", "period_end": row["period_end"]}
+        for metric, value in get_metric_values(row).items():
+            cells[f"{metric} {rows[0]['metrics'][metric]['unit']}"] = value
+        yield cells
+
+
+def render_series(rows: Sequence[Mapping[str, Any]], *, coloured: bool, width: int | None) -> Iterator[str]:
+    """Yield the lines of a series: a line for each metric if that fits the width, otherwise the narrower layout."""
+    layouts = [list(iter_series_rows(rows)), list(iter_period_rows(rows))]
+    widths = [max(map(compute_text_width, render_table(layout, coloured=False))) for layout in layouts]
+    is_narrower_by_period = widths[0] > (width or DEFAULT_WIDTH) and widths[1] < widths[0]
+    yield from render_table(layouts[is_narrower_by_period], coloured=coloured, width=width)
+
+
+def scale_series(rows: Iterable[Mapping[str, Any]], unit_name: str) -> list[dict[str, Any]]:
+    """Return a series with money and numbers of shares in a unit of :data:`UNITS`, rounded.
+
+    The unit of a scaled metric is ``USD m``. Figures by share and ratios are not changed.
+    """
+    exponent, decimals = UNITS[unit_name]
+    scaled_rows = []
+    for row in rows:
+        metrics = {}
+        for metric, cell in row["metrics"].items():
+            unit, value = cell["unit"], cell["value"]
+            if unit == "shares" or (unit.isalpha() and unit.isupper()):
+                if value is not None:
+                    value = round(Decimal(value).scaleb(-exponent), decimals)
+                    value = int(value) if value == int(value) else value
+                cell = {**cell, "value": value, "unit": f"{unit} {unit_name}"}
+            metrics[metric] = cell
+        scaled_rows.append({**row, "metrics": metrics})
+    return scaled_rows
 
 
 def get_metric_values(row: Mapping[str, Any]) -> dict[str, Any]:

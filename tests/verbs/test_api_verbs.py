@@ -73,6 +73,53 @@ def test_series_are_a_table_with_units_and_aligned_points(capsys: pytest.Capture
     ]
 
 
+def test_a_series_that_is_too_wide_has_a_line_per_period(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = [
+        "period   period_end      revenue USD",
+        "2025 FY  2025-09-27  416,161,000,000",
+        "2024 FY  2024-09-28  391,035,000,000",
+    ]
+    output_lines = lines(capsys, "timeseries", "AAPL", "revenue")
+    assert (output_lines[:3], len(output_lines)) == (expected, 8)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    assert lines(capsys, "timeseries", "AAPL", "revenue", "-n", "2") == expected
+    assert lines(capsys, "timeseries", "AAPL", "revenue,eps_diluted,premiums_earned", "-n", "1", "--unit", "m") == [
+        "metric           unit               2025 FY",
+        "period_end                       2025-09-27",
+        "revenue          USD m           416,161",
+        "eps_diluted      USD/shares            7.46",
+        "premiums_earned  USD m       not_applicable",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "revenue", "shares"),
+    [("k", "416,161,000", "14,773,260"), ("m", "416,161", "14,773.3"), ("bn", "416.16", "14.77")],
+)
+def test_money_and_shares_are_shown_in_a_unit(
+    capsys: pytest.CaptureFixture[str], unit: str, revenue: str, shares: str
+) -> None:
+    words = ("timeseries", "AAPL", "revenue,shares_outstanding,roe,eps_diluted", "-n", "1", "--unit", unit)
+    rows = {row.split()[0]: row.split()[1:] for row in lines(capsys, *words)[2:]}
+    assert rows["revenue"] == ["USD", unit, revenue]
+    assert rows["shares_outstanding"] == ["shares", unit, shares]
+    assert (rows["roe"], rows["eps_diluted"]) == (["ratio", "1.71422449745"], ["USD/shares", "7.46"])
+
+
+def test_a_unit_is_refused_for_exact_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--csv", "--json"):
+        assert cli.main(["timeseries", "AAPL", "revenue", "--unit", "m", flag]) == 2
+        assert "only for tables and charts" in capsys.readouterr().err
+    assert cli.main(["timeseries", "AAPL", "revenue", "--unit", "x"]) == 2
+    assert "invalid choice: 'x'" in capsys.readouterr().err
+    chart = lines(capsys, "timeseries", "AAPL", "revenue", "-n", "1", "--unit", "m", "--chart")
+    assert chart[2].endswith(" 416,161")
+
+
 def test_a_figure_that_is_missing_is_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
     (*_, line) = lines(capsys, "timeseries", "AAPL", "premiums_earned", "-n", "1")
     assert line.split()[-1] in ("not_reported", "not_applicable", "not_in_filing"), line
@@ -128,7 +175,7 @@ def test_every_question_has_a_chart_a_table_and_documents(
 
 def test_commands_answer_as_of_a_past_day(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines(capsys, "filings", "AAPL", "--as-of", "2024-11-01")[1].split()[:2] == ["2024-11-01", "10-K"]
-    assert "2023 FY" in lines(capsys, "timeseries", "AAPL", "revenue", "--as-of", "2024-10-31")[0]
+    assert lines(capsys, "timeseries", "AAPL", "revenue", "--as-of", "2024-10-31")[1].startswith("2023 FY")
     (screened,) = json.loads(lines(capsys, "screen", "roe>1", "--as-of", "2024-10-31", "--json")[0])["data"]
     assert (screened["ticker"], screened["period_end"]) == ("AAPL", "2023-09-30")
 

@@ -180,7 +180,7 @@ def test_verb_help_shows_its_options_and_the_data_directory() -> None:
     assert flags("demo") == {"data-dir", "host", "port", "public", "ready"}
     assert {"host", "port", "poll-every", "ready", "new-secrets"} <= flags("serve")
     assert "xbrl-per-minute" not in flags("serve")
-    assert flags("timeseries") == {"data-dir", "url", "period", "as-of", "limit", "chart", "key", "csv", "json"}
+    assert flags("timeseries") == {"data-dir", "url", "period", "as-of", "limit", "unit", "chart", "key", "csv", "json"}
     assert "exit status" not in finapi("--help").out.lower()
     assert "Exit status: 0 done, 1 no answer" in finapi("timeseries", "--help").out
     assert "finapi config --help" in finapi("serve", "--help").out
