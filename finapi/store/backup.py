@@ -12,7 +12,7 @@ from finapi.core import stopping
 from finapi.core.errors import UsageError
 from finapi.core.files import sync_directory
 from finapi.core.temporary import Purpose, TemporaryFolder, sweep
-from finapi.store import schema
+from finapi.store import schema, wal_index
 from finapi.store.connections import build_unusable_error, is_damage
 from finapi.store.db import DatabaseDamagedError
 
@@ -128,5 +128,7 @@ def replace_database(path: Path, replacement: Path, previous_path: Path) -> None
 
 def _connect_for_reading(path: Path) -> sqlite3.Connection:
     # If a database was killed while it was created, SQLite has to roll back its journal, for which it must write.
+    if wal_index.uses_wal(path):  # A backup does not, and can be read from a full disk.
+        wal_index.check_space(path)
     mode = "rw" if path.with_name(path.name + "-journal").exists() else "ro"
     return sqlite3.connect(f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from finapi.core.errors import ApiError, StoreUnavailableError, UsageError
 from finapi.core.files import write_new_file
-from finapi.store import as_of, schema
+from finapi.store import as_of, schema, wal_index
 from finapi.store.checkpoints import disable_checkpoints, with_larger_cache
 from finapi.store.connections import (
     BREAK_SECONDS,
@@ -189,16 +189,21 @@ class Database:
             self._ensure_stamp()
             return
         if reads_only:
+            wal_index.check_space(path)
             self._writer = connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
             with self._closing_on_error(path):
                 schema.check_is_current(self._writer, path)
+                wal_index.allocate(path)
             return
         _create_file(path)
+        wal_index.check_space(path)
         self._writer = connect(str(path))
         with self._closing_on_error(path):
             schema.read_version(self._writer, path)  # Raises UsageError before the file is changed.
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute("PRAGMA foreign_keys=ON")
+            schema.read_version(self._writer, path)  # The first read after the change of the mode opens the WAL index.
+            wal_index.allocate(path)
             # After a long reader has ended, the next checkpoint of the WAL cuts its file to this size.
             self._writer.execute(f"PRAGMA journal_size_limit={MAX_WAL_BYTES}")
             # PRAGMA takes no parameters. The setting is one of two words.
