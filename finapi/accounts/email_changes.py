@@ -36,7 +36,9 @@ def request_change(app: App, caller: Caller, password: str, new_email: str, addr
     decision = limiter.take(("user", caller.id), app.clock.monotonic())
     if not decision.allowed:
         message = "Too many changes of the email were requested. Try again later."
-        raise ApiError("RATE_LIMIT_EXCEEDED", message, headers=decision.build_headers(now))
+        raise ApiError(
+            "RATE_LIMIT_EXCEEDED", message, headers=decision.build_headers(now, is_per_node=app.config.has_nodes)
+        )
     can_get_mail = limiter.take(lockout.hash_email(new_email), app.clock.monotonic()).allowed
     expires_at = now + timedelta(seconds=app.config.verification_lifetime)
     with app.accounts.write() as tx:

@@ -432,6 +432,11 @@ class Config:
         return tuple(_convert(text, float, "setting webhook_retries") for text in self.webhook_retries)
 
     @property
+    def has_nodes(self) -> bool:
+        """Return True if the service may have several nodes, because its accounts are in PostgreSQL."""
+        return self.accounts_url != ""
+
+    @property
     def public_path(self) -> str:
         """Return the path of ``public_url``, such as ``/finapi``, or "" if it has none."""
         _, slash, path = self.public_url.partition("://")[2].partition("/")

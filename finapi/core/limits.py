@@ -44,13 +44,18 @@ class Decision(NamedTuple):
     reset_seconds: float  # The seconds until the bucket is empty.
     retry_seconds: float  # The seconds until a request would pass. 0 if this one passed.
 
-    def build_headers(self, now: datetime) -> dict[str, str]:
-        """Return the rate-limit headers of a response, with ``Retry-After`` if the request was refused."""
+    def build_headers(self, now: datetime, *, is_per_node: bool) -> dict[str, str]:
+        """Return the rate-limit headers of a response, with ``Retry-After`` if the request was refused.
+
+        ``is_per_node``: other nodes of the service count requests on their own, which a header states.
+        """
         headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(self.remaining),
             "X-RateLimit-Reset": str(math.ceil(now.timestamp() + self.reset_seconds)),
         }
+        if is_per_node:
+            headers["X-RateLimit-Scope"] = "node"
         if not self.allowed:
             headers["Retry-After"] = str(math.ceil(self.retry_seconds))
         return headers

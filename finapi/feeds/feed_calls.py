@@ -96,7 +96,10 @@ class FeedCall:
             stream.start(subscription, feed_requests.build_head(200, headers, self._context.app.new_uuid()))
 
         def on_refused(error: FeedRefusedError) -> None:
-            limit_headers = error.decision.build_headers(self._context.app.clock.now()) if error.decision else {}
+            limit_headers: dict[str, str] = {}
+            if error.decision is not None:
+                app = self._context.app
+                limit_headers = error.decision.build_headers(app.clock.now(), is_per_node=app.config.has_nodes)
             self._send_error(error.code - HTTP_CODE_OFFSET, error.reason, stream, limit_headers)
 
         key = feed_requests.find_api_key(request) or ""

@@ -212,7 +212,9 @@ def take_from_limit(app: App, limit_name: str, key: object) -> Decision:
     if decision.allowed:
         return decision
     # The gateway zones have no rate-limit headers on a 429 (DECISIONS 5).
-    headers = {} if limit_name in GATEWAY_ZONES else decision.build_headers(app.clock.now())
+    headers: dict[str, str] = {}
+    if limit_name not in GATEWAY_ZONES:
+        headers = decision.build_headers(app.clock.now(), is_per_node=app.config.has_nodes)
     raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
 
 

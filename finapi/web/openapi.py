@@ -450,6 +450,9 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-RateLimit-Limit": _build_header("Requests allowed in the window with the least left.", INTEGER),
     "X-RateLimit-Remaining": _build_header("Requests left in that window.", INTEGER),
     "X-RateLimit-Reset": _build_header("When the window is full again, in seconds since 1970.", INTEGER),
+    "X-RateLimit-Scope": _build_header(
+        "node: each node of the service counts requests on its own.", enum_schema("node"), always=False
+    ),
     "X-Tokens-Charged": _build_header(
         "Tokens charged: 0 if the call is free, failed or was answered 304.", _NON_NEGATIVE_INTEGER
     ),
@@ -478,7 +481,7 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Window": _build_header("Tables and bare lists: the windows of the list, as meta has them.", TEXT, always=False),
 }
 _DEPRECATION_HEADERS = ("Deprecation", "Sunset", "Link")  # Of a deprecated route.
-_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+_LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Scope")
 
 # The server may send these before it knows the route, and then without X-Tokens-Charged.
 STATUSES_BEFORE_ROUTING = frozenset({413, 414, 431})

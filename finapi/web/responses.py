@@ -33,8 +33,8 @@ log = logging.getLogger("finapi.access")
 # Headers that a browser's script may read, and may send (Fetch standard, CORS).
 EXPOSED_HEADERS = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
-    "X-RateLimit-Reset, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, X-Total-Characters, "
-    "X-Ignored-Parameters, Idempotent-Replayed, Deprecation, Sunset, Link"
+    "X-RateLimit-Reset, X-RateLimit-Scope, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, "
+    "X-Total-Characters, X-Ignored-Parameters, Idempotent-Replayed, Deprecation, Sunset, Link"
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
 
@@ -123,7 +123,7 @@ def _build_limit_headers(app: App, exchange: Exchange, error: ApiError) -> dict[
     decision, route = exchange.limit_decision, exchange.route
     if error.code != "RATE_LIMIT_EXCEEDED" or decision is None or route is None or route.zone in GATEWAY_ZONES:
         return {}
-    return decision.build_headers(app.clock.now())
+    return decision.build_headers(app.clock.now(), is_per_node=app.config.has_nodes)
 
 
 def _build_misspelling_hint(param: str, request: Request) -> str:
@@ -214,7 +214,7 @@ def _build_headers(app: App, exchange: Exchange, response: Response) -> dict[str
     if route is not None and route.tells_cost and request is not None and request.method != "OPTIONS":
         headers.setdefault("X-Tokens-Charged", str(exchange.tokens_charged))
     if exchange.limit_decision is not None and response.status < 300:
-        headers.update(exchange.limit_decision.build_headers(app.clock.now()))
+        headers.update(exchange.limit_decision.build_headers(app.clock.now(), is_per_node=app.config.has_nodes))
     if exchange.ignored_names and response.status < 400:
         headers["X-Ignored-Parameters"] = quote(",".join(exchange.ignored_names), safe=",")
     return headers

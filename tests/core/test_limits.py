@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import tracemalloc
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finapi.core.config import Config
 from finapi.core.limits import BucketState, Decision, Pacer, RateLimit, RateLimiter, decide
 from tests.support.case_tables import run_each_case
 
@@ -286,3 +288,12 @@ def test_places_come_evenly_and_at_once_after_a_pause() -> None:
     pace = Pacer()
     assert [pace.reserve(10, 7.0) for _ in range(3)] == pytest.approx([0.0, 0.1, 0.2])
     assert pace.reserve(10, 9.0) == 0.0
+
+
+def test_the_headers_state_that_a_node_counts_on_its_own() -> None:
+    decision = RateLimiter(XBRL, max_keys=16).take("caller", 0.0)
+    now = datetime(2026, 11, 28, tzinfo=UTC)
+    alone = decision.build_headers(now, is_per_node=False)
+    assert decision.build_headers(now, is_per_node=True) == {**alone, "X-RateLimit-Scope": "node"}
+    assert "X-RateLimit-Scope" not in alone
+    assert [Config(accounts_url=url).has_nodes for url in ("", "postgresql:///finapi")] == [False, True]

@@ -82,7 +82,7 @@ def test_wrong_keys_limit_their_address_but_not_valid_keys(door: Door) -> None:
     assert [door.refusal(WRONG).code for _ in range(3)] == [4401, 4401, 4429]
     refused = door.refusal(WRONG)
     assert refused.decision is not None
-    assert refused.decision.build_headers(NOW)["Retry-After"] == "30"
+    assert refused.decision.build_headers(NOW, is_per_node=False)["Retry-After"] == "30"
     assert door.refusal(WRONG, "192.0.2.2").code == 4401
     door.knock(key(app), Reader())
     assert door.answer()[0].feed == events.MAIN_FEED
