@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from finapi.store import db, schema, sql_files
+from finapi.store import as_of, db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
 
 READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
@@ -72,6 +72,7 @@ def stores_of_queries() -> dict[str, set[str]]:
     """Return the stores ("accounts", "market") of each query's tables, following views and triggers."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(connection)
+    as_of.create_day_table(connection)
     tables = {str(row[0]) for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     stores_by_query: dict[str, set[str]] = {name: set() for name in db.load_queries()}
     for name, query in db.load_queries().items():

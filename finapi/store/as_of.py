@@ -45,10 +45,17 @@ def adapt_queries(queries: dict[str, str]) -> dict[str, str]:
     return {**adapted, **{name.removesuffix(VARIANT_SUFFIX): adapted[name] for name in variants}}
 
 
+def create_day_table(connection: sqlite3.Connection) -> None:
+    """Create the table of the day, which the views and some queries for past days read.
+
+    It remains in the connection, because SQLite does not drop a table while any query has rows left to read.
+    """
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS as_of_day (day TEXT NOT NULL, number INTEGER NOT NULL)")
+
+
 def create_views(connection: sqlite3.Connection) -> None:
     """Create the views in a connection. :func:`set_day` must be called before they are read."""
-    # The table remains in the connection, because SQLite does not drop a table while any query has rows left to read.
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS as_of_day (day TEXT NOT NULL, number INTEGER NOT NULL)")
+    create_day_table(connection)
     connection.execute("DELETE FROM temp.as_of_day")
     connection.execute("INSERT INTO temp.as_of_day VALUES ('', 0)")
     for _, statement in _list_view_statements():

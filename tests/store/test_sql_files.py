@@ -43,6 +43,7 @@ READS_ALL = {
     "stored_filing_count",
     "matching_companies",
     "matching_companies_with_filings",
+    "matching_companies_with_filings_as_of",
     "pack_reports",
     "book_companies",
     "latest_years",
@@ -133,7 +134,15 @@ READS_FOUND = {"connected_insider_forms", "roles_of_insider", "trades_of_any"}
 # Tables of one row, which have no index to be searched by.
 OF_ONE_ROW = {
     f"SCAN {name}"
-    for name in ("CONSTANT ROW", "data_version", "journal", "filing_bodies_size", "ledger_summed", "moved_accounts")
+    for name in (
+        "CONSTANT ROW",
+        "as_of_day",
+        "data_version",
+        "journal",
+        "filing_bodies_size",
+        "ledger_summed",
+        "moved_accounts",
+    )
 }
 
 
@@ -141,6 +150,7 @@ OF_ONE_ROW = {
 def connection() -> Iterator[sqlite3.Connection]:
     opened = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(opened)
+    as_of.create_day_table(opened)
     yield opened
     opened.close()
 

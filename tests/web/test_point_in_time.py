@@ -302,6 +302,23 @@ def test_a_company_has_the_name_of_the_day(make_app: Callable[..., App]) -> None
         "2022-01-10": ["New Lamps Inc.", "New Lamps Inc."],
     }
     assert api.get(f"{API}/sec/filings?cik=77&as_of=2020-01-09").json["code"] == "UNKNOWN_TICKER"
+    totals: dict[str, list[int]] = {}
+    for day in ("2020-01-09", *names):
+        answers = [api.get(f"{API}/sec/filings?q={word}+lamps&as_of={day}").json for word in ("old", "new")]
+        totals[day] = [answer["meta"]["pagination"]["total"] for answer in answers]
+    # From its last day, the old name finds the company as a former name.
+    assert totals == {
+        "2020-01-09": [0, 0],
+        "2020-01-10": [1, 0],
+        "2021-05-31": [1, 0],
+        "2021-06-01": [1, 1],
+        "2022-01-10": [2, 2],
+    }
+    entities = {day: api.get(f"{API}/sec/entities?as_of={day}").json["data"] for day in totals}
+    entity_names = {day: [entity["entity_name"] for entity in listed] for day, listed in entities.items()}
+    assert entity_names == {"2020-01-09": [], **{day: [day_names[0]] for day, day_names in names.items()}}
+    assert api.get(f"{API}/index?date=2022-01-10&as_of=2022-01-09").json["count"] == 0
+    assert api.get(f"{API}/index?date=2022-01-10&as_of=2022-01-10").json["count"] == 1
 
 
 def test_a_day_between_a_13f_and_its_amendment_is_refused(make_app: Callable[..., App], tmp_path: Path) -> None:

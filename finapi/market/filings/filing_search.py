@@ -197,7 +197,7 @@ def list_filings_of_day(tx: Transaction, day: str, *, limit: int, offset: int, a
 
 def count_filings_of_day(tx: Transaction, day: str) -> int:
     """Return the number of filings of a day."""
-    return int(tx.find_value("filing_count_of_day", day=day))
+    return int(tx.find_value("count_of_filings_of_term", term="", first=day, last=day, most=-1))
 
 
 # ---- forms, companies and totals
@@ -255,7 +255,7 @@ def match_forms(tx: Transaction, patterns: Sequence[str]) -> tuple[str, ...]:
     """
     if not patterns:
         return ()
-    known_forms = {row["form"] for row in tx.list_rows("form_counts")} | get_form_descriptions().keys()
+    known_forms = {row["form"] for row in tx.list_rows("form_names")} | get_form_descriptions().keys()
     matches: dict[str, None] = {}
     for pattern in patterns:
         form = pattern.upper()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
 from typing import Any
 
@@ -12,7 +13,7 @@ from finapi.market.documents import filing_store, metadata
 from finapi.market.documents.metadata import FilingMetadata, Party
 from finapi.market.filings import filing_search
 from finapi.market.filings.filing_search import FilingQuery
-from finapi.store import db
+from finapi.store import as_of, db, schema
 
 
 @pytest.mark.parametrize("query", ["filings_newest_first", "filings_oldest_first"])
@@ -23,6 +24,26 @@ def test_page_reads_index_in_order_without_sorting(app: App, query: str) -> None
         plan = [str(row[3]) for row in tx._connection.execute(sql, values)]
     assert plan[0] == "SEARCH filing_term USING PRIMARY KEY (term=? AND filed_at>? AND filed_at<?)"
     assert not [step for step in plan if "TEMP B-TREE" in step]
+
+
+def test_past_days_search_by_days_and_list_companies_unsorted() -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    schema.create(connection)
+    queries = as_of.adapt_queries(db.load_queries())
+
+    def explain(name: str) -> list[str]:
+        values: defaultdict[str, None] = defaultdict(lambda: None)
+        return [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {queries[name]}", values)]
+
+    assert explain("entities") == ["SEARCH companies USING INTEGER PRIMARY KEY (rowid>?)"]
+    as_of.create_views(connection)
+    by_days = "filing_terms USING PRIMARY KEY (term=? AND filed_at>? AND filed_at<?)"
+    assert f"SEARCH main.{by_days}" in explain("count_of_filings_of_term")
+    filings_of_day = explain("filings_of_day")
+    assert filings_of_day[0] == "SEARCH main.filing_terms USING PRIMARY KEY (term=? AND filed_at=? AND number>?)"
+    for name in ("entities", "filings_of_day"):
+        assert "USE TEMP B-TREE FOR ORDER BY" not in explain(name)[:3]
+    connection.close()
 
 
 def test_total_beyond_bound_is_a_lower_bound(app: App, monkeypatch: pytest.MonkeyPatch) -> None:

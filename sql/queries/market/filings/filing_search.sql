@@ -42,6 +42,14 @@ SELECT count(*) FROM (
     SELECT 1 FROM filing_terms WHERE term = :term AND filed_at >= :first AND filed_at <= :last LIMIT :most
 )
 
+-- name: count_of_filings_of_term_as_of
+-- The view filing_terms would compare the day of each row.
+SELECT count(*) FROM (
+    SELECT 1 FROM main.filing_terms
+    WHERE term = :term AND filed_at >= max(:first, '0') AND filed_at <= min(:last, (SELECT day FROM as_of_day))
+    LIMIT :most
+)
+
 -- name: term_count
 SELECT filings FROM term_counts WHERE term = :term
 
@@ -55,8 +63,8 @@ WHERE filing_term.term = '' AND filing_term.filed_at = :day AND filing_term.numb
 ORDER BY filing_term.number
 LIMIT :limit OFFSET :offset
 
--- name: filing_count_of_day
-SELECT count(*) FROM filing_terms WHERE term = '' AND filed_at = :day
+-- name: form_names
+SELECT substr(term, 2) AS form FROM term_counts WHERE term >= 'f' AND term < 'g'
 
 -- name: form_counts
 SELECT substr(term, 2) AS form, filings,
@@ -83,7 +91,8 @@ ORDER BY filings DESC, term
 LIMIT :limit
 
 -- name: entities
-SELECT printf('%010d', cik) AS cik, name AS entity_name FROM companies WHERE cik > :after ORDER BY cik
+-- The column cik of the result is a text, by which SQLite would sort all companies.
+SELECT printf('%010d', cik) AS cik, name AS entity_name FROM companies WHERE cik > :after ORDER BY companies.cik
 LIMIT :limit OFFSET :offset
 
 -- name: entities_of_form
@@ -119,6 +128,23 @@ WHERE term >= 'd' AND term < 'e' AND name LIKE :first ESCAPE '\' AND name LIKE :
 SELECT DISTINCT 'c' || names.cik AS term, names.name AS name
 FROM (
     SELECT cik, name FROM companies WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+    UNION ALL
+    SELECT cik, name FROM former_names WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+) AS names
+WHERE EXISTS (SELECT 1 FROM filing_terms WHERE filing_terms.term = 'c' || names.cik)
+
+-- name: matching_companies_with_filings_as_of
+-- The view companies looks up the name of the day, which takes long for all companies. So it is only read for those that
+-- have, or had, a matching name.
+SELECT DISTINCT 'c' || names.cik AS term, names.name AS name
+FROM (
+    SELECT cik, name FROM companies
+    WHERE cik IN (
+            SELECT cik FROM main.companies WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+            UNION
+            SELECT cik FROM main.former_names WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
+        )
+        AND name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
     UNION ALL
     SELECT cik, name FROM former_names WHERE name LIKE :first ESCAPE '\' AND name LIKE :second ESCAPE '\'
 ) AS names
