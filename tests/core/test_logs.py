@@ -256,7 +256,7 @@ def test_logins_and_refused_calls_are_one_line_each(make_app: Callable[..., App]
     assert client.get("/livez?a=%FF").status == 400
     fields = ("method", "path", "status", "address", "user")
     assert [tuple(json.loads(line)[field] for field in fields) for line in stream.getvalue().splitlines()] == [
-        ("POST", "/api/v1/auth/login", 200, "192.0.2.1", None),
+        ("POST", "/api/v1/auth/login", 200, "192.0.2.1", opened["user"]["uuid"]),
         ("POST", "/api/v1/auth/login", 401, "192.0.2.1", None),
         ("GET", "/api/v1/user/", 401, "192.0.2.1", None),
         ("GET", "/metrics", 403, "192.0.2.9", None),
