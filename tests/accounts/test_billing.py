@@ -26,6 +26,7 @@ from finapi.store.db import Transaction
 from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.metered_calls import get_balance
 from tests.support.raw_sql import run_sql
 
@@ -48,8 +49,8 @@ def spend(app: App, cost: int = 25, request_id: str = "r1", user_id: int = 1) ->
 # ---- the period
 
 
-@pytest.mark.parametrize(
-    ("start", "plan", "end"),
+@run_each_case(
+    "start, plan, end",
     [
         ("2026-01-15", "free", "2026-02-15"),
         ("2026-01-31", "free", "2026-02-28"),

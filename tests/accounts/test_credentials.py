@@ -6,9 +6,8 @@ import hashlib
 import hmac
 import re
 
-import pytest
-
 from finapi.accounts.credentials import derive_api_key, fingerprint, has_api_key_form
+from tests.support.case_tables import run_each_case
 
 OLD, NEW = b"\x01" * 32, b"\x02" * 32
 USER, KEY = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
@@ -54,7 +53,7 @@ def test_a_key_that_was_made_looks_like_one() -> None:
     assert has_api_key_form(derive_api_key([NEW], USER, KEY))
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "",

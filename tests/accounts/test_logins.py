@@ -22,6 +22,7 @@ from finapi.ops.app_opening import open_app
 from tests.client import PASSWORD, Answer, Client, login
 from tests.conftest import ACCOUNTS, NOW
 from tests.process import eventually
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 EMAIL = "ann@example.com"
@@ -166,8 +167,8 @@ def test_a_wrong_password_makes_no_address_known(app: App) -> None:
 # ---- IPv6
 
 
-@pytest.mark.parametrize(
-    ("address", "network"),
+@run_each_case(
+    "address, network",
     [
         ("2001:db8:1:2::/64", "2001:db8:1::/48"),
         ("2001:db8:1:ffff::/64", "2001:db8:1::/48"),
@@ -180,8 +181,8 @@ def test_the_network_of_an_address(address: str, network: str | None) -> None:
     assert logins.parent_network(address) == network
 
 
-@pytest.mark.parametrize(
-    ("address", "neighbourhood"),
+@run_each_case(
+    "address, neighbourhood",
     [
         ("2001:db8:1:2::/64", "2001:db8:1::/48"),
         ("192.0.2.1", "192.0.2.0/24"),

@@ -26,6 +26,7 @@ from tests.charging import charged
 from tests.client import PASSWORD, Client
 from tests.mail_server import Mailbox, mail_server
 from tests.process import environment, finapi
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 USER = "/api/v1/user/"
@@ -190,8 +191,8 @@ def test_an_own_cost_is_charged_and_told(
     ] == [2]
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
+@run_each_case(
+    "text, complaint",
     [
         ("plans = 1", "plans: must be a table in the file (--config), not 1"),
         ("[plans.Gold]\ntokens = 1", "plans.Gold: a plan is a name of a-z"),
@@ -224,7 +225,7 @@ def test_a_cost_of_no_call_is_refused(make_app: Callable[..., App]) -> None:
 # ---- the verbs
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "words",
     [
         (name, *action)
@@ -282,7 +283,7 @@ WITHOUT_DATABASE = [
 ]
 
 
-@pytest.mark.parametrize("words", WITHOUT_DATABASE)
+@run_each_case("words", WITHOUT_DATABASE)
 def test_a_directory_without_a_database_is_refused_and_not_made(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert words[0] not in NEEDS_NONE
     done = finapi(*words, "--data-dir", tmp_path / "data", make=False)

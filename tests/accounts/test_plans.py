@@ -21,6 +21,7 @@ from finapi.core.errors import ApiError, UsageError
 from tests.charging import charged
 from tests.client import ledger_sum
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 from tests.support.raw_sql import run_sql
 
@@ -74,8 +75,8 @@ def app(make_app: Callable[..., App]) -> App:
 # ---- periods
 
 
-@pytest.mark.parametrize(
-    ("anchor", "plan", "after", "end"),
+@run_each_case(
+    "anchor, plan, after, end",
     [
         ("2026-01-31", "free", "2026-01-31", "2026-02-28"),
         ("2026-01-31", "free", "2026-02-27", "2026-02-28"),
@@ -400,15 +401,15 @@ TestAccounting = Accounting.TestCase
 TestAccounting.settings = settings(max_examples=examples(30), stateful_step_count=30, deadline=None)
 
 
-@pytest.mark.parametrize(
-    ("text", "cents"),
+@run_each_case(
+    "text, cents",
     [("12.50", 1250), ("0.5", 50), ("7", 700), ("0.01", 1), ("1.05", 105), ("-5", -500)],
 )
 def test_an_amount_of_dollars_is_read_in_cents(text: str, cents: int) -> None:
     assert plans.parse_cents(text) == cents
 
 
-@pytest.mark.parametrize("text", ["0", "0.00", "-0", "--1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
+@run_each_case("text", ["0", "0.00", "-0", "--1", "1.234", "1e3", "1,000", "", " 1", "\u0661", "1" * 10])
 def test_what_is_no_amount_of_dollars_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not an amount of dollars"):
         plans.parse_cents(text)

@@ -35,6 +35,7 @@ from finapi.accounts.credentials import (
     read_session_token,
 )
 from finapi.app import App
+from tests.support.case_tables import run_each_case
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, 250_000, tzinfo=UTC)
 EPOCH = 1769860800  # of NOW, in whole seconds
@@ -114,8 +115,8 @@ def test_a_session_token_is_signed_with_a_key_of_its_own() -> None:
     assert session() == jwt.encode(payload(session()), key("session"), algorithm="HS256")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "good"),
+@run_each_case(
+    "seconds, good",
     [(-61, False), (-60, True), (-1, True), (0, True), (3599.749, True), (3599.75, False), (3600, False), (1e9, False)],
 )
 def test_a_session_token_is_good_for_its_lifetime_by_our_clock(seconds: float, good: bool) -> None:
@@ -141,7 +142,7 @@ def test_a_token_by_hand_is_read_like_ours() -> None:
     assert read(sign_token(claims(more="claims"))) == CLAIMS
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "changes",
     [
         *({name: None} for name in ("sub", "session_id", "typ", "aud", "iat", "exp")),
@@ -152,18 +153,17 @@ def test_a_token_by_hand_is_read_like_ours() -> None:
         *({"iat": wrong} for wrong in (str(EPOCH), float(EPOCH), True, [EPOCH], EPOCH + 61, 10**400)),
         *({"exp": wrong} for wrong in (str(EPOCH + 9), EPOCH + 9.5, True, [EPOCH], EPOCH, EPOCH - 1, 0, -(10**400))),
     ],
-    ids=str,
 )
 def test_wrong_claims_are_refused_though_the_signature_is_right(changes: dict[str, object]) -> None:
     assert read(sign_token(claims(**changes))) is None
 
 
-@pytest.mark.parametrize("body", ["null", "[]", '"text"', "7", "", "{", "\x00", "[" * 2500, "NaN", "{}"])
+@run_each_case("body", ["null", "[]", '"text"', "7", "", "{", "\x00", "[" * 2500, "NaN", "{}"])
 def test_a_payload_that_is_no_object_of_claims_is_refused(body: str) -> None:
     assert read(sign_token(body)) is None
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "header",
     [
         {"alg": "none"},
@@ -186,13 +186,12 @@ def test_a_payload_that_is_no_object_of_claims_is_refused(body: str) -> None:
         "[" * 2500,
         '{"alg":' * 400,
     ],
-    ids=lambda header: str(header)[:40],
 )
 def test_another_header_is_refused_though_the_signature_is_right(header: object) -> None:
     assert read(sign_token(claims(), header)) is None
 
 
-@pytest.mark.parametrize("kid", ["0", "1", "../../dev/null", ""])
+@run_each_case("kid", ["0", "1", "../../dev/null", ""])
 def test_a_key_id_in_the_token_chooses_nothing(kid: str) -> None:
     header = {"alg": "HS256", "kid": kid}
     assert read(sign_token(claims(), header, secret=OLD)) == CLAIMS
@@ -206,10 +205,9 @@ def test_an_unsigned_token_is_refused() -> None:
         assert read(token) is None
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "secret",
     [FOREIGN, b"", b"\x00", NEW, key("invite"), key("session", FOREIGN)],
-    ids=["foreign", "empty", "zero", "the master secret", "the invite key", "a foreign session key"],
 )
 def test_a_foreign_key_is_refused(secret: bytes) -> None:
     mac = hmac.new(secret, session().rpartition(".")[0].encode(), hashlib.sha256).digest()
@@ -253,10 +251,9 @@ def test_one_signature_has_one_spelling() -> None:
     assert [last for last in URL_SAFE if read(token[:-1] + last) is not None] == [token[-1]]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     ["", ".", "..", "...", "a.b.c", "null", "\0", "\ud800", "\ud800.\ud800." + "A" * 43, "é.é." + "A" * 43, "x" * 5000],
-    ids=lambda text: ascii(text)[:30],
 )
 def test_garbage_is_no_token_of_any_kind(text: str) -> None:
     assert read(text) is None
@@ -313,7 +310,7 @@ def test_one_type_of_token_is_never_accepted_as_another() -> None:
         assert (read(token), read_invite_token(SECRETS, token, NOW)) == (None, None)
 
 
-@pytest.mark.parametrize("code_id", [None, "42", 42.0, True, [42], {}])
+@run_each_case("code_id", [None, "42", 42.0, True, [42], {}])
 def test_an_invite_token_without_a_code_is_refused(code_id: object) -> None:
     token = sign_token(claims(typ="invite", code_id=code_id), purpose="invite")
     assert read_invite_token(SECRETS, token, NOW) is None
@@ -381,7 +378,7 @@ def test_a_link_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPat
     assert compared == [True, False, False]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "number", ["", "0", "017", "-17", "+17", "1_7", " 17", "١٧", "1.7", "0x11", str(2**63), "9" * 19, "9" * 3000]
 )
 def test_a_row_id_has_one_spelling_and_fits_the_database(number: str) -> None:

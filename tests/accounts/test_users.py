@@ -16,6 +16,7 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.store.db import ConstraintError
 from tests.charging import charged
 from tests.client import ledger_sum
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import get_writer, run_sql
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -118,7 +119,7 @@ def test_a_user_is_known_by_its_key(app: App, user: NewUser) -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["", "0" * 32, "not a key", "' OR 1=1 --", "\0" * 32])
+@run_each_case("key", ["", "0" * 32, "not a key", "' OR 1=1 --", "\0" * 32])
 def test_nobody_is_known_by_another_text(app: App, user: NewUser, key: str) -> None:
     assert caller_of(app, key) is None
 

@@ -29,6 +29,7 @@ from finapi.market.documents.metadata import (
 )
 from finapi.market.reference import companies
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 
 APPLE, TIM = 320193, 1214156
 WATCHED = WatchedCompany(APPLE, "AAPL")
@@ -119,8 +120,8 @@ def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: users.NewU
     assert later["status"] == "CREATED"
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
+@run_each_case(
+    "body, param",
     [
         ({"end_time": "2026-01-31T12:00:30Z"}, "end_time"),
         ({"end_time": "2026-02-01T12:01:00Z"}, "end_time"),

@@ -24,6 +24,7 @@ from finapi.delivery.dispatcher import Dispatcher, compute_next_attempt
 from finapi.delivery.webhooks import Receiver, WebhookEvent
 from tests import receiver as receivers
 from tests.receiver import library_at, receiver, status
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 # The whole schedule of the specification, as a table.
@@ -114,7 +115,7 @@ def test_the_outbox_wakes_whoever_listens(app: App, user: users.NewUser) -> None
 # ---- the schedule
 
 
-@pytest.mark.parametrize(("failures", "state", "delay"), SCHEDULE)
+@run_each_case("failures, state, delay", SCHEDULE)
 def test_the_table_of_the_specification(failures: int, state: str, delay: float | None) -> None:
     assert compute_next_attempt(failures, (10.0, 60.0, 300.0)) == (state, delay)
 

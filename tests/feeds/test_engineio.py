@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from finapi.feeds import engineio
 from finapi.feeds.engineio import ConnectPacket, DisconnectPacket, EventPacket, PacketError, Signal
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("packet", "expected"),
+@run_each_case(
+    "packet, expected",
     [
         ("1", Signal.CLOSED),
         ("3", Signal.PONG),
@@ -38,7 +39,7 @@ def test_a_packet_of_a_client_is_parsed(packet: str, expected: object) -> None:
     assert engineio.parse_packet(packet) == expected
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "packet",
     [
         "",

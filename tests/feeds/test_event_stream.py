@@ -13,6 +13,7 @@ import pytest
 from finapi.delivery import events
 from finapi.delivery.events import EventTags
 from tests.feeds import SECONDS, Service, key, message, tell
+from tests.support.case_tables import run_each_case
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 
@@ -96,8 +97,8 @@ def test_a_stream_resumes_after_a_number_and_filters(service: Service, tickers: 
         assert reader.next()["seq"] == 3
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "code"),
+@run_each_case(
+    "query, status, code",
     [
         ("feed=main-api&token=wrong", 401, "UNAUTHORIZED"),
         ("feed=main-api", 401, "UNAUTHORIZED"),

@@ -19,6 +19,7 @@ from finapi.feeds.feed_messages import FeedMessage, FeedPosition, Filter
 from finapi.feeds.hub import FeedRefusedError, FeedSubscription, Hub
 from tests.conftest import NOW
 from tests.feeds import key, message, tell
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
@@ -190,7 +191,7 @@ def restored(app: App, last: int) -> int:
         return events.begin_epoch(tx, 1, app.clock.now())
 
 
-@pytest.mark.parametrize(("last_seq", "resume_seq"), [(3, 3), (10, 10), (14, 10), (25, 10)])
+@run_each_case("last_seq, resume_seq", [(3, 3), (10, 10), (14, 10), (25, 10)])
 def test_a_reader_of_another_epoch_is_sent_all_of_this_one(app: App, pro: str, last_seq: int, resume_seq: int) -> None:
     tell(app, 25)
     epoch = restored(app, 10)

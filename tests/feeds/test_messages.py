@@ -12,6 +12,7 @@ from finapi.core.errors import ApiError
 from finapi.delivery.events import Event, EventTags
 from finapi.feeds import feed_messages
 from finapi.feeds.feed_messages import FeedPosition, Filter
+from tests.support.case_tables import run_each_case
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 BERKSHIRE = EventTags(("BRK-B", "BRK-A"), ("0001067983", "0000000007"), "4")
@@ -30,7 +31,7 @@ def test_a_missed_event_is_marked_as_catch_up() -> None:
     assert list(fields) == ["type", "seq", "epoch", "occurred_at", "data", "is_catchup"]
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
+@run_each_case("size", [0, 1, 125, 126, 65_535, 65_536, 200_000])
 def test_a_frame_is_the_one_that_the_websockets_package_makes(size: int) -> None:
     text = "é" * (size // 2) + "x" * (size % 2)
     expected = Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
@@ -50,8 +51,8 @@ def test_a_server_sent_event_has_its_epoch_and_number_as_id() -> None:
     assert message.to_server_sent_event().decode() == f"id: 1-7\nevent: new_filing\ndata: {message.text}\n\n"
 
 
-@pytest.mark.parametrize(
-    ("lists", "passes"),
+@run_each_case(
+    "lists, passes",
     [
         ({}, [APPLE, BERKSHIRE]),
         ({"tickers": ["aapl"]}, [APPLE]),
@@ -83,8 +84,8 @@ def test_lists_are_added_and_taken_away() -> None:
     assert second.remove({}) == Filter()
 
 
-@pytest.mark.parametrize(
-    ("lists", "name"),
+@run_each_case(
+    "lists, name",
     [
         ({"tickers": 5}, "tickers"),
         ({"tickers": [5]}, "tickers"),
@@ -109,29 +110,29 @@ def test_a_filter_does_not_grow_beyond_a_thousand() -> None:
         full.add({"ciks": ["5000"]})
 
 
-@pytest.mark.parametrize(("parameter", "number"), [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
+@run_each_case("parameter, number", [(None, None), ("", None), ("0", 0), ("12", 12), (12, 12)])
 def test_a_number_to_resume_after_is_parsed(parameter: object, number: int | None) -> None:
     assert feed_messages.parse_since({"since_seq": parameter}) == (None if number is None else FeedPosition(number))
     assert feed_messages.parse_since({"since_seq": 5, "epoch": parameter}) == FeedPosition(5, number)
     assert feed_messages.parse_since({"epoch": parameter}) is None
 
 
-@pytest.mark.parametrize("parameter", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
+@run_each_case("parameter", ["-1", "x", "1.5", 1.5, True, [], "9" * 16, "١"])
 def test_an_invalid_number_to_resume_after_is_refused(parameter: object) -> None:
     for name in ("since_seq", "epoch"):
         with pytest.raises(ApiError, match=f"{name} must be a whole number"):
             feed_messages.parse_since({name: parameter})
 
 
-@pytest.mark.parametrize(
-    ("text", "position"),
+@run_each_case(
+    "text, position",
     [("1769860800-12", FeedPosition(12, 1769860800)), ("12", FeedPosition(12)), ("", None), ("-", None), ("7-", None)],
 )
 def test_an_event_id_is_parsed_as_epoch_and_number(text: str, position: FeedPosition | None) -> None:
     assert feed_messages.parse_since(feed_messages.parse_event_id(text)) == position
 
 
-@pytest.mark.parametrize("text", ["x-1", "1-x", "1-2-3", "1 - 2", "--1"])
+@run_each_case("text", ["x-1", "1-x", "1-2-3", "1 - 2", "--1"])
 def test_an_invalid_event_id_is_refused(text: str) -> None:
     with pytest.raises(ApiError):
         feed_messages.parse_since(feed_messages.parse_event_id(text))

@@ -22,6 +22,7 @@ from finapi.delivery.events import EventTags
 from finapi.feeds.websocket import PING_SECONDS
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
+from tests.support.case_tables import run_each_case
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 TRANSPORTS = {"default": None, "websocket": ["websocket"], "polling": ["polling"]}
@@ -140,7 +141,7 @@ def test_a_reader_resumes_after_the_number_in_its_auth(service: Service, transpo
 
 
 @transports
-@pytest.mark.parametrize(("plan", "code"), [(None, 4401), ("free", 4429)])
+@run_each_case("plan, code", [(None, 4401), ("free", 4429)])
 def test_a_refusal_is_a_connect_error_with_its_code(
     service: Service, transports: list[str] | None, plan: str | None, code: int
 ) -> None:
@@ -325,8 +326,8 @@ def test_a_client_ends_its_session(polling: Polling) -> None:
     polling.service.settled()
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
+@run_each_case(
+    "method, path",
     [
         ("GET", "/socket.io/?EIO=3&transport=polling"),
         ("GET", "/socket.io/?EIO=4"),

@@ -29,6 +29,7 @@ from tests.client import sent, token_in
 from tests.conftest import NOW
 from tests.feeds import SECONDS, Service, key, message, running, tell
 from tests.process import eventually
+from tests.support.case_tables import run_each_case
 
 APPLE = EventTags(("AAPL",), ("0000320193",), "10-K")
 
@@ -155,7 +156,7 @@ def test_a_wrong_key_is_closed_with_4401(service: Service) -> None:
         assert closing(client) == (4401, "A valid API key is needed.")
 
 
-@pytest.mark.parametrize("first", ["nonsense", "[]", '{"token": 5}', "{}", '{"type":"subscribe"}', "[" * 60_000])
+@run_each_case("first", ["nonsense", "[]", '{"token": 5}', "{}", '{"type":"subscribe"}', "[" * 60_000])
 def test_a_first_message_without_a_key_is_closed_with_4401(service: Service, first: str) -> None:
     with opened(service.url()) as client:
         client.send(first)
@@ -383,7 +384,7 @@ UPGRADE = (
 )
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "fields",
     [
         "",

@@ -34,6 +34,7 @@ from finapi.httpd.connection_states import (
 from finapi.httpd.loop import Connection, Loop
 from finapi.httpd.settings import HandedOverRequest
 from tests.httpd.running_listener import GET, POST, EchoApplication, RawClient, RunningListener, Start, eventually
+from tests.support.case_tables import run_each_case
 
 LONG_BODY = b"x" * 100_000
 LONG_HEAD = POST + b"Content-Length: 100000\r\n\r\n"
@@ -76,7 +77,7 @@ def test_every_state_has_its_transitions() -> None:
     assert PERMITTED_TRANSITIONS.keys() == set(ConnectionState)
 
 
-@pytest.mark.parametrize("state", ConnectionState)
+@run_each_case("state", ConnectionState)
 def test_a_client_may_disconnect_in_every_state(state: ConnectionState) -> None:
     assert state is CLOSED or CLOSED in PERMITTED_TRANSITIONS[state]
 
@@ -86,8 +87,8 @@ def test_every_state_can_be_reached() -> None:
     assert set(ConnectionState) - reached == {OPEN}
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@run_each_case(
+    "old, new",
     [
         (IDLE, CALLING),
         (READING_HEAD, CALLING),

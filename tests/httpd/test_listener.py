@@ -39,6 +39,7 @@ from tests.httpd.running_listener import (
     eventually,
     list_request_threads,
 )
+from tests.support.case_tables import run_each_case
 
 
 def test_a_head_that_comes_again_is_read_as_it_was(start: Start, app: EchoApplication) -> None:
@@ -186,7 +187,7 @@ OTHER_REFUSALS = {
 REFUSALS = {name: (data, 400) for name, data in BAD_REQUESTS.items()} | OTHER_REFUSALS
 
 
-@pytest.mark.parametrize(("data", "status"), REFUSALS.values(), ids=REFUSALS.keys())
+@run_each_case("data, status", REFUSALS.values())
 def test_malformed_requests_are_refused_and_closed(
     start: Start, app: EchoApplication, data: bytes, status: int
 ) -> None:
@@ -300,7 +301,7 @@ PERSISTENCE = {
 }
 
 
-@pytest.mark.parametrize(("data", "stays"), PERSISTENCE.values(), ids=PERSISTENCE.keys())
+@run_each_case("data, stays", PERSISTENCE.values())
 def test_the_connection_stays_open(start: Start, data: bytes, stays: bool) -> None:
     client = start().connect().send(data)
     answer = client.read_answer()
@@ -358,8 +359,8 @@ def test_an_answer_without_a_body_keeps_its_connection(start: Start) -> None:
         assert not {"connection", "content-length", "transfer-encoding"} & set(answer.headers)
 
 
-@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
-@pytest.mark.parametrize("path", [b"/split?a%0D%0AX-Other:%20b", b"/split?a%0Ab", b"/split?a%0Db", b"/hop", b"/twice"])
+@run_each_case("version", [b"1.0", b"1.1"])
+@run_each_case("path", [b"/split?a%0D%0AX-Other:%20b", b"/split?a%0Ab", b"/split?a%0Db", b"/hop", b"/twice"])
 def test_a_head_that_an_application_may_not_give_is_a_500(start: Start, path: bytes, version: bytes) -> None:
     client = start().connect().send(b"GET %s HTTP/%s\r\nHost: a\r\n\r\n" % (path, version))
     answer = client.read_answer()
@@ -459,7 +460,7 @@ def test_the_file_of_a_large_body_is_deleted(
 # Clients that take their time. The clock stands still: what passes is said.
 
 
-@pytest.mark.parametrize("sent", [b"G", GET[:-2], b"\r\n", POST + b"Content-Length: 9\r\n\r\nx", CHUNKED + b"5\r\nab"])
+@run_each_case("sent", [b"G", GET[:-2], b"\r\n", POST + b"Content-Length: 9\r\n\r\nx", CHUNKED + b"5\r\nab"])
 def test_half_a_request_is_answered_408_at_its_deadline(start: Start, clock: ManualClock, sent: bytes) -> None:
     running = start(clock, header_timeout=15)
     client = running.connect().send(sent)
@@ -636,8 +637,8 @@ def test_the_application_words_the_504_of_its_call(
         assert client.read_answer().status == 200
 
 
-@pytest.mark.parametrize(
-    ("data", "status", "summary"),
+@run_each_case(
+    "data, status, summary",
     [
         (b"GET /a?b=1 HTTP/1.1\r\nHost: a\r\nX-Request-Id:mine-7\r\nbad\r\n\r\n", 400, ["GET", "/a?b=1", "mine-7"]),
         (b"GET / HTTP/1.1\r\nX-REQUEST-ID: mine-7 \r\n\r\n", 400, ["GET", "/", "mine-7"]),

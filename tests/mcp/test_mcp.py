@@ -21,6 +21,7 @@ from finapi.mcp.tools import get_price_figures, get_tools
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
+from tests.support.case_tables import run_each_case
 
 META = "io.modelcontextprotocol/"
 
@@ -77,7 +78,7 @@ def stateless_message(method: str, **params: Any) -> tuple[dict[str, Any], dict[
 # ---- the tools
 
 
-@pytest.mark.parametrize("tool", get_tools().values(), ids=lambda tool: str(tool.name))
+@run_each_case("tool", get_tools().values())
 def test_a_tool_has_the_parameters_and_cost_of_its_operation(tool: Any) -> None:
     route = next(route for route in ROUTES if route.name == tool.operation.route)
     served = {param.name for param in (*route.params, *(route.body or ()))}
@@ -200,8 +201,8 @@ def test_html_becomes_plain_text() -> None:
 # ---- what fails
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "message"),
+@run_each_case(
+    "tool, arguments, message",
     [
         ("find_company", {"q": "x"}, "has no argument q"),
         ("find_company", {}, "query is required"),
@@ -394,7 +395,7 @@ def test_resources_are_read_through_their_calls(world: FixtureWorld) -> None:
     assert json.loads(overview["text"])["data"]["name"] == "Apple Inc."
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "uri", ["finapi://nope", "finapi://company/", "finapi://company/..%2F..%2Fuser", "file:///etc/passwd", "x" * 600, 5]
 )
 def test_an_unknown_resource_is_an_error(world: FixtureWorld, uri: Any) -> None:
@@ -456,7 +457,7 @@ def test_the_views_of_the_sql_tool_are_a_resource(world: FixtureWorld) -> None:
 # ---- the protocol
 
 
-@pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "1999-01-01", "2026-07-28"])
+@run_each_case("version", [*HANDSHAKE_VERSIONS, "1999-01-01", "2026-07-28"])
 def test_a_handshake_agrees_on_a_revision(world: FixtureWorld, version: str) -> None:
     result = run_method(world, "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t"})
     assert result["protocolVersion"] == (version if version in HANDSHAKE_VERSIONS else "2025-11-25")
@@ -482,8 +483,8 @@ def test_without_a_handshake_every_message_says_its_revision(world: FixtureWorld
     assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-@pytest.mark.parametrize(
-    ("change", "status", "code"),
+@run_each_case(
+    "change, status, code",
     [
         ({"mcp_method": "tools/call"}, 400, -32020),
         ({"mcp_name": "query_sql"}, 400, -32020),
@@ -538,8 +539,8 @@ def test_batches_are_of_one_revision(world: FixtureWorld) -> None:
         assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, -32600)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
+@run_each_case(
+    "body, status, code",
     [
         (b"{", 400, -32700),
         (b"\xff", 400, -32700),

@@ -41,6 +41,7 @@ from finapi.verbs import ingest_verbs
 from tests import process
 from tests.client import Client
 from tests.leftovers import leave_folder
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 PAGE = 4096
@@ -111,8 +112,8 @@ def test_a_damaged_page_is_503_and_costs_nothing(
     app.db.close()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "table"),
+@run_each_case(
+    "arguments, table",
     [
         (("user", "show", "ann@example.com"), "users"),
         (("user", "credit", "ann@example.com", "5"), "users"),
@@ -173,8 +174,8 @@ def test_a_failed_read_is_not_called_damage(tmp_path: Path) -> None:
 # ---- stderr
 
 
-@pytest.mark.parametrize("stderr", ["/dev/full", "-"])
-@pytest.mark.parametrize(("arguments", "status"), [(("bogus",), 2), (("user", "show", "ann@example.com"), 2)])
+@run_each_case("stderr", ["/dev/full", "-"])
+@run_each_case("arguments, status", [(("bogus",), 2), (("user", "show", "ann@example.com"), 2)])
 def test_stderr_that_is_full_or_closed_changes_no_exit_status(
     tmp_path: Path, stderr: str, arguments: tuple[str, ...], status: int
 ) -> None:

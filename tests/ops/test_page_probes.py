@@ -12,6 +12,7 @@ import pytest
 from finapi.core.health import ProbeError
 from finapi.net.outbound import MAX_HEAD_BYTES, Outbound
 from finapi.ops.probes import OPERATOR_TARGET_POLICY, probe_page
+from tests.support.case_tables import run_each_case
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nok"
 
@@ -64,8 +65,8 @@ def test_a_probe_accepts_the_type_and_identifies_itself() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("response", "outcome", "reason"),
+@run_each_case(
+    "response, outcome, reason",
     [
         (GOOD.replace(b"200 OK", b"503 Service Unavailable"), "failing", "answered 503"),
         (GOOD.replace(b"200 OK", b"404 Not Found"), "wrong", "answered 404"),

@@ -19,6 +19,7 @@ from finapi.market.intake import fetch_queue
 from finapi.ops import status, watchdog
 from finapi.store import heartbeats
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import get_writer, run_sql, run_sql_many
 
 # The spec's nine names, the two other names of the contract, the watchdog.
@@ -47,8 +48,8 @@ def starts(app: App, **parameters: Any) -> list[str]:
 # ---- overall
 
 
-@pytest.mark.parametrize(
-    ("statuses", "expected"),
+@run_each_case(
+    "statuses, expected",
     [
         ([], "operational"),
         (["operational"] * 12, "operational"),
@@ -216,7 +217,7 @@ def test_without_a_service_all_are_listed_in_contract_order(app: App) -> None:
     assert answer["history"]["13f_worker"] == answer["history"]["sec_13f_worker"]
 
 
-@pytest.mark.parametrize("service", TWELVE)
+@run_each_case("service", TWELVE)
 def test_a_service_that_is_switched_off_has_an_empty_list(app: App, service: str) -> None:
     assert history(app, service)["history"] == {service: []}
 
@@ -235,7 +236,7 @@ def test_a_configured_target_has_a_history(make_app: Callable[..., App]) -> None
     assert list(history(app, None)["history"]) == ["shop"]
 
 
-@pytest.mark.parametrize("service", ["nonsense", "", "Redis", "redis ", "shop", "status_days", "all"])
+@run_each_case("service", ["nonsense", "", "Redis", "redis ", "shop", "status_days", "all"])
 def test_an_unknown_service_is_refused_with_those_that_there_are(app: App, service: str) -> None:
     with pytest.raises(ApiError) as answer:
         history(app, service)
@@ -245,8 +246,8 @@ def test_an_unknown_service_is_refused_with_those_that_there_are(app: App, servi
 # ---- rounding
 
 
-@pytest.mark.parametrize(
-    ("healthy", "checks", "expected"),
+@run_each_case(
+    "healthy, checks, expected",
     [
         (0, 1, 0.0),
         (1, 1, 100.0),

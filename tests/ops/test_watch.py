@@ -11,6 +11,7 @@ import pytest
 from finapi.core.cache import TimedCache
 from finapi.core.clock import FixedClock
 from finapi.core.health import HEALTH_BY_OUTCOME, CheckResult, HealthChecker, Outcome, Probe, ProbeError
+from tests.support.case_tables import run_each_case
 
 DEADLINE = 0.2  # seconds; longer than any check here that is meant to come back
 
@@ -84,8 +85,8 @@ def test_without_a_thread_a_check_waits_for_the_next_round(
 
 
 # The rows of DECISIONS 11, each side of its second.
-@pytest.mark.parametrize(
-    ("outcome", "ms", "health"),
+@run_each_case(
+    "outcome, ms, health",
     [
         ("answered", 0, "healthy"),
         ("answered", 999, "healthy"),

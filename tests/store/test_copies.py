@@ -24,6 +24,7 @@ from finapi.store import checkpoints, db, heartbeats
 from finapi.store.copies import MarketCopy
 from tests.client import Client
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import get_writer
 
 
@@ -265,8 +266,8 @@ def test_the_etag_changes_with_the_copy(path: Path, clock: FixedClock) -> None:
     market.close()
 
 
-@pytest.mark.parametrize(
-    ("version", "safe"),
+@run_each_case(
+    "version, safe",
     [
         ((3, 40, 1), False),
         ((3, 44, 5), False),

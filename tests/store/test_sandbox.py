@@ -24,6 +24,7 @@ from finapi.store import sandbox as sandboxes
 from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
 from tests.conftest import NOW
 from tests.each import each
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 from tests.support.raw_sql import get_writer
 
@@ -106,7 +107,7 @@ def test_a_query_over_the_views_is_answered_with_its_columns(ask: Any) -> None:
     assert answer == QueryResult(["symbol", "name", "days", "mean"], [["LMP", "Lamp Corp", 2000, 1.5]], False)
 
 
-@pytest.mark.parametrize("view", sorted(VIEWS))
+@run_each_case("view", sorted(VIEWS))
 def test_every_view_is_as_it_is_documented(ask: Any, view: str) -> None:
     assert ", ".join(ask(f"SELECT * FROM {view} LIMIT 1").columns) == VIEWS[view][0]
 
@@ -118,8 +119,8 @@ def test_the_views_of_the_schema_are_the_documented_ones(store: database.Databas
     assert names - internal_views == set(VIEWS)
 
 
-@pytest.mark.parametrize(
-    ("sql", "rows"),
+@run_each_case(
+    "sql, rows",
     [
         ("select 1", [[1]]),
         ("SELECT name FROM company ORDER BY name DESC LIMIT 1;", [["River"]]),
@@ -216,7 +217,7 @@ def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> No
         assert "INDEXED" in sql
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "source",
     [
         "sqlite_master",
@@ -243,7 +244,7 @@ def test_neither_the_schema_nor_a_table_that_is_a_function(ask: Any, source: str
     assert find_refusal(ask, f"SELECT * FROM {source}") in (ONLY_VIEWS, "it cannot be run")
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "call",
     [
         "zeroblob(1000)",
@@ -279,7 +280,7 @@ def test_no_function_beyond_the_list(ask: Any, call: str) -> None:
     assert find_refusal(ask, f"SELECT {call}") in (ONLY_FUNCTIONS, "it cannot be run")
 
 
-@pytest.mark.parametrize("function", sorted(FUNCTIONS))
+@run_each_case("function", sorted(FUNCTIONS))
 def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
     arguments = {"ntile": "1", "nth_value": "1, 1", "count": "*", "iif": "1, 1, 1", "strftime": "'%Y', 1"}
     two = {"coalesce", "ifnull", "nullif", "glob", "like", "substr", "substring"}
@@ -289,7 +290,7 @@ def test_every_function_of_the_list_is_there(ask: Any, function: str) -> None:
     assert len(ask(f"SELECT {function}({argument_text}){' OVER ()' if function in over else ''}").rows) == 1
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "sql",
     [
         "INSERT INTO company VALUES (1)",
@@ -326,8 +327,8 @@ def test_nothing_but_a_select_is_looked_at(ask: Any, sql: str) -> None:
     assert find_refusal(ask, sql) == "it begins with neither SELECT nor WITH"
 
 
-@pytest.mark.parametrize(
-    ("sql", "reason"),
+@run_each_case(
+    "sql, reason",
     [
         ("SELECT 1; SELECT 2", "it is more than one statement"),
         ("SELECT 1; DELETE FROM users", "it is more than one statement"),
@@ -399,7 +400,7 @@ def test_what_medians_hold_is_bounded_over_all_of_a_query(ask: Any, monkeypatch:
     )
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "sql",
     [
         "WITH n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT * FROM n",
@@ -417,7 +418,7 @@ def test_with_neither_recurs_nor_opens_what_bears_its_name(ask: Any, sql: str) -
     assert find_refusal(ask, sql) in (ONLY_VIEWS, "it cannot be run")
 
 
-@pytest.mark.parametrize(("steps", "wide"), [(3, 4), (5, 3), (7, 2), (20, 2), (6, 12)])
+@run_each_case("steps, wide", [(3, 4), (5, 3), (7, 2), (20, 2), (6, 12)])
 def test_steps_of_with_that_would_explode_are_refused_before(ask: Any, steps: int, wide: int) -> None:
     sql = "WITH a0 AS (SELECT cik AS x FROM company)"
     for step in range(steps):
@@ -466,7 +467,7 @@ ENDLESS = (
 )
 
 
-@pytest.mark.parametrize("sql", ENDLESS)
+@run_each_case("sql", ENDLESS)
 def test_a_query_without_end_is_ended_in_its_time(ask: Any, sql: str) -> None:
     started = time.perf_counter()
     assert find_refusal(ask, sql) in ("it took longer than 0.3 s", "it took too much memory")
@@ -514,7 +515,7 @@ def nested(levels: int, width: int) -> str:
     return sql
 
 
-@pytest.mark.parametrize(("levels", "width"), [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
+@run_each_case("levels, width", [(2, 300), (3, 60), (4, 25), (6, 8), (9, 2), (12, 2), (40, 1)])
 def test_a_query_too_large_to_compile_is_refused(ask: Any, levels: int, width: int) -> None:
     started = time.perf_counter()
     assert find_refusal(ask, nested(levels, width)) == "it is too complex; shorten it or nest fewer queries"
@@ -537,7 +538,7 @@ def test_the_largest_query_that_is_let_through_compiles_soon(ask: Any) -> None:
     assert time.perf_counter() - started < 2
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "sql",
     [
         "SELECT " + "(" * 200 + "1" + ")" * 200,

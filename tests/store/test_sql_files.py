@@ -19,6 +19,7 @@ from finapi.store import as_of, db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
 from tests.each import each
 from tests.stores import build_null_values, stores_of_queries
+from tests.support.case_tables import run_each_case
 from tests.test_architecture import FILES, nodes_of
 
 ROOT = Path(__file__).parents[2]
@@ -256,7 +257,7 @@ WALKED = {
 }
 
 
-@pytest.mark.parametrize(("name", "index"), sorted(WALKED.items()))
+@run_each_case("name, index", sorted(WALKED.items()))
 def test_a_list_is_walked_and_not_sorted(connection: sqlite3.Connection, name: str, index: str) -> None:
     plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     assert f" {index} (" in plan[0]

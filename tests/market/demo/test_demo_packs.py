@@ -17,6 +17,7 @@ from finapi.market.demo import DEMO_KEY, demo_data
 from tests import demo_packs
 from tests.client import Client
 from tests.conftest import NOW, SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 FOLDER = Path(demo_data.__file__).parent
@@ -180,8 +181,8 @@ def test_an_unknown_ticker_names_the_companies_of_a_demo(demo: App, client: Clie
 # ---- screens
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@run_each_case(
+    "query, expected",
     [
         (
             {"where": "revenue>1bn,revenue_growth>0.1"},
@@ -213,8 +214,8 @@ def test_growth_without_a_year_before_is_missing(client: Client) -> None:
     assert answer["data"][0]["holes"]["revenue_growth"]["reason_code"] == "not_reported"
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
+@run_each_case(
+    "query, message",
     [
         ({"where": "revenu>1"}, "revenu is not a metric; did you mean revenue?"),
         ({"where": "revenue>1xx"}, "revenue>1xx is not a condition such as revenue>1bn or roe<0.2."),

@@ -31,6 +31,7 @@ from finapi.store.datadir import Command
 from tests import process
 from tests.receiver import receiver, status
 from tests.support import ownership_xml
+from tests.support.case_tables import run_each_case
 from tests.test_architecture import FILES, nodes_of
 
 MAX_READ_BYTES = 4 * 1024 * 1024  # Bytes that any code may request from a stream with one read.
@@ -63,8 +64,8 @@ def test_a_stream_of_a_known_length_is_read_in_one_piece() -> None:
     assert stream.read_sizes == [1_000_000, files.CHUNK_BYTES]
 
 
-@pytest.mark.parametrize("expected", [0, 10, 1_000_000])
-@pytest.mark.parametrize("length", [0, 1, 199_999, 200_000, 200_001])
+@run_each_case("expected", [0, 10, 1_000_000])
+@run_each_case("length", [0, 1, 199_999, 200_000, 200_001])
 def test_a_stream_is_read_up_to_its_bound(expected: int, length: int) -> None:
     stream = Counting(bytes(length))
     assert len(files.read_bounded(stream, 200_000, expected)) == min(length, 200_000)

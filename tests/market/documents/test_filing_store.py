@@ -22,6 +22,7 @@ from finapi.market.funds import fund_classes
 from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from tests.conftest import NOW, SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 
 ACCESSION = "0000320193-25-000057"
 APPLE, BUFFETT, DAVITA = 320193, 315090, 927066
@@ -409,7 +410,7 @@ def resolve_company(app: App, text: str) -> tuple[int, str | None]:
     return company.cik, company.ticker
 
 
-@pytest.mark.parametrize("spelling", ["BRK-B", "BRK.B", "BRK/B", "brk b", "brk.b", "BRKB"])
+@run_each_case("spelling", ["BRK-B", "BRK.B", "BRK/B", "brk b", "brk.b", "BRKB"])
 def test_share_class_is_found_in_every_spelling(app: App, spelling: str) -> None:
     put_tickers(app, 1067983, "BRK-B", "BRK-A", source=companies.FROM_LIST)
     assert resolve_company(app, spelling) == (1067983, "BRK-B")

@@ -9,6 +9,7 @@ import pytest
 from finapi.market.financials import metric_series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.series_query import SeriesQuery
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, get_cell_text
 
 QUARTERS = [("01-01", "03-31"), ("04-01", "06-30"), ("07-01", "09-30"), ("10-01", "12-31")]
@@ -178,8 +179,8 @@ def test_balances_show_if_a_change_of_cash_includes_exchange_rates(closing: str,
 # ---- placeholders for share counts
 
 
-@pytest.mark.parametrize(
-    ("tagged", "average", "served"),
+@run_each_case(
+    "tagged, average, served",
     [
         ("1000", "50000000", "50123456"),
         ("0", "50000000", "50123456"),
@@ -209,8 +210,8 @@ def test_the_cover_replaces_a_placeholder(tagged: str, average: str | None, serv
 OPERATIONS = "NetCashProvidedByUsedInOperatingActivities"
 
 
-@pytest.mark.parametrize(
-    ("tagged", "is_doubted"),
+@run_each_case(
+    "tagged, is_doubted",
     [("250517", True), ("-150412", True), ("150412", False), ("171998", False), ("150413", False)],
 )
 def test_a_quarter_far_from_its_years_to_date_is_doubted(tagged: str, is_doubted: bool) -> None:

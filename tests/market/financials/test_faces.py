@@ -11,6 +11,7 @@ from finapi.market.financials.face_pages import FaceRow
 from finapi.market.financials.faces import Faces
 from finapi.market.financials.fact_book import SourceFiling
 from finapi.market.financials.series_rows import FigureSeries
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, find_period, get_cell_text
 
 K = build_filing("0000000001-19-000001", "10-K", "2019-10-31", source="fsds", fiscal_year=2019, fiscal_period="FY")
@@ -54,8 +55,8 @@ def test_a_note_is_used_if_the_statement_lacks_the_line() -> None:
     assert (printed["value"], printed["source"], printed["confidence"]) == (7, "fsds", 100)
 
 
-@pytest.mark.parametrize(
-    ("metric", "page", "line"),
+@run_each_case(
+    "metric, page, line",
     [
         ("depreciation_amortization", FLOWS, ("ext:Wear", "Depreciation and amortization (see Note 4)")),
         ("income_tax", INCOME, ("OtherTaxExpenseBenefit", "Provision for income taxes")),
@@ -220,8 +221,8 @@ def build_record(company: CompanyBook, key: str) -> provenance.Provenance:
     return provenance.build_provenance(row, key, row.get_cell(key), {})
 
 
-@pytest.mark.parametrize(
-    ("lines", "capex"),
+@run_each_case(
+    "lines, capex",
     [
         # A service company's own plant, next to its oil and gas (Range Resources, 2009).
         (
@@ -319,8 +320,8 @@ def test_cost_lines_are_added_if_gross_profit_confirms_them(gross: str, cost: st
     assert get_cell_text(company, "cost_of_revenue", "2019 FY") == cost
 
 
-@pytest.mark.parametrize(
-    ("lines", "value"),
+@run_each_case(
+    "lines, value",
     [
         ({"FuelCosts": ("Fuel", "276"), "CostOfPurchasedPower": ("Purchased power", "1024")}, "1300"),
         ({"FuelCosts": ("Fuel and oil", "726")}, "726"),
@@ -495,8 +496,8 @@ def test_total_equity_is_the_line_that_contains_the_parents() -> None:
 SPENT = [("PaymentsToAcquireProductiveAssets", "In all"), ("PaymentsToAcquirePropertyPlantAndEquipment", "Plant")]
 
 
-@pytest.mark.parametrize(
-    ("sums", "capex"),
+@run_each_case(
+    "sums, capex",
     [
         (build_sum(SPENT[0][0], SPENT[1][0]), "75"),
         # By way of a subtotal.
@@ -637,8 +638,8 @@ def test_long_term_liabilities_tagged_as_all_are_a_part(label: str, liabilities:
 # ---- lines that filers print their own way
 
 
-@pytest.mark.parametrize(
-    ("kind", "lines", "sic", "told_as"),
+@run_each_case(
+    "kind, lines, sic, told_as",
     [
         # SandRidge Energy, 2009: basic and diluted earnings per share in one line, in dollars.
         (

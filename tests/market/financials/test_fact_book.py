@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from finapi.core import days
 from finapi.market.financials import fact_book, metric_mapping
 from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import FactBook, FactRow, NamedLine, SourceFiling
+from tests.support.case_tables import run_each_case
 
 TAG = "us-gaap:NetIncomeLoss"
 CASH = "us-gaap:Assets"
@@ -30,13 +29,13 @@ def count_vintages(*rows: FactRow, concept: str = TAG) -> dict[tuple[int, int], 
     return {(end - END, length): len(vintages) for (end, length), vintages in by_period.items()}
 
 
-@pytest.mark.parametrize(("off", "is_same"), [(0, True), (16, True), (-16, True), (17, False), (-17, False)])
+@run_each_case("off, is_same", [(0, True), (16, True), (-16, True), (17, False), (-17, False)])
 def test_a_rounded_period_moves_to_an_exact_end_nearby(off: int, is_same: bool) -> None:
     periods = count_vintages(build_fact(END, 366, 0), build_fact(END + off, 366, 1))
     assert periods == ({(0, 366): 2} if is_same else {(0, 366): 1, (off, 366): 1})
 
 
-@pytest.mark.parametrize(("longer", "is_same"), [(16, True), (-16, True), (17, False), (-17, False)])
+@run_each_case("longer, is_same", [(16, True), (-16, True), (17, False), (-17, False)])
 def test_a_rounded_period_moves_to_an_exact_start_nearby(longer: int, is_same: bool) -> None:
     periods = count_vintages(build_fact(END, 366, 0), build_fact(END, 366 + longer, 1))
     assert periods == ({(0, 366): 2} if is_same else {(0, 366): 1, (0, 366 + longer): 1})
@@ -68,8 +67,8 @@ def test_a_book_counts_vintages_and_lists_balance_days() -> None:
     assert (build_book([]).vintage_count, build_book([]).instants) == (0, [])
 
 
-@pytest.mark.parametrize(
-    ("concept", "part", "text", "meant"),
+@run_each_case(
+    "concept, part, text, meant",
     [
         (TAG, "", None, True),
         # The filer's own, one of two parts, and one of several that may be meant.
@@ -94,8 +93,8 @@ def build_line(text: str, concept: str, inside: str = "", but: str = "") -> Sepa
     return SeparateLine(concept, text, frozenset(inside.split()), frozenset(but.split()), frozenset({(END, 366)}))
 
 
-@pytest.mark.parametrize(
-    ("line_beside", "is_listed"),
+@run_each_case(
+    "line_beside, is_listed",
     [
         (build_line("Other", "c"), True),
         (build_line("Itself", "a"), False),

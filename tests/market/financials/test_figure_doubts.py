@@ -21,6 +21,7 @@ from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
 from tests.measure import accuracy
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, find_period
 
 FILINGS = [build_filing(f"k{year}", "10-K", f"20{year + 1}-02-01", fiscal_year=2000 + year) for year in (20, 21, 22)]
@@ -68,8 +69,8 @@ def test_figures_that_fit_are_not_doubted() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("wrong", "key", "implied"),
+@run_each_case(
+    "wrong, key, implied",
     [
         ({"shares": "1000"}, "weighted_average_shares_basic", 1_000_000),
         ({"shares": "1"}, "weighted_average_shares_basic", 1_000_000),
@@ -89,7 +90,7 @@ def test_eps_times_shares_shows_which_figure_is_wrong(wrong: dict[str, str], key
     assert find_doubts(build_company(RIGHT | wrong)) == {key: ("eps_times_shares", implied)}
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "unusual",
     [
         {"eps": "0.65"},
@@ -101,10 +102,6 @@ def test_eps_times_shares_shows_which_figure_is_wrong(wrong: dict[str, str], key
         {"income": "0", "eps": "0"},
         {"shares": "0"},
         {"held": "3500000"},
-    ],
-    ids=[
-        *("unreported preferred dividends", "two classes", "a loss to common", "preferred dividends"),
-        *("less than a cent", "two cents", "nothing earned", "no shares", "shares issued since"),
     ],
 )
 def test_unusual_figures_are_not_doubted(unusual: dict[str, str]) -> None:
@@ -119,8 +116,8 @@ def test_share_counts_in_thousands_are_all_doubted() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "key", "implied"),
+@run_each_case(
+    "wrong, key, implied",
     [
         ({"tax": "-899996"}, "income_tax", 899_996),
         ({"tax": "899.996"}, "income_tax", 899_996),
@@ -132,7 +129,7 @@ def test_a_sum_with_one_error_shows_the_wrong_figure(wrong: dict[str, str], key:
     assert find_doubts(build_company(RIGHT | TAXED | wrong)) == {key: ("sum", implied)}
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "unusual",
     [
         {"tax": "899997"},
@@ -140,7 +137,6 @@ def test_a_sum_with_one_error_shows_the_wrong_figure(wrong: dict[str, str], key:
         {"tax": "-100005", "income": "3100012", "eps": "3.10"},
         {"pretax": "2500003"},
     ],
-    ids=["rounding", "a small difference", "a tax that came back", "a line that is missing"],
 )
 def test_a_sum_without_a_single_error_doubts_nothing(unusual: dict[str, str]) -> None:
     assert find_doubts(build_company(RIGHT | TAXED | unusual)) == {}
@@ -152,9 +148,7 @@ def test_a_figure_far_from_both_neighbours_is_doubted() -> None:
     assert find_doubts(build_company(*years), 2020) == find_doubts(build_company(*years), 2022) == {}
 
 
-@pytest.mark.parametrize(
-    "values", [("40", "42000", "45000"), ("40", "42000", "9"), ("40", "0", "45"), ("-4", "4000", "-4")]
-)
+@run_each_case("values", [("40", "42000", "45000"), ("40", "42000", "9"), ("40", "0", "45"), ("-4", "4000", "-4")])
 def test_growth_is_not_taken_for_a_wrong_scale(values: tuple[str, ...]) -> None:
     years = [{"income": "1", "assets": value, "revenue": "5"} for value in values]
     assert find_doubts(build_company(*years), 2021) == {}

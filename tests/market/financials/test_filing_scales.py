@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
-
 from finapi.market.financials import metric_series
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.series_query import SeriesQuery
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing
 
 QUARTERS = [
@@ -48,8 +47,8 @@ def list_doubted(company: CompanyBook) -> dict[str, list[str]]:
 ALL = ["total_assets", "total_equity", "revenue", "net_income"]
 
 
-@pytest.mark.parametrize("number", [0, 3, 7])
-@pytest.mark.parametrize("factor", [0.001, 1000, 0.000001])
+@run_each_case("number", [0, 3, 7])
+@run_each_case("factor", [0.001, 1000, 0.000001])
 def test_all_amounts_of_a_report_in_thousands_are_inconsistent(number: int, factor: float) -> None:
     # Earnings per share are in dollars in any case.
     assert list_doubted(build_company({number: factor})) == {QUARTERS[number][1]: ALL}

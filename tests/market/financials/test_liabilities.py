@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, get_cell_text
 
 FILING = build_filing("0000000001-24-000001", "10-K", "2024-02-10", source="xbrl", fiscal_year=2023, fiscal_period="FY")
@@ -70,8 +71,8 @@ def test_current_and_noncurrent_add_up_without_equity() -> None:
     assert find_liabilities(*lines, has_pages=False) == "100"
 
 
-@pytest.mark.parametrize(
-    ("lines", "value"),
+@run_each_case(
+    "lines, value",
     [
         ({"EquityAndLiabilities": "3000", "Equity": "1200"}, "1800"),
         ({"Assets": "3000", "Equity": "1200"}, "1800"),

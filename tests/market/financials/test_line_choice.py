@@ -7,6 +7,7 @@ import pytest
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.series_rows import FigureSeries
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, find_period, get_cell_text
 
 K = build_filing("0000000001-19-000001", "10-K", "2019-10-31", source="xbrl", fiscal_year=2019, fiscal_period="FY")
@@ -119,8 +120,8 @@ def test_a_discontinued_subtotal_is_not_the_cash_flow() -> None:
 # ---- net before gross
 
 
-@pytest.mark.parametrize(
-    ("gross", "deductions", "net", "expected"),
+@run_each_case(
+    "gross, deductions, net, expected",
     [
         (("SalesRevenueNet", "Sales of products", "500"), [("ext:Excise", "Excise taxes", "60")], "440", "440"),
         (("Revenues", "Gross sales", "500"), [("ext:Returns", "Less returns", "-60")], "440", "440"),
@@ -158,8 +159,8 @@ def test_net_sales_are_a_part_of_total_revenues() -> None:
 # ---- several lines together
 
 
-@pytest.mark.parametrize(
-    ("metric", "kind", "lines", "expected"),
+@run_each_case(
+    "metric, kind, lines, expected",
     [
         (
             "capex",
@@ -397,8 +398,8 @@ def test_amounts_per_share_are_not_the_line() -> None:
 # ---- labels of every metric
 
 
-@pytest.mark.parametrize(
-    ("metric", "kind", "label"),
+@run_each_case(
+    "metric, kind, label",
     [
         ("interest_income", INCOME, "Interest income"),
         ("equity_method_earnings", INCOME, "Equity in earnings of unconsolidated affiliates, net of tax"),
@@ -429,8 +430,8 @@ def test_a_label_identifies_a_line_of_each_metric(metric: str, kind: str, label:
 # ---- without pages
 
 
-@pytest.mark.parametrize(
-    ("metric", "facts", "expected"),
+@run_each_case(
+    "metric, facts, expected",
     [
         ("short_term_debt", [("CommercialPaper", "0"), ("DebtCurrent", "1250")], "1250"),
         ("short_term_debt", [("CommercialPaper", "0"), ("DebtCurrent", "0")], "0"),
@@ -455,8 +456,8 @@ def test_a_zero_or_a_part_gives_way_to_a_total(metric: str, facts: list[tuple[st
     assert get_text(build_book(BALANCE, [], facts), metric) == expected
 
 
-@pytest.mark.parametrize(
-    ("facts", "expected"),
+@run_each_case(
+    "facts, expected",
     [
         ([("RevenueFromContractWithCustomerExcludingAssessedTax", "62"), ("RevenuesNetOfInterestExpense", "361")], 361),
         (
@@ -520,8 +521,8 @@ def test_cash_flows_of_discontinued_operations_are_added() -> None:
     assert get_text(build_book(FLOWS, lines), "discontinued_cashflow") == "6"
 
 
-@pytest.mark.parametrize(
-    ("metric", "kind", "heading", "lines", "expected"),
+@run_each_case(
+    "metric, kind, heading, lines, expected",
     [
         (
             "capex",
@@ -594,8 +595,8 @@ def test_a_part_of_capital_expenditure_beside_unknown_spending_is_a_hole() -> No
     assert get_text(build_book(FLOWS, lines), "capex") == "5"
 
 
-@pytest.mark.parametrize(
-    ("metric", "facts", "expected"),
+@run_each_case(
+    "metric, facts, expected",
     [
         ("short_term_debt", {"CommercialPaper": "500", "DebtCurrent": "1250"}, "1250"),
         ("short_term_debt", {"CommercialPaper": "500", "DebtCurrent": "1250", "LongTermDebtCurrent": "350"}, "900"),

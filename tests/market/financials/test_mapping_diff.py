@@ -12,6 +12,7 @@ import pytest
 from finapi.app import App
 from finapi.cli import perform
 from finapi.store.datadir import Command
+from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 
 YEAR = {
@@ -137,8 +138,8 @@ def test_only_companies_that_a_file_lists_are_compared(app: App, directory: Path
     assert first["cells"] < every["cells"]
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+@run_each_case(
+    "text, why",
     [
         ("version = 1", "is neither a mapping nor saved cells: 'metric'"),
         ("version =", "is neither a mapping nor saved cells: "),

@@ -15,6 +15,7 @@ from finapi.market.financials.metric_mapping import get_mapping
 from finapi.market.financials.series_rows import FigureSeries
 from finapi.market.intake import ingest
 from tests.conftest import SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, find_period, get_cell_text
 
 K18 = build_filing("0000000001-18-000001", "10-K", "2018-11-05", fiscal_year=2018, fiscal_period="FY")
@@ -192,8 +193,8 @@ def test_a_custom_tag_spelt_like_a_standard_tag_counts_as_it() -> None:
     assert get_cell_text(build_company_book([K18], facts), "total_equity", "2018 FY") == "5069909"
 
 
-@pytest.mark.parametrize(
-    ("tag", "metric"),
+@run_each_case(
+    "tag, metric",
     [
         ("IncomeBeforeIncomeTaxesAndNoncontrollingInterests", "pretax_income"),
         ("NetIncomeAttributableToOwnStockholders", "net_income"),
@@ -270,8 +271,8 @@ def build_balances(**values: str) -> list[Fact]:
 
 
 # Each read off the balance sheet of a filing of the SEC's 2009q3 data set, in millions.
-@pytest.mark.parametrize(
-    ("facts", "debt"),
+@run_each_case(
+    "facts, debt",
     [
         # McDonald's 2009-06-30: notes payable, current maturities, long-term debt.
         (
@@ -406,8 +407,8 @@ def test_a_negative_cost_makes_no_gross_profit() -> None:
     assert get_cell_text(company, "gross_profit", "2018 FY") == "unexpected_sign"
 
 
-@pytest.mark.parametrize(
-    ("facts", "metric", "value"),
+@run_each_case(
+    "facts, metric, value",
     [
         # Walmart: interest on debt and on capital leases, 2009-05 to 2009-07.
         (
@@ -501,8 +502,8 @@ def test_unusual_lines_of_an_industry_are_served() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("facts", "metric", "value"),
+@run_each_case(
+    "facts, metric, value",
     [
         # ConocoPhillips, the half year to 2009-06-30: a payment of its own, tagged negative.
         ({"own__CapitalExpendituresAndInvestments": "-5578"}, "capex", "5578"),
@@ -551,8 +552,8 @@ def test_a_payment_with_the_opposite_sign_keeps_it_as_operand() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("facts", "sic", "value"),
+@run_each_case(
+    "facts, sic, value",
     [
         # Bank of America, the half year to 2009-06-30.
         ({"DepreciationPremisesAndEquipment": "1169", "AmortizationOfIntangibleAssets": "1036"}, 6021, "2205"),
@@ -624,8 +625,8 @@ def test_loans_are_net_of_their_allowance() -> None:
     assert get_cell_text(build_company_book([K18], before, sic=6022), "loans_net", "2018 FY") == "not_reported"
 
 
-@pytest.mark.parametrize(
-    ("facts", "value"),
+@run_each_case(
+    "facts, value",
     [
         # DuPont, Hershey, Plains All American, 2009-06-30: the total has a custom tag.
         ({"StockholdersEquity": "7474", "MinorityInterest": "433", "own__TotalEquity": "7907"}, "7907"),
@@ -670,8 +671,8 @@ def test_convertible_notes_are_debt_issued() -> None:
     assert get_cell_text(build_company_book([K18], facts), "debt_issued", "2018 FY") == "2300000000"
 
 
-@pytest.mark.parametrize(
-    ("sic", "industry"),
+@run_each_case(
+    "sic, industry",
     [(6021, "bank"), (6211, "bank"), (6282, "commercial"), (6331, "insurer"), (6798, "reit"), (3571, "commercial")],
 )
 def test_an_industry_follows_from_the_sic_code(sic: int, industry: str) -> None:
@@ -901,9 +902,7 @@ def test_a_january_year_may_be_named_after_the_year_before() -> None:
     assert FigureSeries(build_company_book([report], facts), "A", "latest").periods[0].fiscal_year == 2023
 
 
-@pytest.mark.parametrize(
-    ("sic", "label", "year"), [(5211, None, 2009), (3674, None, 2010), (None, None, 2010), (5331, 2009, 2010)]
-)
+@run_each_case("sic, label, year", [(5211, None, 2009), (3674, None, 2010), (None, None, 2010), (5331, 2009, 2010)])
 def test_a_retailers_january_year_is_named_after_its_start(sic: int | None, label: int | None, year: int) -> None:
     # Home Depot, second quarter of fiscal 2009; Nvidia, second quarter of fiscal 2010; Wal-Mart calls the year to
     # 2009-01-31 2009.
@@ -1261,8 +1260,8 @@ def test_income_of_affiliates_counts_once(income: str, parent: str, bucket_value
     assert footing in (None, statement["footing_status"])
 
 
-@pytest.mark.parametrize(
-    ("years", "expected_years"),
+@run_each_case(
+    "years, expected_years",
     [
         ("1", [2020]),
         ("2", [2020, 2019]),
@@ -1283,15 +1282,15 @@ def test_years_select_rows(years: str, expected_years: list[int]) -> None:
 # ---- damaged facts
 
 
-@pytest.mark.parametrize("value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "1" * 29, "--5", "1_000", "٣"])
+@run_each_case("value", ["abc", "1E999999", "NaN", "Infinity", "", "1" * 60, "1" * 29, "--5", "1_000", "٣"])
 def test_a_fact_that_is_not_a_number_is_ignored(value: str) -> None:
     facts = [*build_annual_facts((YEAR18, K18.accession)), ("Assets", None, YEAR18[1], value, K18.accession)]
     company = build_company_book([K18], facts)
     assert get_cell_text(company, "total_assets", "2018 FY") == "not_reported"
 
 
-@pytest.mark.parametrize(
-    ("value", "plain"),
+@run_each_case(
+    "value, plain",
     [(".5", "0.5"), ("-.41", "-0.41"), ("1e-05", "0.00001"), ("+7", "7"), ("2.5E3", "2500"), ("1" * 28, "1" * 28)],
 )
 def test_numbers_are_read_in_every_notation(value: str, plain: str) -> None:
@@ -1309,7 +1308,7 @@ def test_twenty_thousand_durations_do_not_take_quadratic_time() -> None:
     assert FigureSeries(company, "A", "latest").periods[0].fiscal_year == 2018
 
 
-@pytest.mark.parametrize("year_end", ["1231", "9999", "", "abc", "0000", "0630"])
+@run_each_case("year_end", ["1231", "9999", "", "abc", "0000", "0630"])
 def test_an_invalid_year_end_is_ignored(year_end: str) -> None:
     report = build_filing("0000000004-23-000001", "10-Q", "2023-07-27")
     facts = build_annual_facts((("2023-04-01", "2023-06-30"), report.accession))

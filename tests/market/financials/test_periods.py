@@ -9,6 +9,7 @@ import pytest
 from finapi.core import days
 from finapi.market.financials import periods
 from finapi.market.financials.series_rows import FigureSeries
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing
 
 REPORT = build_filing("0000000001-21-000001", "10-K", "2021-03-01")
@@ -38,8 +39,8 @@ def list_periods(kind: str, *facts: list[Fact]) -> list[tuple[str, int, int, int
     ]
 
 
-@pytest.mark.parametrize(
-    ("length", "kind"),
+@run_each_case(
+    "length, kind",
     [
         (69, ""),
         (70, "QUARTER_DAYS"),
@@ -60,13 +61,13 @@ def test_the_days_of_a_duration_decide_its_kind(length: int, kind: str) -> None:
     assert [name for name in kinds if length in getattr(periods, name)] == ([kind] if kind else [])
 
 
-@pytest.mark.parametrize(("length", "name"), [(349, "TP"), (350, "FY"), (385, "FY"), (386, "TP")])
+@run_each_case("length, name", [(349, "TP"), (350, "FY"), (385, "FY"), (386, "TP")])
 def test_a_following_year_has_350_to_385_days(length: int, name: str) -> None:
     next_one = build_facts(LAST + 1, LAST + length)
     assert list_periods("A", build_facts(*A_YEAR), next_one) == [(name, length, length, 1), ("FY", 0, 366, 1)]
 
 
-@pytest.mark.parametrize(("off", "ways"), [(0, 1), (6, 2), (-6, 2), (7, 1), (-7, 1)])
+@run_each_case("off, ways", [(0, 1), (6, 2), (-6, 2), (7, 1), (-7, 1)])
 def test_durations_within_six_days_are_the_same_period(off: int, ways: int) -> None:
     first, last = A_YEAR
     another = [("Revenues", days.iso(first), days.iso(last + off), "100", REPORT.accession)]
@@ -82,16 +83,14 @@ def test_a_year_of_one_fact_is_ignored_if_others_have_two() -> None:
     assert list_periods("A", *one_each) == [("FY", 0, 366, 1), ("FY", -366, 365, 1)]
 
 
-@pytest.mark.parametrize(
-    ("tags", "late", "is_year"), [(TAGS, 0, True), (TAGS[:1], 0, False), (TAGS, 9, True), (TAGS, 12, False)]
-)
+@run_each_case("tags, late, is_year", [(TAGS, 0, True), (TAGS[:1], 0, False), (TAGS, 9, True), (TAGS, 12, False)])
 def test_a_year_of_an_8_k_needs_two_facts_and_matching_ends(tags: tuple[str, ...], late: int, is_year: bool) -> None:
     last = A_YEAR[0] - 1 - 366 + late
     only_there = build_facts(last - 364, last, NEWS.accession, tags)
     assert (("FY", last - LAST, 365, 1) in list_periods("A", build_facts(*A_YEAR), only_there)) is is_year
 
 
-@pytest.mark.parametrize(("length", "is_quarter"), [(69, False), (70, True), (127, True), (128, False)])
+@run_each_case("length, is_quarter", [(69, False), (70, True), (127, True), (128, False)])
 def test_a_derived_quarter_has_70_to_127_days(length: int, is_quarter: bool) -> None:
     first = A_YEAR[0]
     to_date = [build_facts(first, first + 89), build_facts(first, first + 89 + length)]
@@ -125,14 +124,14 @@ def test_quarters_after_the_last_year_are_in_open_years() -> None:
     assert list_spans(build_facts(*A_YEAR), later) == [("year", -365, 0), ("open", 1, 365), ("open", 366, 730)]
 
 
-@pytest.mark.parametrize("missing", [0, 10, 11, 341])
+@run_each_case("missing", [0, 10, 11, 341])
 def test_a_short_year_is_a_transition_after_any_gap(missing: int) -> None:
     found_spans = list_spans(build_facts(*A_YEAR), build_facts(LAST + missing + 1, LAST + missing + 349))
     assert (found_spans[0][0], found_spans[-1]) == ("year", ("transition", missing + 1, missing + 349))
 
 
-@pytest.mark.parametrize(
-    ("missing", "between"),
+@run_each_case(
+    "missing, between",
     [
         (10, []),
         (11, [("transition", 1, 11)]),
@@ -182,9 +181,7 @@ def test_a_year_to_date_belongs_to_the_nearest_span() -> None:
     assert [quarter_key for quarter_key, keys in company.calendar.to_date.items() if keys[0][1] == 183] == [(2, 2)]
 
 
-@pytest.mark.parametrize(
-    ("days", "name"), [(136, "Q1"), (137, "Q2"), (228, "Q2"), (229, "Q3"), (319, "Q3"), (320, "Q4")]
-)
+@run_each_case("days, name", [(136, "Q1"), (137, "Q2"), (228, "Q2"), (229, "Q3"), (319, "Q3"), (320, "Q4")])
 def test_the_nearest_quarter_of_the_year_names_a_quarter(days: int, name: str) -> None:
     first = LAST + 1
     quarter = build_facts(first + days - 90, first + days - 1)
@@ -231,8 +228,8 @@ RECAST = (NEW_REPORT.accession, RECAST_YEAR, "430")
 NEW = (NEW_REPORT.accession, NEW_YEAR, "460")
 
 
-@pytest.mark.parametrize("basis", ["latest", "original"])
-@pytest.mark.parametrize("repeated", [(), ((NEW_REPORT.accession, OLD_YEAR, "400"),)])
+@run_each_case("basis", ["latest", "original"])
+@run_each_case("repeated", [(), ((NEW_REPORT.accession, OLD_YEAR, "400"),)])
 def test_a_recast_year_does_not_remove_a_reported_year(
     basis: str, repeated: tuple[tuple[str, tuple[str, str], str], ...]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from finapi.core.files import get_package_folder
 from finapi.market.financials import metric_dictionary, metric_mapping, rule_words
 from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, Metric, Rule
+from tests.support.case_tables import run_each_case
 
 EVERY = list(metric_mapping.get_mapping().metrics.values())
 # Words of the sentences that begin with a capital and are no names.
@@ -28,7 +29,7 @@ def list_tag_names(rule: Rule) -> set[str]:
     return {name.partition(":")[2] for name in names if not name.startswith(FACE_PREFIX)}
 
 
-@pytest.mark.parametrize("metric", EVERY, ids=lambda metric: metric.key)
+@run_each_case("metric", EVERY)
 def test_a_rule_description_names_exactly_its_tags(metric: Metric) -> None:
     every = rule_words.describe_rules(metric)
     for industry in INDUSTRIES:
@@ -65,8 +66,8 @@ def test_a_formula_with_exceptions_says_so() -> None:
     ) in rules
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
+@run_each_case(
+    "key, words",
     [
         ("revenue", "Of banks: InterestIncomeExpenseNet, plus NoninterestIncome, all from one filing."),
         (

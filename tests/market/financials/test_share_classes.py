@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from finapi.app import App
 from finapi.core import days
 from finapi.market.documents.identification import IngestOptions
@@ -15,6 +13,7 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import FactRow
 from finapi.market.financials.series_query import SeriesQuery
 from finapi.market.intake import ingest
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, get_cell_text
 
 START, END = "2023-01-01", "2023-12-31"
@@ -86,8 +85,8 @@ def test_a_figure_of_all_shares_beats_those_of_classes() -> None:
     assert "weighted_average_shares_basic" not in row["by_class"]
 
 
-@pytest.mark.parametrize(
-    ("members", "value"),
+@run_each_case(
+    "members, value",
     [
         ({CLASS_A: "41", CLASS_B: "10", "us-gaap:PreferredStockMember": "7"}, 51),
         ({CLASS_A: "41", CLASS_B: "10", "us-gaap:CommonStockMember": "51"}, 51),

@@ -11,6 +11,7 @@ from finapi.market.financials import metric_series, series_query, splits
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_mapping import get_mapping
 from tests.conftest import SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing
 
 FILINGS = [
@@ -91,10 +92,9 @@ def test_nothing_is_adjusted_before_the_split_is_filed() -> None:
     assert [row["eps_diluted"] for row in build_rows(earlier)] == [4, 2.5]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "again",
     [("4000", "2.50"), ("1000", "0.63"), ("1330", "1.88"), ("1000000", "2.50"), ("1010", "2.48")],
-    ids=["the count alone", "the figure of a share alone", "an odd factor", "a scale", "a correction"],
 )
 def test_restatements_by_other_factors_are_not_splits(again: tuple[str, str]) -> None:
     figures = [(0, 0, "1000", "2.50"), (0, 2, *again), (2, 2, "1000", "2.00")]
@@ -215,8 +215,8 @@ def test_a_row_with_figures_across_a_split_is_mixed() -> None:
 # ---- one event under several dates
 
 
-@pytest.mark.parametrize(
-    ("days", "date"),
+@run_each_case(
+    "days, date",
     [
         (("2020-08-28", "2020-07-13"), "2020-08-28"),
         (("2020-07-12", "2020-08-28"), "2020-08-28"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from finapi.market.financials import templates
 from finapi.market.financials.series_rows import FigureSeries
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, find_period, get_cell_text
 
 K18, K19, K20 = (
@@ -60,7 +59,7 @@ def test_a_total_next_to_its_parts_is_not_reported() -> None:
     assert get_cell_text(company, "common_stock_par", "2020 FY") == "3"
 
 
-@pytest.mark.parametrize("sic", [3571, BANK, 6311, 6798])
+@run_each_case("sic", [3571, BANK, 6311, 6798])
 def test_the_template_counts_stock_with_capital_once(sic: int) -> None:
     facts = [
         *build_income(),

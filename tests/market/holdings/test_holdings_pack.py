@@ -15,6 +15,7 @@ from finapi.market.demo import demo_data as demo
 from finapi.market.documents import packs
 from finapi.market.holdings import funds
 from tests.support import fund_filings, thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import list_stored_rows, submission, take
 from tests.support.thirteenf_xml import APPLE, NOTE, OTHER_FUND
 
@@ -41,8 +42,8 @@ def test_a_pack_restores_the_rows_of_an_ingest(make_app: Callable[..., App], tmp
         assert packs.dump(tx, THIRTEEN_F) == data
 
 
-@pytest.mark.parametrize(
-    ("data", "location", "reason"),
+@run_each_case(
+    "data, location, reason",
     [
         (b"", "", "is not a finapi pack of version 2"),
         (MAGIC + b"hello", "", "cannot be unpacked: "),

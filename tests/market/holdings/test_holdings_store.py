@@ -20,6 +20,7 @@ from finapi.market.intake import ingest
 from finapi.market.reference import companies, cusip_map, issuer_names, securities
 from tests.conftest import SHARED, needs_shared
 from tests.support import fund_filings, thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import FUND, accession, list_stored_rows, submission, take
 from tests.support.thirteenf_xml import ALLY, APPLE, LAMP_FUND, MICROSOFT, OTHER_FUND
 
@@ -205,7 +206,7 @@ def test_values_in_thousands_are_converted_to_dollars(app: App, tmp_path: Path) 
     )
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@run_each_case("order", list(itertools.permutations(range(3))))
 def test_the_order_of_reports_does_not_change_a_corrected_unit(
     app: App, tmp_path: Path, order: tuple[int, ...]
 ) -> None:
@@ -627,8 +628,8 @@ def test_successor_chains_end_also_in_a_cycle(app: App, tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("data", "location", "reason"),
+@run_each_case(
+    "data, location, reason",
     [
         (b"ticker,cik\n", "line 1", "has no column named cusip"),
         (b"cusip,ticker\n\xff", "byte 13", "not UTF-8"),
@@ -649,8 +650,8 @@ def test_ten_unreadable_rows_are_listed_and_all_are_counted() -> None:
     assert str(left_out).startswith("5000 rows are left out: line 2: ")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "other_name"),
+@run_each_case(
+    "outcome, other_name",
     [
         ("AMAZON COM INC", "Amazon.com, Inc."),
         ("ALLY FINL INC", "Ally Financial Inc."),
@@ -668,8 +669,8 @@ def test_names_of_different_companies_have_different_keys() -> None:
     assert issuer_names.build_key("THE COMPANY INC") != ""
 
 
-@pytest.mark.parametrize(
-    ("issuer", "title", "group"),
+@run_each_case(
+    "issuer, title, group",
     [
         ("APPLE INC", "COM", "Stocks"),
         ("ALPHABET INC", "CAP STK CL C", "Stocks"),

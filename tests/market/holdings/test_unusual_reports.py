@@ -17,6 +17,7 @@ from finapi.market.holdings.fund_positions import PositionKey, ReportedRow
 from finapi.market.holdings.holdings_report import build_report
 from finapi.store import heartbeats
 from tests.support import thirteenf_xml
+from tests.support.case_tables import run_each_case
 from tests.support.fund_filings import FUND, submission, take
 from tests.support.thirteenf_xml import ALLY, APPLE, MICROSOFT
 
@@ -126,8 +127,8 @@ def build_positions(*shares: int | None, value: int = 100) -> dict[PositionKey, 
     return rows
 
 
-@pytest.mark.parametrize(
-    ("restated", "previous", "is_doubtful"),
+@run_each_case(
+    "restated, previous, is_doubtful",
     [
         (build_positions(10), build_positions(10, 10, 10, 10), True),
         (build_positions(10), None, True),
@@ -196,9 +197,7 @@ def test_rows_with_a_placeholder_cusip_are_left_out(app: App, tmp_path: Path, nu
         assert heartbeats.get_stored_counts(tx)["holdings"] == 1
 
 
-@pytest.mark.parametrize(
-    "number", ["037833100", "001055102", "00036020", "G0083B108", "12345AA12", "N07059210", "00NA1AA12"]
-)
+@run_each_case("number", ["037833100", "001055102", "00036020", "G0083B108", "12345AA12", "N07059210", "00NA1AA12"])
 def test_a_cusip_is_not_a_placeholder(number: str) -> None:
     assert not cusip.is_placeholder(number)
 

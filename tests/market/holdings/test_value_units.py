@@ -8,6 +8,7 @@ import pytest
 
 from finapi.market.holdings import value_units
 from finapi.market.holdings.value_units import Unit
+from tests.support.case_tables import run_each_case
 
 
 def unit(**changes: Any) -> Unit:
@@ -102,8 +103,8 @@ def test_a_majority_within_a_factor_of_three_agrees() -> None:
     assert value_units.find_agreed_price([10.0, 10.0, 1_000.0, 1_000.0]) is None
 
 
-@pytest.mark.parametrize(
-    ("times", "sign"),
+@run_each_case(
+    "times, sign",
     [
         *((1 / 3_000, 0), (1 / 2_999, -1), (1 / 1_000, -1), (1 / 334, -1), (1 / 333, 0)),
         *((1.0, 0), (333.0, 0), (334.0, 1), (1_000.0, 1), (2_999.0, 1), (3_000.0, 0)),

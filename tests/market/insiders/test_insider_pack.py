@@ -20,6 +20,7 @@ from finapi.web.http.route import INSIDERS
 from tests.client import Client
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 
 MAGIC = b"finapi-pack 2 insiders\n"
 
@@ -39,8 +40,8 @@ def test_a_loaded_pack_dumps_the_same_forms_again(app: App, make_app: Callable[.
         assert packs.dump(tx, OWNERSHIP) == pack
 
 
-@pytest.mark.parametrize(
-    ("damaged", "reason"),
+@run_each_case(
+    "damaged, reason",
     [
         (b"", "is not a finapi pack of version 2"),
         (MAGIC + b"abc", "cannot be unpacked: Error -3"),

@@ -27,6 +27,7 @@ from finapi.market.reference import companies
 from finapi.store import heartbeats
 from tests.conftest import NOW, SHARED, needs_shared
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 
 FIRST, SECOND, THIRD = "0001234567-25-000001", "0001234567-25-000002", "0001234567-25-000003"
 
@@ -241,7 +242,7 @@ FORMS: list[tuple[bytes, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[1::4])
+@run_each_case("order", list(itertools.permutations(range(4)))[1::4])
 def test_the_order_in_which_forms_arrive_does_not_matter(make_app: Callable[..., App], order: tuple[int, ...]) -> None:
     ordered, shuffled = make_app(), make_app()
     for data, accession, filed in FORMS:

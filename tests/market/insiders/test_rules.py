@@ -14,6 +14,7 @@ from finapi.market.insiders import business_days, form_positions, rules, titles
 from finapi.market.insiders.rules import TradeTraits
 from finapi.market.reference import sectors
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 
 
 def parse_form(*rows: str, **options: object) -> OwnershipForm:
@@ -24,8 +25,8 @@ def derive_traits(*rows: str, **options: object) -> list[TradeTraits]:
     return rules.derive_traits(parse_form(*rows, **options))
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
+@run_each_case(
+    "code, kind",
     [
         ("P", "purchase"),
         ("S", "sale"),
@@ -55,8 +56,8 @@ def test_only_purchases_and_sales_of_shares_have_a_direction() -> None:
     assert [trade.direction for trade in traits] == [1, -1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("shares", "price", "value"),
+@run_each_case(
+    "shares, price, value",
     [
         ("1500", "66.903", 100354),
         ("3", "0.5", 2),
@@ -93,7 +94,7 @@ def test_a_footnote_states_a_plan_although_the_box_is_empty() -> None:
     assert list_plans("0", True, False) == [(True, "footnote"), (False, "checkbox")]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "plan_name", ["10b5-1", "10b5\u20111", "10b5 - 1", "10b-5-1", "10b\u20115\u20111", "10B5\u00ad-1", "10b51"]
 )
 def test_a_plan_is_found_in_every_spelling(plan_name: str) -> None:
@@ -105,7 +106,7 @@ def test_without_a_box_only_footnotes_state_a_plan() -> None:
     assert list_plans(None, True, False) == [(True, "footnote"), (False, "not_stated")]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "The sale was not made under a Rule 10b5-1 plan.",
@@ -139,7 +140,7 @@ UNREFERENCED_NOTES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "box", "is_under_plan", "source"), UNREFERENCED_NOTES)
+@run_each_case("text, box, is_under_plan, source", UNREFERENCED_NOTES)
 def test_a_footnote_without_a_reference_is_about_all_rows(
     text: str, box: str | None, is_under_plan: bool, source: str
 ) -> None:
@@ -171,8 +172,8 @@ def test_an_exercise_with_covered_sales_that_day_is_cashless() -> None:
     assert [trade.is_cashless for trade in traits] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("rows", "why"),
+@run_each_case(
+    "rows, why",
     [
         ((forms.transaction("M", "100", None), forms.transaction("S", "60", "10")), "units vest for nothing"),
         ((forms.transaction("M", "100", "2"), forms.transaction("S", "101", "10")), "more than were exercised"),
@@ -191,8 +192,8 @@ def test_a_footnote_states_a_cashless_exercise() -> None:
     assert traits[0].is_cashless is True
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "expected"),
+@run_each_case(
+    "code, text, expected",
     [
         ("S", "Shares sold in a sell-to-cover transaction.", True),
         ("S", "Sold to satisfy tax withholding obligations on vesting.", True),
@@ -207,8 +208,8 @@ def test_a_footnote_states_a_sale_to_cover_taxes(code: str, text: str, expected:
 # ---- Lateness
 
 
-@pytest.mark.parametrize(
-    ("kind", "day", "filed", "late", "days"),
+@run_each_case(
+    "kind, day, filed, late, days",
     [
         # A Friday. Monday is the first business day after it.
         ("4", "2026-05-01", "2026-05-05", False, 2),
@@ -283,8 +284,8 @@ def test_business_days_between_two_days_equal_a_count() -> None:
 # ---- Titles and entities
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "c_suite", "rank"),
+@run_each_case(
+    "text, name, c_suite, rank",
     [
         ("President and CEO", "Chief Executive Officer", True, 1),
         ("EVP & CFO", "Chief Financial Officer", True, 3),
@@ -319,8 +320,8 @@ def test_an_owner_who_is_repeated_is_at_the_last_position() -> None:
     assert titles.list_owners(replace(form, owners=(first, other, repeated))) == [other, first]
 
 
-@pytest.mark.parametrize(
-    ("name", "entity"),
+@run_each_case(
+    "name, entity",
     [("BERKSHIRE HATHAWAY INC", True), ("Wick Capital LP", True), ("BUFFETT WARREN E", False), ("Costa Ann", False)],
 )
 def test_an_entity_is_recognised_by_its_name(name: str, entity: bool) -> None:
@@ -342,8 +343,8 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "letter"),
+@run_each_case(
+    "name, letter",
     [
         ("Finance, Insurance, And Real Estate", "H"),
         ("Financial Services", "H"),
@@ -415,8 +416,8 @@ def test_a_derivative_holding_counts_underlying_shares() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("day", "number"), [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
+@run_each_case(
+    "day, number", [(None, 0), ("1969-12-31", 0), ("1970-01-01", 0), ("1970-01-02", 1), ("2026-01-31", 20484)]
 )
 def test_a_filing_day_number_counts_from_1970(day: str | None, number: int) -> None:
     assert form_positions.compute_filing_day_number(day) == number

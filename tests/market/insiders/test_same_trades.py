@@ -15,6 +15,7 @@ from finapi.market.insiders import trades as insider_trades
 from finapi.market.insiders.trades import BUY, TradeFilters
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 
 FUND = ("0000000201", "Heron Bay Fund LP")
 MANAGER = ("0000000202", "Heron Bay Advisers LLC")
@@ -92,7 +93,7 @@ def test_a_chain_of_owners_is_not_a_cluster(app: App) -> None:
         assert totals.list_clusters(tx, TradeFilters(limit=10), 2) == []
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
+@run_each_case("order", list(itertools.permutations(range(4)))[::5])
 def test_repeats_do_not_depend_on_the_order_of_arrival(make_app: Callable[..., App], order: tuple[int, ...]) -> None:
     app = make_app()
     with app.db.write() as tx:

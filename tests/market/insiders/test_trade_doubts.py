@@ -17,6 +17,7 @@ from finapi.market.insiders.trades import BUY, TradeFilters
 from finapi.market.prices import price_csv, price_store
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
+from tests.support.case_tables import run_each_case
 
 PURCHASE, SALE = "P", "S"
 TICKER = "BRK-B"
@@ -69,8 +70,8 @@ IMPLAUSIBLE = {
 }
 
 
-@pytest.mark.parametrize(("shares", "price"), IMPLAUSIBLE.values(), ids=IMPLAUSIBLE)
-@pytest.mark.parametrize("code", [PURCHASE, SALE])
+@run_each_case("shares, price", IMPLAUSIBLE.values())
+@run_each_case("code", [PURCHASE, SALE])
 def test_a_price_far_above_a_close_is_doubtful(app: App, shares: str, price: str, code: str) -> None:
     store_closes(app, CLOSES)
     store(app, build_form(row(shares, price, code=code), row("100", "25.10", code=code)))
@@ -180,7 +181,7 @@ def test_a_total_contradicts_other_forms(app: App) -> None:
     assert list_doubts(app) == {"1:1": None, "2:1": "contradicts_history"}
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+@run_each_case("order", list(itertools.permutations(range(3))))
 def test_history_does_not_depend_on_the_order_of_arrival(make_app: Callable[..., App], order: tuple[int, ...]) -> None:
     app = make_app()
     documents = (EARLIER, build_form(row("300", "300", day="2025-06-02")), LATER)
@@ -275,7 +276,7 @@ ADS_COUNTS = [
 ]
 
 
-@pytest.mark.parametrize("text", ADS_COUNTS)
+@run_each_case("text", ADS_COUNTS)
 def test_the_shares_of_an_ads_are_read_from_footnotes(app: App, text: str) -> None:
     store_closes(app, CLOSES)
     store(app, build_form(row("1000", "25.10", title=ORDINARY), share_note=text))

@@ -25,6 +25,7 @@ from finapi.market.intake import ingest
 from finapi.market.reference import companies
 from finapi.market.statements import filed_statements
 from tests import process
+from tests.support.case_tables import run_each_case
 from tests.support.edgar_server import entry, feed
 from tests.support.raw_sql import run_sql
 
@@ -660,8 +661,8 @@ def test_loaded_pack_gives_same_answers(make_app: Callable[..., App]) -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
+@run_each_case(
+    "data, reason",
     [
         (b"", "is not a finapi pack of version 2"),
         (b"finapi-pack 1\n", "is not a finapi pack of version 2"),

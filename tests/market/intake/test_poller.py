@@ -26,6 +26,7 @@ from finapi.ops import status
 from finapi.store import heartbeats
 from finapi.store.db import OperationalError
 from tests.conftest import NOW, SHARED, needs_shared
+from tests.support.case_tables import run_each_case
 from tests.support.edgar_server import AGENT, FakeEdgar, Page, entry, fake_edgar, feed, full_submission
 
 APPLE, ACCESSION = 320193, "0000320193-26-000001"
@@ -141,7 +142,7 @@ def test_feed_request_has_contact(edgar: FakeEdgar, poller: Poller) -> None:
     assert "count=100" in request.line
 
 
-@pytest.mark.parametrize("agent", ["", "finapi", "ann@localhost", "@example.com"])
+@run_each_case("agent", ["", "finapi", "ann@localhost", "@example.com"])
 def test_no_request_without_contact(make_app: Callable[..., App], agent: str) -> None:
     with pytest.raises(UsageError, match="contact address"):
         Gateway(make_app(user_agent=agent))
@@ -761,8 +762,8 @@ def test_fund_reports_are_fetched_for_followed_registrants_only(app: App, edgar:
     assert set(documents(app)) == {ACCESSION}
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
+@run_each_case(
+    "settings, expected",
     [
         ({}, {"10-Q"}),
         ({"follow_days": 1}, set()),

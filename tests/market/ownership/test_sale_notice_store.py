@@ -21,6 +21,7 @@ from finapi.market.ownership import sale_notice_lists, sale_notice_store
 from finapi.market.ownership.sale_notice_lists import NoticeFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 
 FIRST, SECOND = "0000000101-25-000001", "0000000101-25-000002"
 
@@ -50,7 +51,7 @@ def test_notice_has_the_sums_of_its_lines(app: App) -> None:
     assert (row["is_rule_10b5_1"], row["plan_adoption_dates"], row["holes"]) == (True, ["2024-11-15"], {})
 
 
-@pytest.mark.parametrize(("flag", "live"), [("TEST", False), ("test", False), ("LIVE", True), ("Live", True)])
+@run_each_case("flag, live", [("TEST", False), ("test", False), ("LIVE", True), ("Live", True)])
 def test_test_filing_is_refused(flag: str, live: bool) -> None:
     data = made.notice().replace(b">LIVE<", f">{flag}<".encode())
     assert flag.encode() in data

@@ -6,8 +6,6 @@ import random
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from finapi.app import App
 from finapi.edgar import schedules as parser
 from finapi.edgar import sgml
@@ -18,6 +16,7 @@ from finapi.market.ownership import holder_ids, purposes, schedule_filings, sche
 from finapi.market.ownership.schedule_filings import ScheduleFilters
 from tests.conftest import NOW
 from tests.support import schedule_xml as made
+from tests.support.case_tables import run_each_case
 
 WICK, BEN, FUND = made.WICK, made.BEN, made.FUND
 
@@ -145,7 +144,7 @@ def test_13d_after_13g_is_a_conversion(app: App) -> None:
     assert [row["accessionNumber"] for row in list_filings(app, conversion=False)] == [made.FIRST]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@run_each_case("seed", range(8))
 def test_stored_rows_do_not_depend_on_order_of_arrival(app: App, make_app: Any, seed: int) -> None:
     documents = [
         (made.g(made.person(WICK, "900", "6", schedule="G")), "0000000103-25-000001", "2025-01-05"),
@@ -254,8 +253,8 @@ def test_persons_without_cik_are_identified_by_name(app: App) -> None:
     assert holder_ids.for_name("The Lamp Heirs Trust") == holder_ids.for_name("the lamp, heirs: TRUST ") == second
 
 
-@pytest.mark.parametrize(
-    ("text", "stated"),
+@run_each_case(
+    "text, stated",
     [
         (None, None),
         ("The Reporting Persons have no plans to acquire additional shares.", 0),

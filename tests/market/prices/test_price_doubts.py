@@ -11,6 +11,7 @@ import pytest
 from finapi.app import App
 from finapi.core import days
 from finapi.market.prices import price_csv, price_series, price_store
+from tests.support.case_tables import run_each_case
 
 MONDAY = "2024-01-01"
 
@@ -107,7 +108,7 @@ def test_split_explains_a_jump_also_if_it_is_stored_later(app: App) -> None:
     assert list_doubts(app) == {}
 
 
-@pytest.mark.parametrize("portion", [1, 3, 7, 30])
+@run_each_case("portion", [1, 3, 7, 30])
 def test_doubts_do_not_depend_on_portions(make_app: Any, portion: int) -> None:
     closes = ["10"] * 14 + ["1000"] * 3 + ["10"] * 8 + ["1100"] * 15
     complete_app, app = make_app(), make_app()

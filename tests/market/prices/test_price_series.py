@@ -20,6 +20,7 @@ from finapi.market.intake import ingest
 from finapi.market.prices import price_csv, price_series, price_store
 from finapi.market.prices.price_csv import PriceRow
 from finapi.market.reference import companies
+from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 
 YAHOO = """Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits
@@ -78,7 +79,7 @@ def test_row_has_exact_decimals() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "close,DATE\n1.50,2024-01-02\n",
@@ -113,8 +114,8 @@ def test_known_ticker_in_the_file_name_is_the_ticker(ingest_prices: Any, app: Ap
     assert [row["close"] for row in list_days(app, ticker)] == [1]
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
+@run_each_case(
+    "name, why",
     [
         *((f"{name}.csv", "has no part that is a known ticker") for name in ("export", "2024", "sp500", "yahoo", "é")),
         ("IBM_INTC.csv", "names several: IBM, INTC"),
@@ -138,8 +139,8 @@ def test_column_of_tickers_applies_to_each_row() -> None:
     assert [(row.ticker, row.close) for row in price_file.rows] == [("AAPL", "1"), ("BRK-B", "2")]
 
 
-@pytest.mark.parametrize(
-    ("cell", "split"),
+@run_each_case(
+    "cell, split",
     [
         ("4", "4"),
         ("4.0", "4"),
@@ -178,15 +179,15 @@ REJECTED_LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "reason"), REJECTED_LINES)
+@run_each_case("line, reason", REJECTED_LINES)
 def test_bad_row_is_rejected_with_its_line_number(line: str, reason: str) -> None:
     price_file = parse(f"date,close,high,low,volume\n2024-01-02,1,1,1,1\n{line}\n2024-01-04,1,1,1,1\n")
     assert [row.date for row in price_file.rows] == ["2024-01-02", "2024-01-04"]
     assert (price_file.rejected_lines, price_file.rejected_count) == ([reason], 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "reason"),
+@run_each_case(
+    "text, name, reason",
     [
         ("", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),
         ("date,volume\n", "A.csv", "file: line 1: needs a column of dates and one of closes, dividends or splits"),

@@ -10,6 +10,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import document_kinds
 from finapi.market.prices import price_csv
 from finapi.market.prices.price_csv import PriceRow
+from tests.support.case_tables import run_each_case
 
 
 def parse(text: str) -> price_csv.PriceFile:
@@ -171,20 +172,20 @@ def test_rows_of_pandas_in_any_time_zone_keep_their_days() -> None:
     assert days == [("2024-03-08", "1"), ("2024-03-11", "2"), ("2024-03-12", "3")]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@run_each_case("name", SHAPES)
 def test_file_of_a_vendor_is_read_without_loss(name: str) -> None:
     text, rows = SHAPES[name]
     price_file = parse(text)
     assert (price_file.rows, price_file.rejected_lines) == (rows, [])
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@run_each_case("name", SHAPES)
 def test_file_of_a_vendor_is_detected(name: str) -> None:
     assert document_kinds.detect_kind(SHAPES[name][0].encode(), "data") == "prices"
 
 
-@pytest.mark.parametrize(
-    ("cell", "price"),
+@run_each_case(
+    "cell, price",
     [
         ("185.63999938964844", "185.63999938964844"),
         ("0.1234567890123456789012345678901234567890", "0.123456789012345678901234567890123456789"),
@@ -204,8 +205,8 @@ def test_price_keeps_all_digits(cell: str, price: str) -> None:
     assert parse(f'date,close\n2024-01-02,"{cell}"\n').rows[0].close == price
 
 
-@pytest.mark.parametrize(
-    ("cell", "volume"),
+@run_each_case(
+    "cell, volume",
     [
         ("82496943", "82496943"),
         ("1.2e6", "1200000"),
@@ -223,7 +224,7 @@ def test_volume_keeps_all_digits(cell: str, volume: str | None) -> None:
     assert parse(f'date,close,volume\n2024-01-02,1,"{cell}"\n').rows[0].volume == volume
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "cell",
     [
         "2024-01-02",
@@ -270,8 +271,8 @@ def test_short_years_are_read_if_their_order_is_shown() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
+@run_each_case(
+    "text, reason",
     [
         (
             "date,close\n01/02/24,1\n01/03/24,1\n",
@@ -355,7 +356,7 @@ def test_header_of_many_tickers_is_bounded() -> None:
         parse(f"Date,{header}\n2024-01-02,{'1,' * 1_001}\n")
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "text",
     [
         "a,b,c\n1,2,3\n",

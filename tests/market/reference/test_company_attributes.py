@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-import pytest
-
 from finapi.app import App
 from finapi.edgar.company_attributes import CompanyAttributes
 from finapi.market.reference import companies
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 CIK = 77
@@ -43,8 +42,8 @@ def test_an_unknown_company_has_no_attributes(app: App) -> None:
     assert load(app) == CompanyAttributes()
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
+@run_each_case(
+    "first, second, expected",
     [
         ((FULL, 2, "2024-01-01"), (CODE_ONLY, 1, "2025-01-01"), FULL),
         ((FULL, 2, "2024-01-01"), (CODE_ONLY, 2, "2025-01-01"), CODE_ONLY),
@@ -52,7 +51,6 @@ def test_an_unknown_company_has_no_attributes(app: App) -> None:
         ((CODE_ONLY, 0, ""), (CompanyAttributes(), 0, ""), CODE_ONLY),
         ((CODE_ONLY, 0, ""), (CompanyAttributes(sic=6021), 0, ""), CompanyAttributes(sic=6021)),
     ],
-    ids=["better source", "later day", "states more", "states nothing", "greater text"],
 )
 def test_the_same_source_decides_in_any_order(
     make_app: Callable[[], App],

@@ -13,6 +13,7 @@ from finapi.app import App
 from finapi.market.reference import companies
 from tests.client import Client
 from tests.market.documents.test_filing_store import run
+from tests.support.case_tables import run_each_case
 
 # In the order of company_tickers.json, the largest company first.
 LISTED = (
@@ -53,8 +54,8 @@ def first(app: App, client: Client, user: NewUser, tmp_path: Path) -> Callable[[
     return ask
 
 
-@pytest.mark.parametrize(
-    ("q", "expected"),
+@run_each_case(
+    "q, expected",
     [
         # Names that begin with it, the largest first, then names that contain it.
         ("apple", ["AAPL", "APLE", None, None, "LUCY"]),
@@ -78,8 +79,8 @@ def test_search_returns_the_likely_company_first(
     assert first("search", q) == expected
 
 
-@pytest.mark.parametrize(
-    ("q", "expected"),
+@run_each_case(
+    "q, expected",
     [
         ("apple", ["AAPL", "APLE"]),
         ("berkshire", ["BRK-B", "BRK-A", "BHLB"]),

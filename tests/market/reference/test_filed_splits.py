@@ -18,6 +18,7 @@ from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import fund_filings as ours
 from tests.support import thirteenf_xml as made
+from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts
 from tests.support.fund_filings import submission, take
 from tests.support.slow_cases import slow_except_every
@@ -168,8 +169,8 @@ def likely(factor: str, *, placed: bool = False, source: str = LAST) -> LikelySp
     return LikelySplit(Decimal(factor), source, placed)
 
 
-@pytest.mark.parametrize(
-    ("split", "before", "now", "lies"),
+@run_each_case(
+    "split, before, now, lies",
     [
         (likely("4"), HoldingValue(1000, 10), HoldingValue(1000, 40), True),
         (likely("4"), HoldingValue(1000, 10), HoldingValue(1300, 40), True),  # The price also rose by 30 %.

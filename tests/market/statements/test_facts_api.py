@@ -25,6 +25,7 @@ from finapi.market.statements import company_coverage, filed_facts
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
+from tests.support.case_tables import run_each_case
 from tests.support.statement_set_tables import ADSH, tables, write_zip
 
 APPLE, OTHER, THIRD = 320193, 789019, 51143
@@ -219,8 +220,8 @@ def test_replaced_reports_are_left_out_unless_requested(app: App, ask: Ask) -> N
     assert [fact["value"] for fact in both] == [47501000000, 53851000000]
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "code"),
+@run_each_case(
+    "query, status, code",
     [
         ({}, 400, "INVALID_PARAM"),
         ({"cik": "x"}, 400, "INVALID_PARAM"),
@@ -303,8 +304,8 @@ def test_a_later_page_only_counts_the_filings_before_it(
     assert len(read_sets) == 1
 
 
-@pytest.mark.parametrize(
-    ("query", "count"),
+@run_each_case(
+    "query, count",
     [
         ({"form_type": "10-k"}, 3),
         ({"concept": "Assets,NetIncomeLoss"}, 5),
@@ -427,7 +428,7 @@ def test_sums_are_filtered_by_tickers_and_sector(ask: Ask) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "body",
     [
         {"period": "last year"},
@@ -552,8 +553,8 @@ def test_coverage_of_everything_counts_companies(ask: Ask) -> None:
     assert ([row["filings_indexed"] for row in rows["data"]["companies"]], rows["meta"]["has_more"]) == ([1, 1], False)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@run_each_case(
+    "text, expected",
     [
         ("aapl", ["Apple Inc."]),
         ("apple", ["Apple Inc."]),

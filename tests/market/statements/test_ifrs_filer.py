@@ -16,6 +16,7 @@ from tests.client import Client
 from tests.conftest import SHARED, needs_shared
 from tests.market.statements import ifrs_filing
 from tests.market.statements.ifrs_filing import BALANCE, CIK, FLOWS, NEGATED, PROFIT
+from tests.support.case_tables import run_each_case
 from tests.support.figures import Fact, build_company_book, build_filing, get_cell_text
 
 NAME = f"/api/v1/xbrl/companies/{CIK}/statements"
@@ -161,8 +162,8 @@ def day(tag: str, value: str) -> Fact:
 BASE: list[Fact] = [("ifrs-full:ProfitLoss", "2024-01-01", "2024-12-31", "7", REPORT.accession)]
 
 
-@pytest.mark.parametrize(
-    ("facts", "debt"),
+@run_each_case(
+    "facts, debt",
     [
         ([("CurrentBorrowingsAndCurrentPortionOfNoncurrentBorrowings", "60"), ("LongtermBorrowings", "100")], "160"),
         (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
-
 from finapi.app import App
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from tests.measure import printed, report
 from tests.measure.printed import PrintedLine, PrintedRule
+from tests.support.case_tables import run_each_case
 from tests.support.statement_set_tables import ADSH, NUM, PRE, SUB, tables, write_folder
 
 
@@ -24,8 +23,8 @@ def line(label: str, tag: str = "", unit: str = "money") -> PrintedLine:
     return PrintedLine(tag or label, label, {("20090630", 1): Decimal(1)}, unit)
 
 
-@pytest.mark.parametrize(
-    ("label", "text"),
+@run_each_case(
+    "label, text",
     [
         ("Property, plant & equipment, net (note 3)", "property plant and equipment net"),
         ("(Loss) income from operations", "loss income from operations"),
@@ -37,8 +36,8 @@ def test_labels_are_normalised(label: str, text: str) -> None:
     assert printed.normalise_label(label) == text
 
 
-@pytest.mark.parametrize(
-    ("metric", "labels", "expected"),
+@run_each_case(
+    "metric, labels, expected",
     [
         ("revenue", ["Net sales", "Financing revenue", "Total revenues"], "Total revenues"),
         ("revenue", ["Net sales", "Financing revenue"], None),

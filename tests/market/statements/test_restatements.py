@@ -11,6 +11,7 @@ from finapi.app import App
 from finapi.market.statements import restatements
 from tests.market.documents.test_announcements import list_events
 from tests.support.brook_lamps_report import ACCESSION, build_report, store_report
+from tests.support.case_tables import run_each_case
 
 LATER = "0001234567-25-000009"
 
@@ -71,8 +72,8 @@ def test_only_the_latest_earlier_value_counts(app: App) -> None:
     assert list_restatement_events(app)[1]["changes"][0]["previous_accession"] == "0001234567-25-000010"
 
 
-@pytest.mark.parametrize(
-    ("value", "decimals", "step"),
+@run_each_case(
+    "value, decimals, step",
     [
         ("110100000000", None, "100000000"),
         ("6.10", None, "0.1"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from finapi.market.statements import statement_kinds
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("title", "kind"),
+@run_each_case(
+    "title, kind",
     [
         ("CONSOLIDATED STATEMENTS OF OPERATIONS", "income"),
         ("Consolidated Statements of Income (Unaudited)", "income"),
@@ -62,8 +63,8 @@ def test_notes_and_covers_are_not_statements(definition: str) -> None:
     assert statement_kinds.find_kind("http://x.com/role/BalanceSheets", definition, "Abstract") is None
 
 
-@pytest.mark.parametrize(
-    ("uri", "root", "kind"),
+@run_each_case(
+    "uri, root, kind",
     [
         ("www.apple.com/role/CONSOLIDATEDSTATEMENTSOFCASHFLOWS", "StatementOfCashFlowsAbstract", "cash-flow"),
         ("www.apple.com/role/CONSOLIDATEDBALANCESHEETSParenthetical", "", "balance-parenthetical"),

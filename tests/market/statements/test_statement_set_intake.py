@@ -22,6 +22,7 @@ from finapi.market.financials import company_books
 from finapi.market.intake import ingest
 from finapi.market.statements import filed_facts, filed_statements, statement_set_intake
 from tests.measure import agreement
+from tests.support.case_tables import run_each_case
 from tests.support.statement_set_tables import (
     ADSH,
     LINES,
@@ -575,8 +576,8 @@ def test_filings_distributed_over_files_are_all_stored(
     assert sorted(fact.accession for fact in list_facts(app)) == sorted(accessions * 2)
 
 
-@pytest.mark.parametrize(
-    ("day", "end"),
+@run_each_case(
+    "day, end",
     [
         ("2024-09-28", "2024-09-30"),
         ("2009-06-26", "2009-06-30"),

@@ -32,6 +32,7 @@ from tests.support.brook_lamps_report import (
     item,
     store_report,
 )
+from tests.support.case_tables import run_each_case
 from tests.support.metered_calls import list_ledger_rows
 
 STAMP = "2026-01-31T12:00:00.000Z"
@@ -345,7 +346,7 @@ def test_a_served_statement_is_not_listed_as_absent(app: App, client: Client) ->
 # ---- which company
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "spelled", ["BRK-B", "brk-b", "brk.b", "BRK.B", "BRK%2FB", "brk%2fb", "brk%20b", "BRK-A", "1234567", "0001234567"]
 )
 def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> None:
@@ -354,14 +355,14 @@ def test_a_company_is_found_in_any_spelling(client: Client, spelled: str) -> Non
     assert meta["ticker"] == ("BRK-A" if spelled == "BRK-A" else "BRK-B")
 
 
-@pytest.mark.parametrize("unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"])
+@run_each_case("unknown", ["NONE", "BRK", "1234568", "0", "9999999999", "12345678901", "brk-b-", "BRK--B"])
 def test_an_unknown_ticker_or_cik_is_404(app: App, client: Client, unknown: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{unknown}/statements")
     assert get_error_details(answer, 404, "UNKNOWN_TICKER")["given"] == unknown.upper()
     assert list_ledger_rows(app) == []
 
 
-@pytest.mark.parametrize("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])
+@run_each_case("ticker", ["", "A_B", "TOOLONGTICKER", "%00", "BRK%0AB", "%C3%84", "a%3Ab", "%F0%9F%92%A1"])
 def test_an_invalid_ticker_is_an_invalid_parameter(client: Client, ticker: str) -> None:
     answer = client.get(f"/api/v1/xbrl/companies/{ticker}/statements")
     assert get_error_details(answer, 400, "INVALID_PARAM")["param"] == "ticker"
@@ -436,8 +437,8 @@ def test_the_basis_selects_the_latest_or_the_original_filing(app: App, client: C
     assert get_accession(client.get(COMPANY, query={"basis": "original"})) == (ACCESSION, "10-K", "1000000")
 
 
-@pytest.mark.parametrize(
-    ("as_of", "accession"),
+@run_each_case(
+    "as_of, accession",
     [("2025-02-01", ACCESSION), ("2025-05-31", ACCESSION), ("2025-06-01", AMENDMENT), ("2030-01-01", AMENDMENT)],
 )
 def test_as_of_hides_what_was_filed_later(app: App, client: Client, as_of: str, accession: str) -> None:
@@ -762,8 +763,8 @@ def test_not_covered_lists_the_covered_periods(app: App, client: Client) -> None
 # ---- wrong parameters
 
 
-@pytest.mark.parametrize(
-    ("query", "details"),
+@run_each_case(
+    "query, details",
     [
         ("period=X", {"param": "period", "allowed": ["A", "Q"]}),
         ("period=a", {"param": "period", "allowed": ["A", "Q"], "nearest": ["A"]}),
@@ -790,8 +791,8 @@ def test_an_invalid_parameter_is_named_with_the_expected_value(
     assert get_error_details(client.get(f"{COMPANY}?{query}"), 400, "INVALID_PARAM") == details
 
 
-@pytest.mark.parametrize("path", [COMPANY, FILING])
-@pytest.mark.parametrize("value", ["incomes", "balance,incomes", "income-2", "Sheets"])
+@run_each_case("path", [COMPANY, FILING])
+@run_each_case("value", ["incomes", "balance,incomes", "income-2", "Sheets"])
 def test_an_unknown_statement_kind_is_refused_with_the_kinds(client: Client, path: str, value: str) -> None:
     details = get_error_details(client.get(path, query={"statement": ["income", value]}), 400, "INVALID_PARAM")
     assert details["param"] == "statement"
@@ -855,7 +856,7 @@ def test_an_unknown_filing_is_404(app: App, client: Client, accession: str) -> N
     assert [entry_row[:2] for entry_row in list_ledger_rows(app)] == [(-25, "debit"), (25, "4xx_refund")]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "accession", ["", "12", "0001234567-25-00001", "0001234567-25-0000011", "0001234567_25_000001", "%00", "%E2%91%A0"]
 )
 def test_an_invalid_accession_number_is_an_invalid_parameter(client: Client, accession: str) -> None:
