@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.each import each
+from tests.support.case_tables import run_each_case
 
 PACKAGE = Path(__file__).parents[1] / "finapi"
 SQL = PACKAGE.parent / "sql"
@@ -258,7 +259,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) == len(MODULES)
 
 
-@pytest.mark.parametrize("package", sorted(ALONE))
+@run_each_case("package", sorted(ALONE))
 def test_only_these_import(package: str) -> None:
     locations = [
         where(file, line)

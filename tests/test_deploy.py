@@ -43,6 +43,7 @@ from finapi.verbs.service_manager import ServiceManager
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.process import COMMAND, ROOT, Running, environment, eventually, serve
+from tests.support.case_tables import run_each_case
 
 DEPLOY = ROOT / "deploy"
 
@@ -144,8 +145,8 @@ def test_a_start_without_a_service_manager_has_no_thread_for_it() -> None:
         assert [thread.name for thread in threading.enumerate() if thread.name == "finapi-start"] == []
 
 
-@pytest.mark.parametrize(
-    ("environ", "notification"),
+@run_each_case(
+    "environ, notification",
     [
         ({}, ("", 0.0)),
         ({"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "60000000"}, ("/run/x", 60.0)),
@@ -285,7 +286,7 @@ def test_kubernetes_probes_paths_that_need_no_key() -> None:
     assert service["spec"]["selector"] == stateful_set["spec"]["template"]["metadata"]["labels"]
 
 
-@pytest.mark.parametrize("name", ["finapi-data", "**/secrets", "**/*.db", "**/*.db-*", ".*"])
+@run_each_case("name", ["finapi-data", "**/secrets", "**/*.db", "**/*.db-*", ".*"])
 def test_no_data_or_secret_is_copied_into_an_image(name: str) -> None:
     assert name in (ROOT / ".containerignore").read_text().splitlines()
 

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 from tests import locked
 from tests.locked import LOCK, ROOT, TOOLS
+from tests.support.case_tables import run_each_case
 
 PINS = {"test": locked.parse_pins(LOCK.read_text()), "tools": locked.parse_pins(TOOLS.read_text())}
 
@@ -84,8 +85,8 @@ def test_what_is_not_as_it_is_pinned_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("report", "good", "message"),
+@run_each_case(
+    "report, good, message",
     [
         ("", True, "pip-audit could not ask whether weaknesses are known"),
         ("<html>", True, "pip-audit could not ask whether weaknesses are known"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.measure.agreement import count_quarters
+from tests.support.case_tables import run_each_case
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "count"),
+@run_each_case(
+    "start, end, count",
     [
         (None, "2024-09-28", 0),
         ("2024-06-30", "2024-09-28", 1),

@@ -20,6 +20,7 @@ from tests.released import (
     read_released_contract,
     render_contract,
 )
+from tests.support.case_tables import run_each_case
 
 Json = dict[str, Any]
 
@@ -108,8 +109,8 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
     assert lost(lambda document: None) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@run_each_case(
+    "change, message",
     [
         (lambda d: d["paths"].clear(), "PUT /things/{id}: removed"),
         (lambda d: d["paths"]["/things/{id}"].pop("put"), "PUT /things/{id}: removed"),
@@ -180,7 +181,7 @@ def test_what_a_client_loses_is_told(change: Callable[[Json], Any], message: str
     assert lost(change) == [message]
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "change",
     [
         lambda d: d["paths"].update({"/more": {"get": operation(small())}}),

@@ -26,6 +26,7 @@ from finapi.net.outbound import (
 from tests import receiver as receivers
 from tests.process import eventually
 from tests.receiver import Receiver, drip, endless, half_closed, receiver, reply, reset, silent, status
+from tests.support.case_tables import run_each_case
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 LOOPBACK = addresses.parse_networks(["127.0.0.0/8", "::1/128"])
@@ -74,8 +75,8 @@ def test_a_header_cannot_begin_another(server: Receiver, outbound: Outbound) -> 
     assert server.received == []
 
 
-@pytest.mark.parametrize(
-    ("data", "code", "body", "cut"),
+@run_each_case(
+    "data, code, body, cut",
     [
         (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", False),
         (b"HTTP/1.0 200 OK\r\n\r\nto the end", 200, b"to the end", False),
@@ -112,8 +113,8 @@ def test_a_whole_reply_is_whole_or_an_error(server: Receiver, outbound: Outbound
 # ---- receivers that mean harm
 
 
-@pytest.mark.parametrize(
-    ("behave", "reason"),
+@run_each_case(
+    "behave, reason",
     [
         (reply(b""), "the connection was closed without a reply"),
         (reset, "cannot be reached: Connection reset by peer"),
@@ -138,7 +139,7 @@ def test_what_is_no_reply_is_told_in_our_words(
     assert not isinstance(caught.value, TargetRefusedError)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "behave", [silent, drip(), drip(b"H"), drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), drip(CHUNKED)]
 )
 def test_no_receiver_holds_longer_than_the_limit(
@@ -223,7 +224,7 @@ def test_of_several_addresses_only_usable_ones_are_connected_to(server: Receiver
         build_outbound(["::1", "10.0.0.1"]).send(OutboundRequest(url))
 
 
-@pytest.mark.parametrize("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
+@run_each_case("address", ["fe80::1%1", "::ffff:127.0.0.1", "0.0.0.0", "nonsense"])
 def test_what_a_resolver_says_is_judged_too(server: Receiver, address: str) -> None:
     with pytest.raises(TargetRefusedError, match="no address that may be used"):
         build_outbound([address]).send(OutboundRequest(f"http://hook.example:{server.port}/"))
@@ -254,8 +255,8 @@ def fail_resolver(host: str) -> list[str]:
     raise UnicodeError("label empty or too long")
 
 
-@pytest.mark.parametrize("url", ["https://hook.example/", "http://hook.example/"])
-@pytest.mark.parametrize(
+@run_each_case("url", ["https://hook.example/", "http://hook.example/"])
+@run_each_case(
     "resolve",
     [
         fail_unknown_name,

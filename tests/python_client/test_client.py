@@ -56,6 +56,7 @@ from finapi.testing.server import FixtureWorld
 from finapi.web.routes import ROUTES
 from tests import from_routes
 from tests.receiver import receiver
+from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 from tests.test_architecture import FILES, MODULES, imports, name_of
 
@@ -176,7 +177,7 @@ def test_retry_after_without_date_is_compared_with_the_clock() -> None:
 PAGE = ApiAnswer(200, {"content-type": "Text/HTML; charset=utf-8"}, b"<p>Log in to this network")
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@run_each_case("status", [301, 302, 307, 308])
 def test_a_redirect_is_no_answer(status: int) -> None:
     moved = ApiAnswer(status, {"location": "https://x/api/v1/account/balance"}, b"")
     client = script_client(moved, waits=[], sent=[])
@@ -199,14 +200,14 @@ def test_a_page_is_no_answer() -> None:
     assert client.call("GET", "/").startswith("<p>")
 
 
-@pytest.mark.parametrize("document", [{}, {"data": None}, {"data": {"a": 1}}, [], "text", {"data": [], "meta": [1]}])
+@run_each_case("document", [{}, {"data": None}, {"data": {"a": 1}}, [], "text", {"data": [], "meta": [1]}])
 def test_a_list_of_another_form_is_a_failure(document: Any) -> None:
     answer = ApiAnswer(200, {"content-type": "application/json"}, json.dumps(document).encode())
     with pytest.raises(ApiFailure, match="200 UNEXPECTED: The answer is not a page of a list"):
         list(script_client(answer, waits=[], sent=[]).rows("get_sec_filings"))
 
 
-@pytest.mark.parametrize("body", [b"", b'{"a": [1, 2', b"[" * 200_000, b'{"a": "\xe9"}'])
+@run_each_case("body", [b"", b'{"a": [1, 2', b"[" * 200_000, b'{"a": "\xe9"}'])
 def test_an_answer_that_is_cut_off_or_no_text_is_a_failure(body: bytes) -> None:
     answer = ApiAnswer(200, {"content-type": "Application/JSON"}, body)
     with pytest.raises(ApiFailure, match="200 CUT_OFF"):
@@ -305,7 +306,7 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
         answer(url)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "wire_bytes",
     [
         b"Content-Length: 9\r\n\r\n{}",
@@ -314,7 +315,7 @@ def test_an_answer_that_never_ends_is_given_up(status: bytes, how: str, monkeypa
         b"Transfer-Encoding: chunked\r\n\r\n9\r\n{}",
     ],
 )
-@pytest.mark.parametrize("status", [b"200 OK", b"404 Not Found"])
+@run_each_case("status", [b"200 OK", b"404 Not Found"])
 def test_an_incomplete_answer_is_a_failure(status: bytes, wire_bytes: bytes) -> None:
     with (
         serve_bytes([HEAD_OF % status + wire_bytes]) as url,

@@ -22,6 +22,7 @@ from finapi.client import ApiFailure, AsyncClient, Client, by_httpx, feeds
 from finapi.client.feeds import FeedCursor
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
+from tests.support.case_tables import run_each_case
 
 AAPL = {"ticker": "AAPL"}
 
@@ -53,7 +54,7 @@ def test_a_program_ends_though_its_feed_was_not_closed(world: FixtureWorld) -> N
     assert 1 <= int(done.stdout) <= seq
 
 
-@pytest.mark.parametrize("code", [1001, 1011, 1013, 4429])
+@run_each_case("code", [1001, 1011, 1013, 4429])
 def test_a_closed_feed_continues_behind_its_last_event(world: FixtureWorld, code: int) -> None:
     waits: list[float] = []
 

@@ -22,6 +22,7 @@ from finapi.market.statements.filed_report import Fact, Report
 from finapi.market.statements.layout import Context
 from tests.conftest import needs_shared
 from tests.real import AAPL_2023, AAPL_Q2_2025, AEON, NFLX_2010, NFLX_2024, service
+from tests.support.case_tables import run_each_case
 
 pytestmark = needs_shared
 
@@ -103,13 +104,13 @@ def bindings_by_folder() -> dict[str, list[Binding]]:
 COUNTS = {AAPL_2023: (55, 121), AAPL_Q2_2025: (60, 60), AEON: (48, 6), NFLX_2010: (52, 0), NFLX_2024: (32, 28)}
 
 
-@pytest.mark.parametrize("folder", FILINGS)
+@run_each_case("folder", FILINGS)
 def test_the_number_of_sums_that_bind_is_known(bindings_by_folder: dict[str, list[Binding]], folder: str) -> None:
     counts_by_statement = Counter(binding.is_statement for binding in bindings_by_folder[folder])
     assert (counts_by_statement[True], counts_by_statement[False]) == COUNTS[folder]
 
 
-@pytest.mark.parametrize("folder", FILINGS)
+@run_each_case("folder", FILINGS)
 def test_every_sum_of_the_statements_ties_to_the_unit(
     bindings_by_folder: dict[str, list[Binding]], folder: str
 ) -> None:
@@ -135,7 +136,7 @@ NOT_TIED = {
 }
 
 
-@pytest.mark.parametrize("folder", FILINGS)
+@run_each_case("folder", FILINGS)
 def test_every_sum_but_the_explained_ones_ties_in_its_decimals(
     bindings_by_folder: dict[str, list[Binding]], folder: str
 ) -> None:

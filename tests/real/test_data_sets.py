@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import needs_shared
 from tests.real import AAPL_2024, EDGAR, JSON, Cell, Service, iter_cells, service, value_rows
+from tests.support.case_tables import run_each_case
 
 pytestmark = needs_shared
 
@@ -125,7 +126,7 @@ def test_the_statements_of_the_data_set_are_served_in_its_order(apple: Service) 
     assert list(apple.statements(AAPL_2024)) == [KINDS[stmt, inpth] for _, stmt, inpth in ordered]
 
 
-@pytest.mark.parametrize(("stmt", "inpth"), list(KINDS))
+@run_each_case("stmt, inpth", list(KINDS))
 def test_every_presented_row_is_served_in_order_label_and_sign(apple: Service, stmt: str, inpth: str) -> None:
     presented = sorted(
         (row for row in read_table("pre.txt") if (row["stmt"], row["inpth"]) == (stmt, inpth)),
@@ -139,7 +140,7 @@ def test_every_presented_row_is_served_in_order_label_and_sign(apple: Service, s
     ] == [(row["tag"], row["version"], row["plabel"], row["negating"] == "1") for row in presented]
 
 
-@pytest.mark.parametrize("kind", KINDS.values())
+@run_each_case("kind", KINDS.values())
 def test_every_served_plain_value_is_in_the_data_set(apple: Service, kind: str) -> None:
     set_values = read_values()
     for cell in reported_cells(apple.statements(AAPL_2024)[kind]):

@@ -35,6 +35,7 @@ from tests.real import (
     service,
     value_rows,
 )
+from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 
 pytestmark = needs_shared
@@ -108,7 +109,7 @@ def test_every_figure_is_on_a_statement_with_its_exact_value(filings: Service, f
         assert total == Decimal(row["value"]), row
 
 
-@pytest.mark.parametrize(("folder", "metric"), list(HOLES))
+@run_each_case("folder, metric", list(HOLES))
 def test_a_figure_that_a_filing_does_not_report_is_not_served(filings: Service, folder: str, metric: str) -> None:
     assert [row["metric"] for row in read_figures_of(folder) if not row["value"]] == [
         name for hole_folder, name in HOLES if hole_folder == folder
@@ -258,7 +259,7 @@ def scale_as_printed(row: JSON, scale: int = 1) -> list[Decimal | None]:
     return [None if text is None else Decimal(text) / scale * (-1 if row["negated"] else 1) for text in row["values"]]
 
 
-@pytest.mark.parametrize(("folder", "kind"), list(PRINTED))
+@run_each_case("folder, kind", list(PRINTED))
 def test_a_statement_reads_as_printed(filings: Service, folder: str, kind: str) -> None:
     text, scales = PRINTED[folder, kind]
     assert [
@@ -317,7 +318,7 @@ LINES: list[tuple[str, str, str, list[str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("folder", "kind", "label", "printed_values"), LINES)
+@run_each_case("folder, kind, label, printed_values", LINES)
 def test_a_line_has_the_sign_of_the_filing(
     filings: Service, folder: str, kind: str, label: str, printed_values: list[str | None]
 ) -> None:
@@ -489,7 +490,7 @@ COLUMNS: dict[str, dict[str, list[Period]]] = {
 }
 
 
-@pytest.mark.parametrize("folder", FILINGS)
+@run_each_case("folder", FILINGS)
 def test_statements_and_their_columns_are_those_of_the_filing(filings: Service, folder: str) -> None:
     periods_by_kind = {kind: column_periods(statement) for kind, statement in filings.statements(folder).items()}
     assert periods_by_kind == COLUMNS[folder]
@@ -499,7 +500,7 @@ def test_statements_and_their_columns_are_those_of_the_filing(filings: Service, 
 CELL_LISTS = ("values", "marks", "fact_ids", "ink_urls")  # The members of a row with a value for each column.
 
 
-@pytest.mark.parametrize("folder", FILINGS)
+@run_each_case("folder", FILINGS)
 def test_members_add_columns_and_rows_but_change_none(filings: Service, folder: str) -> None:
     plain, full = filings.statements(folder), filings.statements(folder, dimensioned=True)
     for kind, statement in plain.items():

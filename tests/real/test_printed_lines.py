@@ -20,6 +20,7 @@ from tests.conftest import SHARED, needs_shared
 from tests.measure import printed
 from tests.measure.agreement import iter_table_rows
 from tests.measure.printed import PrintedLine
+from tests.support.case_tables import run_each_case
 
 MEASURE = Path(printed.__file__).parent
 
@@ -54,7 +55,7 @@ def test_no_rule_contradicts_a_line_judged_by_hand() -> None:
     assert {row["by_rules"] for row in JUDGED} == {*RULES, "-"} - {"operating_lease_liability"}
 
 
-@pytest.mark.parametrize("metric", RULES)
+@run_each_case("metric", RULES)
 def test_a_judged_label_is_recognised_by_its_rule(metric: str) -> None:
     labels = [row["label"] for row in JUDGED if row["by_rules"] == metric]
     for label in labels:

@@ -29,6 +29,7 @@ from tests.real import (
     service,
     value_rows,
 )
+from tests.support.case_tables import run_each_case
 
 pytestmark = needs_shared
 
@@ -221,18 +222,18 @@ def test_statements_follow_the_filing_summary(apple: Service) -> None:
     ] == summary_statements
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+@run_each_case("name", sorted(PAGES))
 def test_the_page_has_the_expected_title_and_scale(pages: dict[str, Page], name: str) -> None:
     assert pages[name].title == f"CONDENSED CONSOLIDATED {TITLES[name]}"
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+@run_each_case("name", sorted(PAGES))
 def test_units_are_the_measures_that_the_page_names(apple: Service, name: str) -> None:
     statement = apple.statements(AAPL_Q2_2025)[PAGES[name]]
     assert {row["unit"] for row in value_rows(statement)} == set(SCALES[name])
 
 
-@pytest.mark.parametrize("name", UPRIGHT)
+@run_each_case("name", UPRIGHT)
 def test_columns_are_the_periods_of_the_page_in_its_order(apple: Service, pages: dict[str, Page], name: str) -> None:
     statement = apple.statements(AAPL_Q2_2025)[PAGES[name]]
     starts: dict[tuple[int | None, str], str] = {
@@ -244,7 +245,7 @@ def test_columns_are_the_periods_of_the_page_in_its_order(apple: Service, pages:
     assert column_periods(statement) == [(starts.get((months, day)), day) for months, day in pages[name].columns]
 
 
-@pytest.mark.parametrize("name", UPRIGHT)
+@run_each_case("name", UPRIGHT)
 def test_every_row_has_the_order_label_sign_and_value_of_a_page(
     apple: Service, pages: dict[str, Page], name: str
 ) -> None:

@@ -26,6 +26,7 @@ from finapi.net.smtp import SmtpTransport
 from finapi.store.db import Database, Transaction
 from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
+from tests.support.case_tables import run_each_case
 
 SENDER = "finapi <no-reply@finapi.example>"
 LETTER = Letter(
@@ -225,8 +226,8 @@ def test_a_server_without_a_usable_login_is_reported() -> None:
 # ---------------------------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
-    ("command", "answer", "reason", "permanent"),
+@run_each_case(
+    "command, answer, reason, permanent",
     [
         ("MAIL", "550 5.7.1 go away", "the server refused the sender: 550 5.7.1", True),
         ("MAIL", "451 later", "the server refused the sender: 451", False),
@@ -405,7 +406,7 @@ HANGING: dict[str, tuple[Script, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("stage", HANGING)
+@run_each_case("stage", HANGING)
 def test_a_server_that_hangs_is_left_after_the_timeout(stage: str) -> None:
     script, options = HANGING[stage]
     with scripted_server(script) as port:
@@ -466,8 +467,8 @@ def test_an_accepted_mail_is_sent_however_the_session_ends(farewell: Script, mon
         assert time.monotonic() - started < 0.2 + SLACK
 
 
-@pytest.mark.parametrize(
-    ("answers", "reason"),
+@run_each_case(
+    "answers, reason",
     [
         ((b"554 5.3.2 no service\r\n",), "the server answered 554 5.3.2"),
         ((b"SSH-2.0-OpenSSH_9.2\r\n",), "the server answered -1"),
@@ -533,7 +534,7 @@ def test_a_server_that_knows_only_helo_gets_the_mail() -> None:
 # ------------------------------------------------------------------------------------------- stopping, the queue
 
 
-@pytest.mark.parametrize("stage", ["greeting", "handshake", "implicit handshake", "after data"])
+@run_each_case("stage", ["greeting", "handshake", "implicit handshake", "after data"])
 def test_closing_the_transport_interrupts_a_hanging_mail(stage: str) -> None:
     script, options = HANGING[stage]
     reached = threading.Event()

@@ -19,6 +19,7 @@ from finapi.client.signatures import find_signature_problem
 from finapi.testing import FinapiServer, conformance, vectors
 from finapi.testing.conformance import GradedServer
 from tests.process import finapi
+from tests.support.case_tables import run_each_case
 
 # Checks that need a socket.
 SOCKETS = ("webhooks", "events")
@@ -101,7 +102,7 @@ BROKEN: dict[str, tuple[Callable[[ApiRequest, ApiAnswer], ApiAnswer], str]] = {
 }
 
 
-@pytest.mark.parametrize("check", BROKEN)
+@run_each_case("check", BROKEN)
 def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> None:
     change, message = BROKEN[check]
     (verdict,) = conformance.grade_server(build_changed_server(server, check, change), [check])
@@ -109,8 +110,8 @@ def test_a_broken_promise_fails_its_check(server: FinapiServer, check: str) -> N
     assert verdict.message == message
 
 
-@pytest.mark.parametrize(
-    ("pattern", "new", "message"),
+@run_each_case(
+    "pattern, new, message",
     [
         (rb'("revenue":)(\d+)', rb"\g<1>4.16e11", "revenue of 2025-09-27 is 4.16e11, not a decimal"),
         (rb'("values":\[)"(\d+)"', rb"\1\2", "Decimal('391035000000') of us-gaap:Revenue"),
@@ -135,8 +136,8 @@ def test_a_float_or_a_hidden_zero_fails_the_decimals(
     assert (verdict.outcome, message in verdict.message) == ("failed", True), verdict.message
 
 
-@pytest.mark.parametrize(
-    ("limit", "seconds", "outcome"),
+@run_each_case(
+    "limit, seconds, outcome",
     [("60", 2, "failed"), ("60", 3_600, "failed"), ("1000", 4, "ok"), ("1000", 5, "failed")],
 )
 def test_a_retry_after_that_is_too_long_fails(server: FinapiServer, limit: str, seconds: int, outcome: str) -> None:
@@ -157,8 +158,8 @@ def test_every_check_fails_for_some_server() -> None:
     assert {*BROKEN, *SOCKETS} == {*conformance.CHECKS}
 
 
-@pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b"[" * 100_000, b'{"data": 5}'])
-@pytest.mark.parametrize("check", [name for name in conformance.CHECKS if name not in SOCKETS])
+@run_each_case("answer", [b"", b"[]", b"{}", b"[" * 100_000, b'{"data": 5}'])
+@run_each_case("check", [name for name in conformance.CHECKS if name not in SOCKETS])
 def test_an_answer_of_another_form_fails_every_check(check: str, answer: bytes) -> None:
     odd_server = GradedServer("http://odd.test", "k", lambda request: ApiAnswer(200, {}, answer), lambda seconds: None)
     (verdict,) = conformance.grade_server(odd_server, [check])
@@ -223,8 +224,8 @@ def test_the_command_prints_the_vectors_and_grades_answers(tmp_path: Path) -> No
     assert 'failed  decimal-8       nor is zero missing: "-", not "0"' in wrong_run.out.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@run_each_case(
+    "options, message",
     [
         ((), "name a server with --against URL, or a client's answers with --answers FILE"),
         (("--against", "http://127.0.0.1:1"), "grading a server needs --key or FINAPI_API_KEY"),

@@ -28,6 +28,7 @@ from finapi.testing.bounded import BoundedLog
 from finapi.testing.gate import MAX_MESSAGE_BYTES, Gate
 from finapi.testing.world import WorldGoneError
 from tests import process
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 PATH = "/api/v1/account/balance"
@@ -70,8 +71,8 @@ def catch_refusal(call: Any) -> tuple[int, str, Any]:
 # ---- impossible values
 
 
-@pytest.mark.parametrize(
-    ("name", "body", "param"),
+@run_each_case(
+    "name, body, param",
     [
         ("clock", b'{"advance": 1%s}' % (b"0" * 400), "advance"),
         ("clock", b'{"advance": -0.001}', "advance"),
@@ -102,7 +103,7 @@ def test_a_refused_value_changes_nothing(world: FixtureWorld, name: str, body: b
     assert (world.control.now(), world.control.faults(), world.control.call("GET", "accounts")) == state
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "body", [b'{"advance": NaN}', b'{"advance": 1e400}', b'{"advance": 1', b'{"seed": 1, "seed": 2}', b"\xff"]
 )
 def test_a_body_that_is_not_json_is_refused(world: FixtureWorld, body: bytes) -> None:
@@ -579,8 +580,8 @@ def record_answers(server: FinapiServer, *, has_other_world: bool) -> list[Any]:
 # ---- pages of other sites
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
+@run_each_case(
+    "headers, status",
     [
         ({"Host": "attacker.com"}, 403),  # Its DNS answers 127.0.0.1.
         ({"Host": "attacker.com.:80"}, 403),
@@ -697,8 +698,8 @@ def test_an_mcp_bearer_key_finds_its_world(server: FinapiServer, world: FixtureW
     assert answer.status == 503
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
+@run_each_case(
+    "method, path, body",
     [
         ("POST", "/api/v1/sniper/targets", {"ticker": "STATUS-503"}),
         ("GET", "/api/v1/xbrl/screen?tickers=AAPL,status-503", None),

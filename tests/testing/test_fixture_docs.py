@@ -16,6 +16,7 @@ import pytest
 from finapi.client import ApiFailure
 from finapi.testing import FinapiServer
 from finapi.testing.server import FixtureWorld
+from tests.support.case_tables import run_each_case
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "testing"
@@ -42,14 +43,14 @@ def test_the_document_has_five_examples() -> None:
     assert len(BLOCKS) == 5
 
 
-@pytest.mark.parametrize(("source", "name"), BLOCKS, ids=[name for _, name in BLOCKS])
+@run_each_case("source, name", BLOCKS)
 def test_an_example_runs(finapi: FixtureWorld, source: str, name: str) -> None:
     namespace: dict[str, Any] = {"pytest": pytest, "ApiFailure": ApiFailure}
     exec(source, namespace)
     namespace[name](finapi)
 
 
-@pytest.mark.parametrize("file", sorted(filter(Path.is_file, FOLDER.iterdir())), ids=lambda file: file.name)
+@run_each_case("file", sorted(filter(Path.is_file, FOLDER.iterdir())))
 def test_a_file_to_copy_has_sixty_lines_at_most(file: Path) -> None:
     assert len(file.read_text("utf-8").splitlines()) <= 60
     assert f"testing/{file.name}" in TEXT

@@ -31,6 +31,7 @@ from finapi.testing.server import FixtureWorld
 from tests.feeds.test_hub import Reader
 from tests.feeds.test_websocket import closing, said
 from tests.process import eventually
+from tests.support.case_tables import run_each_case
 
 MAIN = "/ws/main-api"
 END = {"since_seq": "1000"}  # After all events, so the first message is a gap.
@@ -365,8 +366,8 @@ def test_the_time_to_send_a_key_is_real_time(server: FinapiServer, monkeypatch: 
         assert closing(feed) == (4401, "No API key was sent within 5 seconds.")
 
 
-@pytest.mark.parametrize(
-    ("headers", "is_refused"),
+@run_each_case(
+    "headers, is_refused",
     [
         ({"Origin": "https://attacker.com"}, True),
         ({"Origin": "null"}, True),

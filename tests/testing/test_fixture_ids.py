@@ -12,6 +12,7 @@ from finapi.testing.base import INVITE_COUNT, PASSWORD
 from finapi.testing.gate import Gate
 from finapi.testing.server import FixtureWorld
 from finapi.testing.world import World
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 SEED = 7
@@ -105,7 +106,7 @@ def test_servers_of_one_seed_give_the_same_accounts() -> None:
     assert len({account["api_key"] for account in runs[0]}) == 6
 
 
-@pytest.mark.parametrize("seed", [SEED, 99])
+@run_each_case("seed", [SEED, 99])
 def test_a_seed_that_is_set_again_goes_on(world: FixtureWorld, seed: int) -> None:
     accounts = []
     for seed_now in (seed, SEED, seed, 100, seed):

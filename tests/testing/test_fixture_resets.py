@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from finapi.testing import FinapiServer
+from tests.support.case_tables import run_each_case
 
 PATH = "/api/v1/account/balance"
 WEBHOOKS = "/api/v1/webhooks/test"
@@ -63,15 +64,14 @@ def read_answer(connection: socket.socket) -> bytes:
     return body
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
+@run_each_case(
+    "method, path, body",
     [
         ("GET", PATH, b""),
         ("HEAD", PATH, b""),
         ("POST", WEBHOOKS, b"{}"),
         ("POST", WEBHOOKS, b"{" + b" " * 200_000 + b"}"),
     ],
-    ids=["get", "head", "post", "long-post"],
 )
 def test_every_call_on_a_new_connection_is_reset(server: FinapiServer, method: str, path: str, body: bytes) -> None:
     server.control.fault(path, reset=True)

@@ -30,6 +30,7 @@ from finapi.testing.drift import Endpoint, iter_differences
 from finapi.testing.recording import Recorder, ServiceRecording, build_outbound_sender
 from finapi.testing.running import FIXTURE_SETTINGS, Fixture, run_fixture
 from tests.process import finapi
+from tests.support.case_tables import run_each_case
 
 KEY = "5ec7e75ec7e75ec7e75ec7e75ec7e75e"
 SERVICE = "https://real.example"
@@ -380,8 +381,8 @@ CALL: dict[str, Any] = {"method": "GET", "path": "/", "query": [], "accept": "",
 CALL |= {"status": 200, "headers": {}, "text": ""}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@run_each_case(
+    "text, message",
     [
         ("", "is empty"),
         ("{}", "line 1 is not a line of a recording"),
@@ -470,8 +471,8 @@ def test_every_kind_of_difference_is_reported(service: Service, file: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@run_each_case(
+    "options, message",
     [
         (("--record", SERVICE), "--record needs --recording FILE, the file to write the recording to"),
         (

@@ -21,6 +21,7 @@ from finapi.verbs import terminal_tables
 from finapi.web.financials import screen
 from tests.conftest import NOW
 from tests.support import fund_report_xml
+from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.web.financials.test_figures import year
 
@@ -152,8 +153,8 @@ def test_negative_figures_are_red_on_a_colour_terminal(
         assert [line for line in table_lines if "\x1b[31m" in line] == ([table_lines[3]] if coloured else [])
 
 
-@pytest.mark.parametrize(
-    ("words", "title", "bars"),
+@run_each_case(
+    "words, title, bars",
     [
         (("statements", "AAPL", "--statement", "income"), "income", 15),
         (("timeseries", "AAPL", "revenue", "-n", "2"), "revenue", 2),
@@ -292,8 +293,8 @@ def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
     assert "\x1b" not in "".join(table_lines)
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "code"),
+@run_each_case(
+    "words, status, code",
     [
         (("filings", "--key", "bad"), 3, "UNAUTHORIZED"),
         (("statements", "ZZZZ"), 4, "UNKNOWN_TICKER"),

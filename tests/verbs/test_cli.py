@@ -49,6 +49,7 @@ from tests.process import (
     measured,
     write,
 )
+from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 
 MIB = 1024 * 1024
@@ -106,7 +107,7 @@ def rows(data_dir: Path, query: str) -> list[tuple[Any, ...]]:
 # ---- Words
 
 
-@pytest.mark.parametrize("words", [(), *((verb,) for verb in VERBS), *ACTIONS], ids=" ".join)
+@run_each_case("words", [(), *((verb,) for verb in VERBS), *ACTIONS])
 def test_every_verb_has_help(words: tuple[str, ...]) -> None:
     done = finapi(*words, "--help")
     assert (done.status, done.err) == (0, "")
@@ -186,8 +187,8 @@ def test_verb_help_shows_its_options_and_the_data_directory() -> None:
     assert "finapi config --help" in finapi("serve", "--help").out
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
+@run_each_case(
+    "words, meant",
     [
         (("serv",), "serve"),
         (("user", "ad"), "add"),
@@ -313,7 +314,7 @@ def run_in_process(
     return run_in_process
 
 
-@pytest.mark.parametrize("case", MISTAKES)
+@run_each_case("case", MISTAKES)
 def test_a_mistake_is_one_line_and_status_2(case: str, run_in_process: Callable[..., Finished], tmp_path: Path) -> None:
     words, complaint = MISTAKES[case]
     process.made((*words, "--data-dir", tmp_path / "data"))
@@ -336,7 +337,7 @@ def test_a_mistake_in_a_process_of_its_own() -> None:
     assert done.complaint.endswith("; see finapi --help")
 
 
-@pytest.mark.parametrize("verb", ["serve", "demo", "config", "openapi"])
+@run_each_case("verb", ["serve", "demo", "config", "openapi"])
 def test_a_mistake_in_the_environment_stops_every_verb(verb: str) -> None:
     done = finapi(verb, env=environment(FINAPI_PROT="8000"))
     assert done.status == 2
@@ -484,8 +485,8 @@ def test_a_file_may_be_named_in_the_environment(tmp_path: Path) -> None:
     assert {row["name"]: row["value"] for row in done.json["settings"]}["threads"] == "5"
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
+@run_each_case(
+    "text, complaint",
     [
         ("prot = 1", "unknown setting prot (file {}), did you mean port?; see finapi config"),
         ("[server]\nport = 1", "unknown setting server (file {}); see finapi config"),
@@ -1102,7 +1103,7 @@ BAD_PACKS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_PACKS)
+@run_each_case("case", BAD_PACKS)
 def test_a_bad_pack_is_one_line(case: str, tmp_path: Path) -> None:
     data, reason = BAD_PACKS[case]
     (tmp_path / "bad").write_bytes(data)

@@ -31,6 +31,7 @@ from finapi.store.datadir import DirectoryBusyError, hand_over
 from finapi.web.responses import EXPOSED_HEADERS
 from tests import process
 from tests.process import CIK, Running, eventually, figures, filing, finapi, write
+from tests.support.case_tables import run_each_case
 
 STATEMENTS = f"/api/v1/xbrl/companies/{CIK}/statements"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -430,7 +431,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@run_each_case("case", REFUSED)
 def test_a_server_error_has_the_shape_of_every_error(server: Server, case: str) -> None:
     data, status, code = REFUSED[case]
     answer, body = answer_to(data, server)
@@ -459,8 +460,8 @@ def test_a_server_error_has_the_shape_of_every_error(server: Server, case: str) 
     assert process.get(address(server), "/livez").status == 200
 
 
-@pytest.mark.parametrize(
-    ("path", "charged", "origin"),
+@run_each_case(
+    "path, charged, origin",
     [
         ("/api/v1/cusip/batch", "0", "*"),
         ("/api/v1/account/balance", None, "*"),

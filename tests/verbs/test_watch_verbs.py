@@ -20,6 +20,7 @@ from finapi.testing import FinapiServer
 from finapi.testing.conformance import CHECKS
 from finapi.verbs import watch_verbs
 from finapi.verbs.verb_table import VERBS
+from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 
 
@@ -146,8 +147,8 @@ def test_an_address_that_does_not_answer_is_told(
     assert output_line.endswith("  no answer")
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "message"),
+@run_each_case(
+    "words, status, message",
     [
         (("listen", "--forward-to", "ftp://x"), 2, "--forward-to must be an http or https URL"),
         (("watch", "main-api", "--key", "bad", "-n", "1"), 3, "UNAUTHORIZED"),
@@ -184,8 +185,8 @@ def test_a_server_that_does_not_answer_is_named(
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@run_each_case(
+    "options, message",
     [
         (("--account", "nobody"), "--account: must be one of free, weekly, monthly, pro,"),
         (("--data", "{"), "--data: is not JSON"),
@@ -255,7 +256,7 @@ TYPED: list[tuple[str, set[str], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "offered", "other"), TYPED)
+@run_each_case("typed, offered, other", TYPED)
 def test_bash_completes_verbs_actions_options_and_values(
     script: Callable[[str], Path], typed: str, offered: set[str], other: set[str]
 ) -> None:

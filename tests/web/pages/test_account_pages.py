@@ -24,6 +24,7 @@ from finapi.web.http.messages import Response
 from finapi.web.pages.member import account_pages, sign_in_pages
 from tests.client import PASSWORD, Client, login, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import EMAIL, HTML, Visitor, find_row, get_message, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -69,7 +70,7 @@ def test_the_api_does_not_accept_the_cookie(app: App, member: Visitor) -> None:
         assert member.get(path).status == 401
 
 
-@pytest.mark.parametrize("cookie", ["finapi=", "finapi=x", "finapi=a.b.c", "__Host-finapi=x", "finapi=" + "x" * 3000])
+@run_each_case("cookie", ["finapi=", "finapi=x", "finapi=a.b.c", "__Host-finapi=x", "finapi=" + "x" * 3000])
 def test_an_invalid_cookie_leads_to_the_login_page(app: App, cookie: str) -> None:
     visitor = Visitor(app)
     visitor.cookie = cookie
@@ -102,7 +103,7 @@ def test_a_form_needs_the_token_of_its_session(app: App, member: Visitor, path: 
     assert (member.get("/account").status, other.get("/account").status, get_api_key(app)) == (200, 200, before)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "headers",
     [
         {"Origin": "https://evil.example"},
@@ -252,7 +253,7 @@ def test_a_visitor_registers_with_an_invite_and_a_mailed_link(app: App) -> None:
     assert (again.status, b'value="b@example.com"' in again.body) == (410, True)
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "fields",
     [
         {"email": "x", "password": PASSWORD, "invite_code": "AAAA"},

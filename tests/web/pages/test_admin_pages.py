@@ -23,6 +23,7 @@ from finapi.market.intake import fetch_queue, ingest
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import EMAIL, Visitor, get_message, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -97,21 +98,21 @@ ADDRESS = "192.0.2.1"
 # ---- who sees them
 
 
-@pytest.mark.parametrize("path", PAGES)
+@run_each_case("path", PAGES)
 def test_visitors_of_admin_pages_get_the_login_page(app: App, path: str) -> None:
     answer = Admin(app).get(path)
     assert answer.status == 401
     assert f'name="next" value="{path}"' in answer.body.decode()
 
 
-@pytest.mark.parametrize("path", PAGES)
+@run_each_case("path", PAGES)
 def test_other_accounts_cannot_see_admin_pages(member: Visitor, path: str) -> None:
     answer = member.get(path)
     assert (answer.status, get_message(answer)) == (403, "This page is for the operators of this host.")
     assert ADMIN not in answer.body.decode()
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@run_each_case("action", ACTIONS)
 def test_other_accounts_cannot_run_admin_actions(app: App, member: Visitor, action: str) -> None:
     before = get_account(app), get_account(app, ADMIN)
     fields = {
@@ -167,7 +168,7 @@ def test_an_admin_locked_during_an_action_cannot_finish_it(app: App) -> None:
     assert (caught.value.code, get_account(app)["credit_balance"]) == ("FORBIDDEN", 0.0)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@run_each_case("path", PAGES)
 def test_admin_pages_are_not_cached(admin: Admin, path: str) -> None:
     answer = admin.get(path)
     assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
@@ -261,8 +262,8 @@ def test_an_admin_changes_plan_credit_and_tokens(app: App, admin: Admin) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("action", "fields"),
+@run_each_case(
+    "action, fields",
     [
         ("credit", {"amount": "-5"}),
         ("credit", {"amount": "0"}),
@@ -342,7 +343,7 @@ def test_an_admin_form_without_an_id_is_refused(app: App, admin: Admin, once: st
     assert get_account(app)["state"] == "active"
 
 
-@pytest.mark.parametrize("name", ["nothing", "lock/..", "%3Cb%3E", "__class__"])
+@run_each_case("name", ["nothing", "lock/..", "%3Cb%3E", "__class__"])
 def test_an_unknown_action_returns_404(admin: Admin, name: str) -> None:
     assert admin.submit(f"/admin/do/{name}").status == 404
 

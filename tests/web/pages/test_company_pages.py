@@ -24,6 +24,7 @@ from finapi.web.pages.company import charts_page, owners_pages, series_page
 from finapi.web.pages.company.statements_page import LineValue, join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -33,15 +34,15 @@ TABS = ("", "/statements", "/financials", "/charts", "/filings", "/insiders", "/
 # ---- at a glance
 
 
-@pytest.mark.parametrize("spelling", ["AAPL", "aapl", "320193", "0000320193"])
+@run_each_case("spelling", ["AAPL", "aapl", "320193", "0000320193"])
 def test_a_company_is_found_in_any_spelling(browser: Client, spelling: str) -> None:
     body = get_page(browser, f"/company/{spelling}")
     assert "<h1>Apple Inc.</h1>" in body
     assert "Twelve months to 2025-12-27. Millions of USD, except per-share figures." in body
 
 
-@pytest.mark.parametrize(
-    ("label", "value"),
+@run_each_case(
+    "label, value",
     [("Revenue", "435,617"), ("Net income", "117,777"), ("Free cash flow", "123,324"), ("Gross margin", "47.3 %")],
 )
 def test_a_key_figure_links_to_its_proof_and_its_filing(browser: Client, label: str, value: str) -> None:
@@ -273,7 +274,7 @@ def test_links_keep_as_of_and_basis(browser: Client) -> None:
     assert "391,035" in get_page(browser, "/company/AAPL/financials?as_of=&basis=latest")
 
 
-@pytest.mark.parametrize("query", ["as_of=yesterday", "basis=any", "period=X", "statement=none", "format=xml"])
+@run_each_case("query", ["as_of=yesterday", "basis=any", "period=X", "statement=none", "format=xml"])
 def test_an_invalid_view_returns_400(browser: Client, query: str) -> None:
     assert re.search("must be|use one of", get_page(browser, f"/company/AAPL/financials?{query}", 400))
 
@@ -312,7 +313,7 @@ def test_the_proof_of_a_missing_figure_shows_its_reason(browser: Client) -> None
     assert "<b>Not reported.</b>" in get_page(browser, "/company/AAPL/proof/goodwill/A2024FY")
 
 
-@pytest.mark.parametrize("cell", ["goodwill/A2024", "nothing/A2024FY", "revenue/A2024FY%22%3E", "revenue/A1999FY"])
+@run_each_case("cell", ["goodwill/A2024", "nothing/A2024FY", "revenue/A2024FY%22%3E", "revenue/A1999FY"])
 def test_an_invalid_proof_cell_returns_404(browser: Client, cell: str) -> None:
     assert get_page(browser, f"/company/AAPL/proof/{cell}", 404)
 
@@ -416,7 +417,7 @@ def test_segments_are_sorted_by_size(browser: Client) -> None:
 # ---- all of them
 
 
-@pytest.mark.parametrize("tab", TABS)
+@run_each_case("tab", TABS)
 def test_every_tab_has_content_and_names_its_cost(browser: Client, tab: str) -> None:
     body = get_page(browser, f"/company/AAPL{tab}")
     assert len(body) < 100_000
@@ -427,7 +428,7 @@ def test_every_tab_has_content_and_names_its_cost(browser: Client, tab: str) -> 
     assert "<script>" not in body
 
 
-@pytest.mark.parametrize("tab", TABS)
+@run_each_case("tab", TABS)
 def test_every_tab_can_be_downloaded_as_csv(browser: Client, tab: str) -> None:
     body = get_page(browser, f"/company/AAPL{tab}")
     match = re.search(r'<a href="([^"]+)" rel="nofollow" class="csv">CSV</a>', body)

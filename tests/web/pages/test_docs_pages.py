@@ -14,6 +14,7 @@ from finapi.market.demo import DEMO_KEY
 from finapi.web.pages.docs import api_reference, docs_pages
 from finapi.web.routes import ROUTES
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import HTML, NOW, get_page, parse_rows
 from tests.support.slow_cases import slow_except_every
 
@@ -119,7 +120,7 @@ def test_every_guide_is_a_page_and_markdown(browser: Client, name: str) -> None:
         json.loads(block)
 
 
-@pytest.mark.parametrize("path", ["/docs/nothing", "/docs/..%2FCHANGELOG.md", "/docs/api/nothing", "/docs/api/.md"])
+@run_each_case("path", ["/docs/nothing", "/docs/..%2FCHANGELOG.md", "/docs/api/nothing", "/docs/api/.md"])
 def test_an_unknown_guide_returns_404(browser: Client, path: str) -> None:
     assert get_page(browser, path, 404)
 

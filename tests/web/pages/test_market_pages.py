@@ -18,6 +18,7 @@ from finapi.core.config import Config
 from finapi.market.demo import demo_data
 from tests.client import Client
 from tests.support import fund_filings
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -104,7 +105,7 @@ def test_a_filing_without_statements_costs_one_call(browser: Client) -> None:
     assert "<dt>Items</dt><dd>5.07, 9.01</dd>" in body
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "path", ["/filing/0000000000-00-000000", "/fund/99", "/insider/99", "/filing/0000320193-24-000123/document"]
 )
 def test_pages_of_missing_data_return_404_with_a_load_hint(browser: Client, path: str) -> None:
@@ -134,9 +135,7 @@ def test_parties_of_a_filing_link_to_pages_of_their_role(browser: Client) -> Non
     assert '<a href="/fund/0001067983">' in get_page(browser, "/filing/0001193125-26-226661")
 
 
-@pytest.mark.parametrize(
-    "path", ["/filing/x", "/fund/x", "/insider/%3Cb%3E", "/filings?from_date=x", "/screen?ratio0=x"]
-)
+@run_each_case("path", ["/filing/x", "/fund/x", "/insider/%3Cb%3E", "/filings?from_date=x", "/screen?ratio0=x"])
 def test_invalid_identifiers_and_filters_return_400(browser: Client, path: str) -> None:
     assert 'role="alert"' in get_page(browser, path, 400)
 
@@ -205,7 +204,7 @@ def test_a_wrong_condition_is_refused_and_stays_in_the_form(browser: Client, que
         assert browser.get(f"/screen?{query}&format=csv").status == 400
 
 
-@pytest.mark.parametrize("path", ["/fund/1067983?", "/insider/1462356?", "/screen?ratio0=roe&", "/filings?"])
+@run_each_case("path", ["/fund/1067983?", "/insider/1462356?", "/screen?ratio0=roe&", "/filings?"])
 def test_lists_can_be_downloaded_as_csv(browser: Client, path: str) -> None:
     answer = browser.get(f"{path}format=csv")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
@@ -232,7 +231,7 @@ def test_hostile_names_are_escaped_on_every_page() -> None:
 _MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
 
 
-@pytest.mark.parametrize(
+@run_each_case(
     "path",
     [
         f"/filings?ticker={_MARKUP}",
@@ -265,7 +264,7 @@ def test_markup_in_paths_and_parameters_is_escaped(browser: Client, path: str) -
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", PAGES)
+@run_each_case("path", PAGES)
 def test_market_pages_are_small_and_can_be_for_members(browser: Client, path: str) -> None:
     assert len(get_page(browser, path)) < 100_000
     app = apps.create_in_memory(Config(pages_per_minute=100_000), FixedClock(NOW))

@@ -16,6 +16,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.store.schema import has_full_text
 from tests.client import Client
+from tests.support.case_tables import run_each_case
 from tests.support.html_pages import HTML, NOW, get_page
 from tests.web.filings.test_text_search import LAMP, RIVER, store_text
 
@@ -69,8 +70,8 @@ def test_search_results_can_be_downloaded_as_csv(lamps: App) -> None:
 
 
 @needs_fts5
-@pytest.mark.parametrize(
-    ("query", "message"),
+@run_each_case(
+    "query, message",
     [
         ("q=%22", "quotation mark"),
         ("q=-", "no word to search for"),
