@@ -35,6 +35,8 @@ READS_ALL = {
     "date_insider_forms",
     "date_carried",
     "date_events",
+    # The removal of a master secret ends all open changes of email addresses.
+    "end_all_email_changes",
     "spent_by_account",
     "user_rows",
     "total_counts",
