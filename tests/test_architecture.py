@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.each import each
 from tests.support.case_tables import run_each_case
 
 PACKAGE = Path(__file__).parents[1] / "finapi"
@@ -230,7 +229,7 @@ def where(file: Path, line: int) -> str:
 # ---- imports
 
 
-@each("file", FILES, name_of)
+@run_each_case("file", FILES)
 def test_imports_point_one_way(file: Path) -> None:
     own_room, order = room_of(name_of(file)), [*ROOMS]
     wrong = []
@@ -418,7 +417,7 @@ def test_every_module_is_named_after_what_it_holds() -> None:
     assert [module for module in MODULES if set(module.split(".")) & FORBIDDEN_NAMES] == []
 
 
-@each("file", FILES, name_of)
+@run_each_case("file", FILES)
 def test_a_module_has_a_docstring(file: Path) -> None:
     assert ast.get_docstring(tree_of(file))
 

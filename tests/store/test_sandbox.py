@@ -23,7 +23,6 @@ from finapi.store import db as database
 from finapi.store import sandbox as sandboxes
 from finapi.store.sandbox import CPU_USED, FUNCTIONS, MAX_TEXT, Budget, QueryResult, Sandbox
 from tests.conftest import NOW
-from tests.each import each
 from tests.support.case_tables import run_each_case
 from tests.support.random_examples import examples
 from tests.support.raw_sql import get_writer
@@ -206,7 +205,7 @@ OF_A_TABLE = [
 ]
 
 
-@each("sql table", [(sql, table) for sql in OF_A_TABLE for table in TABLES])
+@run_each_case("sql, table", [(sql, table) for sql in OF_A_TABLE for table in TABLES])
 def test_no_other_table_is_read_or_told_of(ask: Any, sql: str, table: str) -> None:
     reason = find_refusal(ask, sql.format(table))
     columns = f"; company has {VIEWS['company'][0]}"

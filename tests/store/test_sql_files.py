@@ -17,7 +17,6 @@ import pytest
 
 from finapi.store import as_of, db, schema, sql_files
 from finapi.store.tables import ACCOUNTS
-from tests.each import each
 from tests.stores import build_null_values, stores_of_queries
 from tests.support.case_tables import run_each_case
 from tests.test_architecture import FILES, nodes_of
@@ -199,17 +198,17 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield "".join(parts), f"{file.relative_to(ROOT)}:{node.lineno}"
 
 
-@each("name", sorted(QUERIES))
+@run_each_case("name", sorted(QUERIES))
 def test_query_compiles(connection: sqlite3.Connection, name: str) -> None:
     assert explain_query(connection, QUERIES[name], "EXPLAIN")
 
 
-@each("name", sorted(QUERIES))
+@run_each_case("name", sorted(QUERIES))
 def test_query_is_one_statement(name: str) -> None:
     assert ";" not in re.sub(r"'[^']*'|--[^\n]*", "", QUERIES[name])
 
 
-@each("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
+@run_each_case("name", sorted(set(QUERIES) - READS_ALL - READS_FOUND))
 def test_query_searches_by_index(connection: sqlite3.Connection, name: str) -> None:
     plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
     # What a query itself has found is gone through: how it was found stands in the plan too.

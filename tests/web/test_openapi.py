@@ -21,7 +21,6 @@ from finapi.web.http.route import Route
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES as TABLE
 from tests.client import Client
-from tests.each import each
 from tests.support.brook_lamps_report import COMPANY
 from tests.support.case_tables import run_each_case
 
@@ -31,8 +30,8 @@ ROUTES = tuple(route for route in TABLE if not route.page)
 DOCUMENT = build_document("https://api.example.com", TABLE)
 
 ALL_PARAMS = [(route, param) for route in ROUTES for param in route.params]
-each_param = each("route param", ALL_PARAMS, lambda row: f"{row[0].path} {row[1].name}")
-each_route = each("route", ROUTES, lambda route: f"{route.method} {route.path}")
+each_param = run_each_case("route, param", ALL_PARAMS)
+each_route = run_each_case("route", ROUTES)
 
 
 def get_operation(route: Route) -> dict[str, Any]:
@@ -136,9 +135,7 @@ def test_a_parameter_has_a_portable_name_and_a_description(route: Route, param: 
     assert described["required"] or described["in"] == "query"
 
 
-@each(
-    "route param", [pair for pair in ALL_PARAMS if pair[1].kind == "words"], lambda row: f"{row[0].path} {row[1].name}"
-)
+@run_each_case("route, param", [pair for pair in ALL_PARAMS if pair[1].kind == "words"])
 def test_a_list_is_read_with_commas_or_as_repeated_parameters(route: Route, param: Param) -> None:
     words = [*dict.fromkeys((param.allowed or param.example.split(",") * 2)[:2])]
     apart, together = (parse_params([param], {}, {param.name: texts}) for texts in (words, [",".join(words)]))
@@ -231,11 +228,7 @@ def test_every_body_has_examples_that_fit_its_schema(section: str) -> None:
     assert errors == []
 
 
-@each(
-    "route field",
-    [(route, field) for route in ROUTES for field in route.body or ()],
-    lambda row: f"{row[0].path} {row[1].name}",
-)
+@run_each_case("route, field", [(route, field) for route in ROUTES for field in route.body or ()])
 def test_an_example_of_a_body_member_is_accepted(route: Route, field: Field) -> None:
     example = get_operation(route)["requestBody"]["content"]["application/json"]["example"]
     if field.name in example:

@@ -18,7 +18,6 @@ from finapi.web.http.route import ZONES, Route
 from finapi.web.openapi import OPERATION_DESCRIPTIONS, build_document
 from finapi.web.router import Match, Router
 from finapi.web.routes import ROUTES
-from tests.each import each
 from tests.process import ROOT
 from tests.support.case_tables import run_each_case
 
@@ -172,7 +171,7 @@ def test_each_method_and_path_is_in_the_table_once() -> None:
     assert len(pairs) == len(set(pairs))
 
 
-@each("route", ROUTES, lambda route: f"{route.method} {route.path}")
+@run_each_case("route", ROUTES)
 def test_a_route_declares_its_path_parameters(route: Route) -> None:
     in_path = re.findall(r"\{(\w+)\}", route.path)
     assert sorted(in_path) == sorted(param.name for param in route.params if param.location == "path")
@@ -200,7 +199,7 @@ def test_every_route_has_a_limit_except_those_in_memory() -> None:
     }
 
 
-@each("route", ROUTES, lambda route: f"{route.method} {route.path}")
+@run_each_case("route", ROUTES)
 def test_a_route_that_costs_has_a_key_and_a_limit(route: Route) -> None:
     if route.cost:
         assert (route.auth, route.zone is not None) == ("key", True)
