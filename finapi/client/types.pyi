@@ -767,6 +767,17 @@ class Form13fFundCikMetaCounts(TypedDict):
     unchanged: int | None
     closed: int | None
 
+class Form13fFundCikMetaEmptyAvailable(TypedDict, Generic[Day, Moment]):
+    param: str
+    value: str
+    row_count: int
+    first_day: Day | None
+    last_day: Day | None
+
+class Form13fFundCikMetaEmpty(TypedDict, Generic[Day, Moment]):
+    reason: str
+    available: list[Form13fFundCikMetaEmptyAvailable[Day, Moment]]
+
 class Form13fFundCikMeta(TypedDict, Generic[Day, Moment]):
     pagination: Form13fFundCikMetaPagination
     total_value_usd: int
@@ -775,6 +786,7 @@ class Form13fFundCikMeta(TypedDict, Generic[Day, Moment]):
     doubted_flow: int
     changes: Form13fFundCikMetaChanges[Day, Moment]
     counts: Form13fFundCikMetaCounts
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class Form13fFundCik(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -937,18 +949,20 @@ class Form13fSearch(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     results: list[Form13fFundsFunds[Day, Moment]]
     count: int
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
     request_id: str
     timestamp: Moment
 
-class Form13fFilersMeta(TypedDict):
+class Form13fFilersMeta(TypedDict, Generic[Day, Moment]):
     total: int
     limit: int
     has_more: bool
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class Form13fFilers(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     filers: list[Form13fFundsFunds[Day, Moment]]
-    meta: Form13fFilersMeta
+    meta: Form13fFilersMeta[Day, Moment]
     request_id: str
     timestamp: Moment
 
@@ -984,6 +998,7 @@ class Form13fLatestMeta(TypedDict, Generic[Day, Moment]):
     since: Day | None
     undated_left_out: int
     clamped: dict[str, str]
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class Form13fLatest(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -2364,6 +2379,7 @@ class TickersTickerHoldersData(TypedDict, Generic[Day, Moment]):
     offset: int
     limit: int
     has_more: bool
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class TickersTickerHolders(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -2666,6 +2682,7 @@ class SecFilingsMeta(TypedDict, Generic[Day, Moment]):
     clamped: dict[str, str]
     from_date: Day | None
     to_date: Day | None
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class SecFilings(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -3775,6 +3792,7 @@ class InsidersTransactionsLatestMeta(TypedDict, Generic[Day, Moment]):
     quarter: Day | None
     undated_left_out: int
     clamped: dict[str, str]
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class InsidersTransactionsLatest(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -3794,6 +3812,7 @@ class InsidersTransactionsByTickerTickerMeta(TypedDict, Generic[Day, Moment]):
     quarter: Day | None
     undated_left_out: int
     clamped: dict[str, str]
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class InsidersTransactionsByTickerTicker(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -3818,6 +3837,7 @@ class InsidersTransactionsByInsiderCikMeta(TypedDict, Generic[Day, Moment]):
     quarter: Day | None
     undated_left_out: int
     clamped: dict[str, str]
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
 
 class InsidersTransactionsByInsiderCik(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
@@ -3860,6 +3880,7 @@ class InsidersTransactionsTopMeta(TypedDict, Generic[Day, Moment]):
     quarter: Day | None
     undated_left_out: int
     clamped: dict[str, str]
+    empty: NotRequired[Form13fFundCikMetaEmpty[Day, Moment]]
     doubtful_left_out: int
 
 class InsidersTransactionsTop(TypedDict, Generic[Day, Moment]):

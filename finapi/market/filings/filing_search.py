@@ -21,6 +21,7 @@ from functools import cache
 from itertools import groupby, islice
 from typing import Any, NamedTuple, TypedDict
 
+from finapi.core.empty_lists import AvailableRows
 from finapi.core.files import get_package_folder
 from finapi.core.records import Date, Time, build_record
 from finapi.core.suggestions import did_you_mean, list_similar
@@ -126,6 +127,14 @@ def _list_positions_after(tx: Transaction, query: FilingQuery, page: PageRequest
     # A filing of two of the companies is in two of the lists.
     groups = groupby(heapq.merge(*lists, reverse=page.newest_first))
     return [position for position, _ in islice(groups, page.limit)]
+
+
+def list_form_counts(tx: Transaction, ciks: Sequence[int]) -> list[AvailableRows]:
+    """Return the forms that companies have filed, the most frequent first, with their number and days."""
+    terms = json.dumps([f"c{cik}" for cik in ciks])
+    return [
+        build_record(AvailableRows, row, param="form_type") for row in tx.list_rows("form_counts_of_terms", terms=terms)
+    ]
 
 
 def count_filings(tx: Transaction, query: FilingQuery) -> tuple[int, bool]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from finapi.core.empty_lists import MAX_AVAILABLE, AvailableRows
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, build_record
 from finapi.edgar import cusip, tickers
@@ -27,6 +28,9 @@ SORTS = ("fund_flow", "total_value", "fund_count", "fund_change", "share_change"
 
 # Fields of a security's record that 13F reports do not contain. They are always null, with the reason in ``meta``.
 NOT_IN_13F = ("close_price", "market_cap", "shares_outstanding", "first_traded", "fund_flow_mcap_pct")
+
+# Maximum number of quarters that a message names.
+MAX_NAMED_QUARTERS = 4
 
 # The two digits with which SIC codes begin.
 _MAJOR_GROUPS = range(100)
@@ -361,6 +365,16 @@ def list_trend_quarters(tx: Transaction, selection: SecuritySelection, limit: in
     ]
 
 
+def list_quarter_counts(tx: Transaction, selection: SecuritySelection) -> list[AvailableRows]:
+    """Return the quarters in which funds held a security, the newest first, with the number of funds."""
+    rows = tx.list_rows("trend_quarters", ids=selection.ids, limit=MAX_AVAILABLE, offset=0)
+    return [
+        {"param": "period", "value": row["date"], "row_count": row["fund_count"], "first_day": None, "last_day": None}
+        for row in rows
+        if row["fund_count"]
+    ]
+
+
 class DoubtTotals(TypedDict):
     """The doubtful part of sums over all funds."""
 
@@ -385,5 +399,9 @@ def get_quarter_and_totals(tx: Transaction, selection: SecuritySelection, period
         totals = tx.find_row("security_totals", ids=selection.ids, period=quarter)
         if totals is not None:
             return quarter, totals
+    stored_quarters = [rows["value"] for rows in list_quarter_counts(tx, selection)]
     when = f" for {period}" if period else ""
-    raise ApiError("NOT_COVERED", f"{selection.name} is in no 13F report{when} in finapi.")
+    message = f"{selection.name} is in no 13F report{when} in finapi."
+    if stored_quarters:
+        message += f" The newest with it are for {', '.join(stored_quarters[:MAX_NAMED_QUARTERS])}."
+    raise ApiError("NOT_COVERED", message, details={"covered_periods": stored_quarters})

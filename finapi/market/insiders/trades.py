@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, NamedTuple, TypedDict
 
+from finapi.core import days
+from finapi.core.empty_lists import AvailableRows
 from finapi.core.records import Date, OneOf, Time, build_record
 from finapi.edgar.ownership_forms import FORM_TYPES
 from finapi.market.insiders import rules, titles
@@ -182,6 +184,27 @@ def count_undated(tx: Transaction, filters: TradeFilters, *, issuer: int | None 
     counted, which have a direction.
     """
     return int(tx.find_value("undated_trades", filters._asdict(), issuer=issuer, directed=directed))
+
+
+def list_type_counts_of_issuer(tx: Transaction, issuer: int) -> list[AvailableRows]:
+    """Return the kinds of a company's transactions, the most frequent first, with their number and filing days."""
+    return [_build_type_count(row) for row in tx.list_rows("type_counts_of_issuer", issuer=issuer)]
+
+
+def list_type_counts_of_insider(tx: Transaction, insider: int) -> list[AvailableRows]:
+    """Return the kinds of an insider's transactions, the most frequent first, with their number and filing days."""
+    return [_build_type_count(row) for row in tx.list_rows("type_counts_of_insider", insider=insider)]
+
+
+def _build_type_count(row: Row) -> AvailableRows:
+    return {
+        "param": "standard_type",
+        "value": row["standard_type"],
+        "row_count": row["row_count"],
+        # A form without a filing day has the day number 0.
+        "first_day": days.iso(row["first_day"]) if row["first_day"] else None,
+        "last_day": days.iso(row["last_day"]) if row["last_day"] else None,
+    }
 
 
 def count_doubtful(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
+from finapi.core.empty_lists import EmptyList, explain_empty_list
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object, Url
 from finapi.market.documents import filing_rows, submission_documents
@@ -65,7 +66,9 @@ class FilingDays(WindowMeta):
 
 
 class FilingsMeta(RepeatedPagination, RequestedCompanyMeta, FilingDays):
-    """The metadata of a page of filings."""
+    """The metadata of a page of filings. ``empty`` explains why there are none."""
+
+    empty: NotRequired[EmptyList]
 
 
 class FilingLink(TypedDict):
@@ -229,7 +232,19 @@ def list_filings(call: Call) -> Response:
             **_build_company_meta(tx, call, requested),
             **call.build_window_meta(filing_search.count_undated(tx, query)),  # type: ignore[typeddict-item]
         }
+        if not filings:
+            meta["empty"] = _explain_empty(tx, call, requested)
     return call.success_rows(filings, meta)
+
+
+def _explain_empty(tx: Transaction, call: Call, requested: list[companies.Company] | None) -> EmptyList:
+    """Return the reason why no filing is listed, and the forms that the requested companies have filed."""
+    is_later_page = call.params["cursor"] is not None or call.params["offset"] > 0
+    if requested is None:
+        return explain_empty_list("filing", None, is_later_page=is_later_page)
+    names = " and ".join(company.name for company in requested)
+    available = filing_search.list_form_counts(tx, [company.cik for company in requested])
+    return explain_empty_list("filing", names, available, is_later_page=is_later_page)
 
 
 def get_filing(call: Call) -> Response:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from finapi.core.empty_lists import AvailableRows, EmptyList, explain_empty_list
 from finapi.core.errors import invalid_param
 from finapi.core.json import dumps, iter_chunks
 from finapi.core.records import Date, build_record
@@ -115,7 +116,7 @@ def build_known_changes(quarter: FundQuarter) -> KnownChanges:
 
 
 class FundMeta(TypedDict):
-    """The meta of a fund's holdings: the page, and sums over all holdings."""
+    """The meta of a fund's holdings: the page, and sums over all holdings. ``empty`` explains why none is listed."""
 
     pagination: OffsetPage
     total_value_usd: int
@@ -124,6 +125,7 @@ class FundMeta(TypedDict):
     doubted_flow: Annotated[int, "Dollars bought less dollars sold in the quarter of those positions, as filed."]
     changes: KnownChanges
     counts: ChangeCounts
+    empty: NotRequired[EmptyList]
 
 
 class FundAnswer(TypedDict):
@@ -186,7 +188,24 @@ def get_fund(call: Call) -> Response:
             "counts": counts,
         },
     }
+    if not rows:
+        members["meta"]["empty"] = _explain_no_positions(quarter, counts, is_later_page=offset > 0)
     return call.success_members(members, page)
+
+
+def _explain_no_positions(quarter: FundQuarter, counts: ChangeCounts, *, is_later_page: bool) -> EmptyList:
+    """Return the reason why no position of a fund is listed, and the number of its positions by their change."""
+    available: list[AvailableRows] = []
+    for status in fund_positions.CHANGES:
+        count = counts.get(status)
+        if isinstance(count, int) and count > 0:
+            available.append(
+                {"param": "status", "value": status, "row_count": count, "first_day": None, "last_day": None}
+            )
+    reason = f"None of the {quarter.positions:,} positions at {quarter.period} matches the query."
+    if is_later_page:
+        reason = explain_empty_list("position", None, is_later_page=True)["reason"]
+    return {"reason": reason, "available": available}
 
 
 def _get_options(call: Call) -> str:
@@ -665,18 +684,20 @@ class FundList(TypedDict):
 
 
 class FundSearch(TypedDict):
-    """Managers that match a search by name."""
+    """Managers that match a search by name. ``empty`` explains why there are none."""
 
     results: list[FundSummary]
     count: int
+    empty: NotRequired[EmptyList]
 
 
 class FilersMeta(TypedDict):
-    """The meta of a search for filers."""
+    """The meta of a search for filers. ``empty`` explains why there are none."""
 
     total: int
     limit: int
     has_more: bool
+    empty: NotRequired[EmptyList]
 
 
 class FilerSearch(TypedDict):
@@ -693,7 +714,9 @@ class LatestFilingsPage(OffsetPage):
 
 
 class LatestFilingsMeta(LatestFilingsPage, WindowMeta):
-    """The meta of the newest filings."""
+    """The meta of the newest filings. ``empty`` explains why there are none."""
+
+    empty: NotRequired[EmptyList]
 
 
 class LatestFilings(TypedDict):
@@ -731,6 +754,8 @@ def search_funds(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = funds.search_funds(tx, **call.params)
     members: FundSearch = {"results": rows, "count": len(rows)}
+    if not rows:
+        members["empty"] = _explain_no_managers(call)
     return call.success_members(members, {"total": total})
 
 
@@ -740,8 +765,14 @@ def search_filers(call: Call) -> Response:
     with call.app.db.read() as tx:
         rows, total = funds.search_funds(tx, **call.params)
     meta: FilersMeta = {"total": total, "limit": limit, "has_more": call.params["offset"] + limit < total}
+    if not rows:
+        meta["empty"] = _explain_no_managers(call)
     members: FilerSearch = {"filers": rows, "meta": meta}
     return call.success_members(members, meta)
+
+
+def _explain_no_managers(call: Call) -> EmptyList:
+    return explain_empty_list("manager with a 13F report", None, is_later_page=call.params["offset"] > 0)
 
 
 def list_latest_filings(call: Call) -> Response:
@@ -754,12 +785,18 @@ def list_latest_filings(call: Call) -> Response:
         rows, total = funds.list_latest_filings(tx, cik, since, limit, offset)
         undated_count = funds.count_undated_filings(tx, cik, since)
     window = call.build_window_meta(undated_count)
+    page = build_offset_page(total, limit, offset)
     meta: LatestFilingsMeta = {
-        **build_offset_page(total, limit, offset),
+        "total": page["total"],
+        "limit": page["limit"],
+        "offset": page["offset"],
+        "has_more": page["has_more"],
         "since": window["since"],
         "undated_left_out": window["undated_left_out"],
         "clamped": window["clamped"],
     }
+    if not rows:
+        meta["empty"] = explain_empty_list("13F report", None, is_later_page=offset > 0)
     members: LatestFilings = {"data": rows, "meta": meta}
     return call.success_members(members, meta)
 

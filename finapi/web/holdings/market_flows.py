@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
 
+from finapi.core.empty_lists import AvailableRows, EmptyList, explain_empty_list
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf, build_record
 from finapi.market.financials import reasons
@@ -396,7 +397,7 @@ SEARCH_PARAMS = (
 
 
 class TickerHolders(TypedDict):
-    """The funds that hold a ticker, and the sums over all of them."""
+    """The funds that hold a ticker, and the sums over all of them. ``empty`` explains why no fund is listed."""
 
     ticker: str
     cusips: list[str]
@@ -413,6 +414,7 @@ class TickerHolders(TypedDict):
     offset: int
     limit: int
     has_more: bool
+    empty: NotRequired[EmptyList]
 
 
 class TickerHoldersAnswer(TypedDict):
@@ -422,6 +424,19 @@ class TickerHoldersAnswer(TypedDict):
 
 
 HOLDERS_SHAPE = Answer[TickerHoldersAnswer]
+
+
+def _explain_no_holders(
+    call: Call, security_name: str, period: str, holder_count: int, available: list[AvailableRows]
+) -> EmptyList:
+    """Return the reason why no holder is listed, and the quarters in which funds held the security."""
+    if call.params["offset"] > 0:
+        return explain_empty_list("holder", None, is_later_page=True)
+    if holder_count == 0:
+        reason = f"No fund held {security_name} at {period}."
+    else:
+        reason = f"No fund that held {security_name} at {period} matches the query."
+    return {"reason": reason, "available": available}
 
 
 def list_holders(call: Call) -> Response:
@@ -436,6 +451,7 @@ def list_holders(call: Call) -> Response:
             tx, selection, period, params["quarters"], status=params["status"], limit=limit, offset=offset
         )
         doubt_totals = security_flows.sum_doubts_of_securities(tx, selection, period)
+        available = [] if rows else security_flows.list_quarter_counts(tx, selection)
     page = build_offset_page(count, limit, offset)
     holders: TickerHolders = {
         "ticker": params["ticker"],
@@ -454,6 +470,8 @@ def list_holders(call: Call) -> Response:
         "offset": offset,
         "has_more": page["has_more"],
     }
+    if not rows:
+        holders["empty"] = _explain_no_holders(call, selection.name, period, totals["total_holders"], available)
     members: TickerHoldersAnswer = {"data": holders}
     return call.success_members(members, page)
 

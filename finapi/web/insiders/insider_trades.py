@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from finapi.core import days
+from finapi.core.empty_lists import EmptyList, explain_empty_list
 from finapi.core.errors import invalid_param
 from finapi.core.records import Date
 from finapi.market.insiders import form_query, insider_forms, names, trades
@@ -101,7 +102,9 @@ class TransactionInList(InsiderTransaction):
 
 
 class TradesMeta(InsiderListMeta, DateWindows, WindowMeta):
-    """The page and the windows of a list of transactions."""
+    """The page and the windows of a list of transactions. ``empty`` explains why there are none."""
+
+    empty: NotRequired[EmptyList]
 
 
 class LargestTradesMeta(TradesMeta):
@@ -111,7 +114,9 @@ class LargestTradesMeta(TradesMeta):
 
 
 class IssuerTradesMeta(InsiderListMeta, TradeWindows, WindowMeta):
-    """The page and the windows of a list of a company's transactions."""
+    """The page and the windows of a list of a company's transactions. ``empty`` explains why there are none."""
+
+    empty: NotRequired[EmptyList]
 
 
 class _InsiderPart(InsiderListMeta):
@@ -119,7 +124,12 @@ class _InsiderPart(InsiderListMeta):
 
 
 class InsiderTradesMeta(_InsiderPart, DateWindows, WindowMeta):
-    """The page, the insider and the windows of a list of an insider's transactions."""
+    """The page, the insider and the windows of a list of an insider's transactions.
+
+    ``empty`` explains why there are none.
+    """
+
+    empty: NotRequired[EmptyList]
 
 
 class _TradeSearchPage(TradeWindows):
@@ -190,21 +200,30 @@ def _render_trades(call: Call, page: IdPage, rows: Sequence[InsiderTransaction],
         "pagination": filters.build_paging(call, page),
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
+    if not rows:
+        meta["empty"] = explain_empty_list("transaction", None, is_later_page=_is_later_page(call))
     return call.success_rows(rows, meta)
+
+
+def _is_later_page(call: Call) -> bool:
+    return call.params["cursor"] is not None or call.params["offset"] > 0
 
 
 def list_by_ticker(call: Call) -> Response:
     """Return the newest transactions in a company's securities."""
     trade_filters = filters.build_trade_filters(call)
     with call.app.db.read() as tx:
-        issuer_cik = companies.resolve(tx, call.params["ticker"]).cik
-        page = trades.list_by_issuer(tx, issuer_cik, trade_filters)
+        issuer = companies.resolve(tx, call.params["ticker"])
+        page = trades.list_by_issuer(tx, issuer.cik, trade_filters)
         rows = _build_rows(tx, call, page)
-        undated = trades.count_undated(tx, trade_filters, issuer=issuer_cik)
+        undated = trades.count_undated(tx, trade_filters, issuer=issuer.cik)
+        available = [] if rows else trades.list_type_counts_of_issuer(tx, issuer.cik)
     meta: IssuerTradesMeta = {
         "pagination": filters.build_paging(call, page),
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
+    if not rows:
+        meta["empty"] = explain_empty_list("transaction", issuer.name, available, is_later_page=_is_later_page(call))
     return call.success_rows(rows, meta)
 
 
@@ -217,11 +236,16 @@ def list_by_insider(call: Call) -> Response:
         page = trades.list_by_insider(tx, insider_cik, trade_filters)
         rows = _build_rows(tx, call, page, insider_cik)
         undated = trades.count_undated_by_insider(tx, insider_cik, trade_filters)
+        available = [] if rows else trades.list_type_counts_of_insider(tx, insider_cik)
     meta: InsiderTradesMeta = {
         "pagination": filters.build_paging(call, page),
         "insider": insider,
         **call.build_window_meta(undated),  # type: ignore[typeddict-item]
     }
+    if not rows:
+        meta["empty"] = explain_empty_list(
+            "transaction", insider["name"], available, is_later_page=_is_later_page(call)
+        )
     return call.success_rows(rows, meta)
 
 

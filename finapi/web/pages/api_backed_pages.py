@@ -8,7 +8,7 @@ lists the calls with their cost and links to the same rows as CSV.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -32,6 +32,7 @@ FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page
 MISSING_DATA_CODES = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
 
 MAX_FILE_NAME_CHARACTERS = 100
+MAX_NAMED_ROWS = 12  # Maximum number of values that a note about an empty list names.
 
 
 class ApiCall(NamedTuple):
@@ -174,6 +175,20 @@ def render_missing_note(error: ApiError, load_argument: str | None = "") -> Html
         raise error
     hint = load_argument is not None and [" ", render_load_hint(load_argument)]
     return h.p(error.message, hint, class_="note", role="status")
+
+
+def render_empty_list(page_path: str, empty: Mapping[str, Any]) -> Html:
+    """Return a note with the reason why a list has no rows, and links to the stored rows that it could show.
+
+    ``empty`` is the explanation that the API returns for the list, ``page_path`` the path of the list's page.
+    """
+    links: list[Child] = []
+    for rows in empty["available"][:MAX_NAMED_ROWS]:
+        separator = ", " if links else ""
+        url = build_url(page_path, **{rows["param"]: rows["value"]})
+        links.append([separator, h.a(rows["value"].replace("_", " "), href=url), f" ({rows['row_count']:,})"])
+    stored_rows = h.p("Stored: ", links, ".") if links else h.p(render_load_hint())
+    return h.div(h.p(empty["reason"]), stored_rows, class_="note", role="status")
 
 
 def render_load_hint(load_argument: str = "", pronoun: str = "it") -> Html:

@@ -67,7 +67,7 @@ def _render_fund(call: Call, api_calls: Sequence[ApiCall]) -> Response:
         answer["fund"]["name"],
         _render_description(answer, reports),
         _render_form(call, answer, quarters),
-        _render_positions(answer),
+        _render_positions(call, answer),
         filing_list.render_next_link(call, "More positions", offset=next_offset),
         _render_reports(reports),
         api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call)),
@@ -86,9 +86,9 @@ def _render_form(call: Call, answer: Mapping[str, Any], quarters: Sequence[str])
     )
 
 
-def _render_positions(answer: Mapping[str, Any]) -> Child:
+def _render_positions(call: Call, answer: Mapping[str, Any]) -> Child:
     if not answer["holdings"]:
-        return h.p("No positions with this change.", role="status")
+        return api_backed_pages.render_empty_list(call.request.path, answer["meta"]["empty"])
     meta = answer["meta"]
     count = format_count(meta["pagination"]["total"], "position")
     changes = meta["changes"]

@@ -50,7 +50,7 @@ def _render_insider(call: Call, api_calls: Sequence[ApiCall]) -> Response:
         newest_first = owners_pages.sort_by_trade_date(trades_answer["data"])
         trades = owners_pages.render_trades_table(newest_first, with_company=True)
     else:
-        trades = h.p("No transactions.", class_="note", role="status")
+        trades = api_backed_pages.render_empty_list(call.request.path, trades_answer["meta"]["empty"])
     next_cursor = trades_answer["meta"]["pagination"]["next_cursor"]
     next_link = filing_list.render_next_link(call, "Older transactions", cursor=next_cursor)
     return page_layout.render_page(

@@ -140,7 +140,10 @@ def test_pages_without_any_rows_state_the_reason(browser: Client) -> None:
     assert "<title>Revenue, Q1 2024: 9.4 bn</title>" in get_page(browser, "/company/NFLX/charts")
     assert "No annual report that is stored has revenue by segment." in get_page(browser, "/company/SNOW/segments")
     assert "so this page shows quarters." in get_page(browser, "/company/NFLX/segments")
-    assert "No transactions" in get_page(browser, "/company/NFLX/insiders")
+    assert "No transaction of Netflix, Inc. is stored." in get_page(browser, "/company/NFLX/insiders")
+    purchases = get_page(browser, "/company/AAPL/insiders?standard_type=purchase")
+    assert "None of the 11 stored transactions of Apple Inc. matches the query." in purchases
+    assert '<a href="/company/AAPL/insiders?standard_type=sale">sale</a> (7)' in purchases
 
 
 def test_an_unloaded_company_has_a_load_hint(browser: Client) -> None:
@@ -325,7 +328,9 @@ def test_filings_are_filtered_by_form_item_and_date(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/filings?form_type=8-K&items=5.02&from_date=2025-12-01&to_date=")
     assert [row[:3] for row in parse_rows(body)[1:]] == [["2026-01-02", "8-K", "5.02"], ["2025-12-05", "8-K", "5.02"]]
     assert "2 filings" in body
-    assert "No filings of this kind." in get_page(browser, "/company/AAPL/filings?form_type=S-1")
+    body = get_page(browser, "/company/AAPL/filings?form_type=S-1")
+    assert "None of the 43 stored filings of Apple Inc. matches the query." in body
+    assert '<p>Stored: <a href="/company/AAPL/filings?form_type=8-K">8-K</a> (18), ' in body
 
 
 def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> None:

@@ -68,7 +68,9 @@ def test_a_fund_shows_changes_and_reports_by_quarter(lamp: Client) -> None:
 def test_positions_of_a_fund_are_filtered_by_change(lamp: Client) -> None:
     body = get_page(lamp, f"/fund/{fund_filings.FUND}?status=closed")
     assert "1 position at 2025-09-30" in body
-    assert "No positions with this change." in get_page(lamp, f"/fund/{fund_filings.FUND}?status=new")
+    body = get_page(lamp, f"/fund/{fund_filings.FUND}?status=new")
+    assert "None of the 2 positions at 2025-09-30 matches the query." in body
+    assert f'<a href="/fund/{fund_filings.FUND}?status=closed">closed</a> (1)' in body
     assert 'role="alert"' in get_page(lamp, f"/fund/{fund_filings.FUND}?status=new&period=2025-06-30", 400)
 
 

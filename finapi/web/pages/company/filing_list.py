@@ -67,7 +67,10 @@ def render_filtered_list(
         caption = format_count(total, "filing")
     else:
         caption = f"More than {total:,} filings" if total else ""
-    table = render_filings_table(answer["data"], caption, with_filer=with_filer)
+    if answer["data"]:
+        table = render_filings_table(answer["data"], caption, with_filer=with_filer)
+    else:
+        table = api_backed_pages.render_empty_list(action, answer["meta"]["empty"])
     return join_html(form, table, render_next_link(call, "Older filings", cursor=pagination["next_cursor"]))
 
 
@@ -94,18 +97,19 @@ def render_filter_form(call: Call, action: str, button: str, *first_fields: Html
 
 def render_newest_filings(call: Call, view: CompanyView, list_call: ApiCall) -> Html:
     """Return the section of the newest filings, with a link to all of them."""
-    rows = list_call.get_answer(call)["data"]
+    answer = list_call.get_answer(call)
+    rows = answer["data"]
     all_link = rows and h.p(h.a("All filings", href=view.get_url("filings")))
-    table = render_filings_table(rows, "By filing date")
+    if rows:
+        table = render_filings_table(rows, "By filing date")
+    else:
+        table = api_backed_pages.render_empty_list(view.get_path("filings"), answer["meta"]["empty"])
     source = api_backed_pages.render_source_note(call, list_call)
     return h.section(h.h2("Newest filings"), table, all_link, source)
 
 
 def render_filings_table(rows: Sequence[Mapping[str, Any]], caption: str, *, with_filer: bool = False) -> Html:
     """Return filings as a table, with the names of their filers if they are of several companies."""
-    if not rows:
-        hint = api_backed_pages.render_load_hint()
-        return h.p("No filings of this kind. ", hint, class_="note", role="status")
     columns = [
         GridColumn("Filed", "filed_date"),
         GridColumn("Form", _render_form_header),

@@ -71,7 +71,7 @@ def _render_insiders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]
     if trades:
         table = render_trades_table(trades)
     else:
-        table = company_layout.render_empty_note(view, "No transactions of this kind.")
+        table = api_backed_pages.render_empty_list(view.get_path("insiders"), answer["meta"]["empty"])
     next_cursor = answer["meta"]["pagination"]["next_cursor"]
     return company_layout.render_tab(
         call,
@@ -248,12 +248,13 @@ def _render_holders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall])
         answer = holders_call.get_answer(call)["data"]
         quarters = trends_call.get_answer(call)["data"]["quarters"]
     except ApiError as error:
-        return company_layout.render_missing_tab(call, view, "holders", error)
+        note = api_backed_pages.render_missing_note(error)
+        return company_layout.render_tab(call, view, "holders", note, status=error.status)
     body: Child
     if answer["holders"]:
         body = _render_holders_table(answer)
     else:
-        body = company_layout.render_empty_note(view, "No fund reports holding it.")
+        body = api_backed_pages.render_empty_list(view.get_path("holders"), answer["empty"])
     next_offset = answer["has_more"] and answer["offset"] + PAGE_HOLDERS
     next_link = filing_list.render_next_link(call, "More funds", offset=next_offset)
     source = api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call))

@@ -90,6 +90,20 @@ WHERE term >= 'f' AND term < 'g'
 ORDER BY filings DESC, term
 LIMIT :limit
 
+-- name: form_counts_of_terms
+-- A filing of several of the companies counts once.
+SELECT form AS value, count(*) AS row_count, min(filed_at) AS first_day, max(filed_at) AS last_day
+FROM (
+    SELECT DISTINCT filings.id, filings.form, filings.filed_at
+    FROM json_each(:terms) AS company
+    JOIN filing_terms AS filing_term ON filing_term.term = company.value
+    JOIN filings ON filings.accession = printf('%010d-%02d-%06d',
+        filing_term.number / 100000000, filing_term.number / 1000000 % 100, filing_term.number % 1000000)
+)
+WHERE form IS NOT NULL
+GROUP BY form
+ORDER BY row_count DESC, form
+
 -- name: entities
 -- The column cik of the result is a text, by which SQLite would sort all companies.
 SELECT printf('%010d', cik) AS cik, name AS entity_name FROM companies WHERE cik > :after ORDER BY companies.cik

@@ -77,6 +77,24 @@ FROM (
 CROSS JOIN insider_transactions AS trade ON trade.form_id = forms.form_id
 WHERE {newest_first}
 
+-- part: type_count
+count(DISTINCT trade.id) AS row_count, min(nullif(trade.filed_day, 0)) AS first_day, max(trade.filed_day) AS last_day
+
+-- name: type_counts_of_issuer
+SELECT trade.standard_type, {type_count}
+FROM insider_transactions AS trade
+WHERE trade.issuer_cik = :issuer AND trade.superseded_by IS NULL
+GROUP BY trade.standard_type
+ORDER BY row_count DESC, trade.standard_type
+
+-- name: type_counts_of_insider
+SELECT trade.standard_type, {type_count}
+FROM insider_form_owners AS owner
+JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
+WHERE owner.owner_cik = :insider AND trade.superseded_by IS NULL
+GROUP BY trade.standard_type
+ORDER BY row_count DESC, trade.standard_type
+
 -- part: greatest
 SELECT trade.id, trade.value, trade.filed_day, trade.form_id, trade.seq
 FROM insider_transactions AS trade
