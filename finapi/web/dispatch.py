@@ -333,7 +333,7 @@ def find_unknown_company_error(call: Call, exchange: Exchange) -> ApiError | Non
     """Return the 404 of a billed call whose ticker or CIK is not stored. Return None if the call has to be charged.
 
     The handler raises the error, because only it knows the message and the day of the data. Its work is small: it
-    looks up the company first.
+    looks up the company first. Raise insufficient_tokens (402) before that work.
     """
     ticker = call.params.get("ticker")
     if not call.route.cost or not isinstance(ticker, str) or response_cache.is_cached(call, exchange.tag):
@@ -343,6 +343,7 @@ def find_unknown_company_error(call: Call, exchange: Exchange) -> ApiError | Non
     with call.app.db.read_one() as tx:
         if companies.is_known(tx, ticker):
             return None
+    check_balance(call)
     try:
         call.route.handler(select_day(call))
     except ApiError as error:
@@ -357,9 +358,14 @@ def refuse_uncharged(call: Call, exchange: Exchange, error: ApiError) -> NoRetur
     """
     if exchange.cpu_meter is not None:
         exchange.cpu_meter.count()
+    check_balance(call)
+    raise error
+
+
+def check_balance(call: Call) -> None:
+    """Raise insufficient_tokens (402) if the caller's balance is below the cost of the call."""
     if call.caller is not None:
         billing.check_balance(call.app, call.caller.id, call.route.cost)
-    raise error
 
 
 def charge_call(call: Call, exchange: Exchange) -> Charge:

@@ -12,6 +12,7 @@ from finapi.accounts import billing, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
+from finapi.market.reference import companies
 from finapi.web import response_cache
 from finapi.web.http import messages
 from finapi.web.http.call import Call
@@ -100,6 +101,27 @@ def test_an_error_known_before_the_work_is_not_charged(app: App, client: Client,
     answer = client.get(path)
     assert (answer.status, get_charge(answer)) == (status, "0")
     assert (list_ledger_rows(app), get_balance(app, 1)) == ([], 500_000)
+
+
+def test_a_caller_without_tokens_causes_no_work(poor_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [poor_client.get(COMPANY).status for _ in range(2)] == [200, 200]
+    monkeypatch.setattr(companies, "resolve", Mock(side_effect=AssertionError("a company was looked up")))
+    assert poor_client.get(NO_SUCH).status == 402
+
+
+def test_tickers_of_securities_and_fund_classes_are_known(app: App) -> None:
+    with app.db.write() as tx:
+        run_sql(
+            tx,
+            "INSERT INTO securities (cusip, issuer, title, seen, issuer_key, security_group, ticker)"
+            " VALUES ('037833100', 'LAMP', 'COM', '', 'LAMP', 'Stocks', 'LAMPX')",
+        )
+        run_sql(
+            tx,
+            "INSERT INTO fund_classes (class_id, series_id, cik, ticker, filed_at)"
+            " VALUES ('C000000001', 'S000000001', 7, 'WICKX', '2026-01-30')",
+        )
+        assert [companies.is_known(tx, ticker) for ticker in ("LAMPX", "WICKX", "NONE")] == [True, True, False]
 
 
 def test_every_spelling_of_a_known_company_is_charged(app: App, client: Client) -> None:

@@ -67,7 +67,7 @@ def resolve(tx: Transaction, text: str, param_name: str = "ticker") -> Company:
 
 
 def is_known(tx: Transaction, text: str) -> bool:
-    """Return False if no company has a CIK or a ticker in normal form, and no prices are stored for it.
+    """Return False if no company, security or fund has a CIK or a ticker in normal form, and it has no prices.
 
     :func:`resolve` may still refuse a text for which this is True.
     """

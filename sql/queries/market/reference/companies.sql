@@ -21,6 +21,8 @@ SELECT EXISTS (SELECT 1 FROM companies WHERE cik = :cik)
 -- name: is_known_ticker
 SELECT EXISTS (SELECT 1 FROM tickers WHERE ticker = :ticker)
     OR EXISTS (SELECT 1 FROM price_series WHERE ticker = :ticker)
+    OR EXISTS (SELECT 1 FROM securities WHERE ticker = :ticker)
+    OR EXISTS (SELECT 1 FROM fund_classes WHERE ticker = :ticker)
     OR EXISTS (SELECT 1 FROM tickers WHERE replace(ticker, '-', '') = :ticker)
 
 -- name: tickers_without_hyphens
