@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from email.header import Header
-from email.headerregistry import Address
+from email.headerregistry import Address, HeaderRegistry
 from email.message import EmailMessage
 from email.policy import EmailPolicy
+from functools import cache
 from typing import Any
 
 from finapi.net import letters
@@ -17,6 +18,18 @@ _PLAIN_LINE = re.compile(r"[\t -~]{0,998}")  # A line that every server must acc
 
 _PLAIN_SUBJECT = re.compile(r"(?! )[ -~]{1,67}(?<! )")  # Including "Subject: ", the line has at most 78 characters.
 _UNIQUE = re.compile(r"[A-Za-z0-9.-]{1,60}")  # With the prefix "=_" short enough for a boundary (RFC 2046).
+
+
+class _HeaderFactory(HeaderRegistry):
+    """A registry that creates one class for each header name.
+
+    That of the standard library creates a class for each header of each message, which takes a collection of cyclic
+    garbage to be freed.
+    """
+
+    @cache  # noqa: B019  # There is one registry.
+    def __getitem__(self, name: str) -> Any:
+        return super().__getitem__(name)
 
 
 class _Policy(EmailPolicy):
@@ -44,7 +57,7 @@ class _Policy(EmailPolicy):
         return self.fold(name, value).encode("utf-8" if self.utf8 else "ascii")
 
 
-_POLICY = _Policy(linesep="\r\n", cte_type="7bit")
+_POLICY = _Policy(linesep="\r\n", cte_type="7bit", header_factory=_HeaderFactory())
 
 
 def build_message(letter: Letter, sender: str, now: datetime, unique: str) -> EmailMessage:

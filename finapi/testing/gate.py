@@ -37,6 +37,7 @@ from finapi.web.responses import Answer
 
 CONTROL_PATH = "/_control"
 INBOX_PATH = CONTROL_PATH + "/inbox/"
+OPENAPI_PATH = CONTROL_PATH + "/openapi.json"
 WORLD_PATH = "/_world/"  # Followed by the world's name and then any path, for clients that only know a base URL.
 WORLD_HEADER = "HTTP_X_FINAPI_WORLD"
 WORLD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -98,7 +99,7 @@ class Gate:
         if world is not None:
             return world
         if name and not WORLD_NAME.fullmatch(name):
-            raise ApiError("BAD_REQUEST", "A world's name is 1 to 64 letters, digits, dots, dashes and underscores.")
+            raise _build_name_error()
         if len(self.worlds) >= MAX_WORLDS:
             self._delete_idle_worlds()
         with self._lock:
@@ -218,6 +219,8 @@ class Gate:
     # ---- control calls and inboxes
 
     def _answer_control(self, world_name: str | None, path: str, environ: Environ) -> Answer:
+        if (environ["REQUEST_METHOD"], path) == ("GET", OPENAPI_PATH):
+            return _answer_openapi(world_name)
         token = environ.get("HTTP_X_CONTROL_TOKEN", "")
         if not hmac.compare_digest(token.encode(), self.control_token.encode()):
             raise ApiError("UNAUTHORIZED", "X-Control-Token must be the control_token of the ready line.")
@@ -386,6 +389,20 @@ def _explain_limit(world: World, answer: Answer) -> Answer:
     explained_body = json.dumps(document, ensure_ascii=False).encode()
     headers = [header for header in headers if header[0] not in ("Content-Length", "ETag")]
     return status, [*headers, ("Content-Length", str(len(explained_body)))], explained_body
+
+
+def _answer_openapi(world_name: str | None) -> Answer:
+    """Return the description of the control calls. It needs no token, and creates no world."""
+    from finapi.testing.control_openapi import build_document  # No start needs it.
+
+    if world_name and not WORLD_NAME.fullmatch(world_name):
+        raise _build_name_error()
+    return _build_json_answer(build_document((f"{WORLD_PATH}{world_name}" if world_name else "") + CONTROL_PATH))
+
+
+def _build_name_error() -> ApiError:
+    message = "A world's name is 1 to 64 letters, digits, dots, dashes and underscores."
+    return ApiError("BAD_REQUEST", message)
 
 
 def _build_json_answer(document: Any, status: str = "200 OK") -> Answer:

@@ -239,7 +239,12 @@ class World:
             self._stop_dispatcher()
             with self._calls_lock.hold_exclusive():
                 self.closed = True
-            self.app.outbound.close()
+            outbound = self.app.outbound
+            outbound.close()
+            assert isinstance(outbound, FaultyOutbound)
+            # Without a reference back to the world, the world is freed with its last call, and not by the next
+            # collection of cyclic garbage: 200 worlds are 280 MB.
+            outbound.deliver = _find_no_inbox
             return True
 
     def build_history(self) -> WorldHistory:
@@ -598,6 +603,11 @@ class World:
             self._dispatcher.stop(0.0)
             self._dispatcher = None
             self.wsgi.app = replace(self.app, outbound=self._build_outbound())
+
+
+def _find_no_inbox(request: OutboundRequest) -> Reply | None:
+    """Return None: the inboxes of a closed world take no webhook."""
+    return None
 
 
 def _merge_expiries(rows: list[Happening]) -> list[Happening]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
+from finapi.core.memory import release_free_memory
 from finapi.listening import build_url
 from finapi.net import mail
 from finapi.store.layered import LayeredDatabase
@@ -22,7 +23,8 @@ from finapi.testing.world import World, WorldHistory, build_world
 from finapi.testing.world_feeds import WorldFeeds
 
 MIN_OPEN_DATABASES = 4  # Databases that are opened in advance, whenever fewer than half of them are left.
-MAX_OPEN_DATABASES = 16  # Maximum number of open databases, including those of deleted worlds.
+MAX_OPEN_DATABASES = 8  # Maximum number of open databases, including those of deleted worlds: 1.5 MB each.
+TRIM_DELAY_SECONDS = 1.0  # Real time after the deletion of a world in which the deletions of others are awaited.
 MAX_HISTORIES = 10_000  # Number of deleted worlds whose counters are remembered.
 NO_URL = "http://finapi.test"  # The base of links if the fixture has no socket.
 
@@ -39,6 +41,7 @@ class WorldPool:
         self._open_databases = base_file.open_databases
         self._histories: OrderedDict[str, WorldHistory] = OrderedDict()  # The histories of deleted worlds, by name.
         self._refusing_socket: socket.socket | None = None
+        self._is_trim_planned = False
         self.base_url = NO_URL
         self.gate = Gate(self, RandomStream(seed, "control token").draw_bytes(24).hex())
         self.stepper = Stepper(self.gate.closing)
@@ -91,6 +94,20 @@ class WorldPool:
             self._open_databases.append(world.database)
         else:
             world.database.close()
+        self._plan_trim()
+
+    def _plan_trim(self) -> None:
+        """Release the free memory in the background, once for all worlds that are deleted within a second.
+
+        Without this, 275 of the 280 MB of 200 worlds stay with the process.
+        """
+        if not self._is_trim_planned:
+            self._is_trim_planned = True
+            self.stepper.add_job(self._trim, TRIM_DELAY_SECONDS)
+
+    def _trim(self) -> None:
+        self._is_trim_planned = False
+        release_free_memory()
 
     def close_readers(self, world: World, code: int) -> None:
         """Close the feeds of a world with this code."""

@@ -98,8 +98,10 @@ def test_a_letter_becomes_a_message_with_these_headers() -> None:
 
 
 def test_a_message_built_again_has_the_same_bytes() -> None:
-    first, second = (build_message(LETTER, SENDER, NOW, "7").as_bytes() for _ in range(2))
-    assert first == second
+    first, second = (build_message(LETTER, SENDER, NOW, "7") for _ in range(2))
+    assert first.as_bytes() == second.as_bytes()
+    # The classes of headers are created once.
+    assert [type(header) for header in first.values()] == [type(header) for header in second.values()]
 
 
 def test_a_long_link_stands_in_one_line_of_the_message() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import itertools
 import json
@@ -9,6 +10,7 @@ import os
 import re
 import subprocess
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -22,11 +24,11 @@ from websockets.sync.client import connect
 from finapi.client import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.core.errors import UsageError
-from finapi.testing import FinapiServer, FixtureWorld, gate
+from finapi.testing import FinapiServer, FixtureWorld, gate, world_pool
 from finapi.testing.base import RandomStream
 from finapi.testing.bounded import BoundedLog
 from finapi.testing.gate import MAX_MESSAGE_BYTES, Gate
-from finapi.testing.world import WorldGoneError
+from finapi.testing.world import World, WorldGoneError
 from tests import process
 from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
@@ -232,6 +234,41 @@ def test_a_deleted_world_is_removed_from_the_stepper() -> None:
         process.eventually(lambda: state in stepper._due_times)
         deleted_world.control.drop()
         assert state not in stepper._due_times
+
+
+def test_a_deleted_world_is_freed_without_garbage_collection() -> None:
+    with FinapiServer(seed=13, listens=False) as server:
+        deleted_world = server.world("freed")
+        client = deleted_world.client()
+        client.get_account_balance()
+        client.post_auth_forgetpassword(email="pro@example.com")
+        deleted_world.control.webhook("finapi.test", url=deleted_world.control.inbox_url("a"))
+        deleted_world.control.advance(60)
+        reference = weakref.ref(cast(Gate, server.wsgi).worlds["freed"])
+        gc.collect()
+        gc.disable()
+        try:
+            deleted_world.control.drop()
+            process.eventually(lambda: reference() is None)  # The background thread may be stepping it.
+        finally:
+            gc.enable()
+
+
+def test_deletions_within_a_second_release_memory_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[None] = []
+    monkeypatch.setattr(world_pool, "release_free_memory", lambda: released.append(None))
+    monkeypatch.setattr(world_pool, "TRIM_DELAY_SECONDS", 3_600.0)
+    with FinapiServer(seed=13, listens=False) as server:
+        stepper = cast(World, cast(Gate, server.wsgi).worlds[""]).wake.__self__  # type: ignore[attr-defined]
+        for name in ("a", "b", "c"):
+            server.world(name).control.drop()
+        (job,) = [job for due_time, job in stepper._jobs if job.__name__ == "_trim"]
+        assert released == []
+        stepper._jobs.clear()
+        stepper.add_job(job)
+        process.eventually(lambda: len(released) == 1)
+        server.world("d").control.drop()
+        assert [job.__name__ for due_time, job in stepper._jobs] == ["_trim"]
 
 
 # ---- deleted worlds, and many threads
