@@ -9,8 +9,10 @@ from __future__ import annotations
 import logging
 import os
 import resource
+import socket
 import threading
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -47,8 +49,7 @@ def build_listen_settings(config: Config) -> ListenSettings:
         host=config.host,
         port=config.port,
         threads=config.threads,
-        # The last core that this process may use, because the first ones also handle device interrupts.
-        core=max(os.sched_getaffinity(0)) if config.cores == "one" else None,
+        core=choose_core(os.sched_getaffinity(0), socket.gethostname(), config.port) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
         connections_per_address=config.connections_per_address,
@@ -63,6 +64,17 @@ def build_listen_settings(config: Config) -> ListenSettings:
         public_path=config.public_path,
         paused_per_owner=max(1, _count_paused_threads(config.threads) // 2),
     )
+
+
+def choose_core(cores: Collection[int], host_name: str, port: int) -> int:
+    """Return one of the cores that this process may use, so that the servers of a machine spread over its cores.
+
+    Servers of one host have different ports, and containers different host names. A server whose port the system
+    chooses takes its core by its process id. With more than two cores the first one is left to device interrupts.
+    """
+    candidates = sorted(cores)[1:] if len(cores) > 2 else sorted(cores)
+    number = zlib.crc32(host_name.encode()) + (port or os.getpid())
+    return candidates[number % len(candidates)]
 
 
 def fit_to_file_limit(config: Config, max_files: int) -> Config:
