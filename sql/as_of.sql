@@ -158,11 +158,43 @@ WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 CREATE TEMP VIEW insider_form_owners AS
 SELECT * FROM main.insider_form_owners WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 
+-- The group of a row is the row that stands for its trade today: its same_trade_as, or that of the row that restates it.
+-- Of the rows of a group that are valid on the day, that row stands for the trade, or else the first one in the order of
+-- same_trades.py. The others have its id.
 CREATE TEMP VIEW insider_transactions AS
-SELECT {insider_transactions without superseded_by}, CASE WHEN superseded_by IS NOT NULL THEN (
+SELECT {insider_transactions without same_trade_as, superseded_by}, CASE WHEN superseded_by IS NOT NULL THEN (
         SELECT amendment.id FROM main.insider_forms AS amendment
         WHERE amendment.id = trade_row.superseded_by AND amendment.filed_day <= (SELECT number FROM as_of_day)
-    ) END AS superseded_by
+    ) END AS superseded_by, CASE WHEN same_trade_as IS NOT NULL OR superseded_by IS NOT NULL THEN (
+        WITH members AS (
+            SELECT member.id, member.form_id, member.seq, member.filed_day, member.superseded_by, coalesce(
+                member.same_trade_as,
+                (
+                    SELECT coalesce(restated.same_trade_as, restated.id) FROM main.insider_transactions AS restated
+                    WHERE restated.form_id = member.superseded_by AND restated.trade = member.trade
+                    ORDER BY restated.seq
+                    LIMIT 1
+                ),
+                member.id
+            ) AS trade_group
+            FROM main.insider_transactions AS member
+            WHERE member.trade = trade_row.trade
+        )
+        SELECT nullif(members.id, trade_row.id)
+        FROM members
+        JOIN members AS this_row ON this_row.id = trade_row.id AND this_row.trade_group = members.trade_group
+        WHERE members.filed_day > 0 AND members.filed_day <= (SELECT number FROM as_of_day)
+            AND NOT EXISTS (
+                SELECT 1 FROM main.insider_forms AS amendment
+                WHERE amendment.id = members.superseded_by AND amendment.filed_day <= (SELECT number FROM as_of_day)
+            )
+        ORDER BY members.id = members.trade_group DESC, NOT EXISTS (
+                SELECT 1 FROM main.insider_form_owners AS owner
+                JOIN main.insiders AS person ON person.cik = owner.owner_cik AND NOT person.is_entity
+                WHERE owner.form_id = members.form_id AND owner.roles & 3
+            ), members.filed_day, members.form_id, members.seq
+        LIMIT 1
+    ) END AS same_trade_as
 FROM main.insider_transactions AS trade_row
 WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 

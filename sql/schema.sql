@@ -1578,7 +1578,8 @@ CREATE TABLE insider_transactions (
     UNIQUE (form_id, seq)
 ) STRICT;
 
--- superseded_by is part of the indexes and not a condition, because a row that is restated today was valid before.
+-- superseded_by and same_trade_as are part of the indexes and not conditions, because a row that is restated or repeats
+-- another one today may have been valid or the only one before.
 CREATE INDEX insider_transactions_by_day
     ON insider_transactions (filed_day DESC, form_id DESC, seq DESC, superseded_by);
 CREATE INDEX insider_transactions_by_type
@@ -1591,14 +1592,18 @@ CREATE INDEX insider_transactions_by_issuer
     ON insider_transactions (issuer_cik, filed_day DESC, form_id DESC, seq DESC, superseded_by);
 -- Sums and rankings count a trade once, and not if its value is doubtful.
 CREATE INDEX insider_transactions_by_sector_value
-    ON insider_transactions (direction, sector, value DESC, filed_day DESC, form_id DESC, seq DESC, superseded_by)
-    WHERE direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
+    ON insider_transactions (
+        direction, sector, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, superseded_by
+    )
+    WHERE direction <> 0 AND value_doubt IS NULL;
 CREATE INDEX insider_transactions_by_industry_value
-    ON insider_transactions (direction, industry, value DESC, filed_day DESC, form_id DESC, seq DESC, superseded_by)
-    WHERE direction <> 0 AND same_trade_as IS NULL AND value_doubt IS NULL;
+    ON insider_transactions (
+        direction, industry, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, superseded_by
+    )
+    WHERE direction <> 0 AND value_doubt IS NULL;
 CREATE INDEX insider_trades_by_day
-    ON insider_transactions (filed_day, superseded_by)
-    WHERE direction <> 0 AND same_trade_as IS NULL;
+    ON insider_transactions (filed_day, same_trade_as, superseded_by)
+    WHERE direction <> 0;
 CREATE INDEX insider_transactions_by_trade ON insider_transactions (trade);
 CREATE INDEX insider_transactions_by_date
     ON insider_transactions (date, filed_day DESC, form_id DESC, seq DESC, superseded_by);
@@ -1609,8 +1614,8 @@ CREATE INDEX insider_transactions_by_value
         direction, value DESC, filed_day DESC, form_id DESC, seq DESC, same_trade_as, value_doubt, superseded_by
     );
 CREATE INDEX insider_purchases_by_date
-    ON insider_transactions (date, issuer_cik, owner_cik, superseded_by)
-    WHERE direction = 1 AND same_trade_as IS NULL AND value_doubt IS NULL;
+    ON insider_transactions (date, issuer_cik, owner_cik, same_trade_as, superseded_by)
+    WHERE direction = 1 AND value_doubt IS NULL;
 -- Prices that are compared with each other.
 CREATE INDEX insider_prices
     ON insider_transactions (issuer_cik, date, price, value_doubt, superseded_by)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from finapi.app import App
+from finapi.core import days
 from finapi.edgar import ownership_forms
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
 from finapi.market.insiders import insider_store, totals
 from finapi.market.insiders import trades as insider_trades
 from finapi.market.insiders.trades import BUY, TradeFilters
+from finapi.store.db import Transaction
 from tests.conftest import NOW
 from tests.support import ownership_xml as forms
 from tests.support.case_tables import run_each_case
@@ -52,8 +54,12 @@ def store(app: App, *documents: bytes) -> None:
 def list_repeats(app: App) -> dict[str, str | None]:
     """Return the row that each row repeats, both as "number of the form:number of the row"."""
     with app.db.read() as tx:
-        page = insider_trades.list_latest(tx, TradeFilters(limit=100))
-        rows = insider_trades.build_transactions(tx, page.ids)
+        return read_repeats(tx)
+
+
+def read_repeats(tx: Transaction) -> dict[str, str | None]:
+    page = insider_trades.list_latest(tx, TradeFilters(limit=100))
+    rows = insider_trades.build_transactions(tx, page.ids)
     repeats = {}
     for row in rows:
         repeated = row["same_trade_as"]
@@ -225,6 +231,69 @@ def test_a_corrected_row_is_no_longer_a_repeat(app: App) -> None:
     with app.db.write() as tx:
         insider_store.upsert_form(tx, ownership_forms.parse(amendment, "form.xml"), filing, NOW)
     assert list_repeats(app) == {"1:1": None, "3:1": None}
+
+
+def store_on_days(app: App, documents: Sequence[bytes], filing_days: Sequence[str], until: str = "9999") -> None:
+    """Store forms that were filed up to a day, under the accession numbers 1, 2, 3 ..."""
+    with app.db.write() as tx:
+        for number, (document, day) in enumerate(zip(documents, filing_days, strict=True), 1):
+            if day <= until:
+                filing = FilingMetadata(f"0001234567-25-{number:06}", DOCUMENT_EVIDENCE, filed_at=day)
+                insider_store.upsert_form(tx, ownership_forms.parse(document, "form.xml"), filing, NOW)
+
+
+DAYS = ("2025-03-05", "2025-03-06", "2025-03-09")
+# A fund and its manager, and a director, whose row is preferred.
+TRIO = (
+    build_form(FUND),
+    build_form(MANAGER, buy(hands="I", nature="By Heron Bay Fund LP")),
+    build_form(BOSS, buy(hands="I", nature="By Heron Bay Fund LP and Heron Bay Advisers LLC"), flags="director ten"),
+)
+
+
+@pytest.mark.parametrize("filing_days", list(itertools.permutations(DAYS)))
+def test_repeats_of_a_past_day_are_those_of_that_day(
+    make_app: Callable[..., App], filing_days: tuple[str, ...]
+) -> None:
+    app = make_app()
+    store_on_days(app, TRIO, filing_days)
+    for day in DAYS:
+        dated_app = make_app()
+        store_on_days(dated_app, TRIO, filing_days, until=day)
+        expected = list_repeats(dated_app)
+        assert list(expected.values()).count(None) == 1
+        with app.db.read_as_of(day) as tx:
+            assert read_repeats(tx) == expected
+            assert totals.compute_issuer_sums(tx, int(forms.ISSUER), TradeFilters())["total_buys"] == 1
+
+
+def test_an_amended_trade_is_counted_once_on_each_day(make_app: Callable[..., App]) -> None:
+    amendment = forms.form(buy(), owners=(forms.owner(FUND, flags="ten"),), kind="4/A", original="2025-03-05")
+    documents = (TRIO[0], TRIO[1], amendment)
+    app = make_app()
+    store_on_days(app, documents, DAYS)
+    assert list_repeats(app) == {"2:1": None, "3:1": "2:1"}
+    repeats_by_day = {}
+    for day in DAYS:
+        with app.db.read_as_of(day) as tx:
+            repeats_by_day[day] = read_repeats(tx)
+            assert totals.compute_issuer_sums(tx, int(forms.ISSUER), TradeFilters())["total_buys"] == 1
+    assert repeats_by_day == {
+        "2025-03-05": {"1:1": None},
+        "2025-03-06": {"1:1": "2:1", "2:1": None},
+        "2025-03-09": {"2:1": None, "3:1": "2:1"},
+    }
+
+
+def test_a_trade_is_in_one_window_of_filing_days(app: App) -> None:
+    store_on_days(app, TRIO, DAYS)
+    assert list_repeats(app) == {"1:1": "3:1", "2:1": "3:1", "3:1": None}
+    counts = {}
+    with app.db.read() as tx:
+        for first, last in (("2025-03-01", "2025-03-31"), ("2025-03-05", "2025-03-08"), ("2025-03-09", "2025-03-09")):
+            filters = TradeFilters(since=days.number(first), until=days.number(last))
+            counts[first, last] = totals.compute_issuer_sums(tx, int(forms.ISSUER), filters)["total_buys"]
+    assert list(counts.values()) == [1, 0, 1]
 
 
 def test_a_repeat_of_another_owner_counts_for_its_insider(app: App) -> None:
