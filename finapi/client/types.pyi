@@ -3637,6 +3637,7 @@ class XbrlScreenMetaScreen(TypedDict):
     metrics_returned: list[str]
     list_filtered: bool
     left_out: int
+    pending: int
 
 class XbrlScreenMeta(TypedDict):
     pagination: OwnershipCrossReferenceHolderUuidMeta

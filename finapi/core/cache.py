@@ -31,10 +31,17 @@ class Cache:
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._weight = 0
 
-    def get(self, version: Hashable, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value of a key for a version of the data. Compute and store it if necessary.
+    def get(
+        self,
+        version: Hashable,
+        key: Hashable,
+        compute: Callable[[], Value],
+        can_store: Callable[[Value], bool] | None = None,
+    ) -> Value:
+        """Return the value of a key for a version of the data. Compute it if necessary, and store it.
 
-        It is computed outside the lock: two threads may compute the same value, but neither waits for the other.
+        It is computed outside the lock: two threads may compute the same value, but neither waits for the other. A
+        value for which ``can_store`` is false is only returned.
         """
         with self._lock:
             if version != self._version:
@@ -47,7 +54,8 @@ class Cache:
                 cached_value: Value = cached[0]
                 return cached_value
         value = compute()
-        self._store(version, key, value)
+        if can_store is None or can_store(value):
+            self._store(version, key, value)
         return value
 
     def find(self, version: Hashable, key: Hashable, missing: Value) -> Value:

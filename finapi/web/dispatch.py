@@ -388,6 +388,8 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge) -> Response:
         if response.charge is not None:
             charge = response.charge
             charge.cpu_meter = exchange.cpu_meter
+        if response.is_preliminary:
+            exchange.tag = None
         check_time(call, exchange)
     except BaseException as failure:
         if response is not None and response.stream is not None:

@@ -35,12 +35,20 @@ def get_cached_or_call_handler(call: Call, tag: str | None) -> Response:
     """Return the cached response with this tag. If there is none, call the handler and cache its response."""
     if tag is None or call.caller is None:
         return call.route.handler(call)
-    cached: Response = call.app.answer_cache.get(call.caller.data_stamp, tag, lambda: call.route.handler(call))
+    cached: Response = call.app.answer_cache.get(
+        call.caller.data_stamp, tag, lambda: call.route.handler(call), can_store=_is_final
+    )
+    if cached.is_preliminary:
+        return cached
     if len(cached.body) > MIN_LARGE_ANSWER_BYTES:
         call.acquire_large_slot()
     # Each call has its own request id and time at the end of the body.
     suffix = call.envelope_suffix if cached.suffix else b""
     return Response(cached.status, cached.body, cached.content_type, dict(cached.headers), suffix, cached=cached)
+
+
+def _is_final(response: Response) -> bool:
+    return not response.is_preliminary
 
 
 def is_cached(call: Call, tag: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 A screen reads the stored latest year of each company. If facts or rules change, a worker computes and stores the
 affected years again (:func:`compute_latest_years`). If only a few years are due, a screen computes them itself. If more
-are due, as after an upgrade, the screen is refused, because it would delay the worker.
+are due, as after an upgrade, the screen compares the other companies and states how many are missing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypedDict
@@ -95,7 +95,9 @@ class AppliedScreen(TypedDict):
     """The filters of a screen.
 
     ``list_filtered``: only selected companies were compared. ``left_out``: the number of companies up to the last row
-    whose latest year cannot be computed; they are left out of screens until their facts change.
+    whose latest year cannot be computed; they are left out of screens until their facts change. ``pending``: the number
+    of companies that were not compared, because their figures are being computed after an upgrade or an import; repeat
+    the call in a minute.
     """
 
     grain: str
@@ -104,6 +106,7 @@ class AppliedScreen(TypedDict):
     metrics_returned: list[str]
     list_filtered: bool
     left_out: int
+    pending: int
 
 
 class ScreenMeta(TypedDict):
@@ -145,9 +148,9 @@ def screen_companies(call: Call) -> Response:
     keys = list(dict.fromkeys((*bounds, *metrics))) or list(latest_years.KEYS)
     offset, limit = params["offset"], params["limit"]
     with call.app.db.read() as tx:
-        left_out: list[int] = []
+        omissions = Omissions()
         selected_ciks = _find_selected_ciks(tx, params)
-        passing = _iter_passing(call.app, tx, selected_ciks, bounds, left_out, params["as_of"], params["period"])
+        passing = _iter_passing(call.app, tx, selected_ciks, bounds, omissions, params["as_of"], params["period"])
         # Read one more than the page has, to know if there are more.
         passed = list(islice(passing, offset, offset + limit + 1))
         rows = []
@@ -155,6 +158,13 @@ def screen_companies(call: Call) -> Response:
             company = companies.get_by_cik(tx, cik)
             price_source = timeseries.find_price_source(tx, company)
             rows.append(latest_years.build_screened(company, year, keys, price_source))
+    if omissions.pending_count and call.requested_table_type is not None:
+        message = (
+            f"Figures of {omissions.pending_count:,} companies are being computed after an upgrade or an import. A "
+            "table could not state that they are missing; request JSON, or try again in a minute."
+        )
+        details = {"pending": omissions.pending_count}
+        raise ApiError("UNAVAILABLE", message, details=details, headers={"Retry-After": "10"})
     period_name = _PERIOD_NAMES[params["period"]]
     applied = {
         "grain": "company",
@@ -162,10 +172,21 @@ def screen_companies(call: Call) -> Response:
         "filters_applied": {key: bound.build_record() for key, bound in bounds.items()},
         "metrics_returned": keys,
         "list_filtered": bool(params["cik"] or params["ticker"]),
-        "left_out": len(left_out),
+        "left_out": omissions.failed_count,
+        "pending": omissions.pending_count,
     }
     pagination = {"limit": limit, "offset": offset, "has_more": len(passed) > limit}
-    return call.success(rows, {"pagination": pagination, "screen": applied})
+    response = call.success(rows, {"pagination": pagination, "screen": applied})
+    response.is_preliminary = omissions.pending_count > 0
+    return response
+
+
+@dataclass
+class Omissions:
+    """The numbers of companies that a screen does not compare."""
+
+    failed_count: int = 0  # Their latest year cannot be computed.
+    pending_count: int = 0  # Their latest year is due, and too many are for the screen to compute them itself.
 
 
 def _iter_passing(
@@ -173,29 +194,34 @@ def _iter_passing(
     tx: Transaction,
     ciks: set[int] | None,
     bounds: Mapping[str, Bound],
-    left_out: list[int],
+    omissions: Omissions,
     as_of: str | None,
     kind: str,
 ) -> Iterator[tuple[int, LatestYear]]:
     """Yield the companies that pass every bound, by CIK, with their years (or the periods of another ``kind``).
 
-    The years are read lazily. Companies whose year cannot be computed are added to ``left_out``. Raise UNAVAILABLE if
-    too many years are due, or INVALID_PARAM if they are due because the years of a past day (``as_of``) are not stored.
+    The years are read lazily. A few years that are due are computed. If many are due, their companies are counted in
+    ``omissions``, like those whose year cannot be computed. Raise INVALID_PARAM if too many years of a past day
+    (``as_of``) are requested, as they are not stored.
     """
-    is_due_count_checked = False
+    due_count: int | None = None
     for stored in latest_years.iter_known(tx, ciks):
         text = stored.text
         if text is None:
-            if not is_due_count_checked:
-                _check_due_count(latest_years.count_due(tx, ciks), as_of)
-                is_due_count_checked = True
+            if due_count is None:
+                due_count = latest_years.count_due(tx, ciks)
+                if due_count > MAX_YEARS_DUE:
+                    _check_past_day(due_count, as_of)
+                    omissions.pending_count = due_count
+            if omissions.pending_count:
+                continue
             cache_key = (stored.cik, stored.stamp, as_of)
             text = app.screening_cache.get(None, cache_key, partial(_compute_year_text, tx, stored.cik))
         year = latest_years.deserialise(text, kind)
         if year is not None and year.passes(bounds):
             yield stored.cik, year
         elif year is None and text.startswith(latest_years.FAILED):
-            left_out.append(stored.cik)
+            omissions.failed_count += 1
 
 
 def _find_selected_ciks(tx: Transaction, params: Mapping[str, Any]) -> set[int] | None:
@@ -206,17 +232,14 @@ def _find_selected_ciks(tx: Transaction, params: Mapping[str, Any]) -> set[int] 
     return {companies.resolve(tx, text, name).cik for text, name in selectors}
 
 
-def _check_due_count(due_count: int, as_of: str | None) -> None:
-    """Raise UNAVAILABLE or INVALID_PARAM if a screen would have to compute too many years."""
-    if due_count > MAX_YEARS_DUE:
-        if as_of is not None:
-            message = (
-                f"Figures of a past day are computed for at most {MAX_YEARS_DUE} companies in a call; {due_count:,} "
-                "have figures of that day. Choose companies with ticker or cik."
-            )
-            raise invalid_param("as_of", message, expected=f"at most {MAX_YEARS_DUE} companies in ticker or cik")
-        message = f"Figures of {due_count:,} companies changed, by an upgrade or an import, and are being made anew."
-        raise ApiError("UNAVAILABLE", message, details={"due": due_count}, headers={"Retry-After": "10"})
+def _check_past_day(due_count: int, as_of: str | None) -> None:
+    """Raise INVALID_PARAM if a screen of a past day would have to compute too many years."""
+    if as_of is not None:
+        message = (
+            f"Figures of a past day are computed for at most {MAX_YEARS_DUE} companies in a call; {due_count:,} "
+            "have figures of that day. Choose companies with ticker or cik."
+        )
+        raise invalid_param("as_of", message, expected=f"at most {MAX_YEARS_DUE} companies in ticker or cik")
 
 
 # ---- latest years

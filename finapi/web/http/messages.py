@@ -130,6 +130,8 @@ class Response:
     is_compressed: bool = False
     # The body is the same object for every call, in memory as long as the process runs.
     is_resident: bool = False
+    # Some of the data are still being computed: the response has no ETag and is not cached.
+    is_preliminary: bool = False
     # The cached answer, without a suffix, from which this response was built.
     cached: Response | None = None
     # The uuid of the user whom the call logged in, for the access log.

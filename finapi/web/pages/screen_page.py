@@ -159,8 +159,10 @@ def _render_form(call: Call) -> Html:
 
 def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
     companies = answer["data"]
+    pending_count = answer["meta"]["screen"]["pending"]
+    pending = f" Figures of {pending_count:,} companies are still being computed." if pending_count else ""
     if not companies:
-        return h.p("No company meets these conditions.", role="status")
+        return h.p(f"No company meets these conditions.{pending}", role="status")
     has_conditions = any(call.params[f"ratio{index}"] for index in range(CONDITION_COUNT))
     metric_keys = answer["meta"]["screen"]["metrics_returned"] if has_conditions else []
     period = call.params["period"]
@@ -171,7 +173,7 @@ def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
     )
     more = " There are more." if answer["meta"]["pagination"]["has_more"] else ""
     scale = " Amounts in millions." if metric_keys else ""
-    caption = f"Companies: {len(companies)}.{more} {_PERIOD_NAMES[period]}.{scale}"
+    caption = f"Companies: {len(companies)}.{more}{pending} {_PERIOD_NAMES[period]}.{scale}"
     return html_tables.render_grid(caption, columns, companies)
 
 
@@ -197,6 +199,10 @@ def _build_figure_column(key: str, period: str) -> GridColumn:
 
 def _serve_csv(call: Call, screen_call: ApiCall) -> Response:
     answer = screen_call.get_answer(call)
+    pending_count = answer["meta"]["screen"]["pending"]
+    if pending_count:
+        message = f"Figures of {pending_count:,} companies are still being computed. Try again in a minute."
+        raise ApiError("UNAVAILABLE", message, headers={"Retry-After": "10"})
     metric_keys = answer["meta"]["screen"]["metrics_returned"]
     rows = [{**row, **row["metrics"]} for row in answer["data"]]
     names = ["cik", "ticker", "period_end", "price_source", *metric_keys]

@@ -175,18 +175,32 @@ def test_growth_is_known_when_the_figure_of_the_year_before_is(two_companies: Ap
     assert (company["metrics"], company["known_on"]) == ({"revenue_growth": 0.5115}, "2024-05-01")
 
 
-def test_a_screen_is_refused_if_too_many_years_are_due(two_companies: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
+def test_a_screen_compares_others_while_many_years_are_due(two_companies: App, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = Client(two_companies, users.create(two_companies, "ann@example.com", "pro", NOW).api_key)
-    refused = caller.get("/api/v1/xbrl/screen")
-    assert (refused.status, refused.headers["retry-after"]) == (503, "10")
-    assert (refused.json["code"], refused.json["details"]) == ("UNAVAILABLE", {"due": 2})
-    assert refused.headers["x-tokens-charged"] == "0"
-    # It computed none. A screen of selected companies is answered.
-    assert len(two_companies.screening_cache) == 0
-    assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen?cik=88").json["data"]] == ["0000000088"]
     screen.compute_all_latest_years(two_companies)
-    assert len(caller.get("/api/v1/xbrl/screen?limit=9").json["data"]) == 2
+    for cik in (99, 101):
+        store_companyfacts(two_companies, build_companyfacts(cik, f"Company {cik}", year(cik, 2023, 1000)))
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
+    partial = caller.get("/api/v1/xbrl/screen")
+    assert (partial.status, partial.headers["x-tokens-charged"]) == (200, "10")
+    assert [row["cik"] for row in partial.json["data"]] == [f"{SEVEN:010}", f"{EIGHT:010}"]
+    assert partial.json["meta"]["screen"]["pending"] == 2
+    # Nothing was computed, and the answer can be neither cached nor revalidated.
+    assert len(two_companies.screening_cache) == 0
+    assert ("etag" in partial.headers, partial.headers["cache-control"]) == (False, "no-store")
+    for path in ("/api/v1/xbrl/screen?format=csv", "/api/v1/xbrl/screen?format=ndjson"):
+        refused = caller.get(path)
+        assert (refused.status, refused.headers["retry-after"]) == (503, "10")
+        assert (refused.json["code"], refused.json["details"]) == ("UNAVAILABLE", {"pending": 2})
+        assert refused.headers["x-tokens-charged"] == "0"
+    # A screen of few selected companies computes their years.
+    selected = caller.get("/api/v1/xbrl/screen?cik=99")
+    assert [row["cik"] for row in selected.json["data"]] == ["0000000099"]
+    assert (selected.json["meta"]["screen"]["pending"], "etag" in selected.headers) == (0, True)
+    screen.compute_all_latest_years(two_companies)
+    complete = caller.get("/api/v1/xbrl/screen")
+    assert (len(complete.json["data"]), complete.json["meta"]["screen"]["pending"]) == (4, 0)
+    assert "etag" in complete.headers
 
 
 def test_a_failing_company_is_left_out_of_screens(

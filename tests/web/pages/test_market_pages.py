@@ -16,6 +16,8 @@ from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.demo import demo_data
+from finapi.market.financials import latest_years
+from finapi.web.financials import screen
 from tests.client import Client
 from tests.support import fund_filings
 from tests.support.case_tables import run_each_case
@@ -161,6 +163,19 @@ def test_the_atom_feed_has_the_filters_of_the_page(browser: Client) -> None:
     assert feed.findtext(f"{ATOM}updated") == "2026-02-24T21:55:58.000Z"
     nothing = ElementTree.fromstring(browser.get("/filings.atom?form_type=S-1").body)
     assert [*nothing.iter(f"{ATOM}entry")] == []
+
+
+def test_the_screen_states_companies_whose_figures_are_due(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "MAX_YEARS_DUE", 0)
+    iter_known = latest_years.iter_known
+    monkeypatch.setattr(latest_years, "count_due", lambda tx, ciks: 3)
+    monkeypatch.setattr(
+        latest_years, "iter_known", lambda *args: (year._replace(text=None) for year in iter_known(*args))
+    )
+    body = get_page(browser, "/screen?ratio0=roe&above0=0")
+    assert "No company meets these conditions. Figures of 3 companies are still being computed." in body
+    refused = browser.get("/screen?ratio0=roe&above0=0&format=csv")
+    assert (refused.status, refused.headers["retry-after"]) == (503, "10")
 
 
 def test_companies_are_screened_by_ratios(browser: Client) -> None:
