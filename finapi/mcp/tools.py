@@ -155,6 +155,9 @@ def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iter
         yield name, _join_conditions(argument)
         return
     schema_type = schema["type"]
+    if schema_type == "array" and schema.get("items", {}).get("type") == "object":
+        yield name, _parse_objects(name, argument, schema)
+        return
     if schema_type == "array":
         words = argument.split(",") if isinstance(argument, str) else argument
         if not isinstance(words, list) or len(words) > MAX_LIST_WORDS:
@@ -163,6 +166,28 @@ def _parse_argument(name: str, argument: Any, schema: Mapping[str, Any]) -> Iter
         return
     types = [schema_type] if isinstance(schema_type, str) else schema_type
     yield name, _parse_scalar(name, argument, types, schema)
+
+
+def _parse_objects(name: str, elements: Any, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a list of objects with their members, without those that are null."""
+    maximum = schema["maxItems"]
+    members = schema["items"]["properties"]
+    is_list = isinstance(elements, list) and len(elements) <= maximum
+    if not is_list or not all(isinstance(element, dict) for element in elements):
+        raise ToolArgumentError(f"{name} must be a list of at most {maximum} objects with {', '.join(members)}.")
+    objects = []
+    for element in elements:
+        parsed = {}
+        for member, value in element.items():
+            if member not in members:
+                hint = _suggest(list_similar(member, members, 1))
+                raise ToolArgumentError(f"{name} have no member {member[:80]}.{hint}")
+            if value is not None:
+                types = members[member]["type"]
+                types = [types] if isinstance(types, str) else types
+                parsed[member] = _parse_scalar(f"{member} in {name}", value, types, members[member])
+        objects.append(parsed)
+    return objects
 
 
 def _parse_scalar(name: str, argument: Any, types: Sequence[str], schema: Mapping[str, Any]) -> Any:

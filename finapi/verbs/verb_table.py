@@ -12,6 +12,7 @@ from finapi.verbs.verb import Perform, Verb, escape_unprintable
 account_verbs = LazyModule("finapi.verbs.account_verbs")
 api_verbs = LazyModule("finapi.verbs.api_verbs")
 backup_verbs = LazyModule("finapi.verbs.backup_verbs")
+claims_verb = LazyModule("finapi.verbs.claims_verb")
 completion_verb = LazyModule("finapi.verbs.completion_verb")
 conformance_verb = LazyModule("finapi.verbs.conformance_verb")
 ingest_verbs = LazyModule("finapi.verbs.ingest_verbs")
@@ -55,6 +56,7 @@ _VERBS: dict[str, LazyReference] = {
     "openapi": inspection_verbs("OPENAPI"),
     "get": api_verbs("GET"),
     **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund", "nport"), api_verbs("VERBS")),
+    "claims": claims_verb("CLAIMS"),
     **dict.fromkeys(("watch", "listen", "trigger"), watch_verbs("VERBS")),
     "mcp": mcp_verb("MCP"),
     "completion": completion_verb("build_completion_verb"),
@@ -62,7 +64,7 @@ _VERBS: dict[str, LazyReference] = {
 
 
 # The modules that are also in the wheel of the client (finapi/web/html/client_wheel.py).
-_CLIENT_MODULES = ("api_verbs", "completion_verb", "conformance_verb", "mcp_verb", "watch_verbs")
+_CLIENT_MODULES = ("api_verbs", "claims_verb", "completion_verb", "conformance_verb", "mcp_verb", "watch_verbs")
 # The verbs that need the server's modules, and are missing where only the client is installed.
 SERVER_VERB_NAMES = frozenset(
     name for name, reference in _VERBS.items() if reference.module.rpartition(".")[2] not in _CLIENT_MODULES

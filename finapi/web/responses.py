@@ -132,7 +132,8 @@ def _build_misspelling_hint(param: str, request: Request) -> str:
 
     json_body = request.parsed_bodies[0] if request.parsed_bodies else {}
     names = {**request.query, **json_body}
-    if param in names:
+    # The names of a member in a list, such as claims[0].value, are not compared.
+    if param in names or "[" in param:
         return ""
     name = suggestions.find_misnamed(param, list(names)[:MAX_GUESSED_NAMES])
     return "" if name is None else f" {name} is not a parameter of this call; did you mean {param}?"

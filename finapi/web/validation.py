@@ -124,5 +124,6 @@ def list_unknown_body_names(route: Route, request: Request) -> tuple[str, ...]:
 def build_unknown_name_refusal(route: Route, unknown_name: str) -> ApiError:
     """Return the INVALID_PARAM for the first unknown name of a request."""
     known_names = {param.name for param in route.params if param.location == "query"}
-    known_names |= {field.name for field in route.body or ()}
+    for field in route.body or ():
+        known_names |= {field.name, *(member.name for member in field.members)}
     return build_unknown_name_error(unknown_name, known_names)

@@ -105,6 +105,7 @@ def test_tools_return_data_with_source_and_cost(world: FixtureWorld) -> None:
         "financial_statements": {"ticker": "AAPL", "statement": ["income"]},
         "financial_series": {"ticker": "AAPL", "metrics": ["revenue"], "template": False},
         "explain_figure": {"ticker": "AAPL", "metric": "revenue", "fiscal_year": 2024},
+        "check_claims": {"claims": [{"ticker": "AAPL", "metric": "revenue", "period": "FY2022", "value": 394.3e9}]},
         "segments": {"ticker": "AAPL", "metric": "revenue"},
         "list_filings": {"ticker": "AAPL"},
         "insider_transactions": {"ticker": "AAPL"},
@@ -218,6 +219,14 @@ def test_html_becomes_plain_text() -> None:
             {"ticker": "AAPL", "metrics": ["revenu"]},
             "call the tool again; list_metrics has the keys",
         ),
+        (
+            "check_claims",
+            {"claims": "revenue"},
+            "claims must be a list of at most 100 objects with ticker, cik, metric",
+        ),
+        ("check_claims", {"claims": [{"metrics": "revenue"}]}, "claims have no member metrics. Did you mean metric?"),
+        ("check_claims", {"claims": [{"value": ["1"]}]}, "value in claims must be of type string or number, not list"),
+        ("check_claims", {"claims": [{"ticker": "AAPL", "value": 1}]}, "claims[0]: period is required."),
         ("company_overview", {"ticker": "NOPE"}, "Look the company up by find_company."),
         ("company_overview", {"ticker": "../../auth/login"}, "must be a ticker or a CIK"),
         ("company_overview", {"ticker": "AAPL\r\nX-API-Key: x"}, "must be a ticker or a CIK"),
@@ -245,11 +254,22 @@ def test_an_invalid_argument_is_explained_and_costs_nothing(
     assert world.client().get_account_balance()["current_balance"] == before
 
 
+def test_claims_are_compared_with_the_filings(world: FixtureWorld) -> None:
+    claim = {"ticker": "AAPL", "metric": "revenue", "period": "FY2022"}
+    claims = [{**claim, "value": "394.3 billion", "unit": None}, {**claim, "value": 394.3}, {**claim, "value": 1}]
+    content = call_tool(world, "check_claims", claims=claims)["structuredContent"]
+    results = content["data"]["results"]
+    assert [result["verdict"] for result in results] == ["matches", "wrong_scale", "contradicted"]
+    assert results[0]["cell"]["link"].startswith("https://www.sec.gov/")
+
+
 def test_a_tool_that_fails_half_way_is_refunded(world: FixtureWorld) -> None:
-    call_tool(world, "company_overview", ticker="NOPE")
+    # An unknown ticker is refused before the charge, a year that is not on file afterwards.
+    call_tool(world, "explain_figure", ticker="AAPL", metric="revenue", fiscal_year=1950)
     rows = world.client().get_account_transactions(limit=2)["transactions"]
     assert [(row["endpoint"], row["delta"]) for row in rows] == [
-        ("GET /api/v1/tickers/{ticker}/overview", amount) for amount in (5, -5)
+        ("GET /api/v1/xbrl/proof", 10),
+        ("GET /api/v1/xbrl/proof", -10),
     ]
 
 

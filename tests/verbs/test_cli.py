@@ -88,6 +88,7 @@ VERBS = (
     "screen",
     "fund",
     "nport",
+    "claims",
     "watch",
     "listen",
     "trigger",

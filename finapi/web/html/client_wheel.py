@@ -62,6 +62,7 @@ FILES = (
     "finapi/testing/vectors.py",
     "finapi/verbs/__init__.py",
     "finapi/verbs/api_verbs.py",
+    "finapi/verbs/claims_verb.py",
     "finapi/verbs/completion_verb.py",
     "finapi/verbs/conformance_verb.py",
     "finapi/verbs/examples.py",

@@ -307,3 +307,11 @@ def test_a_malformed_call_names_the_claim(caller: Client, body: dict[str, Any], 
     answer = caller.post(PATH, body)
     assert answer.verdict[:2] == (400, "INVALID_PARAM")
     assert answer.json["details"]["param"] == param
+    assert "claims is not a parameter" not in answer.json["message"]
+
+
+def test_a_misspelt_member_suggests_the_right_one(caller: Client) -> None:
+    answer = caller.post(PATH, {"claims": [{"cik": "77", "metrics": "revenue", "period": "2021", "value": 1}]})
+    assert answer.json["message"] == "claims[0].metrics is not a parameter of this call; did you mean metric?"
+    value = caller.post(PATH, {"claims": [{"cik": "77", "metric": "revenue", "period": "2021", "value": None}]})
+    assert value.json["message"] == "claims[0]: value must be a text or a number of at most 1,000,000,000,000,000."
