@@ -30,7 +30,7 @@ PAGES = (
     "/filing/0000320193-25-000057",
     "/fund/1067983",
     "/insider/1462356",
-    "/screen?ratio0=roe&above0=0",
+    "/screen?ratio0=revenue&above0=1bn&ratio1=revenue_growth&ratio2=roe",
     "/login",
     "/docs",
     "/docs/webhooks",
@@ -42,6 +42,7 @@ PAGES = (
     "/search?q=nothing+like+it",
     "/register",
     "/forgot",
+    "/account/deleted",
     "/no/such/page",
     "/company/NONE",
     "/company/MSFT",
@@ -53,6 +54,7 @@ PAGES = (
 # Pages of an admin who has sent calls, set a webhook and created an invite.
 SIGNED_IN = (
     "/account",
+    "/account/security",
     "/account/webhooks",
     "/admin",
     "/admin/accounts",
@@ -75,6 +77,8 @@ def sign_in(page: Browser, demo: Running, data: Path) -> str:
     finapi("invite", "create", "--note", "for Ann", "--data-dir", data)
     finapi("user", "add", "ann@example.com", "--plan", "pro", "--data-dir", data)
     finapi("user", "lock", "ann@example.com", "--data-dir", data)
+    finapi("user", "credit", EMAIL, "25.00", "--data-dir", data)
+    finapi("user", "credit", EMAIL, "-5.00", "--reason", "paid twice", "--data-dir", data)
     page.open(f"{demo.url}/account/webhooks")
     for name, text in (("email", EMAIL), ("password", PASSWORD)):
         page.types(f"[name={name}]", text)

@@ -50,14 +50,14 @@ def login(demo: Running, password: str) -> int:
     return post(demo, "login", email=EMAIL, password=password).status
 
 
-def wait_for_link(demo: Running, subject: str) -> str:
+def wait_for_link(demo: Running, subject: str, recipient: str = EMAIL) -> str:
     """Return the link of the only mail with a subject, which may not have arrived yet."""
     links: list[str] = []
 
     def arrived() -> bool:
         for path in sorted(Path(demo.ready["mail_dir"]).glob("*.eml")):
             mail = message_from_bytes(path.read_bytes(), policy=default_policy)
-            if (mail["To"], mail["Subject"]) == (EMAIL, subject):
+            if (mail["To"], mail["Subject"]) == (recipient, subject):
                 links.extend(re.findall(r"^http://\S+", next(iter(mail.iter_parts())).get_content(), re.MULTILINE))
         return bool(links)
 
@@ -377,6 +377,77 @@ def test_a_visitor_becomes_a_member_and_replaces_the_key(demo: Running, tmp_path
         if scripts:
             for path in ("/account", "/account/webhooks"):
                 _check_looks(page, demo, path.strip("/").replace("/", "-"), path)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_a_member_buys_tokens_changes_credentials_and_leaves(demo: Running, tmp_path: Path, scripts: bool) -> None:
+    data_dir_option = ("--data-dir", tmp_path / "data")
+    user_add = finapi("user", "add", EMAIL, "--password-stdin", *data_dir_option, stdin=PASSWORD.encode())
+    assert user_add.status == 0, user_add
+    assert finapi("user", "credit", EMAIL, "20.00", *data_dir_option).status == 0
+
+    def sign_in(page: Browser, email: str, password: str) -> None:
+        page.open(f"{demo.url}/login")
+        page.types("[name=email]", email)
+        page.types("[name=password]", password)
+        page.presses("main form button")
+        assert page.path == "/account", page.text("main")
+
+    with browser(tmp_path / "profile", scripts=scripts) as page:
+        sign_in(page, EMAIL, PASSWORD)
+        assert "Dollars in the wallet\n20.00" in page.text("main")
+        # The browser itself refuses more than the wallet has.
+        page.types("[name=amount_dollars]", "20.01")
+        page.click("form[action$=buy-tokens] button")
+        assert page.driver.find_element("css selector", "[name=amount_dollars]").get_property("validity")[
+            "rangeOverflow"
+        ]
+        page.driver.find_element("css selector", "[name=amount_dollars]").clear()
+        page.types("[name=amount_dollars]", "12.50")
+        page.presses("form[action$=buy-tokens] button")
+        assert page.text("[role=status]") == "The tokens have been bought with money from the wallet."
+        assert "Tokens left\n3,250" in page.text("main")
+        assert "Dollars in the wallet\n7.50" in page.text("main")
+        # Reloading the page after the redirect buys nothing again.
+        page.driver.refresh()
+        assert "Dollars in the wallet\n7.50" in page.text("main")
+
+        page.follow("Security and data")
+        for old, message in (("wrong", "This is not your account's password."), (PASSWORD, "")):
+            page.types("form[action$=password] [name=password]", old)
+            page.types("[name=newpassword]", NEW)
+            page.presses("form[action$=password] button")
+            if message:
+                assert page.text("[role=alert]") == message
+        assert page.text("[role=status]") == "The password has been changed. All other sessions have ended."
+        assert [login(demo, password) for password in (PASSWORD, NEW)] == [401, 200]
+        page.complaints()  # the wrong password, which is a 401
+
+        page.types("form[action$=email] [name=email]", "ann@example.org")
+        page.types("form[action$=email] [name=password]", NEW)
+        page.presses("form[action$=email] button")
+        assert page.text("[role=status]").startswith("A link was sent to the new address")
+        page.open(wait_for_link(demo, "Confirm your new email address", "ann@example.org"))
+        assert page.text("main b") == "ann@example.org"
+        page.presses("main form button")
+        assert page.text("h1") == "Email address changed"
+        page.open(f"{demo.url}/account")
+        assert page.text("h1") == "Sign in"
+        page.complaints()  # the page to sign in, which is a 401
+        sign_in(page, "ann@example.org", NEW)
+
+        page.follow("Security and data")
+        if scripts:
+            _check_looks(page, demo, "account-security", "/account/security")
+        page.click("details summary")
+        page.types("form[action$=delete] [name=password]", NEW)
+        page.presses("form[action$=delete] button")
+        assert (page.path, page.text("h1")) == ("/account/deleted", "Account deleted")
+        assert page.complaints() == []
+        page.open(f"{demo.url}/account")
+        assert page.text("h1") == "Sign in"
+    body = {"email": "ann@example.org", "password": NEW}
+    assert demo.call("POST", f"{API}/auth/login", body).status == 401
 
 
 def test_the_documentation_sends_a_call_with_the_readers_key(demo: Running, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from finapi.web.http.messages import Response
 
 TITLE = "Set a new password"
 EMAIL_TITLE = "Confirm your new email address"
+EMAIL_LINK_PROBLEM = (
+    "This link was used already, or is invalid or has expired. If your email is still the old one, request it again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,8 @@ def confirm_email(call: Call) -> Response:
 
 
 def _render_email_problem(call: Call, error: ApiError) -> Response:
-    return render_problem_page(call, EMAIL_TITLE, f"{error.message} Your email address has not changed.", error.status)
+    message = EMAIL_LINK_PROBLEM if error.code == "INVALID_TOKEN" else error.message
+    return render_problem_page(call, EMAIL_TITLE, message, error.status)
 
 
 def _render_form(form: ResetForm, *, is_wrong: bool = False) -> Html:

@@ -280,22 +280,20 @@ def _render_account(call: Call, attempt: FormAttempt = NO_ATTEMPT) -> Response:
 def _render_balance(call: Call, balance: Mapping[str, Any], user: Mapping[str, Any]) -> Html:
     terms = plans.get_terms(call.app.config, balance["plan"])
     interval = plans.INTERVALS[terms.months]
-    plan = [f"{balance['plan_display_name']}, {balance['monthly_quota']:,} tokens a {interval}"]
+    figures = [
+        ("Tokens left", format_number(balance["current_balance"])),
+        ("Refilled on", (balance["billing_cycle_end"] or "")[:10]),
+        ("Plan", h.a(balance["plan_display_name"], href=call.app.config.plans_page_url)),
+        (f"Tokens a {interval}", f"{balance['monthly_quota']:,}"),
+    ]
     if terms.price:
-        plan.append(f", {terms.price:,} dollars")
-    return html_tables.render_description_list(
-        [
-            ("Tokens left", format_number(balance["current_balance"])),
-            ("Plan", h.a(plan, href=call.app.config.plans_page_url)),
-            ("Refilled on", (balance["billing_cycle_end"] or "")[:10]),
-            ("Wallet", _format_dollars(user["credit_balance"])),
-        ],
-        "key-figures",
-    )
+        figures.append((f"Dollars a {interval}", f"{terms.price:,}"))
+    figures.append(("Dollars in the wallet", _format_dollars(user["credit_balance"])))
+    return html_tables.render_description_list(figures, "key-figures")
 
 
 def _format_dollars(amount: Any) -> str:
-    return f"{amount:,.2f} dollars"
+    return f"{amount:,.2f}"
 
 
 def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
@@ -451,8 +449,18 @@ def _render_email_form(call: Call, attempt: FormAttempt) -> Html:
             call,
             "/account/do/email",
             "Change the email",
-            _render_input(
-                attempt, "email", "New email", "email", type="email", required=True, maxlength=254, autocomplete="email"
+            h.div(
+                _render_input(
+                    attempt,
+                    "email",
+                    "New email",
+                    "email",
+                    type="email",
+                    required=True,
+                    maxlength=254,
+                    autocomplete="email",
+                ),
+                class_="field",
             ),
             _render_password_input(attempt, "email", "Password"),
         ),
@@ -699,7 +707,7 @@ def _render_page(
             h.div(
                 h.p(user["email"], class_="quiet"),
                 session_cookie.render_form(call, "/logout", "Sign out"),
-                class_="filters",
+                class_="who",
             ),
             class_="subject",
         ),
