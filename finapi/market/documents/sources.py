@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -37,6 +38,12 @@ TOO_LITTLE_MEMORY = "needs more memory than this process may use"
 MAX_LINE_BYTES = 512 * 1024  # One line of a table.
 # DEFLATE cannot compress better than 1032:1, and XBRL compresses to about 20:1: an entry with a higher ratio is a bomb.
 MAX_RATIO = 200
+
+# Hidden files and folders, and what macOS, Windows and editors leave in folders.
+_HIDDEN_NAME = re.compile(r"\.[^.].*|__MACOSX|Thumbs\.db|desktop\.ini|.*~", re.IGNORECASE)
+_RENDERING_NAME = re.compile(r"Show\.js|report\.css|Financial_Report\.xlsx?", re.IGNORECASE)
+_OFFICE_NAME = re.compile(r".*\.(?:xlsx?|docx?|pptx?|ods|odt)", re.IGNORECASE)
+OFFICE_REASON = "is an office document, which finapi does not read; tables are read as CSV"
 
 # Structures of the zip specification (APPNOTE.TXT): the end of central directory record (4.3.16), the Zip64 locator
 # (4.3.15) and record (4.3.14), and the fixed part of a central directory entry (4.3.12).
@@ -152,8 +159,29 @@ class Unreadable:
     reason: str
 
 
-def iter_groups(paths: Iterable[Path], accepts_name: NameFilter | None = None) -> Iterator[Group | Unreadable]:
+@dataclass(frozen=True, slots=True)
+class StrayFile:
+    """A file of a folder or zip that is clearly not a document, such as .DS_Store, and the reason."""
+
+    path: str
+    reason: str
+
+
+def find_stray_reason(name: str) -> str | None:
+    """Return why a file or folder of this name is not a document, or None if it may be one."""
+    if _HIDDEN_NAME.fullmatch(name):
+        return "is hidden or left by a program, and not a document"
+    if _RENDERING_NAME.fullmatch(name):
+        return "belongs to the SEC's rendering of a filing"
+    return OFFICE_REASON if _OFFICE_NAME.fullmatch(name) else None
+
+
+def iter_groups(
+    paths: Iterable[Path], accepts_name: NameFilter | None = None
+) -> Iterator[Group | Unreadable | StrayFile]:
     """Yield a group for each folder that contains documents, and an Unreadable for each path that cannot be read.
+
+    Files in folders and zips that are clearly not documents are yielded as StrayFile.
 
     A path is a file, a folder with its subfolders, or a zip. Groups follow the order of the paths, and files in a
     folder are sorted by name. Files that are given one by one form a group if they are in the same folder. Zips inside
@@ -167,8 +195,11 @@ def iter_groups(paths: Iterable[Path], accepts_name: NameFilter | None = None) -
         except OSError as error:
             yield Unreadable(decode_name(path), error.strerror or "cannot be read")
             continue
-        if stat.S_ISREG(mode):
+        if _OFFICE_NAME.fullmatch(path.name) and stat.S_ISREG(mode):
+            yield Unreadable(decode_name(path), OFFICE_REASON)
+        elif stat.S_ISREG(mode):
             files_by_folder.setdefault(path.parent, []).append(path)
+        if stat.S_ISREG(mode):
             continue
         for folder, files in files_by_folder.items():
             yield from _iter_file_groups(folder, files, accepts_name)
@@ -181,13 +212,17 @@ def iter_groups(paths: Iterable[Path], accepts_name: NameFilter | None = None) -
         yield from _iter_file_groups(folder, files, accepts_name)
 
 
-def _iter_folder_groups(root: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+def _iter_folder_groups(root: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable | StrayFile]:
     errors: list[OSError] = []
     is_empty = True
     for folder, subfolders, names in os.walk(root, onerror=errors.append):
-        subfolders.sort()
-        is_empty = is_empty and not names
-        files = [Path(folder) / name for name in sorted(names)]
+        stray_reasons = {name: find_stray_reason(name) for name in sorted([*subfolders, *names])}
+        subfolders[:] = sorted(name for name in subfolders if stray_reasons[name] is None)
+        for name, reason in stray_reasons.items():
+            if reason is not None:
+                yield StrayFile(decode_name(Path(folder) / name), reason)
+        files = [Path(folder) / name for name in sorted(names) if stray_reasons[name] is None]
+        is_empty = is_empty and not files
         yield from _iter_file_groups(Path(folder), files, accepts_name)
     if is_empty and not errors:
         yield Unreadable(decode_name(root), "contains no documents")
@@ -195,7 +230,9 @@ def _iter_folder_groups(root: Path, accepts_name: NameFilter | None) -> Iterator
         yield Unreadable(decode_name(error.filename), error.strerror or "cannot be read")
 
 
-def _iter_file_groups(folder: Path, files: list[Path], accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+def _iter_file_groups(
+    folder: Path, files: list[Path], accepts_name: NameFilter | None
+) -> Iterator[Group | Unreadable | StrayFile]:
     """Yield the groups inside the zips among the files, then the group of the other files."""
     entries = []
     for file in files:
@@ -240,7 +277,7 @@ def _build_file_opener(file: Path) -> OpenCallback:
     return open_file
 
 
-def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable]:
+def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Group | Unreadable | StrayFile]:
     max_directory_bytes = MAX_DIRECTORY_BYTES if accepts_name is None else MAX_FILTERED_DIRECTORY_BYTES
     with ExitStack() as stack:
         try:
@@ -276,7 +313,14 @@ def _iter_zip_groups(file: Path, accepts_name: NameFilter | None) -> Iterator[Gr
             return
         members_by_folder: dict[str, list[zipfile.ZipInfo]] = {}
         for info in members:
+            reasons = [find_stray_reason(part) for part in info.filename.split("/")]
+            reason = next(filter(None, reasons), None)
+            if reason is not None:
+                yield StrayFile(f"{decode_name(file)}!{info.filename}", reason)
+                continue
             members_by_folder.setdefault(info.filename.rpartition("/")[0], []).append(info)
+        if not members_by_folder:
+            yield Unreadable(decode_name(file), "contains no documents")
         for folder, folder_members in sorted(members_by_folder.items()):
             entries = []
             for info in sorted(folder_members, key=lambda info: info.filename):

@@ -44,7 +44,7 @@ from finapi.market.documents.families import Family, UnreadDocumentError
 from finapi.market.documents.identification import FilingClues, IngestOptions
 from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata, is_unfiled
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE, Outcome
-from finapi.market.documents.sources import Document, Group, Unreadable
+from finapi.market.documents.sources import Document, Group, StrayFile, Unreadable
 from finapi.market.filings import lists
 from finapi.market.intake import fetch_queue, single_documents
 from finapi.market.intake.single_documents import StoreCallback
@@ -111,10 +111,15 @@ def run(
 
 
 def _ingest_path_group(
-    app: App, group: Group | Unreadable, options: IngestOptions, report_progress: FileProgressCallback | None
+    app: App,
+    group: Group | Unreadable | StrayFile,
+    options: IngestOptions,
+    report_progress: FileProgressCallback | None,
 ) -> Iterable[Outcome]:
     if isinstance(group, Unreadable):
         return [Outcome(group.path, "unknown", "refused", group.reason)]
+    if isinstance(group, StrayFile):
+        return [Outcome(group.path, "unknown", "skipped", group.reason)]
     entries = [entry for entry in group.entries if options.accepts_file(entry.name)]
     if report_progress is not None:
         entries = [replace(entry, report_progress=partial(report_progress, entry.path)) for entry in entries]

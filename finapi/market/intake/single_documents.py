@@ -42,9 +42,8 @@ _COMPANION_KINDS = (
     "directory-index",
     "filing-index",
     "fsds-readme",
-    "image",
-    "pdf",
 )
+_PICTURE_KINDS = ("image", "pdf")
 # Descriptions that the SEC adds to the tables of its data sets.
 _DATA_SET_DESCRIPTION = re.compile(r"(?:\w+[_-])?(?:readme|metadata)\.(?:html?|json|txt|pdf)", re.IGNORECASE)
 _REFUSAL_REASONS = {
@@ -56,8 +55,12 @@ _REFUSAL_REASONS = {
 
 def build_unread_outcome(document: Document) -> Outcome:
     """Return the outcome of a document that finapi does not store."""
-    if document.kind in _COMPANION_KINDS or _DATA_SET_DESCRIPTION.fullmatch(document.name):
+    if document.kind in _COMPANION_KINDS:
         return Outcome(document.path, document.kind, "skipped", _COMPANION_REASON)
+    if document.kind in _PICTURE_KINDS:
+        return Outcome(document.path, document.kind, "skipped", "is stored only as a part of a full submission")
+    if _DATA_SET_DESCRIPTION.fullmatch(document.name):
+        return Outcome(document.path, document.kind, "skipped", "describes the other files")
     reason = _REFUSAL_REASONS.get(document.kind, "is not a document that finapi reads")
     return outcomes.refuse(document, reason)
 

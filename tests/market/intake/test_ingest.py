@@ -434,6 +434,54 @@ def test_unknown_documents_are_refused_and_others_ingested(app: App, tmp_path: P
     }
 
 
+def test_stray_files_of_folders_and_zips_are_skipped(app: App, tmp_path: Path, copy: Callable[..., Path]) -> None:
+    folder = copy("good")
+    for name in (".DS_Store", "thumbs.db", "Show.js", "report.css", "Financial_Report.xlsx", "notes.docx", "a.xml~"):
+        (folder / name).write_bytes(build_zip({"a.xml": b"<a/>"}))
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "objects" / "a").write_bytes(b"x")
+    (folder / "picture.jpg").write_bytes(b"\xff\xd8\xff")
+    (tmp_path / "a.zip").write_bytes(build_zip({"__MACOSX/._a.xml": b"x", "b/.hidden/a.xml": b"x", "empty.xml": b""}))
+    outcomes = run(app, tmp_path)
+    reasons = {
+        name: (outcome.outcome, outcome.reason) for name, outcome in outcomes.items() if not name.startswith("nflx-")
+    }
+    hidden = ("skipped", "is hidden or left by a program, and not a document")
+    rendering = ("skipped", "belongs to the SEC's rendering of a filing")
+    assert reasons == {
+        ".DS_Store": hidden,
+        "thumbs.db": hidden,
+        "a.xml~": hidden,
+        ".git": hidden,
+        "._a.xml": hidden,
+        "a.xml": hidden,
+        "Show.js": rendering,
+        "report.css": rendering,
+        "Financial_Report.xlsx": rendering,
+        "notes.docx": ("skipped", "is an office document, which finapi does not read; tables are read as CSV"),
+        "picture.jpg": ("skipped", "is stored only as a part of a full submission"),
+        "a.zip!empty.xml": ("refused", "is empty"),
+    }
+    assert outcomes["nflx-20100930.xml"].outcome == "ingested"
+
+
+def test_stray_files_alone_are_no_documents(app: App, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / ".DS_Store").write_bytes(b"x")
+    (tmp_path / "a.zip").write_bytes(build_zip({"__MACOSX/._a.xml": b"x"}))
+    (tmp_path / "prices.xlsx").write_bytes(build_zip({"a.xml": b"<a/>"}))
+    (tmp_path / ".prices.csv").write_bytes(b"date,close,ticker\n2024-01-02,1.5,AAPL\n")
+    outcomes = run(app, tmp_path / "folder", tmp_path / "a.zip", tmp_path / "prices.xlsx", tmp_path / ".prices.csv")
+    assert {name: (outcome.outcome, outcome.reason) for name, outcome in outcomes.items()} == {
+        ".DS_Store": ("skipped", "is hidden or left by a program, and not a document"),
+        "folder": ("refused", "contains no documents"),
+        "._a.xml": ("skipped", "is hidden or left by a program, and not a document"),
+        "a.zip": ("refused", "contains no documents"),
+        "prices.xlsx": ("refused", "is an office document, which finapi does not read; tables are read as CSV"),
+        ".prices.csv": ("ingested", None),
+    }
+
+
 def test_descriptions_of_data_sets_are_skipped(app: App, tmp_path: Path) -> None:
     descriptions = {"FORM_345_readme.htm": b"<html>x</html>", "FORM_345_metadata.json": b"{}", "readme.txt": b"x"}
     (tmp_path / "2025q1_form345.zip").write_bytes(build_zip(descriptions))
