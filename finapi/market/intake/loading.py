@@ -138,7 +138,7 @@ class Loader:
         self._wait = wait
         self._report = report
         self._report_progress = report_progress
-        self._poller = Poller(app, gateway, interval_seconds=86_400.0)
+        self._poller = Poller(app, gateway, interval_seconds=86_400.0, logs_documents=False)
 
     def choose_companies(self, texts: Sequence[str], top: int) -> tuple[list[int], list[str]]:
         """Return the CIKs of companies, and the texts that do not name a company.
@@ -295,12 +295,24 @@ class Loader:
             self._report_progress("reports", "filings", done_count, due_count)
 
         self._retry(lambda: self._poller.fetch_due_documents(report_progress))
-        failed_count = counts.refused + counts.put_off
         if counts.documents:
             self._report(Outcome("reports", "full-submission", "ingested", f"{counts.documents} reports"))
-        if failed_count:
-            reason = f"{failed_count} reports: finapi documents list says why"
-            self._report(Outcome("reports", "full-submission", "refused", reason))
+        self._report_failed_documents(frozenset(plan.document_ciks))
+
+    def _report_failed_documents(self, ciks: frozenset[int]) -> None:
+        """Report each document of these companies that could not be fetched or stored, also in an earlier load."""
+        with self._app.db.read() as tx:
+            rows = fetch_queue.list_failed_documents(tx)
+        for row in rows:
+            if int(row["cik"]) not in ciks:
+                continue
+            accession = row["accession"]
+            if row["state"] == "given_up":
+                advice = f"it is not tried again; to try: finapi documents retry {accession}"
+            else:
+                advice = f"a load or poll after {row['next_try_at'][:16].replace('T', ' ')} UTC tries again"
+            reason = f"{row['form']}: {row['reason']}; {advice}"
+            self._report(Outcome(accession, "full-submission", "refused", reason, accession))
 
     def _load_list_and_facts(self, cik: int, years: int) -> None:
         """Store a company's list of filings and its facts, and queue its reports. Report a list that is invalid."""

@@ -91,7 +91,8 @@ class PollCounts:
 class Poller:
     """A worker that reads EDGAR into the store.
 
-    ``watermark`` is the name of the row with the time up to which the feed was read.
+    ``watermark`` is the name of the row with the time up to which the feed was read. Documents that fail are logged
+    unless ``logs_documents`` is False, for a caller that prints them.
     """
 
     def __init__(
@@ -101,12 +102,14 @@ class Poller:
         *,
         interval_seconds: float,
         watermark: str = "feed_read_to",
+        logs_documents: bool = True,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._edgar = edgar
         self._interval_seconds = interval_seconds
         self._watermark = watermark
+        self._logs_documents = logs_documents
         self._monotonic = monotonic
         self._next_feed_at: float | None = None  # None: read the feed first.
         self._logged_entry_errors: set[str] = set()  # Reasons for which entries of the feed were left out.
@@ -398,7 +401,8 @@ class Poller:
         if due_at is not None:
             self.counts.put_off += 1
             self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "put_off")
-            log.info("%s: %s; next try at %s", row["accession"], reason, iso(due_at))
+            if self._logs_documents:
+                log.info("%s: %s; next try at %s", row["accession"], reason, iso(due_at))
         else:
             self._count_given_up(row["accession"], reason)
 
@@ -418,7 +422,8 @@ class Poller:
         if len(self.counts.given_up) < MAX_REPORTED_DOCUMENTS:
             self.counts.given_up.append(f"{accession}: {reason}")
         self._app.metrics.count(metrics.EDGAR_DOCUMENTS, "given_up")
-        log.warning("gave up on %s: %s", accession, reason)
+        if self._logs_documents:
+            log.warning("gave up on %s: %s", accession, reason)
 
     def _record_beats(self, tx: Transaction) -> None:
         """Record that the workers are alive, without the duration: a long step only means that there is much to do."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from finapi.core.errors import ApiError, UsageError
 from finapi.market.documents import sources
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
-from finapi.market.intake import ingest, loading
+from finapi.market.intake import fetch_queue, ingest, loading
 from finapi.market.intake.gateway import Gateway
 from finapi.market.intake.loading import COMPANYFACTS_PATH, SUBMISSIONS_PATH, TICKERS_PATH, Loader
 from finapi.market.intake.poller import build_document_path
@@ -328,6 +329,40 @@ def test_company_without_list_or_facts_is_reported(
     assert [(outcome.outcome, outcome.reason) for outcome in load.outcomes if outcome.path != TICKERS_PATH[7:]] == [
         ("skipped", "does not exist")
     ]
+
+
+def test_every_load_reports_the_missing_reports_of_its_companies(
+    app: App, edgar: FakeEdgar, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loading, "MAX_COMPANIES_WITHOUT_BULK_FILES", 1)
+    accession = "0000320193-26-000001"
+    edgar.pages[f"/submissions/CIK{APPLE:010}.json"] = Page(build_submissions(APPLE, accession))
+    edgar.pages[f"/submissions/CIK{GOLDMAN:010}.json"] = Page(build_submissions(GOLDMAN))
+
+    def load_reports(ticker: str) -> list[tuple[str, str, str | None]]:
+        load = Load(app, clock)
+        load.run([ticker])
+        return [
+            (outcome.path, outcome.outcome, outcome.reason)
+            for outcome in load.outcomes
+            if outcome.kind == "full-submission"
+        ]
+
+    caplog.set_level(logging.INFO, "finapi.poller")
+    next_try = "10-K: does not exist; a load or poll after 2026-01-31 12:01 UTC tries again"
+    assert load_reports("AAPL") == [(accession, "refused", next_try)]
+    assert load_reports("AAPL") == [(accession, "refused", next_try)]
+    assert load_reports("GS") == []
+    for seconds in fetch_queue.RETRY_SECONDS:
+        clock.advance(seconds=seconds)
+        last_outcomes = load_reports("AAPL")
+    given_up = f"10-K: does not exist; it is not tried again; to try: finapi documents retry {accession}"
+    assert last_outcomes == [(accession, "refused", given_up)]
+    assert caplog.records == []
+    edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
+    assert fetch_queue.retry_documents(app, [accession], clock.now()) == [1]
+    assert load_reports("AAPL") == [("reports", "ingested", "1 reports")]
+    assert load_reports("AAPL") == []
 
 
 def test_quarters_are_those_that_ended() -> None:
