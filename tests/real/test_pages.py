@@ -460,7 +460,12 @@ def test_the_documentation_sends_a_call_with_the_readers_key(demo: Running, tmp_
         page.click("#try button")
         eventually(lambda: page.text("#try-status").startswith("200 in "), 20)
         assert page.text("#try-status").endswith(" ms, 10 tokens")
+        assert page.text("#try-answer").startswith('{\n  "status": "success"')
         assert '"revenue"' in page.text("#try-answer")
+        assert "x-tokens-charged: 10" in page.driver.find_element("css selector", "#try-headers").get_attribute(
+            "textContent"
+        )
+        assert page.text("#try details") == "Headers of the answer"
         page.types("#try-key", "0")
         page.click("#try button")
         eventually(lambda: page.text("#try-status").startswith("401 in "), 20)

@@ -16,7 +16,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.health import ProbeError
 from finapi.ops import watchdog
 from finapi.ops.probes import build_process_probes
-from finapi.web.pages.status_page import COMPONENT_DESCRIPTIONS
+from finapi.web.pages.status_page import COMPONENT_TITLES
 from tests.client import Client
 from tests.conftest import NOW
 from tests.core.test_metrics import value as metric_value
@@ -287,16 +287,22 @@ def outage_page(client: Client, app: App, part: Switch, clock: FixedClock) -> st
 
 def test_the_page_shows_the_failing_part(outage_page: str) -> None:
     assert "One component is down." in outage_page
-    assert '<li class="down"><h2>main_api<small>the HTTP interface</small></h2><p class="now">down</p>' in outage_page
+    heading = "<h2>HTTP interface<small><code>main_api</code></small></h2>"
+    assert f'<li class="down">{heading}<p class="now">down</p>' in outage_page
     assert '<p class="reason">cannot be &lt;reached&gt;</p>' in outage_page
-    assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>main_api</b> down' in outage_page
+    assert '<time datetime="2026-01-31T12:01:00Z">2026-01-31 12:01 UTC</time> <b>HTTP interface</b> down' in outage_page
     assert "50 % healthy in 30 days" in outage_page
     assert "2026-01-31: 50 % of 2 checks healthy" in outage_page
 
 
 def test_the_page_names_every_part_once(outage_page: str) -> None:
-    names = re.findall('<li class="[a-z]+"><h2>([a-z0-9_]+)<', outage_page)
-    assert names == ["main_api", "postgres_db", "redis", "sec_watchdog"]
+    names = re.findall('<li class="[a-z]+"><h2>([^<]+)<small><code>([a-z0-9_]+)<', outage_page)
+    assert names == [
+        ("HTTP interface", "main_api"),
+        ("Database", "postgres_db"),
+        ("Rate limits in memory", "redis"),
+        ("Checks of this page", "sec_watchdog"),
+    ]
 
 
 def test_the_page_has_no_inline_code_and_no_external_resources(outage_page: str) -> None:
@@ -318,7 +324,7 @@ def test_a_page_is_html_with_a_strict_content_security_policy(client: Client, pa
 def test_every_name_of_a_part_is_explained() -> None:
     from finapi.ops.status import ALIASES, SERVICES
 
-    assert set(COMPONENT_DESCRIPTIONS) == set(SERVICES) - set(ALIASES)
+    assert set(COMPONENT_TITLES) == set(SERVICES) - set(ALIASES)
 
 
 def test_the_front_page_links_to_the_main_pages(make_app: Callable[..., App]) -> None:

@@ -84,7 +84,14 @@ def show_newest_filings(call: Call) -> Response:
 
 def _render_newest_records(call: Call) -> Response:
     public_path = call.app.config.public_path
-    filings = [{**filing, "page": f"{public_path}{filing['page']}"} for filing in _list_newest_filings(call)]
+    filings = [
+        {
+            **filing,
+            "page": f"{public_path}{filing['page']}",
+            "filer_page": f"{public_path}{filing['filer_page']}",
+        }
+        for filing in _list_newest_filings(call)
+    ]
     return Response(200, dumps({"filings": filings}))
 
 

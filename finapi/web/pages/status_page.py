@@ -16,18 +16,19 @@ from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 
-# What each component name stands for in this service.
-COMPONENT_DESCRIPTIONS = {
-    "main_api": "the HTTP interface",
-    "insider_api": "insider transactions",
-    "postgres_db": "the store",
-    "redis": "the counters of limits",
-    "sec_worker": "filings coming in",
-    "sec_13f_worker": "13F reports coming in",
-    "news_daemon": "8-K news coming in",
-    "sec_gateway": "the way to EDGAR",
-    "frontend": "the pages",
-    "sec_watchdog": "these checks",
+# The parts of finapi that the component names of the status API stand for. Several names are older than finapi: it has
+# no redis and, unless the operator chose it for accounts, no PostgreSQL.
+COMPONENT_TITLES = {
+    "main_api": "HTTP interface",
+    "insider_api": "Insider transactions",
+    "postgres_db": "Database",
+    "redis": "Rate limits in memory",
+    "sec_worker": "Intake of filings",
+    "sec_13f_worker": "Intake of 13F reports",
+    "news_daemon": "Intake of 8-K news",
+    "sec_gateway": "Connection to EDGAR",
+    "frontend": "Pages",
+    "sec_watchdog": "Checks of this page",
 }
 
 STATUS_TEXTS = {"operational": "operational", "degraded": "degraded", "down": "down"}
@@ -95,6 +96,15 @@ def _render_document(app: App) -> bytes:
         app.config,
         "Status",
         h.p(OVERALL_TEXTS[overall], h.small("As of ", _render_time(now)), class_=f"overall {overall}", role="status"),
+        h.p(
+            "All parts run in one process. The names in small letters are those of the status API, which are older "
+            "than finapi: ",
+            h.code("redis"),
+            " stands for counters in memory, and ",
+            h.code("postgres_db"),
+            " for the database.",
+            class_="quiet",
+        ),
         h.ul(component_entries, class_="parts"),
         h.p(
             "A bar is a UTC day: ",
@@ -118,7 +128,7 @@ def _render_document(app: App) -> bytes:
 
 def _render_component(name: str, component: ComponentStatus, buckets: list[status.StatusBucket], today: date) -> Html:
     return h.li(
-        h.h2(name, h.small(COMPONENT_DESCRIPTIONS.get(name, ""))),
+        _render_name(name),
         h.p(STATUS_TEXTS[component.status], class_="now"),
         component.reason and h.p(component.reason, class_="reason"),
         _render_bars(name, buckets, today),
@@ -130,6 +140,12 @@ def _render_component(name: str, component: ComponentStatus, buckets: list[statu
         ),
         class_=component.status,
     )
+
+
+def _render_name(name: str) -> Html:
+    """Return the heading of a component: the part of finapi with its name in the status API, or a watched target."""
+    title = COMPONENT_TITLES.get(name)
+    return h.h2(title, h.small(h.code(name))) if title else h.h2(name)
 
 
 def _render_bars(name: str, buckets: list[status.StatusBucket], today: date) -> Html:
@@ -175,7 +191,7 @@ def _render_changes(changes: list[status.Change]) -> Html:
         h.li(
             _render_time(change.at),
             " ",
-            h.b(change.service),
+            h.b(COMPONENT_TITLES.get(change.service, change.service)),
             " ",
             STATUS_TEXTS[change.status],
             f": {change.reason}" if change.reason else "",

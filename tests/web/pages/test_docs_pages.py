@@ -67,6 +67,11 @@ def test_the_reference_lists_parameters_cost_and_errors(browser: Client) -> None
     assert rows["402"] == ["too few tokens"]
     assert "<code>GET /api/v1/xbrl/proof</code>" in body
     assert '<form id="try" hidden data-method="GET">' in body
+    # A reader sees the call before its parameters, and an example of the answer before its members.
+    headings = ["Call it", "Parameters", "Answer", "Errors"]
+    assert [title for title in re.findall("<h2[^>]*>([^<]+)</h2>", body) if title in headings] == headings
+    answer = body.partition(">Answer</h2>")[2]
+    assert answer.index("<pre") < answer.index("<table")
 
 
 def test_the_examples_of_all_calls_work_on_the_demo(browser: Client, calls: list[api_reference.Operation]) -> None:
@@ -105,6 +110,24 @@ def test_docs_of_a_demo_show_its_own_key(browser: Client) -> None:
             tx.run("bump_data_version")
 
 
+# Guides whose first call shows an error, with its status.
+REFUSED_FIRST_CALLS = {"errors": 400, "testing": 404}
+
+
+def test_every_guide_begins_with_a_call_that_works(browser: Client) -> None:
+    key = users.create(browser.app, "guides@example.com", "pro", NOW).api_key
+    for name in docs_pages.GUIDES:
+        text = get_page(browser, f"/docs/{name}.md")
+        match = re.match(r"# [^\n]+\n\n```sh\ncurl -s -H 'X-API-Key: YOUR_KEY' \\?\s*'http://x(/[^']+)'\n```", text)
+        assert match is not None, name
+        answer = browser.get(match[1], headers={"X-API-Key": key})
+        assert answer.status == REFUSED_FIRST_CALLS.get(name, 200), (name, answer)
+        if name == "errors":
+            # The answer in the guide is the answer of this call.
+            example = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])  # type: ignore[index]
+            assert (answer.json["message"], answer.json["details"]) == (example["message"], example["details"])
+
+
 @pytest.mark.parametrize("name", slow_except_every(4, docs_pages.GUIDES))
 def test_every_guide_is_a_page_and_markdown(browser: Client, name: str) -> None:
     body, answer = get_page(browser, f"/docs/{name}"), browser.get(f"/docs/{name}.md")
@@ -129,7 +152,7 @@ def test_the_docs_search_requires_all_words(browser: Client) -> None:
     body = get_page(browser, "/docs?q=signature+retried")
     assert '<a href="/docs/webhooks">' in body
     assert "/docs/metering" not in body
-    assert "No results for all of these words." in get_page(browser, "/docs?q=zzzz")
+    assert "No guide and no call contains all of these words." in get_page(browser, "/docs?q=zzzz")
     assert "<script>" not in get_page(browser, "/docs?q=%3Cscript%3E")
 
 

@@ -64,7 +64,9 @@ def test_pages_of_errors_lead_below_the_public_path(visitor: Client) -> None:
 def test_programs_and_scripts_receive_the_public_path(visitor: Client) -> None:
     assert visitor.get("/openapi.json").json["servers"] == [{"url": URL}]
     assert visitor.get("/search.json?q=marvell").json["companies"][0]["url"] == "/finapi/company/MRVL"
-    assert visitor.get("/newest.json").json["filings"][0]["page"].startswith("/finapi/filing/0")
+    newest = visitor.get("/newest.json").json["filings"][0]
+    assert newest["page"].startswith("/finapi/filing/0")
+    assert newest["filer_page"].startswith("/finapi/company/0")
     assert f"<id>{URL}/filings.atom</id>" in visitor.get("/filings.atom").body.decode()
     assert f"{URL}/" in visitor.get("/status.rss").body.decode()
     assert f"]({URL}/docs/webhooks.md)" in visitor.get("/llms.txt").body.decode()

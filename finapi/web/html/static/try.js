@@ -18,11 +18,12 @@ async function send(event) {
     const text = await answer.text(), took = Math.round(performance.now() - began);
     const cost = answer.headers.get("X-Tokens-Charged");
     at("status").textContent = `${answer.status} in ${took} ms${cost === null ? "" : `, ${cost} tokens`}`;
-    const told = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
     let shown = text;
-    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* not JSON: as it came */ }
-    at("answer").textContent = `${told}\n\n${shown.slice(0, 200_000)}`;
-    at("answer").parentNode.hidden = false;
+    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* Not JSON: shown as received. */ }
+    at("answer").textContent = shown.slice(0, 200_000);
+    at("answer").parentNode.hidden = shown === "";
+    at("headers").textContent = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+    at("headers").closest("details").hidden = false;
   } catch (error) {
     at("status").textContent = `It could not be sent: ${error.message}`;
   } finally {

@@ -106,19 +106,19 @@ def build_example_call(operation: Operation) -> tuple[str, Any]:
 
 
 def render_operation(operation: Operation, document: Mapping[str, Any], base_url: str) -> str:
-    """Return the reference of a call as Markdown: cost, parameters, body, example requests, answer and errors."""
+    """Return the reference of a call as Markdown: cost, example requests, parameters, body, answer and errors."""
     definition = operation.definition
     parts = [f"# {definition['summary']}", f"`{operation.method} {operation.path}`"]
     if "description" in definition:
         parts.append(definition["description"])
     parts.append(_describe_terms(operation))
+    parts += ["## Call it", *_render_snippets(_build_example_request(operation, base_url))]
     if operation.parameters:
         rows = [_describe_param(param) for param in operation.parameters]
         parts += ["## Parameters", _render_table(("name", "in", "type", "what it is"), rows)]
     if "requestBody" in definition:
         schema = definition["requestBody"]["content"]["application/json"]["schema"]
         parts += ["## Body", definition["requestBody"]["description"], _render_members(schema, document)]
-    parts += ["## Call it", *_render_snippets(_build_example_request(operation, base_url))]
     parts += ["## Answer", *_render_answer(definition, document)]
     errors = [(f"`{code}`", _ERROR_TEXTS[code]) for code in definition["responses"] if code in _ERROR_TEXTS]
     parts += ["## Errors", _render_table(("status", "when"), errors)]
@@ -193,12 +193,12 @@ def _render_answer(definition: Mapping[str, Any], document: Mapping[str, Any]) -
     if "application/json" not in content:
         yield f"Media: {', '.join(content)}." if content else "A redirect."
         return
-    yield _render_members(content["application/json"]["schema"], document)
     example = _resolve_reference(_get_example(content), document)
     lines = json.dumps(example, indent=2, ensure_ascii=False).splitlines()
     if len(lines) > _MAX_EXAMPLE_LINES:
         lines = [*lines[:_MAX_EXAMPLE_LINES], "  ..."]
     yield "```json\n" + "\n".join(lines) + "\n```"
+    yield _render_members(content["application/json"]["schema"], document)
 
 
 def _get_example(content: Mapping[str, Any]) -> Any:

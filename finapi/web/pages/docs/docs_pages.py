@@ -114,6 +114,7 @@ def _render_try_form(call: Call, operation: Operation) -> Html:
         h.button("Send"),
         h.p(id="try-status", role="status"),
         h.pre(h.code(id="try-answer"), tabindex=0, hidden=True),
+        h.details(h.summary("Headers of the answer"), h.pre(h.code(id="try-headers"), tabindex=0), hidden=True),
         id="try",
         hidden=True,
         data_method=operation.method,
@@ -138,7 +139,11 @@ def _render_index(call: Call) -> Response:
         _render_tag(tag, tag_names[tag], [operation for operation in matches if operation.tag == tag])
         for tag in ordered_tags
     ]
-    no_results = not (matches or guides) and h.p("No results for all of these words.", role="status")
+    no_results = not (matches or guides) and h.p(
+        "No guide and no call contains all of these words. Try fewer words, or the name of a path, such as timeseries.",
+        class_="note",
+        role="status",
+    )
     machine_links = h.p(
         h.a("OpenAPI document", href="/openapi.json"), " · ", h.a("/llms.txt", href="/llms.txt"), class_="quiet"
     )
@@ -149,12 +154,20 @@ def _render_index(call: Call) -> Response:
 
 def _render_search_form(call: Call) -> Html:
     return h.form(
-        h.label("Search the documentation", for_="docs-q"),
-        h.input(id="docs-q", name="q", type="search", value=call.params["q"] or None, maxlength=100),
+        h.label("Search the documentation", for_="docs-q", class_="unseen"),
+        h.input(
+            id="docs-q",
+            name="q",
+            type="search",
+            value=call.params["q"] or None,
+            placeholder="Search the documentation",
+            maxlength=100,
+        ),
         h.button("Find"),
         action="/docs",
         role="search",
         aria_label="Documentation",
+        class_="search",
     )
 
 
