@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import resource
-import socket
 import threading
 import zlib
 from collections.abc import Callable, Collection, Iterator
@@ -49,7 +48,7 @@ def build_listen_settings(config: Config) -> ListenSettings:
         host=config.host,
         port=config.port,
         threads=config.threads,
-        core=choose_core(os.sched_getaffinity(0), socket.gethostname(), config.port) if config.cores == "one" else None,
+        core=choose_core(os.sched_getaffinity(0), os.uname().nodename, config.port) if config.cores == "one" else None,
         queue_limit=config.queue_limit,
         connection_limit=config.connection_limit,
         connections_per_address=config.connections_per_address,

@@ -97,16 +97,15 @@ def _run_demo(args: argparse.Namespace, config: Config, origins: settings.Origin
         )
 
     with ExitStack() as stack:
-        # A copy of the prepared demo database is used only for a new directory (a given one may contain data) and only
-        # if accounts are in the file (in PostgreSQL, the events of the copy would be missing from the journal).
-        is_copy = origins["data_dir"] == "default" and not config.accounts_url
         if origins["data_dir"] == "default":
             sweep()
             config = replace(config, data_dir=stack.enter_context(TemporaryFolder("demo")))
-        if is_copy:
+        # With accounts in PostgreSQL, the events of the prepared database would be missing from the journal.
+        is_copy = False
+        if not config.accounts_url:
             from finapi.market.demo import demo_image
 
-            demo_image.write_copy(config.data_dir / datadir.DATABASE)
+            is_copy = demo_image.fill_new_directory(config.data_dir)
         polls = all(origins[name] == "default" for name in ("poll_every", "base_url"))
         if polls:
             # The demo runs every component, so the poller too. It finds nothing until the visitor puts documents into

@@ -26,6 +26,7 @@ from finapi.core.config import Config, get_cache_directory
 from finapi.core.files import replace_file
 from finapi.core.temporary import sweep
 from finapi.delivery import events
+from finapi.store import datadir
 from finapi.store.db import Database
 
 # The time of storage in every image, noon of a Saturday. No document has this time, so it can be replaced as text.
@@ -68,6 +69,18 @@ def write_copy(file: Path) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as copy:
         copy.write(image)
+
+
+def fill_new_directory(data_dir: Path) -> bool:
+    """Write the image to a data directory as its database. Return False, and write nothing, if it has any files."""
+    try:
+        with datadir.lock_directory(data_dir):
+            if any(path.name != datadir.LOCK for path in data_dir.iterdir()):
+                return False
+            write_copy(data_dir / datadir.DATABASE)
+    except datadir.DirectoryBusyError:
+        return False
+    return True
 
 
 def redate(app: App) -> None:

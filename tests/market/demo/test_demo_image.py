@@ -18,6 +18,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import events
 from finapi.market.demo import demo_data, demo_image
+from finapi.store.datadir import lock_directory
 from finapi.store.db import Database
 from tests.leftovers import leave_folder
 from tests.process import ROOT
@@ -272,3 +273,24 @@ def test_a_change_of_code_or_sql_changes_the_version(tmp_path: Path, monkeypatch
     for name in irrelevant:
         (tmp_path / name).write_bytes(b"22")
     assert demo_image.compute_version() == versions[-1]
+
+
+def test_only_a_directory_without_files_is_filled(cache: Path, built_images: list[bytes], tmp_path: Path) -> None:
+    new_directory = tmp_path / "new"
+    assert demo_image.fill_new_directory(new_directory)
+    assert (new_directory / "finapi.db").read_bytes() == IMAGE
+    assert new_directory.stat().st_mode & 0o777 == 0o700
+    assert not demo_image.fill_new_directory(new_directory)
+    directory_with_secrets = tmp_path / "secrets-only"
+    directory_with_secrets.mkdir(mode=0o700)
+    (directory_with_secrets / "secrets").touch()
+    assert not demo_image.fill_new_directory(directory_with_secrets)
+    assert not (directory_with_secrets / "finapi.db").exists()
+
+
+def test_a_directory_that_another_process_uses_is_not_filled(
+    cache: Path, built_images: list[bytes], tmp_path: Path
+) -> None:
+    with lock_directory(tmp_path / "data"):
+        assert not demo_image.fill_new_directory(tmp_path / "data")
+    assert demo_image.fill_new_directory(tmp_path / "data")
