@@ -66,7 +66,13 @@ def serve_finapi(connections: int) -> None:
     from finapi.delivery.events import EventTags
 
     with tempfile.TemporaryDirectory() as directory:
-        config = Config(data_dir=Path(directory), port=0, password_profile="cheap")
+        # All readers have one address.
+        config = Config(
+            data_dir=Path(directory),
+            port=0,
+            password_profile="cheap",
+            feed_connections_per_address=connections,
+        )
         with server.run_server(config, lambda *_: 0) as running:
             app = running.app
             keys = [
