@@ -108,9 +108,10 @@ def test_a_new_database_has_what_the_migrations_add(
 # ---- differences from the schema
 
 
-def forget_empty_database() -> None:
-    """Close the cached database of version 1, and forget it."""
-    schema._get_empty_database_of_version(1).close()
+def forget_empty_databases(*versions: int) -> None:
+    """Close the cached databases of versions, and forget them."""
+    for version in versions:
+        schema._get_empty_database_of_version(version).close()
     schema._get_empty_database_of_version.cache_clear()
 
 
@@ -160,7 +161,7 @@ def test_an_older_database_is_compared_with_its_own_version(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Database(path).close()
-    forget_empty_database()
+    forget_empty_databases(1)
     add_migrations(
         monkeypatch, tmp_path / "sql", {"migrations/0002_later.sql": "CREATE TABLE later (x INTEGER) STRICT;"}
     )
@@ -171,7 +172,7 @@ def test_an_older_database_is_compared_with_its_own_version(
         assert schema.list_differences(connection) == []
         connection.execute("DROP TABLE later")
         assert schema.list_differences(connection) == ["the table later is missing"]
-    forget_empty_database()
+    forget_empty_databases(1, 2)
 
 
 # ---- recognition
