@@ -4,6 +4,9 @@ It damages real documents of ``../shared/edgar``, or documents of the tests if t
 only ParseError is raised, time grows no faster than length, and memory stays below twenty times the input. An input
 that violates this is written to a directory (``--keep``), and the exit status is 1. A run with the same ``--seed``
 damages the same documents in the same way.
+
+The targets ``stored_trades``, ``stored_13f`` and ``stored_funds`` also store several documents that belong together:
+the forms of a chain of owners, the 13F reports of a quarter, and the N-PORT reports of a fund. They check the rows.
 """
 
 from __future__ import annotations
@@ -17,12 +20,19 @@ import sys
 import time
 import traceback
 import tracemalloc
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
+from finapi import app as apps
+from finapi.app import App
+from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.core.errors import ParseError
 from finapi.edgar import (
     companyfacts,
@@ -46,16 +56,24 @@ from finapi.edgar import (
 )
 from finapi.edgar.xbrl import InlinePage, filer_schema, linkbases, parse_inline, parse_instance
 from finapi.market.documents import submission_documents
+from finapi.market.documents.metadata import DOCUMENT_EVIDENCE, FilingMetadata
+from finapi.market.funds import fund_report_rows, fund_report_store
+from finapi.market.holdings import holdings_report, holdings_store
+from finapi.market.insiders import form_bodies, insider_store
 from finapi.market.prices import price_csv
 from finapi.market.reference import cusip_map
+from finapi.store.db import Transaction
 from tests.support import fund_report_xml, inline_pages, ownership_xml, statement_set_tables
 from tests.support import schedule_xml as made
 from tests.support import thirteenf_xml as holdings
+from tests.support.raw_sql import run_sql
 
 EDGAR = Path(__file__).parents[2] / "shared" / "edgar"
 
 SET_APART = b"\x1f"  # between the tables of a data set, which are damaged as one text
 LONGEST = 2_000_000  # bytes of a damaged document
+STORED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STORED_DOCUMENTS = 8  # documents of one run that are stored
 WHOLE = 30_000  # bytes of a document beyond which most runs take a piece of it, so that more runs are made
 KEPT = 400  # damaged documents that led somewhere new and are damaged further
 HANG = 20.0  # seconds of CPU
@@ -157,6 +175,130 @@ def _insider_sets(data: bytes) -> object:
     if insider_sets.SUBMISSION not in tables:
         raise ParseError("f", "", "has no table of submissions")
     return list(insider_sets.iter_forms(tables, {name: name for name in tables}))
+
+
+class _Rollback(Exception):
+    """Ends a transaction whose rows are not to be stored."""
+
+
+@cache
+def _database() -> App:
+    return apps.create_in_memory(Config(), FixedClock(STORED_AT))
+
+
+def _store(data: bytes, store: Callable[[Transaction, Sequence[bytes]], object]) -> None:
+    """Call ``store`` with the documents in ``data``, in a transaction that is rolled back."""
+    try:
+        with _database().db.write() as tx:
+            store(tx, data.split(SET_APART)[:STORED_DOCUMENTS])
+            raise _Rollback
+    except _Rollback:
+        pass
+
+
+def _metadata(number: int) -> FilingMetadata:
+    """Return the metadata of a document that was filed a day after the one before it."""
+    accession = f"0001234567-25-{number:06}"
+    return FilingMetadata(accession, DOCUMENT_EVIDENCE, filed_at=f"2025-11-{number + 10:02}")
+
+
+def _store_trades(tx: Transaction, documents: Sequence[bytes]) -> None:
+    """Store ownership forms. Check that repeats name a row of another form that is not a repeat itself."""
+    forms = [ownership_forms.parse(document, "f") for document in documents]
+    for number, form in enumerate(forms, 1):
+        assert form_bodies.decode_form(zlib.compress(form_bodies.encode_form(form))) == form
+        insider_store.upsert_form(tx, form, _metadata(number), STORED_AT)
+    rows = {row["id"]: row for row in run_sql(tx, "SELECT id, form_id, same_trade_as FROM insider_transactions")}
+    repeats = [(row["form_id"], row["same_trade_as"]) for row in rows.values() if row["same_trade_as"] is not None]
+    for form_id, row_id in repeats:
+        assert rows[row_id]["same_trade_as"] is None
+        assert rows[row_id]["form_id"] != form_id
+    assert len(set(repeats)) == len(repeats), "two rows of a form repeat the same row"
+
+
+def _store_13f(tx: Transaction, documents: Sequence[bytes]) -> None:
+    """Store 13F reports, of which each is a cover and a table. Check that sums of securities are those of positions."""
+    for number in range(0, len(documents) - 1, 2):
+        cover = thirteenf.parse_cover(documents[number], "f")
+        rows = thirteenf.parse_table(documents[number + 1], "f")
+        digest = sha256(documents[number] + documents[number + 1]).digest()
+        report = holdings_report.build_report(cover, rows, digest, 2, "f")
+        holdings_store.store_report(tx, report, _metadata(number + 1), STORED_AT)
+    positions = run_sql(
+        tx,
+        "SELECT period, security_id, count(*), sum(shares), sum(value) FROM positions WHERE kind = 0 AND status <> 5 "
+        "GROUP BY period, security_id ORDER BY period, security_id",
+    )
+    sums = run_sql(
+        tx,
+        "SELECT period, security_id, funds, shares, value FROM security_quarters WHERE funds > 0 "
+        "ORDER BY period, security_id",
+    )
+    assert [tuple(row) for row in positions] == [tuple(row) for row in sums]
+
+
+def _store_funds(tx: Transaction, documents: Sequence[bytes]) -> None:
+    """Store N-PORT reports. Check that they are read back as stored, and that each fund has one latest report."""
+    for number, document in enumerate(documents, 1):
+        report = fund_reports.parse(document, "f")
+        assert fund_report_rows.unpack_body(fund_report_rows.pack_body(report)) == replace(report, positions=())
+        fund_report_store.upsert(tx, report, _metadata(number), STORED_AT)
+    for row in run_sql(tx, "SELECT fund_id, sum(is_latest) AS number FROM fund_reports GROUP BY fund_id"):
+        assert row["number"] == 1
+
+
+def _chains_of_owners() -> list[bytes]:
+    """Return the forms of a fund, its manager, a director and an amendment, which report the same purchases."""
+    people = (("0000000201", "Heron Bay Fund LP"), ("0000000202", "Heron Bay Advisers LLC"), ("0000000203", "Marsh Ed"))
+    fund, manager, director = (
+        ownership_xml.owner(person, flags=flags, title=None, street="1 Main Street")
+        for person, flags in zip(people, ("ten", "ten", "director ten"), strict=True)
+    )
+    purchases = [ownership_xml.transaction("P", shares, "25.12", after="5000") for shares in ("1000", "1000", "70")]
+    terms = {"hands": "I", "nature": "By Heron Bay Fund LP", "after": "5000"}
+    indirect = ownership_xml.transaction("P", "1000", "25.1234", **terms, notes="F1", price_notes="F2")
+    option = ownership_xml.transaction("M", "70", None, derivative="1.5", title="Option (ADS)")
+    footnotes = {"F1": "Held by Heron Bay Fund LP, of which Marsh Ed is the manager.", "F2": "In euros, 10 per ADS."}
+    chain = [
+        ownership_xml.form(*purchases, owners=(fund,)),
+        ownership_xml.form(indirect, indirect, owners=(manager, fund), footnotes=footnotes),
+        ownership_xml.form(indirect, option, owners=(director,), footnotes=footnotes, remarks="Under a 10b5-1 plan"),
+        ownership_xml.form(*purchases[1:], owners=(fund,), kind="4/A", original="2025-11-11"),
+    ]
+    return [SET_APART.join(chain), SET_APART.join(chain[:2]), SET_APART.join(chain[::-1])]
+
+
+def _quarters_of_funds() -> list[bytes]:
+    """Return 13F reports of two funds: two quarters, a RESTATEMENT, NEW HOLDINGS, a 13F-CTR, and placeholder CUSIPs."""
+    rows = [
+        holdings.row(number, 1_000 * shares, shares) for shares, number in enumerate((holdings.APPLE, holdings.ALLY), 5)
+    ]
+    note = holdings.row(holdings.NOTE, 900, 1_000, sshPrnamtType="PRN")
+    option = holdings.row(holdings.APPLE, 700, 700, putCall="Put", otherManager="1")
+    placeholder = holdings.row("000000000", 5, 5)
+    table = holdings.table(*rows, note, option)
+    june = [holdings.cover(period="06-30-2025", entries=4, managers=("Wick LP",)), table]
+    september = [holdings.cover(entries=4), table]
+    restated = [holdings.cover(form="13F-HR/A", amendment=(1, "RESTATEMENT")), holdings.table(rows[0], placeholder)]
+    added = [holdings.cover(form="13F-HR/A", amendment=(2, "NEW HOLDINGS")), holdings.table(note, prefix="n1")]
+    confidential = [holdings.cover(form="13F-CTR"), holdings.table(holdings.row(holdings.MICROSOFT, 50, 5))]
+    other = [holdings.cover(cik=holdings.OTHER_FUND, name="Shade LP"), holdings.table(*rows)]
+    return [
+        SET_APART.join([*june, *september, *restated]),
+        SET_APART.join([*september, *added, *confidential]),
+        SET_APART.join([*june, *other, *confidential, *restated]),
+    ]
+
+
+def _reports_of_funds() -> list[bytes]:
+    """Return N-PORT reports of a fund for two months, with an amendment and derivatives."""
+    future = fund_report_xml.position(name="N/A", cusip="000000000", balance="-4", more=fund_report_xml.FUTURE)
+    option = fund_report_xml.position(cusip="N/A", isin=None, more=fund_report_xml.OPTION)
+    bond = fund_report_xml.position(units="PA", more=fund_report_xml.DEBT + fund_report_xml.LENDING)
+    november = fund_report_xml.report(bond, option, period="2025-10-31")
+    december = fund_report_xml.report(bond, future, total_assets="9000", final="Y")
+    amendment = fund_report_xml.report(fund_report_xml.position(percent="0.5"), form="NPORT-P/A")
+    return [SET_APART.join([november, december, amendment]), SET_APART.join([amendment, fund_report_xml.report()])]
 
 
 def _linkbase(data: bytes) -> object:
@@ -272,6 +414,9 @@ TARGETS = {
             holdings.table(holdings.row(holdings.APPLE, 1000, 10), prefix="ns1"),
         ],
     ),
+    "stored_trades": Target(lambda data: _store(data, _store_trades), _chains_of_owners),
+    "stored_13f": Target(lambda data: _store(data, _store_13f), _quarters_of_funds),
+    "stored_funds": Target(lambda data: _store(data, _store_funds), _reports_of_funds),
     "schedules": Target(
         lambda data: schedules.parse(data, "f"),
         lambda: [made.d(made.person(), made.person((None, "An Heir"), member="a")), made.g(form="SCHEDULE 13G/A")],
