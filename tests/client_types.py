@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from finapi.web.http.messages import BINARY_MEDIA_TYPE
+from finapi.web.http.messages import BINARY_MEDIA_TYPE, GZIP_MEDIA_TYPE
 
 TYPES = Path(__file__).parents[1] / "finapi" / "client" / "types.pyi"
 TIMES = TYPES.with_name("times.json")
@@ -171,7 +171,8 @@ def render_methods(document: Mapping[str, Any], rows_in: Mapping[str, str | None
                 continue
             content = operation["responses"].get("200", {"content": {}})["content"]
             schema = content.get("application/json", {"schema": {"type": "string"}})["schema"]
-            answer = "bytes" if BINARY_MEDIA_TYPE in content else records.kind(schema, to_pascal_case(name))
+            is_file = {BINARY_MEDIA_TYPE, GZIP_MEDIA_TYPE} & {*content}
+            answer = "bytes" if is_file else records.kind(schema, to_pascal_case(name))
             typed_arguments = list_arguments(operation)
             if typed_arguments:
                 yield declare_typed_dict(

@@ -282,7 +282,7 @@ def decode_answer(answer: ApiAnswer, *, dates: bool) -> Any:
     the document is incomplete.
     """
     content_type = answer.headers.get("content-type", "").lower()
-    if content_type == "application/octet-stream":
+    if content_type in ("application/gzip", "application/octet-stream"):
         return answer.body
     if not content_type.startswith("application/json"):
         return answer.body.decode("utf-8", "replace")

@@ -30,6 +30,8 @@ WAIT_SECONDS = 10.0  # How long the call that starts a build waits for it. Other
 # Otherwise a file that takes a minute to build would never be ready if the data change every minute.
 LIFETIME_FACTOR = 20.0
 GZIP_LEVEL = 5
+PURCHASE_SECONDS = 86_400.0  # How long an account may resume the download of a file that it has paid for.
+MAX_PURCHASES = 10_000  # The number of remembered purchases. The oldest ones are forgotten first.
 MAX_RECORDS = 2_000  # The number of remembered builds, including those that were empty or too long.
 
 # Yields the content of a file in pieces, each with its number of rows.
@@ -107,6 +109,8 @@ class FileCache:
         self._unpaid: OrderedDict[Hashable, UnpaidFile] = OrderedDict()
         # Files by name, the least recently used one first.
         self._files: OrderedDict[str, BuiltFile] = OrderedDict()
+        # When an account has paid for a version of a file (its hash), the oldest purchase first.
+        self._purchases: OrderedDict[tuple[Hashable, str], float] = OrderedDict()
         self._build: _Build | None = None
         self._prepared_directory: Path | None = None
         self._lock = threading.Lock()
@@ -118,9 +122,38 @@ class FileCache:
 
     def has(self, name: str, stamp: str) -> bool:
         """Return True if the file exists and need not be built again for the data of ``stamp``."""
+        return self.find_file(name, stamp) is not None
+
+    def find_file(self, name: str, stamp: str) -> BuiltFile | None:
+        """Return the file if it exists and need not be built again for the data of ``stamp``, or None."""
         with self._lock:
             file = self._find_fresh(name, stamp)
-        return file is not None and file.exists
+        return file if file is not None and file.exists else None
+
+    def record_purchase(self, account: Hashable, sha256: str) -> None:
+        """Record that an account pays for a version of a file now."""
+        with self._lock:
+            key = (account, sha256)
+            self._purchases[key] = self._clock.monotonic()
+            self._purchases.move_to_end(key)
+            if len(self._purchases) > MAX_PURCHASES:
+                self._purchases.popitem(last=False)
+
+    def forget_purchase(self, account: Hashable, sha256: str) -> None:
+        """Forget a purchase that was refunded."""
+        with self._lock:
+            self._purchases.pop((account, sha256), None)
+
+    def forget_all_purchases(self) -> None:
+        """Forget the purchases of all accounts."""
+        with self._lock:
+            self._purchases.clear()
+
+    def has_purchased(self, account: Hashable, sha256: str) -> bool:
+        """Return True if an account has paid for a version of a file within the last day."""
+        with self._lock:
+            purchased_at = self._purchases.get((account, sha256))
+        return purchased_at is not None and self._clock.monotonic() < purchased_at + PURCHASE_SECONDS
 
     def open_file(
         self, name: str, stamp: str, build: BuildContent, account: Hashable

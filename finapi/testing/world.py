@@ -359,6 +359,7 @@ class World:
             for zone, limiter in self.app.limiters.items():
                 limiter.restore(snapshot.limits[zone])
             self._clear_cpu_allowances()
+            self.app.bulk_files.forget_all_purchases()
             self.clear_lockouts()
             logins.restore_failures(self.app)
             self.app.health.reset()

@@ -1,12 +1,12 @@
 """Bulk files: all rows of a dataset that were filed in a day, a month or a quarter, as gzip of CSV or NDJSON.
 
 A file is built at its first request and cached on the disk (``store/file_cache.py``) until the data change or other
-files need the space.
+files need the space. A caller that has paid for a file may resume its download for a day: ranges of it are free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from os import SEEK_END
@@ -21,8 +21,9 @@ from finapi.market.reference.bulk_datasets import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
-from finapi.web.http.messages import BINARY_MEDIA_TYPE, Response, find_matching_etag, has_if_none_match_star
+from finapi.web.http.messages import GZIP_MEDIA_TYPE, Response, find_matching_etag, has_if_none_match_star
 from finapi.web.http.params import Param
+from finapi.web.http.ranges import ByteRange, find_range
 from finapi.web.http.route import API
 from finapi.web.http.schema import Envelope
 from finapi.web.http.tables import CSV, NDJSON, iter_table_chunks
@@ -103,32 +104,45 @@ class BulkMeta(TypedDict):
 
 
 class _FileChunks:
-    """An iterator over the chunks of an open file.
+    """An iterator over the chunks of an open file, from its position on, at most ``byte_count`` bytes.
 
     Its ``close`` closes the file even before the first chunk was read. A generator that has not begun would not.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], byte_count: int) -> None:
         self._file = file
+        self._remaining_bytes = byte_count
         self.close = file.close
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        if chunk := self._file.read(CHUNK_BYTES):
-            return chunk
-        raise StopIteration
+        chunk = self._file.read(min(CHUNK_BYTES, self._remaining_bytes))
+        if not chunk:
+            raise StopIteration
+        self._remaining_bytes -= len(chunk)
+        return chunk
 
 
 class FileExport(StreamedExport):
-    """The body of a response that is a file. The server sends it from the disk, without a copy, if it can."""
+    """The body of a response that is a file. The server sends it from the disk, without a copy, if it can.
 
-    def __init__(self, file: IO[bytes]) -> None:
+    ``byte_count`` is the length of the body, which begins at the position of the file. ``on_refund`` is called if the
+    server ends the connection for a reason of its own.
+    """
+
+    def __init__(self, file: IO[bytes], byte_count: int, on_refund: Callable[[], None] | None = None) -> None:
         resources = ExitStack()
         resources.callback(file.close)
-        super().__init__(_FileChunks(file), resources)
+        super().__init__(_FileChunks(file, byte_count), resources)
         self._file = file
+        self._on_refund = on_refund
+
+    def _end_charge(self, abort_reason: str) -> None:
+        super()._end_charge(abort_reason)
+        if abort_reason and self._on_refund is not None:
+            self._on_refund()
 
     def start(self, environ: dict[str, Any]) -> Iterable[bytes]:
         """Return the body to send. If the server has a ``wsgi.file_wrapper`` (PEP 3333), it is wrapped in that."""
@@ -194,24 +208,67 @@ def _build_index_response(call: Call, files: Sequence[PeriodFile], **extra_membe
 
 
 def get_bulk_file(call: Call) -> Response:
-    """Return a file. Build it first if it is missing or outdated. Return 304 if the caller has it already."""
+    """Return a file, or the range of it that the caller requests. Build it first if it is missing or outdated.
+
+    Return 304 if the caller has it already. Raise RANGE_NOT_SATISFIABLE (416) for a range behind its end.
+    """
     name = call.params["filename"]
     # ``If-None-Match: *`` is a 304 only if the file exists already (RFC 9110, 13.1.2).
     is_not_modified = has_if_none_match_star(call.request) and call.app.bulk_files.has(name, _get_data_stamp(call))
     built_file, stream = open_file(call, name, "filename")
-    tag = f'"{built_file.sha256}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    headers = {"ETag": f'"{built_file.sha256}"', "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes"}
     if (
         is_not_modified
         or find_matching_etag(call.request.headers.get("if-none-match", ""), built_file.sha256) is not None
     ):
         stream.close()
         return Response(304, b"", headers=headers)
+    try:
+        byte_range = _find_requested_range(call, built_file)
+    except ApiError:
+        stream.close()
+        raise
     settle_file(call, name)
+    headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    status, byte_count = 200, built_file.size
+    if byte_range is not None:
+        status, byte_count = 206, byte_range.byte_count
+        headers["Content-Range"] = f"bytes {byte_range.first}-{byte_range.last}/{built_file.size}"
+        stream.seek(byte_range.first)
     if call.request.method == "HEAD":
         stream.seek(0, SEEK_END)
-    headers |= {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(built_file.size)}
-    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(stream), is_compressed=True)
+    headers["Content-Length"] = str(byte_count)
+    export = FileExport(stream, byte_count, _record_purchase(call, built_file.sha256))
+    return Response(status, b"", GZIP_MEDIA_TYPE, headers, stream=export, is_compressed=True)
+
+
+def is_free_range(call: Call) -> bool:
+    """Return True for a range of a file that the caller has paid for within a day: it resumes that download."""
+    built_file = call.app.bulk_files.find_file(call.params["filename"], _get_data_stamp(call))
+    if built_file is None or not call.app.bulk_files.has_purchased(_build_account_key(call), built_file.sha256):
+        return False
+    try:
+        return _find_requested_range(call, built_file) is not None
+    except ApiError:
+        return True  # The handler raises the 416, which is free for every caller.
+
+
+def _find_requested_range(call: Call, built_file: BuiltFile) -> ByteRange | None:
+    if call.request.method != "GET":  # RFC 9110, 14.2: ranges are defined for GET only.
+        return None
+    return find_range(call.request.headers, built_file.size, f'"{built_file.sha256}"')
+
+
+def _record_purchase(call: Call, sha256: str) -> Callable[[], None] | None:
+    """Record that the caller pays for a file, so that its ranges are free for a day.
+
+    Return the function that forgets this if the call is refunded, or None for a call that resumes a paid download.
+    """
+    files, account = call.app.bulk_files, _build_account_key(call)
+    if call.request.method == "HEAD" or files.has_purchased(account, sha256):
+        return None
+    files.record_purchase(account, sha256)
+    return lambda: files.forget_purchase(account, sha256)
 
 
 def open_file(call: Call, name: str, param: str) -> tuple[BuiltFile, IO[bytes]]:

@@ -371,7 +371,9 @@ def check_balance(call: Call) -> None:
 def charge_call(call: Call, exchange: Exchange) -> Charge:
     """Charge the cost of the call. Raise insufficient_tokens (402) if the balance is too low."""
     user_id = call.caller.id if call.caller else 0
-    charge = billing.charge(call.app, user_id, call.route.name, call.route.cost, call.request_id)
+    is_free = call.route.free_check is not None and call.route.free_check(call)
+    exchange.cost = 0 if is_free else call.route.cost
+    charge = billing.charge(call.app, user_id, call.route.name, exchange.cost, call.request_id)
     charge.cpu_meter = exchange.cpu_meter
     return charge
 
@@ -404,7 +406,7 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge) -> Response:
         # A 304, or an error that a handler returns instead of raising it, is free.
         charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
         return replace(response, charge=None)
-    exchange.tokens_charged = call.route.cost
+    exchange.tokens_charged = exchange.cost
     return replace(response, charge=charge)
 
 

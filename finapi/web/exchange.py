@@ -27,6 +27,7 @@ class Exchange:
     limit_decision: Decision | None = None  # The state of the route's rate limit after this call
     ignored_names: tuple[str, ...] = ()  # Unknown names of the request that are reported instead of refused
     tag: str | None = None  # The ETag without its content coding
+    cost: int = 0  # Tokens of this call, which are refunded if it fails.
     tokens_charged: int = 0
     error_code: str | None = None
     cpu_meter: CpuMeter | None = None  # Counts the CPU time of the call if it is refunded; None if no limit applies

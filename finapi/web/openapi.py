@@ -161,7 +161,12 @@ def build_document(public_url: str, routes: Sequence[Route]) -> dict[str, Any]:
                 "keyInQuery": {"type": "apiKey", "in": "query", "name": "apiKey"},
                 "session": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
             },
-            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY_PARAMETER, "Format": _FORMAT_PARAMETER},
+            "parameters": {
+                "IdempotencyKey": _IDEMPOTENCY_KEY_PARAMETER,
+                "Format": _FORMAT_PARAMETER,
+                "Range": _RANGE_PARAMETER,
+                "IfRange": _IF_RANGE_PARAMETER,
+            },
             "headers": {
                 name: header for name, header in HEADERS.items() if has_deprecated or name not in _DEPRECATION_HEADERS
             },
@@ -190,6 +195,8 @@ def _build_operation(route: Route, path: str, collector: ResponseCollector) -> d
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
     if route.tables:
         parameters.append({"$ref": "#/components/parameters/Format"})
+    if 206 in route.answers:
+        parameters += [{"$ref": "#/components/parameters/Range"}, {"$ref": "#/components/parameters/IfRange"}]
     if parameters:
         operation["parameters"] = parameters
     if route.body is not None:
@@ -262,6 +269,23 @@ _FORMAT_PARAMETER = {
     "description": f"Instead of Accept. Without limit, a table contains all rows, at most {MAX_ROWS:,}.",
     "schema": {**enum_schema(*MEDIA_TYPE_BY_FORMAT), "default": "json"},
     "example": "json",
+}
+
+_RANGE_PARAMETER = {
+    "name": "Range",
+    "in": "header",
+    "required": False,
+    "description": "One range of bytes, to resume a download: 206. It is free for a day after the file was paid for, "
+    "until the server restarts. Several ranges, or a malformed one, are answered with the complete file.",
+    "schema": TEXT,
+    "example": "bytes=0-999",
+}
+_IF_RANGE_PARAMETER = {
+    "name": "If-Range",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of the part that the caller has. If the file has changed since, it comes complete.",
+    "schema": TEXT,
 }
 
 _SECURITY: dict[str, list[dict[str, list[str]]]] = {
@@ -411,6 +435,7 @@ _ERROR_DESCRIPTIONS = {
     413: "The body is too large.",
     414: "The request line is longer than 8,192 bytes.",
     415: "The body is not application/json.",
+    416: "The range begins behind the end of the file.",
     429: "Too many requests, or too much CPU time for calls that were refunded or refused.",
     500: "Unexpected failure; a metered call was refunded.",
     503: "The server is busy; Retry-After says when to come back.",
@@ -466,6 +491,8 @@ HEADERS: dict[str, dict[str, Any]] = {
     ),
     "WWW-Authenticate": _build_header("Accepted credentials (RFC 9110).", TEXT),
     "Allow": _build_header("Methods allowed here.", TEXT),
+    "Accept-Ranges": _build_header("A Range header is accepted.", const_schema("bytes")),
+    "Content-Range": _build_header("The range, and the size of the complete file: bytes 0-999/5000.", TEXT),
     "Location": _build_header("The page.", {"type": "string", "format": "uri-reference"}),
     "Idempotent-Replayed": _build_header("true: a repeat; nothing was done again.", enum_schema("true"), always=False),
     "Deprecation": _build_header("Since when the route is deprecated (RFC 9745).", TEXT),
@@ -614,6 +641,8 @@ class ResponseCollector:
         headers += PAGING_HEADERS.values() if route.tables else ()
         headers += [WINDOW_HEADER] if route.lists and any(param.is_window for param in route.params) else []
         headers += ["X-Total-Characters"] if "text/html" in route.media else []
+        headers += ["Accept-Ranges"] if 206 in route.answers else []
+        headers += ["Content-Range"] if status == 206 else []
         description = route.summary + (
             ". As CSV or NDJSON (x-tables) when Accept or format asks for it." if route.tables else ""
         )
@@ -680,6 +709,7 @@ class ResponseCollector:
             headers.remove("X-Tokens-Charged")
         headers += ["WWW-Authenticate"] if status == 401 else []
         headers += ["Allow"] if status == 405 else []
+        headers += ["Accept-Ranges", "Content-Range"] if status == 416 else []
         headers += ["Retry-After"] if status == 503 or (status == 429 and not is_gateway_error) else []
         # A locked login has Retry-After, but no headers of a limit.
         headers += _LIMIT_HEADERS if status == 429 and not is_gateway_error and not operation_codes else ()

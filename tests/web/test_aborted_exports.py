@@ -68,7 +68,7 @@ def file(call: Call) -> Response:
     if call.request.method == "HEAD":
         opened.seek(0, SEEK_END)
     headers = {"Content-Length": str(FILE_BYTES)}
-    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(opened), is_compressed=True)
+    return Response(200, b"", BINARY_MEDIA_TYPE, headers, stream=FileExport(opened, FILE_BYTES), is_compressed=True)
 
 
 EXPORT = Route(

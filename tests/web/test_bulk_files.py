@@ -20,7 +20,7 @@ from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
 from finapi.client.exchange import ApiAnswer, decode_answer
-from finapi.core.clock import FixedClock
+from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError
@@ -241,7 +241,8 @@ def test_a_file_is_sent_unchanged_for_any_accept_encoding(api: Client) -> None:
     packed = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"Accept-Encoding": "gzip"})
     assert packed.body == plain.body
     assert "content-encoding" not in packed.headers
-    assert packed.headers["content-type"] == "application/octet-stream"
+    assert packed.headers["content-type"] == "application/gzip"
+    assert packed.headers["accept-ranges"] == "bytes"
     head = api.call("HEAD", f"{BULK}/facts-2025q1.csv.gz")
     assert (head.status, head.body) == (200, b"")
     for name in ("etag", "content-length", "content-disposition"):
@@ -274,6 +275,118 @@ def test_a_file_costs_tokens_unless_the_caller_already_has_it(api: Client) -> No
     assert get_balance(api.app, 1) == 499_975
     assert [row[0] for row in list_ledger_rows(api.app)] == [-25, -25, 25]
     assert api.get(BULK).headers["x-tokens-charged"] == "5"
+
+
+NAME = f"{BULK}/facts-2025q1.csv.gz"
+
+
+def get_range(api: Client, ranges: str, **headers: str) -> Answer:
+    named_headers = {name.replace("_", "-"): text for name, text in headers.items()}
+    return api.get(NAME, headers={"X-API-Key": str(api.key), "Range": ranges, **named_headers})
+
+
+def test_a_bought_file_is_resumed_for_free(api: Client) -> None:
+    file = api.get(NAME)
+    size = len(file.body)
+    for ranges, first, last in (
+        ("bytes=0-0", 0, 0),
+        ("bytes=10-19", 10, 19),
+        ("bytes=10-", 10, size - 1),
+        ("bytes=-10", size - 10, size - 1),
+        (f"Bytes= 5-{size + 100} ", 5, size - 1),
+        (f"bytes=-{size + 100}", 0, size - 1),
+    ):
+        part = get_range(api, ranges, If_Range=file.headers["etag"])
+        assert (part.status, part.body) == (206, file.body[first : last + 1]), ranges
+        assert part.headers["content-range"] == f"bytes {first}-{last}/{size}"
+        assert part.headers["content-length"] == str(last + 1 - first)
+        assert (part.headers["etag"], part.headers["accept-ranges"]) == (file.headers["etag"], "bytes")
+        assert part.headers["x-tokens-charged"] == "0"
+    assert get_balance(api.app, 1) == 499_975
+    # Also by an account that has spent its last tokens on the file.
+    with api.app.accounts.write() as tx:
+        tx.run("spend_all", user_id=1, now=iso(NOW))
+    assert get_range(api, "bytes=10-19").status == 206
+    assert api.get(NAME).status == 402
+
+
+def test_ranges_are_free_for_a_day_and_only_for_the_buyer(api: Client) -> None:
+    assert get_range(api, "bytes=0-9").headers["x-tokens-charged"] == "25"
+    assert get_range(api, "bytes=10-19").headers["x-tokens-charged"] == "0"
+    other = Client(api.app, users.create(api.app, "bob@example.com", "pro", NOW).api_key)
+    assert get_range(other, "bytes=10-19").headers["x-tokens-charged"] == "25"
+    api.app.clock.advance(86_399)  # type: ignore[attr-defined]
+    assert get_range(api, "bytes=20-").headers["x-tokens-charged"] == "0"
+    api.app.clock.advance(1)  # type: ignore[attr-defined]
+    assert get_range(api, "bytes=20-").headers["x-tokens-charged"] == "25"
+
+
+def test_a_new_version_of_a_file_is_complete_and_charged(api: Client) -> None:
+    file = api.get(NAME)
+    store_report(api.app, build_report(revenue="120"), "0000000009-25-000001", filed_at="2025-02-01")
+    resumed = get_range(api, "bytes=10-", If_Range=file.headers["etag"])
+    assert (resumed.status, resumed.headers["x-tokens-charged"]) == (200, "25")
+    assert resumed.body == api.get(NAME).body != file.body
+
+
+@run_each_case(
+    "ranges",
+    [
+        "bytes=0-1,5-6",
+        "bytes=5-2",
+        "bytes=-",
+        "bytes=a-b",
+        "items=0-5",
+        "bytes 0-5",
+        "bytes=0-5x",
+        "bytes=" + "9" * 19 + "-",
+    ],
+)
+def test_other_ranges_are_answered_with_the_complete_file(api: Client, ranges: str) -> None:
+    answer = get_range(api, ranges)
+    assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "25")
+    assert "content-range" not in answer.headers
+    assert len(answer.body) == int(answer.headers["content-length"])
+
+
+@run_each_case("if_range", ['W/"{tag}"', '"other"', "Sat, 31 Jan 2026 12:00:00 GMT", ""])
+def test_if_range_of_another_version_gets_the_complete_file(api: Client, if_range: str) -> None:
+    tag = api.get(NAME).headers["etag"].strip('"')
+    assert get_range(api, "bytes=0-9", If_Range=if_range.format(tag=tag)).status == 200
+
+
+def test_a_range_behind_the_end_is_416_and_free(api: Client) -> None:
+    size = len(api.get(NAME).body)
+    before = get_balance(api.app, 1)
+    for ranges in (f"bytes={size}-", f"bytes={size}-{size + 5}", "bytes=-0"):
+        answer = get_range(api, ranges)
+        assert (answer.status, answer.json["code"]) == (416, "RANGE_NOT_SATISFIABLE")
+        assert answer.headers["content-range"] == f"bytes */{size}"
+        assert (answer.headers["accept-ranges"], answer.headers["x-tokens-charged"]) == ("bytes", "0")
+    assert get_balance(api.app, 1) == before
+
+
+def test_a_head_ignores_ranges_and_buys_nothing(api: Client) -> None:
+    head = api.call("HEAD", NAME, headers={"X-API-Key": str(api.key), "Range": "bytes=0-9"})
+    assert (head.status, head.body, head.headers["x-tokens-charged"]) == (200, b"", "25")
+    assert get_range(api, "bytes=0-9").headers["x-tokens-charged"] == "25"
+
+
+def test_if_none_match_comes_before_a_range(api: Client) -> None:
+    file = api.get(NAME)
+    assert get_range(api, "bytes=0-9", If_None_Match=file.headers["etag"]).status == 304
+
+
+def test_a_refunded_file_is_not_bought(api: Client) -> None:
+    account, sha256 = ("user", 1), "0" * 64
+    files = api.app.bulk_files
+    forget = lambda: files.forget_purchase(account, sha256)  # noqa: E731
+    for reason, is_bought in (("", True), ("the server stops", False)):
+        files.record_purchase(account, sha256)
+        export = handlers.FileExport(open(__file__, "rb"), 5, forget)  # noqa: SIM115
+        export.start({"finapi.abort_reason": lambda reason=reason: reason})
+        export.close()
+        assert files.has_purchased(account, sha256) == is_bought
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -363,7 +476,7 @@ MONTHS = "/api/v1/insiders/bulk/form-4"
 def test_files_of_facts_have_their_own_list(api: Client) -> None:
     file = api.get(f"{BULK}/facts/facts-2025-02.csv.gz")
     assert (file.status, file.headers["x-tokens-charged"]) == (200, "25")
-    assert file.headers["content-type"] == "application/octet-stream"
+    assert file.headers["content-type"] == "application/gzip"
     assert file.body == api.get(f"{BULK}/facts-2025-02.csv.gz").body
     assert api.get(f"{BULK}/facts/facts-2025q1.csv.gz").status == 200
     assert api.get(f"{BULK}/filings-2025q1.csv.gz").status == 200

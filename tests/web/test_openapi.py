@@ -116,6 +116,9 @@ def test_an_operation_lists_the_statuses_of_its_answers(route: Route) -> None:
 @each_route
 def test_an_operation_lists_the_parameters_of_its_route(route: Route) -> None:
     parameters = get_operation(route).get("parameters", [])
+    if 206 in route.answers:
+        names = [parameters.pop()["$ref"].rpartition("/")[2] for _ in range(2)]
+        assert names == ["IfRange", "Range"]
     if route.tables:
         assert parameters.pop() == {"$ref": "#/components/parameters/Format"}
     if route.idempotent:
@@ -274,12 +277,15 @@ def test_an_answer_lists_its_headers(route: Route) -> None:
         # The server may send a 413 or 414 before it knows the route.
         assert ("X-Tokens-Charged" in names) is (route.auth == "key" and status not in ("413", "414"))
         tagged = route.cacheable or 304 in route.answers
-        assert ("ETag" in names) is (tagged and status in ("200", "304"))
+        assert ("ETag" in names) is (tagged and status in ("200", "206", "304"))
+        assert ("Accept-Ranges" in names) is (206 in route.answers and status in ("200", "206", "416"))
+        assert ("Content-Range" in names) is (status in ("206", "416"))
         limits = "X-RateLimit-Remaining" in names
         gateway = route.zone in ("financials", "xbrl")
         checks_password = route.path.endswith(("/login", "/user/password", "/user/email"))
         assert limits is (
-            (status == "200" and route.zone is not None) or (status == "429" and not gateway and not checks_password)
+            (status in ("200", "206") and route.zone is not None)
+            or (status == "429" and not gateway and not checks_password)
         )
         assert ("Retry-After" in names) is (status in ("429", "503"))
 

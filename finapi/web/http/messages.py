@@ -18,7 +18,9 @@ from finapi.core.errors import ApiError
 from finapi.core.json import build_strict_decoder
 
 MIN_GZIP_BYTES = 1024  # bytes; DECISIONS 2
-BINARY_MEDIA_TYPE = "application/octet-stream"  # A file that is sent unchanged.
+# Files that are sent unchanged.
+BINARY_MEDIA_TYPE = "application/octet-stream"
+GZIP_MEDIA_TYPE = "application/gzip"
 
 # The default Content-Security-Policy: browsers render nothing of the answer, and no page may frame it.
 CSP_RENDER_NOTHING = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"

@@ -120,6 +120,7 @@ class Route:
         tabled: Callable[[Mapping[str, Any]], FlatTable] | LazyReference | None = None,
         cacheable: bool = False,
         cache_check: Callable[[App], bool] | LazyReference | None = None,
+        free_check: Callable[[Any], bool] | LazyReference | None = None,
         idempotent: bool = False,
         unserved: tuple[str, ...] | LazyReference = (),
         email_limit: str | None = None,
@@ -139,7 +140,8 @@ class Route:
         flat rows.
         ``cacheable``: the answer depends on its parameters and the market data only, so that its ETag is known before
         the work (DECISIONS 2). ``cache_check``: returns True while the answer is in memory; the server then sends it
-        without a thread. ``idempotent``: an ``Idempotency-Key`` is accepted (:meth:`Call.store_response`).
+        without a thread. ``free_check``: returns True for a call (its argument) that costs nothing although the route
+        has a cost. ``idempotent``: an ``Idempotency-Key`` is accepted (:meth:`Call.store_response`).
         ``unserved``: documented parameters that are refused, because a list without that filter would be wrong.
         ``email_limit`` and ``network_limit``: limits that also count the email in the body, or the caller's IPv6 /48.
         ``key_in_body``: the key may be the member ``api_key``. ``key_as_bearer``: the key may be sent as
@@ -173,6 +175,7 @@ class Route:
         self._shape = shape
         self._tabled = tabled
         self._cache_check = cache_check
+        self._free_check = free_check
         self._unserved = unserved
         self._query_names: ParameterNames | None = None
         # The table of routes sets it (finapi/web/point_in_time.py).
@@ -224,6 +227,12 @@ class Route:
         return cache_check  # type: ignore[no-any-return]
 
     @property
+    def free_check(self) -> Callable[[Any], bool] | None:
+        """Return the function that reports whether a call costs nothing, or None if each call has the route's cost."""
+        self._free_check = free_check = load(self._free_check)
+        return free_check  # type: ignore[no-any-return]
+
+    @property
     def unserved(self) -> tuple[str, ...]:
         """Return the documented parameters that are refused."""
         self._unserved = unserved = load(self._unserved)
@@ -258,6 +267,7 @@ class Route:
             self._shape,
             self._tabled,
             self._cache_check,
+            self._free_check,
             self._unserved,
         )
         return tuple(column for column in columns if isinstance(column, LazyReference))
