@@ -191,6 +191,14 @@ def find_stamp(tx: Transaction, cik: int) -> int | None:
     return tx.find_value("book_stamp", cik=cik)  # type: ignore[no-any-return]
 
 
+def find_newest_filing_day(tx: Transaction, cik: int, as_of: str) -> str | None:
+    """Return the filing day of a company's newest filing with facts up to ``as_of``, or None if there is none.
+
+    All books from that day to ``as_of`` are equal.
+    """
+    return tx.find_value("newest_book_day", cik=cik, as_of=as_of)  # type: ignore[no-any-return]
+
+
 def list_filings(tx: Transaction, cik: int, as_of: str | None = None) -> tuple[list[SourceFiling], list[int]]:
     """Return the filings of a company that have facts, the best and latest last, and the ids of their sets of facts.
 

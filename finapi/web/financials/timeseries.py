@@ -260,12 +260,14 @@ def get_book(
 ) -> CompanyBook:
     """Return the book of a company, from the cache or the database. Raise NOT_COVERED (404) if it has no figures.
 
-    The book is cached, together with all cells computed from it, until the facts of the company change.
+    The book is cached, together with all cells computed from it, until the facts of the company change. Past days
+    between two filings share a book, because it takes long to build and a backtest requests many days.
     """
     as_of = as_of or call.params.get("as_of")
-    cache_key = (company.cik, as_of, currency, company_books.find_stamp(tx, company.cik))
+    book_day = None if as_of is None else company_books.find_newest_filing_day(tx, company.cik, as_of) or as_of
+    cache_key = (company.cik, book_day, currency, company_books.find_stamp(tx, company.cik))
     company_book = call.app.fact_book_cache.get(
-        None, cache_key, lambda: company_books.load_cached(tx, company.cik, as_of, currency)
+        None, cache_key, lambda: company_books.load_cached(tx, company.cik, book_day, currency)
     )
     # In a currency without figures, a book still contains share counts.
     if company_book.is_empty or (currency is not None and not company_book.has_currency(currency)):

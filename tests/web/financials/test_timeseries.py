@@ -204,6 +204,23 @@ def test_a_changed_figure_makes_a_new_book(app: App, caller: Client) -> None:
     assert caller.get(URL, query=query).json["data"]["rows"][0]["metrics"]["revenue"] == 2023000.5
 
 
+def test_past_days_between_two_filings_share_a_book(app: App, caller: Client) -> None:
+    newest_years, book_counts = {}, {}
+    for day in ("2021-02-19", "2021-02-20", "2021-12-31", "2022-02-19", "2022-02-20", "2020-06-30"):
+        answer = caller.get(URL, query={"cik": "77", "metrics": "revenue", "as_of": day})
+        newest_years[day] = answer.json["data"]["rows"][0]["fiscal_year"]
+        book_counts[day] = len(app.fact_book_cache)
+    assert newest_years == {
+        "2021-02-19": 2019,
+        "2021-02-20": 2020,
+        "2021-12-31": 2020,
+        "2022-02-19": 2020,
+        "2022-02-20": 2021,
+        "2020-06-30": 2019,
+    }
+    assert list(book_counts.values()) == [1, 2, 2, 2, 3, 3]
+
+
 def test_as_of_hides_what_was_filed_later(caller: Client) -> None:
     rows = caller.get(URL, query={"cik": "77", "as_of": "2021-02-19"}).json["data"]["rows"]
     assert [row["fiscal_year"] for row in rows] == [2019, 2018]

@@ -7,6 +7,12 @@ LEFT JOIN reports ON reports.id = fact_sets.report_id
 WHERE fact_sets.cik = :cik AND (:as_of IS NULL OR filings.filed_at <= :as_of)
 ORDER BY fact_sets.id
 
+-- name: newest_book_day
+SELECT max(filings.filed_at)
+FROM fact_sets
+JOIN filings ON filings.id = fact_sets.filing_id
+WHERE fact_sets.cik = :cik AND filings.filed_at <= :as_of
+
 -- name: book_standard_concepts
 SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:names))
 
