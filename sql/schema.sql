@@ -78,7 +78,9 @@ CREATE TABLE sessions (
     user_id     INTEGER NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     fingerprint BLOB NOT NULL UNIQUE,
     created_at  TEXT NOT NULL,
-    expires_at  TEXT NOT NULL
+    expires_at  TEXT NOT NULL,
+    -- When an operator last confirmed an action of this session with the password.
+    confirmed_at TEXT
 ) STRICT;
 
 CREATE INDEX sessions_by_user ON sessions (user_id, id);

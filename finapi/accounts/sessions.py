@@ -19,6 +19,8 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 LOCKED_MESSAGE = "Too many failed login attempts. Try again later."
 INVALID_CREDENTIALS_MESSAGE = "Invalid email or password"
 TOO_MANY_LOGINS_MESSAGE = "Too many logins of this email at once. Try again in a moment."
+# An operator who has entered the password is not asked for it again for this time.
+CONFIRMATION_LIFETIME = timedelta(minutes=15)
 NOT_VERIFIED_MESSAGE = "Please verify the email, I have send verification link."
 
 
@@ -153,6 +155,20 @@ def confirm_password(app: App, caller: Caller, password: str, address: str, now:
     if user["id"] != caller.id or not user["verify_email"]:
         raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
     return user
+
+
+def is_confirmed(app: App, session: bytes, now: datetime) -> bool:
+    """Return True if the password was entered for an operator's action of this session less than 15 minutes ago."""
+    with app.accounts.read() as tx:
+        since = iso(now - CONFIRMATION_LIFETIME)
+        return bool(tx.find_value("is_session_confirmed", fingerprint=session, since=since))
+
+
+def confirm_session(app: App, caller: Caller, password: str, address: str, now: datetime) -> None:
+    """Let the caller's session act for an operator for 15 minutes. Raise 401, or 429 during a lockout."""
+    confirm_password(app, caller, password, address, now)
+    with app.accounts.write() as tx:
+        tx.run("confirm_session", fingerprint=caller.session, now=iso(now))
 
 
 def change_password(app: App, caller: Caller, password: str, new_password: str, address: str, now: datetime) -> str:

@@ -83,7 +83,8 @@ CREATE TABLE sessions (
     user_id     BIGINT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     fingerprint BYTEA NOT NULL UNIQUE,
     created_at  TEXT COLLATE "C" NOT NULL,
-    expires_at  TEXT COLLATE "C" NOT NULL
+    expires_at  TEXT COLLATE "C" NOT NULL,
+    confirmed_at TEXT COLLATE "C"
 );
 
 CREATE INDEX sessions_by_user ON sessions (user_id, id);

@@ -26,3 +26,9 @@ ORDER BY id DESC
 
 -- name: delete_other_sessions
 DELETE FROM sessions WHERE user_id = :user_id AND fingerprint <> :fingerprint
+
+-- name: is_session_confirmed
+SELECT EXISTS (SELECT 1 FROM sessions WHERE fingerprint = :fingerprint AND confirmed_at > :since)
+
+-- name: confirm_session
+UPDATE sessions SET confirmed_at = :now WHERE fingerprint = :fingerprint

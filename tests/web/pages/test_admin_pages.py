@@ -299,6 +299,45 @@ def test_actions_need_the_admins_password(app: App, admin: Admin, action: str) -
     assert (get_account(app), list_log(app)) == (before, [FIRST_ENTRY])
 
 
+def test_the_password_is_asked_for_once_in_fifteen_minutes(app: App, admin: Admin, clock: FixedClock) -> None:
+    page = get_account_path(app)
+
+    def send_credit(**fields: str) -> Answer:
+        return admin.send("/admin/do/credit", **admin.get_form_fields(page, "credit"), amount="5.00", **fields)
+
+    prompt = send_credit(reason="<goodwill>")
+    body = prompt.body.decode()
+    assert (prompt.status, "<h1>Confirm with your password</h1>" in body) == (200, True)
+    assert f"Change the wallet of {EMAIL}. You are not asked again for 15 minutes." in body
+    assert '<input type="hidden" name="reason" value="&lt;goodwill&gt;">' in body
+    assert body.count(' name="form_token"') == body.count(' name="once"') == body.count(' type="password"') == 1
+    assert (get_account(app)["credit_balance"], list_log(app)) == (0, [FIRST_ENTRY])
+    # The prompt repeats the fields of the form, so that sending it with the password carries out the action.
+    hidden = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', body.partition("/admin/do/")[2]))
+    wrong = admin.send("/admin/do/credit", **hidden, password="wrong")
+    assert (wrong.status, 'name="amount" value="5.00"' in wrong.body.decode()) == (403, True)
+    answer = admin.send("/admin/do/credit", **hidden, password=PASSWORD)
+    assert (answer.status, answer.headers["location"]) == (303, f"{page}?done=credit")
+
+    clock.advance(seconds=15 * 60 - 1)
+    assert send_credit().status == 303
+    assert "password" not in admin.get(page).body.decode()
+    clock.advance(seconds=1)
+    assert (send_credit().status, get_account(app)["credit_balance"]) == (200, 10.0)
+
+
+def test_a_confirmation_is_that_of_one_session(app: App, admin: Admin) -> None:
+    page = get_account_path(app)
+    assert admin.perform(page, "grant", tokens="5").status == 303
+    other = Admin(app)
+    assert other.sign_in().status == 303
+    assert other.send("/admin/do/grant", **other.get_form_fields(page, "grant"), tokens="5").status == 200
+    # A login with the cookie of a confirmed session opens another session.
+    assert admin.submit("/login", email=ADMIN, password=PASSWORD).status == 303
+    assert admin.send("/admin/do/grant", **admin.get_form_fields(page, "grant"), tokens="5").status == 200
+    assert len(list_log(app)) == 2
+
+
 def test_wrong_passwords_in_admin_forms_end_in_a_lockout(app: App, admin: Admin) -> None:
     page = get_account_path(app)
     answers = [admin.perform(page, "lock", f"guess {number}") for number in range(6)]

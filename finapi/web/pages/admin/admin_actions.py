@@ -1,7 +1,9 @@
 """The actions of an operator: forms that lock accounts, change plans, create invites, and so on.
 
-A form of a delicate action needs the operator's password again. Each form has an id, so that it is executed
-once even if it is sent twice, and every action is recorded in the audit log.
+A form of a delicate action needs the operator's password, unless the session has confirmed an action with it in the
+last 15 minutes. Without a confirmation the form leads to a page that asks for the password and repeats the form's
+fields. Each form has an id, so that it is executed once even if it is sent twice, and every action is recorded in the
+audit log.
 """
 
 from __future__ import annotations
@@ -33,15 +35,17 @@ MAX_DAYS = 3650
 MAX_NOTE_CHARACTERS = 200
 MAX_NUMBER_DIGITS = 13
 MAX_FORM_ID_CHARACTERS = 36  # The length of a UUID.
+PASSWORD_FIELD = "password"
 
 Fields = Mapping[str, str]
 Handler = Callable[[Call], Response]
 
 
 class AdminAction(NamedTuple):
-    """An action of a form, with the path of its page and the message when it is done."""
+    """An action of a form: its name in a sentence, the path of its page and the message when it is done."""
 
     run: Callable[[Call, Fields, Actor], None]
+    name: str
     page_path: str
     done_message: str
     needs_password: bool = True
@@ -70,22 +74,16 @@ def require_admin(handler: Handler) -> Handler:
 
 
 def render_action_form(call: Call, action: str, button: str, *fields: Child, account_uuid: str = "") -> Html:
-    """Return the form of an action, with a field for the password if the action needs it."""
+    """Return the form of an action."""
     hidden_fields = [h.input(type="hidden", name="once", value=call.app.new_uuid())]
     if account_uuid:
         hidden_fields.append(h.input(type="hidden", name="account", value=account_uuid))
-    # A page has several of these forms: the label contains its input, because an id would not be unique.
-    password_field = ACTIONS[action].needs_password and h.label(
-        "Your password ",
-        h.input(name="password", type="password", required=True, autocomplete="current-password", maxlength=1024),
-    )
-    return session_cookie.render_form(
-        call, f"/admin/do/{action}", button, hidden_fields, *fields, password_field, class_="filters"
-    )
+    return session_cookie.render_form(call, f"/admin/do/{action}", button, hidden_fields, *fields, class_="filters")
 
 
 def render_field(label: str, name: str, **attributes: object) -> Html:
     """Return a required input of an action's form, with its label."""
+    # A page has several of these forms: the label contains its input, because an id would not be unique.
     return h.label(label, " ", h.input(name=name, required=True, **attributes))
 
 
@@ -103,48 +101,108 @@ def run_action(call: Call) -> Response:
     if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
     action = ACTIONS[name]
-    page_path = action.page_path
-    if page_path == ACCOUNTS_PATH:
-        page_path = f"{ACCOUNTS_PATH}/{fields.get('account', '')}"
+    page_path = _get_page_path(action, fields)
     try:
-        actor = _confirm_actor(call, fields, action.needs_password)
+        actor = _get_actor(call, fields)
+        if action.needs_password and not _confirm(call, fields):
+            return _render_password_page(call, name, action, fields)
         action.run(call, fields, actor)
     except UsageError as error:
         return _render_refusal(call, page_path, invalid_param("form", f"{error}."))
     except ApiError as error:
         if error.status >= 500:
             raise
+        if error.code in ("INVALID_CREDENTIALS", "LOGIN_LOCKED"):
+            return _render_password_page(call, name, action, fields, error)
         return _render_refusal(call, page_path, error)
     return session_cookie.redirect(build_url(page_path, done=name))
 
 
-def _confirm_actor(call: Call, fields: Fields, needs_password: bool) -> Actor:
-    """Return the operator who sent the form.
-
-    Raise INVALID_CREDENTIALS without the right password, LOGIN_LOCKED after too many wrong ones, and INVALID_PARAM if
-    the form has no id.
-    """
-    caller = call.caller
-    assert caller is not None
-    address = call.request.address
+def _get_actor(call: Call, fields: Fields) -> Actor:
+    """Return the operator who sent the form. Raise INVALID_PARAM if the form has no id."""
     form_id = fields.get("once", "")
     if not form_id or len(form_id) > MAX_FORM_ID_CHARACTERS:
         raise invalid_param("once", "The form is incomplete. Reload the page.")
-    if needs_password:
-        body = parse_body(LOGIN_BODY, {"email": caller.email, "password": fields.get("password") or "none"})
-        user = sessions.check_password(call.app, caller.email, body["password"], address, call.now)
-        if user["id"] != caller.id:
-            raise ApiError("FORBIDDEN", "This is the password of another account.")
-    return Actor(caller.id, address, form_id)
+    return Actor(call.user_id, call.request.address, form_id)
+
+
+def _confirm(call: Call, fields: Fields) -> bool:
+    """Return True if the session was confirmed in the last 15 minutes, or is confirmed now by the form's password.
+
+    Return False without a password. Raise INVALID_CREDENTIALS for a wrong one, and LOGIN_LOCKED after too many.
+    """
+    caller = call.caller
+    assert caller is not None
+    assert caller.session is not None
+    if sessions.is_confirmed(call.app, caller.session, call.now):
+        return True
+    if PASSWORD_FIELD not in fields:
+        return False
+    body = parse_body(LOGIN_BODY, {"email": caller.email, "password": fields[PASSWORD_FIELD] or "none"})
+    sessions.confirm_session(call.app, caller, body["password"], call.request.address, call.now)
+    return True
+
+
+def _render_password_page(
+    call: Call, name: str, action: AdminAction, fields: Fields, error: ApiError | None = None
+) -> Response:
+    """Return the page that asks for the password, with the fields of the form that it confirms.
+
+    ``error`` is that of a wrong password.
+    """
+    assert call.caller is not None
+    hidden_fields = [
+        h.input(type="hidden", name=field, value=content)
+        for field, content in fields.items()
+        if field not in (PASSWORD_FIELD, session_cookie.FORM_TOKEN_FIELD)
+    ]
+    subject = f" of {_get_email(call, fields)}" if action.page_path == ACCOUNTS_PATH else ""
+    password_input = h.input(
+        id=PASSWORD_FIELD,
+        name=PASSWORD_FIELD,
+        type="password",
+        required=True,
+        maxlength=sign_in_pages.MAX_FIELD_CHARACTERS,
+        autocomplete="current-password",
+        autofocus=True,
+        aria_invalid="true" if error else None,
+        aria_describedby="problem" if error else None,
+    )
+    is_wrong_password = error is not None and error.code == "INVALID_CREDENTIALS"
+    if is_wrong_password:
+        # 401 would mean that the operator is not logged in.
+        error = ApiError("FORBIDDEN", "This is not your account's password.")
+    response = page_layout.render_page(
+        call,
+        "Confirm with your password",
+        sign_in_pages.render_error(error),
+        h.p(f"{action.name}{subject}. You are not asked again for 15 minutes."),
+        session_cookie.render_form(
+            call,
+            f"/admin/do/{name}",
+            "Confirm",
+            hidden_fields,
+            # The hidden name lets a password manager find the right account.
+            h.input(type="hidden", name="username", autocomplete="username", value=call.caller.email),
+            h.div(h.label("Your password", for_=PASSWORD_FIELD), password_input, class_="field"),
+        ),
+        h.p(h.a("Cancel", href=_get_page_path(action, fields))),
+        status=error.status if error else 200,
+    )
+    response.headers.update(error.headers if error else {})
+    return response
+
+
+def _get_page_path(action: AdminAction, fields: Fields) -> str:
+    """Return the path of the page with an action's form, which is that of the account for an action on one."""
+    if action.page_path == ACCOUNTS_PATH:
+        return f"{ACCOUNTS_PATH}/{fields.get('account', '')}"
+    return action.page_path
 
 
 def _render_refusal(call: Call, page_path: str, error: ApiError) -> Response:
-    is_wrong_password = error.code == "INVALID_CREDENTIALS"
-    message = "This is not your account's password." if is_wrong_password else error.message
-    # 401 would mean that the operator is not logged in.
-    status = 403 if is_wrong_password else error.status
-    body = (h.p(message, role="alert"), h.p(h.a("Back", href=page_path)))
-    response = page_layout.render_page(call, "Not done", *body, status=status)
+    body = (h.p(error.message, role="alert"), h.p(h.a("Back", href=page_path)))
+    response = page_layout.render_page(call, "Not done", *body, status=error.status)
     response.headers.update(error.headers)
     return response
 
@@ -232,18 +290,27 @@ def _redeliver(call: Call, fields: Fields, actor: Actor) -> None:
 
 
 ACTIONS = {
-    "lock": AdminAction(_lock_account, ACCOUNTS_PATH, "The account is locked and its sessions have ended."),
-    "unlock": AdminAction(_unlock_account, ACCOUNTS_PATH, "The account is unlocked."),
-    "revoke": AdminAction(
-        _revoke_credentials, ACCOUNTS_PATH, "Its sessions have ended, and a new key is on its way by mail."
+    "lock": AdminAction(
+        _lock_account, "Lock the account", ACCOUNTS_PATH, "The account is locked and its sessions have ended."
     ),
-    "plan": AdminAction(_change_plan, ACCOUNTS_PATH, "The plan has changed."),
-    "credit": AdminAction(_change_credit, ACCOUNTS_PATH, "The wallet has been changed."),
-    "grant": AdminAction(_grant_tokens, ACCOUNTS_PATH, "The tokens have been added."),
-    "invite": AdminAction(_create_invite, "/admin/invites", "The code has been created."),
-    "revoke-invite": AdminAction(_revoke_invite, "/admin/invites", "The code has been revoked."),
-    "retry": AdminAction(_retry_documents, "/admin/intake", "They will be fetched again now.", needs_password=False),
+    "unlock": AdminAction(_unlock_account, "Unlock the account", ACCOUNTS_PATH, "The account is unlocked."),
+    "revoke": AdminAction(
+        _revoke_credentials,
+        "End the sessions and replace the key",
+        ACCOUNTS_PATH,
+        "Its sessions have ended, and a new key is on its way by mail.",
+    ),
+    "plan": AdminAction(_change_plan, "Change the plan", ACCOUNTS_PATH, "The plan has changed."),
+    "credit": AdminAction(_change_credit, "Change the wallet", ACCOUNTS_PATH, "The wallet has been changed."),
+    "grant": AdminAction(_grant_tokens, "Grant tokens to the account", ACCOUNTS_PATH, "The tokens have been added."),
+    "invite": AdminAction(_create_invite, "Create an invite code", "/admin/invites", "The code has been created."),
+    "revoke-invite": AdminAction(
+        _revoke_invite, "Revoke an invite code", "/admin/invites", "The code has been revoked."
+    ),
+    "retry": AdminAction(
+        _retry_documents, "Fetch documents again", "/admin/intake", "They will be fetched again now.", False
+    ),
     "redeliver": AdminAction(
-        _redeliver, "/admin/deliveries", "The delivery is being sent again.", needs_password=False
+        _redeliver, "Send a delivery again", "/admin/deliveries", "The delivery is being sent again.", False
     ),
 }
