@@ -5784,7 +5784,7 @@ class GetFactsByConceptGiven(CallOptions, total=False):
 class PostFactsAggregateGiven(CallOptions, total=False):
     concept: Required[str]
     period: Required[str | int]
-    sector: Literal["Agriculture, Forestry and Fishing", "Mining", "Construction", "Manufacturing", "Transportation, Communications and Utilities", "Wholesale Trade", "Retail Trade", "Finance, Insurance and Real Estate", "Services", "Public Administration", "Nonclassifiable", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", None] | None
+    sector: Literal["Agriculture, Forestry and Fishing", "Mining", "Construction", "Manufacturing", "Transportation, Communications and Utilities", "Wholesale Trade", "Retail Trade", "Finance, Insurance and Real Estate", "Services", "Public Administration", "Nonclassifiable", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "Consumer Defensive", "Basic Materials", "Energy", "Industrials", "Consumer Cyclical", "Communication Services", "Healthcare", "Technology", "Utilities", "Financial Services", "Real Estate", None] | None
     tickers: Sequence[str] | None | None
     as_of: str | date | None
 

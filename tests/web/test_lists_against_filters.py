@@ -425,7 +425,11 @@ def test_securities_of_a_quarter_match_their_filters(client: Client, market: lis
         return lambda row: sign * (row[name] - value) >= 0
 
     choices: Choices = {
-        "sector": {"Manufacturing": lambda row: row["sector"] == "Manufacturing"},
+        "sector": {
+            "Manufacturing": lambda row: row["sector"] == "Manufacturing",
+            "Technology": lambda row: row["sic"] == 3571,
+            "healthcare": lambda row: row["sic"] == 2834,
+        },
         "industry": {"60": lambda row: row["industry"] == "60", "28": lambda row: row["industry"] == "28"},
         "search": {"lamp": lambda row: "LAMP" in row["name"], "T7": lambda row: row["ticker"] == "T7"},
         "is_etf": {"false": None},

@@ -92,7 +92,7 @@ def list_security_flows(
         "period": period,
         "words": json.dumps(words) if words else None,
         "ticker": tickers.normalise_prefix(search),
-        "groups": _render_groups(params["sector"], params["industry"]),
+        **_build_sector_values(params["sector"], params["industry"]),
         "direction": -1 if params["sort_order"] == "desc" else 1,
     }
     rows, total = tx.list_page("securities_of_quarter", query_values)
@@ -100,18 +100,23 @@ def list_security_flows(
     return [_build_flow(row, doubt_sums.get(row["security_id"], DoubtSum())) for row in rows], total
 
 
-def _render_groups(sector: str | None, industry: str | None) -> str | None:
-    """Return the major groups of SIC codes of a sector and an industry as a JSON list, or None without a filter."""
-    if sector is None and industry is None:
-        return None
-    sector_name = None if sector is None else sectors.parse_sector(sector)
+def _build_sector_values(sector: str | None, industry: str | None) -> dict[str, str | None]:
+    """Return the parameters ``groups`` (major groups) and ``sic_ranges`` for a sector and an industry, as JSON lists.
+
+    A parameter is None if it does not limit the securities. Raise INVALID_PARAM for an unknown sector or industry.
+    """
+    sector_filter = None if sector is None else sectors.parse_filter(sector)
+    sic_ranges = None if sector_filter is None else sector_filter.render_ranges()
+    sector_name = None if sector_filter is None or sic_ranges else sector_filter.name
+    if sector_name is None and industry is None:
+        return {"groups": None, "sic_ranges": sic_ranges}
     industry_group = None if industry is None else sectors.parse_group(industry)
     groups = []
     for group in _MAJOR_GROUPS:
         group_sector = sectors.get_names_of_group(group)[0]
         if group_sector and sector_name in (None, group_sector) and industry_group in (None, group):
             groups.append(group)
-    return json.dumps(groups)
+    return {"groups": json.dumps(groups), "sic_ranges": sic_ranges}
 
 
 def _build_flow(row: Row, doubt_sum: DoubtSum) -> SecurityFlow:

@@ -48,6 +48,7 @@ class FormFilters(NamedTuple):
     issuer: int | None = None
     industry: int | None = None
     sector: str | None = None
+    sic_ranges: str | None = None
     type: str | None = None
     since: int | None = None  # The first and last filing day, as day numbers.
     until: int | None = None
@@ -78,7 +79,7 @@ def list_latest(tx: Transaction, filters: FormFilters) -> IdPage:
 
     Filings of a sector or industry, and of amendments, are not counted.
     """
-    narrowest = find_narrowest(filters, "issuer", "sector", "industry", "amendment", "type")
+    narrowest = find_narrowest(filters, "issuer", "sector", "sic_ranges", "industry", "amendment", "type")
     is_counted = narrowest in ("issuer", "type", "all")
     count_query = f"count_insider_filings_of_{narrowest}" if is_counted else None
     return read_id_page(tx, choose_query(filters), build_query_values(filters), count_query)

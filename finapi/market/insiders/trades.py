@@ -68,6 +68,7 @@ class TradeFilters(NamedTuple):
     cursor: InsiderCursor = InsiderCursor()
     type: str | None = None
     sector: str | None = None  # The letter of a SIC division.
+    sic_ranges: str | None = None  # A JSON list of ranges of SIC codes, each with its first and last code.
     industry: int | None = None  # The number of a SIC major group.
     since: int = 0  # The first and last filing day, as day numbers.
     until: int = LAST_DAY

@@ -19,8 +19,8 @@ from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf
 from finapi.edgar.xbrl.qnames import is_extension
-from finapi.market.reference import sectors
 from finapi.market.reference.companies import Company
+from finapi.market.reference.sectors import SectorFilter
 from finapi.market.statements.fact_sets import SOURCE_NAMES
 from finapi.store.db import Row, Transaction
 
@@ -508,7 +508,7 @@ class Aggregate(NamedTuple):
 
 
 def aggregate_concept(
-    tx: Transaction, concept_id: int, period: tuple[int, int | None], ciks: Collection[int], sector: str | None
+    tx: Transaction, concept_id: int, period: tuple[int, int | None], ciks: Collection[int], sector: SectorFilter | None
 ) -> Aggregate:
     """Return statistics over one figure of each company for a calendar year, or (year, quarter).
 
@@ -526,7 +526,7 @@ def aggregate_concept(
     facts_by_unit: dict[str, dict[int, CompanyFact]] = {}
     for fact in facts:
         is_selected = not ciks or fact.cik in ciks
-        is_in_sector = sector is None or sectors.get_names_of_sic(fact.sic)[0] == sector
+        is_in_sector = sector is None or sector.includes(fact.sic)
         if fact.value is None or not is_selected or not is_in_sector:
             continue
         facts_by_company = facts_by_unit.setdefault(fact.unit, {})

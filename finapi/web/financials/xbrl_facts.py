@@ -74,9 +74,9 @@ AGGREGATE_BODY = (
     Field(
         "sector",
         nullable=True,
-        allowed=(*sectors.list_names(), *sectors.list_divisions()),
+        allowed=(*sectors.list_names(), *sectors.list_divisions(), *sectors.list_common_names()),
         allows_others=True,
-        help="A sector of the SIC, by name or letter.",
+        help="A sector of the SIC, by name or letter, or a common sector such as Technology.",
         example="D",
     ),
     Field("tickers", "words", nullable=True, help="Only these companies.", example=["AAPL", "NFLX"]),
@@ -227,9 +227,7 @@ def aggregate_concept(call: Call) -> Response:
     year_text, _, quarter_text = body["period"].removeprefix("CY").partition("Q")
     year = int(year_text.rstrip("-"))
     quarter = int(quarter_text) if quarter_text else None
-    sector = body.get("sector")
-    if sector is not None:
-        sector = sectors.parse_sector(sector)
+    sector = sectors.parse_filter(body["sector"]) if body.get("sector") is not None else None
     tickers = body.get("tickers") or []
     with call.app.db.read() as tx:
         concept_id, concept = filed_facts.get_concept(tx, body["concept"])
@@ -237,7 +235,7 @@ def aggregate_concept(call: Call) -> Response:
         aggregate = filed_facts.aggregate_concept(tx, concept_id, (year, quarter), ciks, sector)
     period = f"{year}" if quarter is None else f"{year}Q{quarter}"
     meta: AggregateMeta = {
-        "sector": sector,
+        "sector": None if sector is None else sector.name,
         "tickers": list(tickers),
         "period": period,
         "dominant_unit": aggregate.unit,

@@ -91,7 +91,7 @@ BY_TICKER_PARAMS = (
     OFFSET,
     Param("security_group", allowed=issuer_names.GROUPS, help="Only this group.", example="Stocks"),
     Param("is_etf", "boolean", help="Only ETFs (true), or only other securities (false).", example="false"),
-    Param("sector", help="Only companies of this sector.", example="Manufacturing"),
+    Param("sector", help="Only companies of this SIC or common sector.", example="Manufacturing"),
     Param("industry", help="Only companies of this industry.", example="35"),
     Param("search", help="A ticker, or beginnings of words of the issuer's name.", example="AAPL"),
     *(

@@ -69,7 +69,11 @@ CURSOR = params.cursor_param("0_20454_112760225001055_1", "(?:-?[0-9]{1,19}_){3}
 POSITION_CURSOR = params.cursor_param("50", "[0-9]{1,9}")
 COMPANY_PARAM = Param("ticker", "ticker", help="Only this company: ticker (any spelling) or CIK.", example="AAPL")
 TYPE = Param("standard_type", allowed=STANDARD_TYPES, help="Only this kind.", example="purchase")
-SECTOR = Param("sector", help="SIC division, by name or letter.", example="Manufacturing")
+SECTOR = Param(
+    "sector",
+    help="SIC division, by name or letter, or one of the eleven common sectors, such as Technology.",
+    example="Manufacturing",
+)
 INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
 INCLUDE_OUTCOME = flag_param(
     "include_outcome", "Add the share's later returns, where prices are held, and the date of the next earnings."
@@ -228,7 +232,7 @@ def build_trade_filters(call: Call, *, of_all_companies: bool = False) -> TradeF
         offset=get("offset", 0),
         cursor=parse_cursor(call.params),
         type=get("standard_type"),
-        sector=parse_sector(call.params),
+        **parse_sector(call.params),
         industry=parse_industry(call.params),
         since=max(
             get_first_filing_day(call.now, get("filed_at_days")),
@@ -312,9 +316,12 @@ def parse_cursor(call_params: Mapping[str, Any]) -> InsiderCursor:
         raise params.invalid_cursor() from None
 
 
-def parse_sector(call_params: Mapping[str, Any]) -> str | None:
-    """Return the letter of the SIC division in ``sector``. Raise INVALID_PARAM for an unknown one."""
-    return sectors.parse_division(call_params["sector"]) if call_params.get("sector") is not None else None
+def parse_sector(call_params: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the filters for the sector of a call, by name. Raise INVALID_PARAM for an unknown sector."""
+    if call_params.get("sector") is None:
+        return {"sector": None, "sic_ranges": None}
+    sector_filter = sectors.parse_filter(call_params["sector"])
+    return {"sector": sector_filter.division, "sic_ranges": sector_filter.render_ranges()}
 
 
 def parse_industry(call_params: Mapping[str, Any]) -> int | None:

@@ -133,6 +133,6 @@ def _build_filters(call: Call, company: Company | None) -> FormFilters:
         since=since,
         until=compute_filing_day_number(last_day) if last_day else None,
         amendment=params.get("is_amendment"),
-        sector=filters.parse_sector(params),
+        **filters.parse_sector(params),
         industry=filters.parse_industry(params),
     )

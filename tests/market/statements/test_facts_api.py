@@ -418,6 +418,9 @@ def test_sums_are_filtered_by_tickers_and_sector(ask: Ask) -> None:
     assert get_sum(ask, tickers=["AAPL"]).json["aggregates"]["sum"] == 8235000000
     assert get_sum(ask, sector="Manufacturing").json["meta"]["sector"] == "Manufacturing"
     assert get_sum(ask, sector="Manufacturing").json["aggregates"]["count"] == 1
+    assert get_sum(ask, sector="technology").json["meta"]["sector"] == "Technology"
+    assert get_sum(ask, sector="technology").json["aggregates"]["count"] == 1
+    assert get_sum(ask, sector="Energy").json["aggregates"]["count"] == 0
     assert get_sum(ask, sector="A").json["aggregates"] == {
         "sum": None,
         "avg": None,

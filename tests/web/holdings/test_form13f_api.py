@@ -1046,6 +1046,7 @@ def test_statistics_count_known_cusips(api: Client) -> None:
         ("/form-13f/aggregation/by-ticker?quarter=2025-09-29", 400, "INVALID_PARAM"),
         ("/form-13f/aggregation/by-ticker?quarter=2020-12-31", 404, "NOT_COVERED"),
         ("/form-13f/aggregation/by-ticker?sector=Magic", 400, "INVALID_PARAM"),
+        ("/form-13f/aggregation/by-industry?sector=Technology", 400, "INVALID_PARAM"),
         ("/form-13f/aggregation/basket-holdings?ciks=1&period=2025-09-30&size=0", 400, "INVALID_PARAM"),
         ("/form-13f/aggregation/basket-holdings?ciks=x&period=2025-09-30", 400, "INVALID_PARAM"),
         ("/form-13f/aggregation/basket-holdings?ciks=1&period=2025-09-29", 400, "INVALID_PARAM"),

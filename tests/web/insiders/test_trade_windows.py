@@ -257,6 +257,7 @@ FILTERS = {
     "acquired_disposed_code=D": lambda row: row["acquired_disposed_code"] == "D",
     "standard_type=purchase": lambda row: row["standard_type"] == "purchase",
     "sector=H": lambda row: row["ticker"] == "SHBK",
+    "sector=Financial Services": lambda row: row["ticker"] == "SHBK",
     "industry=36": lambda row: row["ticker"] == "BRK-B",
 }
 

@@ -23,6 +23,12 @@ FROM (
                     AND word < wanted.value || char(65535)
             )
         ))
+        AND (:sic_ranges IS NULL OR EXISTS (
+            SELECT 1 FROM companies
+            JOIN json_each(:sic_ranges)
+                ON companies.sic BETWEEN json_each.value ->> 0 AND json_each.value ->> 1
+            WHERE companies.cik = securities.cik
+        ))
 )
 WHERE (:security_group IS NULL OR security_group = :security_group) AND (:is_etf IS NULL OR is_etf = :is_etf)
     AND (:groups IS NULL OR sic_group IN (SELECT value FROM json_each(:groups)))

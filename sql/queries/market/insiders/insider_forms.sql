@@ -5,10 +5,14 @@ JOIN companies_with_ticker AS companies ON companies.cik = form.issuer_cik
 LEFT JOIN filings ON filings.accession = form.accession
 ORDER BY json_each.key
 
+-- part: in_sic_ranges
+(:sic_ranges IS NULL OR EXISTS (SELECT 1 FROM json_each(:sic_ranges)
+    WHERE form.sic BETWEEN json_each.value ->> 0 AND json_each.value ->> 1))
+
 -- name: insider_filings_of_all
 SELECT id, 0 AS value, filed_day, id AS form_id, 0 AS seq FROM insider_forms AS form
 WHERE (filed_day, id) < (:day, :form) AND filed_day >= coalesce(:since, 0) AND (:until IS NULL OR filed_day <= :until)
-    AND (:amendment IS NULL OR is_amendment = :amendment)
+    AND (:amendment IS NULL OR is_amendment = :amendment) AND {in_sic_ranges}
 ORDER BY filed_day DESC, id DESC
 LIMIT :limit OFFSET :offset
 
@@ -16,6 +20,7 @@ LIMIT :limit OFFSET :offset
 SELECT id, 0 AS value, filed_day, id AS form_id, 0 AS seq FROM insider_forms AS form
 WHERE form = :type AND (filed_day, id) < (:day, :form) AND filed_day >= coalesce(:since, 0)
     AND (:until IS NULL OR filed_day <= :until) AND (:amendment IS NULL OR is_amendment = :amendment)
+    AND {in_sic_ranges}
 ORDER BY filed_day DESC, id DESC
 LIMIT :limit OFFSET :offset
 
@@ -28,10 +33,11 @@ ORDER BY filed_day DESC, id DESC
 LIMIT :limit OFFSET :offset
 
 -- name: insider_filings_of_industry
-SELECT id, 0 AS value, filed_day, id AS form_id, 0 AS seq FROM insider_forms
+SELECT id, 0 AS value, filed_day, id AS form_id, 0 AS seq FROM insider_forms AS form
 WHERE industry = :industry AND (filed_day, id) < (:day, :form) AND filed_day >= coalesce(:since, 0)
     AND (:until IS NULL OR filed_day <= :until) AND (:type IS NULL OR form = :type)
     AND (:amendment IS NULL OR is_amendment = :amendment) AND (:sector IS NULL OR sector = :sector)
+    AND {in_sic_ranges}
 ORDER BY filed_day DESC, id DESC
 LIMIT :limit OFFSET :offset
 
@@ -41,6 +47,7 @@ WHERE issuer_cik = :issuer AND (filed_day, id) < (:day, :form) AND filed_day >= 
     AND (:until IS NULL OR filed_day <= :until) AND (:type IS NULL OR form = :type)
     AND (:amendment IS NULL OR is_amendment = :amendment)
     AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+    AND {in_sic_ranges}
 ORDER BY filed_day DESC, id DESC
 LIMIT :limit OFFSET :offset
 
@@ -68,6 +75,7 @@ SELECT count(*) FROM insider_forms AS form
 WHERE issuer_cik = :issuer AND filed_day >= coalesce(:since, 0) AND (:until IS NULL OR filed_day <= :until)
     AND (:amendment IS NULL OR is_amendment = :amendment) AND (:type IS NULL OR form = :type)
     AND (:sector IS NULL OR sector = :sector) AND (:industry IS NULL OR industry = :industry)
+    AND {in_sic_ranges}
     AND (:insider IS NULL OR EXISTS (
         SELECT 1 FROM insider_form_owners AS owner
         WHERE owner.owner_cik = :insider AND owner.filed_day = form.filed_day AND owner.form_id = form.id

@@ -9,6 +9,8 @@ trade.superseded_by IS NULL AND (:type IS NULL OR trade.standard_type = :type)
     AND (:min_percent IS NULL OR trade.percent_of_holding >= :min_percent)
     AND (:max_percent IS NULL OR trade.percent_of_holding <= :max_percent)
     AND trade.roles & :with_roles = :with_roles AND trade.roles & :without_roles = 0
+    AND (:sic_ranges IS NULL OR EXISTS (SELECT 1 FROM json_each(:sic_ranges)
+        WHERE trade.sic BETWEEN json_each.value ->> 0 AND json_each.value ->> 1))
     AND (:sector IS NULL OR trade.sector = :sector) AND (:industry IS NULL OR trade.industry = :industry)
     AND NOT (:no_plan AND trade.rule_10b5_1) AND NOT (:no_cashless AND trade.is_cashless)
     AND NOT (:no_cover AND trade.is_sell_to_cover)
