@@ -39,7 +39,7 @@ from finapi.client import Client
 
 client = Client(os.environ["FINAPI_URL"], os.environ["FINAPI_API_KEY"])
 series = client.get_xbrl_timeseries(ticker="AAPL", metrics=["revenue"], period="A", limit=1)
-assert series["data"]["rows"][0]["metrics"]["revenue"]["value"] > 0, series
+assert series["data"]["rows"][0]["metrics"]["revenue"] > 0, series
 """
 
 
