@@ -84,7 +84,8 @@ def write_bill(out: Path, folder: Path) -> None:
     install = [sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--no-deps"]
     run(*install, "--require-hashes", "-r", lock)
     wheel = find_file(out, "finapi_server-*.whl")
-    run(*install, wheel)
+    # Installed by name, because pip records the path of a file, which would be in the bill.
+    run(*install, "--no-index", "--find-links", out, "finapi-server")
     bill = out / f"{wheel.name.partition('-py3-')[0]}.cdx.json"
     options = ["environment", "--output-reproducible", "--output-format", "JSON", "--output-file", bill]
     run(TOOLS / "cyclonedx-py", *options, interpreter)
