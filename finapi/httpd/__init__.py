@@ -7,6 +7,7 @@ the threads are our own: waitress looks at every connection at every event, cann
 returns, and cannot hand a WebSocket over to another thread. docs/ARCHITECTURE.md lists the parts of waitress that
 are used. These methods are overridden:
 
+RequestParser.__init__            receives the path of the public URL, which is removed from targets
 RequestParser.close               also releases the bytes that are reserved for the body
 RequestParser.received            the leniency of waitress is a way to smuggle a request past a proxy
 ChunkedBody.__init__              the maximum length is known before the chunk that exceeds it is received

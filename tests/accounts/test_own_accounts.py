@@ -277,6 +277,8 @@ WITHOUT_DATABASE = [
     ("insiders", "AAPL"),
     ("fund", "1067983"),
     ("mcp",),
+    ("nport", "SPY"),
+    ("claims", "-"),
     ("screen", "roe>1"),
     ("watch", "main-api"),
     ("listen", "--forward-to", "http://x"),
@@ -286,7 +288,8 @@ WITHOUT_DATABASE = [
 @run_each_case("words", WITHOUT_DATABASE)
 def test_a_directory_without_a_database_is_refused_and_not_made(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert words[0] not in NEEDS_NONE
-    done = finapi(*words, "--data-dir", tmp_path / "data", make=False)
+    claims_file = b"ticker,metric,period,value\nAAPL,revenue,FY2024,1\n"
+    done = finapi(*words, "--data-dir", tmp_path / "data", stdin=claims_file, make=False)
     assert done.status == 2
     assert str(tmp_path / "data") in done.complaint
     assert not (tmp_path / "data").exists()

@@ -271,6 +271,24 @@ def test_well_formed_requests_are_parsed(
     assert not {"HTTP_TRANSFER_ENCODING", "HTTP_X_TRAILER", "HTTP_CONTENT_LENGTH"} & environ.keys()
 
 
+@run_each_case(
+    "target, path, request_uri",
+    [
+        ("/finapi/a%20b?c=1", "/a b", "/a%20b?c=1"),
+        ("/finapi", "/", "/"),
+        ("/a", "/a", "/a"),
+        ("/finapix/a", "/finapix/a", "/finapix/a"),
+    ],
+)
+def test_the_public_path_is_removed_from_a_target(
+    start: Start, app: EchoApplication, target: str, path: str, request_uri: str
+) -> None:
+    client = start(public_path="/finapi").connect()
+    assert client.send(f"GET {target} HTTP/1.1\r\nHost: a\r\n\r\n".encode()).read_answer().status == 200
+    environ, _ = app.calls[-1]
+    assert (environ["PATH_INFO"], environ["REQUEST_URI"]) == (path, request_uri)
+
+
 def test_the_environ_names_the_peer_the_server_and_the_deadline(
     start: Start, app: EchoApplication, clock: ManualClock
 ) -> None:

@@ -48,6 +48,7 @@ MODULES = (
 
 # The tests by which a release of waitress fails that no longer calls what is overridden, or calls it otherwise.
 BEHAVIOUR = {
+    "RequestParser.__init__": (test_listener.test_the_public_path_is_removed_from_a_target,),
     "RequestParser.close": (test_shares.test_spooled_bodies_have_a_limit_together,),
     "RequestParser.received": (
         test_listener.test_malformed_requests_are_refused_and_closed,
