@@ -100,6 +100,8 @@ def answer_call(app: App, table: RouteTable, exchange: Exchange, parse: Callable
 
 # ---- parse, find the route
 
+MAX_NAMED_PATH_CHARACTERS = 100  # Maximum length of the part of an unknown path that the message repeats.
+
 
 def parse_request(exchange: Exchange, parse: Callable[[], Request]) -> Request:
     """Return the parsed request. Raise the error of its path or query, or the refusal that ``parse`` raises."""
@@ -114,7 +116,8 @@ def find_path(app: App, table: RouteTable, exchange: Exchange, request: Request)
     match = table.match(request.segments)
     if match is None:
         docs = f"{app.config.public_url}{OPENAPI_PATH}"
-        raise ApiError("NOT_FOUND", f"No route has this path; see {docs} for all routes.", details={"docs": docs})
+        message = f"finapi has nothing at {request.path[:MAX_NAMED_PATH_CHARACTERS]}; see {docs} for all calls."
+        raise ApiError("NOT_FOUND", message, details={"docs": docs})
     exchange.route = match.get_route_or_any(_route_method(request))
     return match
 

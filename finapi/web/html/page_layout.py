@@ -121,8 +121,12 @@ def build_html_response(document: bytes, status: int = 200, *, secret: bool = Fa
 def render_error_page(config: Config, error: ApiError, path: str, request_id: str) -> Response:
     """Return the page for an error: the message, the search form and the id of the request."""
     title = ERROR_TITLES.get(error.status, "Error")
+    links = error.status == 404 and h.p(
+        "Try the ", h.a("front page", href="/"), " or the ", h.a("documentation", href="/docs"), "."
+    )
     body = (
         h.p(error.message, role="alert"),
+        links,
         config.pages != "off" and render_search_form(),
         h.p("When reporting this, include request ", h.code(request_id), ".", class_="quiet"),
     )

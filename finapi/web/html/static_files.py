@@ -51,7 +51,7 @@ def show_static_file(call: Call) -> Response:
     """Return a static file, the icon if the path has no name, or 304 if the client has it. Raise NOT_FOUND."""
     file = load_static_files().get(call.params.get("name", "favicon.svg"))
     if file is None:
-        raise ApiError("NOT_FOUND", "File not found.")
+        raise ApiError("NOT_FOUND", f"There is no file {call.params['name']} in /static.")
     has_fingerprint = call.request.query.get("v") == [file.fingerprint]
     headers = {
         "Cache-Control": CACHE_FOREVER if has_fingerprint else CACHE_ONE_HOUR,

@@ -31,6 +31,9 @@ FORMAT = Param("format", default="html", allowed=("html", "csv"), help="The page
 # Errors for a company or filing that is not stored. Pages show them with a hint on how to load it.
 MISSING_DATA_CODES = ("NOT_COVERED", "NOT_FOUND", "UNKNOWN_TICKER")
 
+# The titles of the pages for these errors.
+MISSING_DATA_TITLES = {"NOT_COVERED": "Not stored", "NOT_FOUND": "Not found", "UNKNOWN_TICKER": "Company not found"}
+
 MAX_FILE_NAME_CHARACTERS = 100
 MAX_NAMED_ROWS = 12  # Maximum number of values that a note about an empty list names.
 
@@ -139,10 +142,12 @@ def render_missing_page(call: Call, error: ApiError, load_argument: str = "", se
     """
     if error.code not in MISSING_DATA_CODES:
         raise error
-    error = demo_companies.add_companies(call.app, error)
+    demo_error = demo_companies.add_companies(call.app, error)
+    # The message of a demo says itself how companies are loaded.
+    load_hint = demo_error is error and h.p(render_load_hint(load_argument))
     search_form = page_layout.render_search_form(search_text)
-    body = (h.p(error.message, role="alert"), h.p(render_load_hint(load_argument)), search_form)
-    return page_layout.render_page(call, "Not available", *body, status=404, search=False)
+    body = (h.p(demo_error.message, role="alert"), load_hint, search_form)
+    return page_layout.render_page(call, MISSING_DATA_TITLES[error.code], *body, status=404, search=False)
 
 
 # ---- parts of a page

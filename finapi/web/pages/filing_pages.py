@@ -120,7 +120,7 @@ def _render_part_links(call: Call, accession_number: str) -> Html:
     url = f"/filing/{accession_number}/document"
     links = []
     for part in range(1, part_count + 1):
-        name = f"part {part}" if part_count > 1 else "the document"
+        name = f"part {part}" if part_count > 1 else "read it here"
         links.append([" " if part > 1 else "", h.a(name, href=f"{url}?part={part}")])
     return h.span(links)
 

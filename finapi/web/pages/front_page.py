@@ -214,9 +214,9 @@ def _render_coverage(call: Call) -> Html:
     cells = [h.div(h.dt(label), h.dd(f"{counts[name]:,}")) for name, label in _COUNTS]
     last_filing_at = last_times["filing"]
     if last_filing_at is None:
-        freshness = "No filing has been ingested yet."
+        freshness = "No filing is stored yet."
     else:
-        freshness = f"Last filing ingested on {_format_minute(last_filing_at)}."
+        freshness = f"The last filing was stored on {_format_minute(last_filing_at)}."
     return h.section(h.h2("Coverage"), h.dl(cells, class_="key-figures"), h.p(freshness, class_="quiet"))
 
 

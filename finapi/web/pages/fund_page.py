@@ -120,7 +120,7 @@ def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str
                 "Change since the previous quarter",
                 previous_value and f"{format_short(value - previous_value)} dollars",
             ),
-            ("Positions", _describe_changes(meta)),
+            ("Changes", _describe_changes(meta)),
             ("Filing", h.a(filing["accession_no"], href=f"/filing/{filing['accession_no']}")),
             ("Filed", filing["filed_at"] or "unknown date"),
         ]

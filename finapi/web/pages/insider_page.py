@@ -59,10 +59,10 @@ def _render_insider(call: Call, api_calls: Sequence[ApiCall]) -> Response:
         _render_description(insider),
         _render_table_section("Companies", "From the latest forms", _ROLE_COLUMNS, insider["current_roles"]),
         _render_table_section(
-            "Companies before", "Former roles, by the latest forms", _ROLE_COLUMNS, insider["former_roles"]
+            "Former companies", "Former roles, from the latest forms", _ROLE_COLUMNS, insider["former_roles"]
         ),
         render_section("Transactions", trades, next_link),
-        _render_table_section("Holdings", "Holdings, by the latest forms", _HOLDING_COLUMNS, holdings),
+        _render_table_section("Holdings", "From the latest forms", _HOLDING_COLUMNS, holdings),
         api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call)),
         wide=True,
     )
@@ -72,11 +72,15 @@ def _render_description(insider: Mapping[str, Any]) -> Html:
     return html_tables.render_description_list(
         [
             ("CIK", insider["cik"]),
-            ("Purchases in a year", f"{format_short(insider['total_buy_value_365d'])} dollars"),
-            ("Sales in a year", f"{format_short(insider['total_sell_value_365d'])} dollars"),
-            ("Last trade", insider["latest_transaction_date"]),
+            ("Purchases, last 12 months", _describe_dollars(insider["total_buy_value_365d"])),
+            ("Sales, last 12 months", _describe_dollars(insider["total_sell_value_365d"])),
+            ("Last transaction", insider["latest_transaction_date"]),
         ]
     )
+
+
+def _describe_dollars(amount: int) -> str:
+    return f"{format_short(amount)} dollars" if amount else "none"
 
 
 def _render_table_section(

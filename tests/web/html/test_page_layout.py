@@ -38,6 +38,28 @@ def test_a_program_gets_errors_as_json(public: Client, accept: str) -> None:
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/no/such/page", "finapi has nothing at /no/such/page; see "),
+        ("/static/no.css", "There is no file no.css in /static."),
+        ("/docs/no-guide", "There is no guide no-guide; the guides are first-call, metering,"),
+        ("/docs/api/get_no", "There is no call get_no; "),
+        ("/company/AAPL/proof/revenue/X", "There is no figure revenue for X. A figure is a metric with a period"),
+    ],
+)
+def test_an_unknown_page_says_what_is_missing_and_where_to_go(public: Client, path: str, message: str) -> None:
+    body = public.get(path, headers=HTML).body.decode()
+    assert f'<p role="alert">{message}' in body
+    assert '<a href="/docs">documentation</a>' in body
+
+
+def test_the_message_repeats_only_the_start_of_a_long_path(public: Client) -> None:
+    body = public.get("/<b>" + "x" * 300, headers=HTML).body.decode()
+    start = body.partition("finapi has nothing at ")[2].partition("; see")[0]
+    assert (len(start.replace("&lt;", "<").replace("&gt;", ">")), "<" in start) == (100, False)
+
+
 def test_an_error_keeps_its_status_and_headers(public: Client) -> None:
     answer = public.get("/api/v1/xbrl/timeseries", headers=HTML)
     assert (answer.status, "www-authenticate" in answer.headers) == (401, True)

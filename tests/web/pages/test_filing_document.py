@@ -54,7 +54,7 @@ def test_a_stored_document_is_served_in_a_sandbox(client: Client) -> None:
 
 def test_a_filing_links_to_its_documents_here_and_at_the_sec(client: Client) -> None:
     body = get_page(client, f"/filing/{NUMBER}")
-    assert f'<a href="/filing/{NUMBER}/document?part=1">the document</a>' in body
+    assert f'<a href="/filing/{NUMBER}/document?part=1">read it here</a>' in body
     assert re.search(
         r'href="https://www.sec.gov/Archives/edgar/data/1750/000000175098000077/[^"]+" rel="noreferrer"', body
     )

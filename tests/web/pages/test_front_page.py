@@ -28,7 +28,7 @@ def test_the_front_page_shows_stored_counts(browser: Client) -> None:
     counts = browser.get("/api/v1/financials/status").json["data"]["counts"]
     assert [int(number.replace(",", "")) for _, number in counts_on_page] == list(counts.values())
     assert [label for label, _ in counts_on_page][:3] == ["companies", "filings", "figures"]
-    assert "Last filing ingested on 2026-01-31 12:00 UTC." in get_page(browser, "/")
+    assert "The last filing was stored on 2026-01-31 12:00 UTC." in get_page(browser, "/")
 
 
 def test_newest_filings_are_the_same_on_the_page_and_as_json(browser: Client) -> None:
@@ -74,7 +74,7 @@ def test_an_empty_front_page_says_how_to_load_a_company() -> None:
     app = apps.create_in_memory(Config(pages="public"), FixedClock(NOW))
     body = get_page(Client(app), "/")
     app.db.close()
-    assert "No filing has been ingested yet." in body
+    assert "No filing is stored yet." in body
     assert "Add some with <code>finapi load AAPL</code>." in body
     assert "A figure and its proof" not in body
     assert "Companies with figures" not in body

@@ -40,7 +40,7 @@ def test_a_fund_shows_its_positions(browser: Client) -> None:
     assert "Of portfolio" not in body
     assert "Shares of the portfolio are not shown, because not all of its entries are stored." in body
     assert '<option value="2026-03-31" selected>' in body
-    assert "<dt>Positions</dt><dd>not known: quarter incomplete</dd>" in body
+    assert "<dt>Changes</dt><dd>not known: quarter incomplete</dd>" in body
     assert 'name="status"' not in body  # There are no changes to choose from.
 
 
@@ -55,7 +55,7 @@ def lamp(make_app: Callable[..., App], tmp_path: Path) -> Client:
 def test_a_fund_shows_changes_and_reports_by_quarter(lamp: Client) -> None:
     body = get_page(lamp, f"/fund/{fund_filings.FUND}")
     assert "<dt>Change since the previous quarter</dt><dd>(1.6 k) dollars</dd>" in body
-    assert "<dt>Positions</dt><dd>1 increased, 1 decreased, 1 closed</dd>" in body
+    assert "<dt>Changes</dt><dd>1 increased, 1 decreased, 1 closed</dd>" in body
     assert "2 positions at 2025-09-30, in dollars. Change since 2025-06-30.</caption>" in body
     assert "Of portfolio" in body
     quarters = {row[0]: row[1:8] for row in parse_rows(body) if row and row[0].startswith("2025-")}

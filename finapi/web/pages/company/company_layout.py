@@ -130,7 +130,7 @@ def serve_tab(
         text = call.params["ticker"]
         if call.params.get("as_of") and error.code == "UNKNOWN_TICKER":
             message = f"No stored document of {text} was filed by {call.params['as_of']}."
-            return page_layout.render_page(call, "Not available", h.p(message, role="alert"), status=404)
+            return page_layout.render_page(call, "Not known then", h.p(message, role="alert"), status=404)
         return api_backed_pages.render_missing_page(call, error, str(text).upper(), text)
     api_calls = build_calls(call, view)
     if serve_csv is not None and call.params["format"] == "csv":

@@ -130,7 +130,7 @@ def _render_price_chart(call: Call, prices_call: ApiCall, trades: Sequence[Mappi
     except ApiError as error:
         if error.code not in api_backed_pages.MISSING_DATA_CODES:
             raise
-        return h.p("No prices of this company.", class_="quiet")
+        return h.p("No prices of this company are stored.", class_="quiet")
     prices = answer["data"][::-1]
     if len(prices) < 2:
         return None

@@ -35,6 +35,7 @@ _CELL = re.compile(
     r"(?:(?P<fiscal_year>[12][0-9]{3})(?P<fiscal_period>FY|Q[1-4])"
     r"|(?P<period_end>[12][0-9]{3}-[01][0-9]-[0-3][0-9]))"
 )
+MAX_NAMED_CHARACTERS = 40  # Maximum length of a metric or period that a message repeats.
 _METHOD_TEXTS = {
     "reported": "as reported, under the first tag of its rule",
     "mapped": "as reported, under another tag with the same meaning",
@@ -64,7 +65,12 @@ def show_proof(call: Call) -> Response:
     Raise NOT_FOUND for a metric or cell that does not exist.
     """
     if _CELL.fullmatch(call.params["cell"]) is None or find_definition(call.params["metric"]) is None:
-        raise ApiError("NOT_FOUND", "Figure not found.")
+        metric, cell = call.params["metric"][:MAX_NAMED_CHARACTERS], call.params["cell"][:MAX_NAMED_CHARACTERS]
+        message = (
+            f"There is no figure {metric} for {cell}. A figure is a metric with a period such as A2024FY, Q2024Q3 or "
+            "TTM2024-09-28."
+        )
+        raise ApiError("NOT_FOUND", message)
     return company_layout.serve_tab(call, _build_proof_calls, _render_proof)
 
 
@@ -266,7 +272,8 @@ def _render_concept(call: Call, view: CompanyView, api_calls: Sequence[ApiCall])
         links = _load_sec_links(call, [row["accession_number"] for row in rows])
         body = _render_facts([_build_fact(row, answer["concept"]) for row in rows], links)
     else:
-        body = h.p("No figure for the whole company.", class_="note", role="status")
+        text = "No stored filing states this concept for the entire company in this period."
+        body = h.p(text, class_="note", role="status")
     all_link = call.params["end"] and h.p(h.a("Every period of this concept", href=view.get_url(tab)))
     title = h.h2(h.code(answer["concept"]), class_="title")
     source = api_backed_pages.render_source_note(call, *api_calls)

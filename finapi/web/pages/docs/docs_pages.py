@@ -40,7 +40,7 @@ def show_guide(call: Call) -> Response:
     name = call.params["name"]
     guide = name.removesuffix(".md")
     if guide not in GUIDES:
-        raise ApiError("NOT_FOUND", "Guide not found.")
+        raise ApiError("NOT_FOUND", f"There is no guide {guide}; the guides are {', '.join(GUIDES)}.")
     return page_access.serve_open_page(call, lambda: _render_text(call, _load_guide(guide), name))
 
 
@@ -62,7 +62,8 @@ def _render_operation(call: Call) -> Response:
     document = _get_openapi_document(call)
     operation = api_reference.index_operations(call, document).get(name.removesuffix(".md"))
     if operation is None:
-        raise ApiError("NOT_FOUND", "Operation not found.")
+        message = f"There is no call {name.removesuffix('.md')}; {call.app.config.public_url}/docs lists all calls."
+        raise ApiError("NOT_FOUND", message)
     text = api_reference.render_operation(operation, document, call.app.config.public_url)
     return _render_text(call, text, name, operation)
 
