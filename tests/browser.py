@@ -160,11 +160,11 @@ def findings(page: Browser) -> list[tuple[str, str, str]]:
     ]
 
 
-def keep(page: Browser, name: str, folder: Path | None = None) -> None:
+def keep(page: Browser, name: str, folder: Path | None = None, max_height: int = 3000) -> None:
     """Save a picture in a folder, or in ``FINAPI_TEST_PICTURES``, for people to look at."""
     if directory := folder or os.environ.get("FINAPI_TEST_PICTURES"):
         size = page.driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
-        clip = {**size, "height": min(size["height"], 3000), "scale": 1}
+        clip = {**size, "height": min(size["height"], max_height), "scale": 1}
         options = {"captureBeyondViewport": True, "clip": clip}
         picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
         Path(directory, name).write_bytes(base64.b64decode(picture))

@@ -1,4 +1,7 @@
-"""Pictures of every page, light and dark, narrow and wide: ``python -m tests.pictures [directory] [path ...]``."""
+"""Pictures of every page, light and dark, narrow and wide: ``python -m tests.pictures [directory] [path ...]``.
+
+``python -m tests.pictures --documents`` takes the pictures of README.md and docs/.
+"""
 
 from __future__ import annotations
 
@@ -64,6 +67,16 @@ SIGNED_IN = (
     "/admin/deliveries",
     "/admin/audit",
 )
+# The pictures of the documents by name.
+DOCUMENT_PICTURES = {
+    "front": "/",
+    "company": "/company/AAPL",
+    "statements": "/company/AAPL/statements",
+    "proof": "/company/AAPL/proof/gross_margin/A2024FY",
+    "charts": "/company/AAPL/charts",
+}
+DOCUMENT_FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+DOCUMENT_WIDTH, MAX_DOCUMENT_HEIGHT = 1080, 760
 EMAIL, PASSWORD = "root@example.com", "correct horse battery"
 
 
@@ -118,5 +131,22 @@ def main(directory: str = "pictures", *pages: str) -> None:
             print(path, width, scheme, f"{len(page.driver.page_source):,} characters", wide > 0 and "TOO WIDE", *wrong)
 
 
+def save_document_pictures() -> None:
+    """Save the pictures of the documents, of a demo at the address that the documents name."""
+    DOCUMENT_FOLDER.mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as directory_name,
+        running("demo", "--port", 8000, "--data-dir", Path(directory_name, "data")) as demo,
+        browser(Path(directory_name, "profile")) as page,
+    ):
+        page.show(DOCUMENT_WIDTH, "light")
+        for name, path in DOCUMENT_PICTURES.items():
+            page.open(demo.url + path)
+            keep(page, f"{name}.png", DOCUMENT_FOLDER, MAX_DOCUMENT_HEIGHT)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:] == ["--documents"]:
+        save_document_pictures()
+    else:
+        main(*sys.argv[1:])

@@ -10,6 +10,7 @@ from finapi.delivery.events import TYPES_BY_FEED
 from finapi.verbs.verb_table import VERBS
 from finapi.web.routes import ROUTES
 from tests import floor_plan
+from tests.pictures import DOCUMENT_PICTURES
 from tests.test_architecture import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +52,17 @@ def test_every_link_leads_to_a_file() -> None:
         if not (document.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_every_picture_is_small_and_used() -> None:
+    used_pictures = set()
+    for document in (ROOT / "README.md", ROOT / "docs" / "API.md"):
+        for target in re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", document.read_text(encoding="utf-8")):
+            used_pictures.add((document.parent / target).resolve())
+    assert used_pictures == set((ROOT / "docs" / "pictures").glob("*.png"))
+    assert {picture.stem for picture in used_pictures} == set(DOCUMENT_PICTURES)
+    for picture in used_pictures:
+        assert picture.stat().st_size < 150_000, picture
 
 
 def test_every_room_stands_in_the_floor_plan_in_its_order() -> None:

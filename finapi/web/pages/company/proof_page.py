@@ -44,7 +44,6 @@ _METHOD_TEXTS = {
 _CHECK_TEXTS = {
     "consistent": "adds up",
     "inconsistent": "does not add up",
-    "unchecked": "not part of a total",
 }
 _SIGNS = {1: "+", -1: "−"}
 
@@ -135,12 +134,14 @@ def _render_description(proof: Mapping[str, Any], links: Mapping[str, SecLinks])
     cell = proof["cell"]
     accession_number = cell["accession"]
     confidence = cell["confidence"]
+    # A figure that is computed has no concept of its own, but the key of its metric.
+    concept = None if cell["concept"] == proof["metric"] else cell["concept"]
     return html_tables.render_description_list(
         [
             ("Period", _format_span(proof["period_start"], proof["period_end"])),
             ("What it is", proof["definition"]),
             ("Formula", proof["formula"] and h.code(proof["formula"])),
-            ("Concept", cell["concept"] and h.code(cell["concept"])),
+            ("Concept", concept and h.code(concept)),
             ("How", _METHOD_TEXTS.get(cell["method"] or "", cell["method"])),
             ("Total", _CHECK_TEXTS.get(cell["calc_status"] or "")),
             ("Confidence", confidence is not None and f"{confidence} of 100"),
