@@ -33,11 +33,13 @@ _FUNCTIONS = """
     substr substring sum total typeof upper
 """
 FUNCTIONS = frozenset(_FUNCTIONS.split())
-MAX_MEDIAN_NUMBERS = 1_000_000  # Numbers (of 8 bytes) that all medians of a query may hold at the same time.
+MAX_MEDIAN_NUMBERS = 800_000  # Numbers that all medians of a query may hold at the same time.
+MEDIAN_NUMBER_BYTES = 40  # The bytes of such a number while its median is computed: in an array and in a sorted list.
 
 MAX_TEXT = 16 * 1024  # Bytes of any value or row that a query builds.
 MAX_NODES = 250_000  # Nodes of a compiled query. Each takes about 250 bytes and 3 microseconds.
-MAX_GROWTH = 48 * 1024 * 1024  # Bytes that SQLite's memory may grow by while a query runs.
+# Bytes that the memory of SQLite and medians may grow by while a query runs. The process grows by up to a third more.
+MAX_GROWTH = 32 * 1024 * 1024
 # Bytes that SQLite may have in use while queries run. Unlike MAX_GROWTH, SQLite checks this one itself, before each
 # allocation. The caches of seventeen connections are a third of it.
 MAX_HEAP = 192 * 1024 * 1024
@@ -138,12 +140,14 @@ class Sandbox:
             self.allowance.check(account)
             started_seconds = self.allowance.cpu_seconds()
             try:
-                with _limited_heap():
-                    return self._run(sql, views, values)
+                with _heap_limits.limit() as max_bytes:
+                    return self._run(sql, views, values, max_bytes)
             finally:
                 self.allowance.add(account, self.allowance.cpu_seconds() - started_seconds)
 
-    def _run(self, sql: str, views: frozenset[str], values: Sequence[str | float | None]) -> QueryResult:
+    def _run(
+        self, sql: str, views: frozenset[str], values: Sequence[str | float | None], max_bytes: int
+    ) -> QueryResult:
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -152,7 +156,7 @@ class Sandbox:
             connection = _SandboxConnection(self._db.open_separate_reader(), views)
         try:
             with self._db.reading(connection.connection):
-                return connection.run(sql, values, self._budget, self._monotonic)
+                return connection.run(sql, values, self._budget, self._monotonic, max_bytes)
         finally:
             if self._db.path is None or self._db.is_copy or connection.was_stopped:
                 # Return the memory of a stopped query to the operating system.
@@ -185,30 +189,57 @@ def _measure_memory() -> int:
     return read_memory_usage().resident_bytes if library is None else int(library.sqlite3_memory_used())
 
 
-_heap_limits: list[int] = []  # One limit for each running query. The highest one applies.
-_heap_lock = threading.Lock()
+class _HeapLimits:
+    """The limits of SQLite's memory while queries run. SQLite has one heap for all connections of the process.
 
-
-@contextmanager
-def _limited_heap() -> Iterator[None]:
-    """Limit the memory of SQLite to MAX_HEAP while a query runs.
-
-    If more is already in use, for databases in memory, twice MAX_GROWTH may be used in addition.
+    A query may let it grow by MAX_GROWTH. What another query has allocated when this one begins does not raise the
+    limit of both together, which is twice MAX_GROWTH more than when no query ran.
     """
-    library = _load_library()
-    if library is None:
-        yield
-        return
-    with _heap_lock:
-        limit = max(MAX_HEAP, library.sqlite3_memory_used() + 2 * MAX_GROWTH)
-        _heap_limits.append(limit)
-        library.sqlite3_hard_heap_limit64(max(_heap_limits))
-    try:
-        yield
-    finally:
-        with _heap_lock:
-            _heap_limits.remove(limit)
-            library.sqlite3_hard_heap_limit64(max(_heap_limits, default=0))  # 0: no limit.
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._hard_limits: list[int] = []  # One for each running query. The highest one applies.
+        self._idle_bytes = 0  # The memory in use before the first of the running queries.
+        self._median_numbers: dict[object, int] = {}  # The numbers in the medians of each running query.
+
+    @contextmanager
+    def limit(self) -> Iterator[int]:
+        """Limit the memory while a query runs. Yield the bytes at which the query is to be stopped.
+
+        SQLite itself uses no more than MAX_HEAP. If more is already in use, for databases in memory, twice MAX_GROWTH
+        may be used in addition.
+        """
+        library = _load_library()
+        with self._lock:
+            used_bytes = self.measure()
+            if not self._hard_limits:
+                self._idle_bytes = used_bytes
+            max_bytes = min(used_bytes + MAX_GROWTH, self._idle_bytes + 2 * MAX_GROWTH)
+            hard_limit = max(MAX_HEAP, used_bytes + 2 * MAX_GROWTH)
+            self._hard_limits.append(hard_limit)
+            if library is not None:
+                library.sqlite3_hard_heap_limit64(max(self._hard_limits))
+        try:
+            yield max_bytes
+        finally:
+            with self._lock:
+                self._hard_limits.remove(hard_limit)
+                if library is not None:
+                    library.sqlite3_hard_heap_limit64(max(self._hard_limits, default=0))  # 0: no limit.
+
+    def measure(self) -> int:
+        """Return the bytes in use by SQLite and by medians."""
+        return _measure_memory() + MEDIAN_NUMBER_BYTES * sum(list(self._median_numbers.values()))
+
+    def count_median_numbers(self, owner: object, count: int) -> None:
+        """Set the number of values in the medians of a query, which its connection owns."""
+        if count:
+            self._median_numbers[owner] = count
+        else:
+            self._median_numbers.pop(owner, None)
+
+
+_heap_limits = _HeapLimits()
 
 
 class _SandboxConnection:
@@ -250,16 +281,24 @@ class _SandboxConnection:
         return bool(self._stop_reason)
 
     def run(
-        self, sql: str, values: Sequence[str | float | None], budget: Budget, monotonic: Callable[[], float]
+        self,
+        sql: str,
+        values: Sequence[str | float | None],
+        budget: Budget,
+        monotonic: Callable[[], float],
+        max_bytes: int,
     ) -> QueryResult:
-        """Return the result of a query that has passed :func:`_check_shape`. Raise INVALID_PARAM for any failure."""
+        """Return the result of a query that has passed :func:`_check_shape`. Raise INVALID_PARAM for any failure.
+
+        The query is stopped when SQLite's memory exceeds ``max_bytes``.
+        """
         self._denied, self._stop_reason, self._median_numbers = False, "", 0
-        until, max_memory = monotonic() + budget.seconds, _measure_memory() + MAX_GROWTH
+        until = monotonic() + budget.seconds
 
         def is_over_budget() -> bool:
             if monotonic() > until:
                 self._stop_reason = f"it took longer than {budget.seconds:g} s"
-            elif _measure_memory() > max_memory:
+            elif _heap_limits.measure() > max_bytes:
                 self._stop_reason = TOO_MUCH
             return bool(self._stop_reason)
 
@@ -281,11 +320,13 @@ class _SandboxConnection:
             raise _build_refusal(self._explain(error, sql)) from None
         finally:
             cursor.close()
+            _heap_limits.count_median_numbers(self, 0)
             self._connection.set_progress_handler(None, 0)
 
     def count_median_numbers(self, change: int) -> None:
         """Add ``change`` to the count of stored numbers of all medians. Raise MemoryError if there are too many."""
         self._median_numbers += change
+        _heap_limits.count_median_numbers(self, self._median_numbers)
         if self._median_numbers > MAX_MEDIAN_NUMBERS:
             self._stop_reason = TOO_MUCH
             raise MemoryError
@@ -374,8 +415,9 @@ class _Median:
         """Return the median, or None without numbers."""
         import statistics
 
+        median = statistics.median(self._numbers) if self._numbers else None
         self._connection.count_median_numbers(-len(self._numbers))
-        return statistics.median(self._numbers) if self._numbers else None
+        return median
 
 
 class _StandardDeviation:

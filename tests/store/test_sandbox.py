@@ -649,6 +649,31 @@ def test_the_bound_of_memory_does_not_move_with_what_was_freed(
     assert sandbox.query("SELECT 1", ALLOWED).rows == [[1]]
 
 
+def test_queries_that_follow_each_other_share_one_bound_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    used_bytes = 1_000
+    monkeypatch.setattr(sandboxes, "_load_library", lambda: None)
+    monkeypatch.setattr(sandboxes, "_measure_memory", lambda: used_bytes)
+    monkeypatch.setattr(sandboxes, "MAX_GROWTH", 100)
+    limits = sandboxes._HeapLimits()
+    first, second, third, fourth = (limits.limit() for _ in range(4))
+    assert first.__enter__() == 1_100
+    used_bytes = 1_090
+    assert second.__enter__() == 1_190
+    first.__exit__(None, None, None)
+    used_bytes = 1_180
+    assert third.__enter__() == 1_200  # And not 1,280: all of this is the second query's.
+    second.__exit__(None, None, None)
+    limits.count_median_numbers("third", 2)
+    used_bytes = 1_010
+    assert (limits.measure(), fourth.__enter__()) == (1_090, 1_190)
+    third.__exit__(None, None, None)
+    fourth.__exit__(None, None, None)
+    limits.count_median_numbers("third", 0)
+    used_bytes = 1_300
+    with limits.limit() as max_bytes:
+        assert max_bytes == 1_400
+
+
 @pytest.mark.skipif(sandboxes._load_library() is None, reason="SQLite's functions cannot be called here")
 def test_one_step_takes_no_more_than_the_heap_either(store: database.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     # Nobody looks in between: SQLite itself refuses.
