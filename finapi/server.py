@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from finapi.delivery.dispatcher import Dispatcher
     from finapi.market.intake.poller import Poller
     from finapi.net.outbound import Outbound
+    from finapi.ops.activity import ActivityRecorder
     from finapi.store.postgres import Postgres
 
 log = logging.getLogger("finapi.server")
@@ -213,7 +214,20 @@ def _build_copy_workers(app: App) -> list[Worker]:
         _build_worker(app, "copy", _load_step(copy_node("run_copy_step"), app)),
         _build_worker(app, "close-debits", lambda: billing.run_settlement_step(app)),
         _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
+        _build_activity_worker(app),
     ]
+
+
+def _build_activity_worker(app: App) -> Worker:
+    """Return the worker that stores the calls, tokens and errors of each hour."""
+
+    @cache
+    def create_recorder() -> ActivityRecorder:
+        from finapi.ops.activity import ActivityRecorder
+
+        return ActivityRecorder(app)
+
+    return _build_worker(app, "activity", lambda: create_recorder().run_step())
 
 
 def _build_workers(app: App) -> list[Worker]:
@@ -237,6 +251,7 @@ def _build_workers(app: App) -> list[Worker]:
         _build_worker(app, "sniper", lambda: _sniper_step(app)),
         _build_worker(app, "refill-plans", lambda: _refill_plans_step(app)),
         _build_worker(app, "memory", memory.MemoryTrimmer().run_trim_step),
+        _build_activity_worker(app),
         # Its database query is not interrupted: a sent mail that is not recorded would be sent again.
         Worker(
             "mail", lambda: _mail_step(app), interrupt=app.mail_settings.transport.close, max_step_seconds=mail_patience

@@ -570,6 +570,15 @@ CREATE TRIGGER status_check_counted AFTER INSERT ON status_checks BEGIN
         down = down + excluded.down, ms = ms + excluded.ms;
 END;
 
+-- What the processes counted in an hour: calls, tokens and errors, and for each queue the most entries that waited.
+CREATE TABLE activity_hours (
+    measure TEXT NOT NULL,
+    -- Seconds since 1970-01-01.
+    start   INTEGER NOT NULL CHECK (start % 3600 = 0),
+    amount  INTEGER NOT NULL,
+    PRIMARY KEY (measure, start)
+) STRICT, WITHOUT ROWID;
+
 -- A change of a service's status. Before its first change a service was operational.
 CREATE TABLE status_changes (
     id         INTEGER PRIMARY KEY,

@@ -22,6 +22,7 @@ from finapi.market.intake import fetch_queue, ingest
 from finapi.net import mail
 from finapi.net.outbound import Outbound, OutboundRequest, ReachPolicy, Reply
 from finapi.ops import probes, watchdog
+from finapi.ops.activity import ActivityRecorder
 from tests.charging import charged
 from tests.client import PASSWORD, Client, session_of
 from tests.support.raw_sql import run_sql
@@ -50,6 +51,7 @@ class Year:
         self.dispatcher = Dispatcher(self.app)
         self.numbers = itertools.count(1)
         self.app.health.probes.update(probes.build_process_probes(self.app))
+        self.recorder = ActivityRecorder(self.app)
 
     def call(self) -> None:
         """A billed call."""
@@ -86,6 +88,7 @@ class Year:
             pass
         sniper.run_window_step(self.app, self.clock.now())
         watchdog.run_round(self.app, self.clock.now())
+        self.recorder.run_step()
 
     def day(self) -> None:
         """A day of light use, of everything that leaves a row behind."""

@@ -117,6 +117,15 @@ Figures = Mapping[MetricFamily, Mapping[Labels, float]]
 Reading = Callable[[], Mapping[Labels, float]]
 
 
+class RequestTotals(NamedTuple):
+    """The calls of the API that a process answered: all, the tokens charged, and those with status 4xx and 5xx."""
+
+    calls: int
+    tokens: int
+    refusals: int
+    failures: int
+
+
 class _Histogram:
     """The number of durations up to each of ``BUCKET_SECONDS``, and of longer ones, and their sum."""
 
@@ -183,6 +192,19 @@ class Metrics:
                 self._add(PLAN_REQUESTS, (plan,), 1)
             if refusal is not None and refusal[0] in REFUSAL_CODES:
                 self._add(REFUSALS, refusal, 1)
+
+    def sum_requests(self) -> RequestTotals:
+        """Return the number of the API's calls so far, of those with an error, and the tokens charged."""
+        with self._lock:
+            tokens = int(self._counts[TOKENS_CHARGED][()])
+            counts = [(labels, sum(histogram.bucket_counts)) for labels, histogram in self._requests.items()]
+        calls = refusals = failures = 0
+        for (_, route, status), count in counts:
+            if route.startswith("/api/"):
+                calls += count
+                refusals += count if status.startswith("4") else 0
+                failures += count if status.startswith("5") else 0
+        return RequestTotals(calls, tokens, refusals, failures)
 
     def render(self, figures: Figures) -> str:
         """Return all metrics in Prometheus's text format, with ``figures`` that the caller has looked up."""

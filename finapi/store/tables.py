@@ -34,6 +34,7 @@ ACCOUNTS = (
     "status_checks",
     "status_hours",
     "status_days",
+    "activity_hours",
     "status_changes",
     "audit",
 )

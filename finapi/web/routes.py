@@ -288,7 +288,7 @@ _ROUTES: tuple[Route, ...] = (
         summary="End all other sessions",
         page=True,
     ),
-    _page("/admin", admin_pages("show_health"), "Component health"),
+    _page("/admin", admin_pages("show_health"), "Component health", admin_pages("HEALTH_PARAMS")),
     _page("/admin/accounts", admin_pages("show_accounts"), "Accounts", admin_pages("SEARCH_PARAMS")),
     _page("/admin/accounts/{account}", admin_pages("show_account"), "An account", admin_pages("ACCOUNT_PARAMS")),
     _page("/admin/invites", admin_pages("show_invites"), "Invite codes"),

@@ -252,7 +252,7 @@ BACKLOGS: dict[str, Callable[[App, FixedClock, Path], Backlog]] = {
 }
 # A backup is one piece, and has a test of its own; so has feed-keys, whose questions are all answered in a step.
 WHOLE = {"feed-keys"}
-WITHOUT_BACKLOG = {"memory", "backup", "copy", "watchdog"}
+WITHOUT_BACKLOG = {"activity", "memory", "backup", "copy", "watchdog"}
 
 
 @pytest.fixture

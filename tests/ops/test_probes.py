@@ -116,6 +116,7 @@ def test_prometheus_reads_the_figures_of_a_running_server(service: Service) -> N
     samples_by_name = {family.name: family.samples for family in text_string_to_metric_families(text)}
     assert {sample.labels["worker"]: sample.value for sample in samples_by_name["finapi_worker_up"]} == dict.fromkeys(
         (
+            "activity",
             "archive-ledger",
             "close-debits",
             "feed-keys",

@@ -120,6 +120,7 @@ OF_FEW_ROWS = {
 }
 # What time alone would make grow, and what bounds it: docs/OPERATIONS.md lists the settings.
 BY_TIME = {
+    "activity_hours",
     "carried",
     "deliveries",
     "delivery_attempts",

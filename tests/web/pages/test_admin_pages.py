@@ -483,6 +483,31 @@ def test_the_health_page_shows_components_and_queues(app: App, admin: Admin) -> 
     assert "add an admin" in body
 
 
+def test_the_health_page_charts_calls_tokens_errors_and_queues(app: App, admin: Admin) -> None:
+    body = admin.get("/admin").body.decode()
+    for title in ("Calls of the API", "Tokens charged", "Errors", "Longest queues"):
+        assert f"{title}: none in this time." in body
+    start = int(app.clock.now().timestamp()) // 3600 * 3600
+    with app.db.write() as tx:
+        for measure, amount in (("calls", 1200), ("tokens", 500), ("refusals", 7), ("failures", 2), ("webhooks", 40)):
+            tx.run("add_activity", measure=measure, start=start, amount=amount)
+    body = admin.get("/admin").body.decode()
+    assert "none in this time" not in body
+    for tooltip in (
+        "Calls, 31 12:00: 1.2 k",
+        "Tokens, 31 12:00: 500",
+        "Refused calls (4xx), 31 12:00: 7",
+        "Failed calls (5xx), 31 12:00: 2",
+        "Webhooks, 31 12:00: 40",
+    ):
+        assert f"<title>{tooltip}</title>" in body
+    assert '<a href="/admin?span=hours" aria-current="true">Last 48 hours</a>' in body
+    by_day = admin.get("/admin?span=days").body.decode()
+    assert "<title>Calls, 01-31: 1.2 k</title>" in by_day
+    assert '<a href="/admin?span=days" aria-current="true">Last 30 days</a>' in by_day
+    assert admin.get("/admin?span=weeks").status == 400
+
+
 # ---- the log
 
 

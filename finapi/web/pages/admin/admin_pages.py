@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from finapi.accounts import audit, billing, invites, plans, users
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.market.intake import fetch_queue
-from finapi.ops import status
+from finapi.ops import activity, status
 from finapi.store import heartbeats
-from finapi.web.html import form_fields, html_tables, page_layout
+from finapi.web.html import charts, form_fields, html_tables, page_layout
+from finapi.web.html.charts import ChartSeries
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_number
+from finapi.web.html.number_formats import format_number, format_short
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -29,6 +32,10 @@ TABS = {
     "/admin/deliveries": "Deliveries",
     "/admin/audit": "Audit log",
 }
+SPANS = {"hours": "Last 48 hours", "days": "Last 30 days"}
+ACTIVITY_HOURS = 48
+ACTIVITY_DAYS = 30
+HEALTH_PARAMS = (Param("span", default="hours", allowed=tuple(SPANS), empty_is_default=True),)
 SEARCH_PARAMS = (Param("q", default="", empty_is_default=True),)
 ACCOUNT_PARAMS = (path_param("account"),)
 AUDIT_PARAMS = (Param("before", "integer", minimum=1),)
@@ -36,13 +43,15 @@ MAX_ROWS = 100
 MAX_LATEST_ACTIONS = 10
 USAGE_DAYS = 30
 
+RenderChart = Callable[[str, Sequence[str], Sequence[ChartSeries]], Html]
+
 
 # ---- health
 
 
 @require_admin
 def show_health(call: Call) -> Response:
-    """Return the page at ``/admin``: the components, the queues, and the size of the store."""
+    """Return the page at ``/admin``: the components, the queues, charts of activity, and the size of the store."""
     app = call.app
     queued_work = status.count_queued_work(app, call.now)
     with app.db.read() as tx:
@@ -65,8 +74,49 @@ def show_health(call: Call) -> Response:
         "/admin",
         render_section("Components", components),
         render_section("Queues", html_tables.render_description_list(queues, "key-figures")),
+        _render_activity(call),
         render_section("Store", html_tables.render_description_list(store_sizes, "key-figures")),
         render_section("Latest actions", _render_audit_log(latest_actions)),
+    )
+
+
+def _render_activity(call: Call) -> Html:
+    """Return charts of calls, tokens, errors and queues by hour or by day."""
+    span = call.params["span"]
+    with call.app.accounts.read() as tx:
+        if span == "days":
+            periods, label_format = activity.read_days(tx, call.now, ACTIVITY_DAYS), "%m-%d"
+        else:
+            periods, label_format = activity.read_hours(tx, call.now, ACTIVITY_HOURS), "%d %H:%M"
+    labels = [datetime.fromtimestamp(start, UTC).strftime(label_format) for start in periods.starts]
+
+    def render_chart(title: str, render: RenderChart, **names: str) -> Html:
+        if not any(any(periods.values[measure]) for measure in names):
+            return h.p(f"{title}: none in this time.", class_="quiet")
+        series = [
+            ChartSeries(name, [Decimal(amount) for amount in periods.values[measure]], format_short)
+            for measure, name in names.items()
+        ]
+        return render(title, labels, series)
+
+    links = [
+        h.a(name, href=build_url("/admin", span=key), aria_current="true" if key == span else None)
+        for key, name in SPANS.items()
+    ]
+    return render_section(
+        "Activity",
+        h.div(h.nav(links, class_="choice", aria_label="Time"), class_="views"),
+        h.div(
+            render_chart("Calls of the API", charts.render_bar_chart, calls="Calls"),
+            render_chart("Tokens charged", charts.render_bar_chart, tokens="Tokens"),
+            render_chart(
+                "Errors", charts.render_stacked_chart, refusals="Refused calls (4xx)", failures="Failed calls (5xx)"
+            ),
+            render_chart(
+                "Longest queues", charts.render_line_chart, ingest="Documents", mail="Mails", webhooks="Webhooks"
+            ),
+            class_="charts",
+        ),
     )
 
 
