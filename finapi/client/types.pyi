@@ -2993,6 +2993,63 @@ class XbrlFilingAccessionIndex(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class XbrlFilingsDiffDataA(TypedDict, Generic[Day, Moment]):
+    accession: str
+    form_type: str
+    filed_at: Day | None
+    period_of_report: Day
+
+class XbrlFilingsDiffDataStatementsLinesCellsA(TypedDict):
+    value: str | None
+    fact_id: str | None
+    ink_url: str | None
+
+class XbrlFilingsDiffDataStatementsLinesCells(TypedDict, Generic[Day, Moment]):
+    start_date: Day | None
+    end_date: Day
+    dims: dict[str, str]
+    status: Literal["restated", "rounded", "added", "dropped"]
+    a: XbrlFilingsDiffDataStatementsLinesCellsA | None
+    b: XbrlFilingsDiffDataStatementsLinesCellsA | None
+    change: int | Decimal | None
+
+class XbrlFilingsDiffDataStatementsLines(TypedDict, Generic[Day, Moment]):
+    concept: str
+    unit: str | None
+    placement: Literal["opening", "closing"] | None
+    label_a: str | None
+    label_b: str | None
+    status: Literal["restated", "rounded", "added", "dropped", "other_periods", "relabelled"]
+    cells: list[XbrlFilingsDiffDataStatementsLinesCells[Day, Moment]]
+
+class XbrlFilingsDiffDataStatements(TypedDict, Generic[Day, Moment]):
+    statement: str
+    status: Literal["in_both", "added", "dropped"]
+    equal_line_count: int
+    lines: list[XbrlFilingsDiffDataStatementsLines[Day, Moment]]
+
+class XbrlFilingsDiffData(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str
+    company_name: str
+    a: XbrlFilingsDiffDataA[Day, Moment]
+    b: XbrlFilingsDiffDataA[Day, Moment]
+    statements: list[XbrlFilingsDiffDataStatements[Day, Moment]]
+
+class XbrlFilingsDiffMeta(TypedDict):
+    restated: int
+    rounded: int
+    added: int
+    dropped: int
+    engine_version: int
+
+class XbrlFilingsDiff(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: XbrlFilingsDiffData[Day, Moment]
+    meta: XbrlFilingsDiffMeta
+    request_id: str
+    timestamp: Moment
+
 class XbrlFactsDataMark(TypedDict):
     status: Literal["nil"]
     reason: Literal["reported_nil"]
@@ -5738,6 +5795,13 @@ class GetXbrlFilingAccessionIndexGiven(CallOptions, total=False):
     accession: Required[str]
     as_of: str | date | None
 
+class GetXbrlFilingsDiffGiven(CallOptions, total=False):
+    a: Required[str]
+    b: Required[str]
+    statement: Sequence[Literal["income", "balance", "cash-flow", "comprehensive-income", "equity", "other", "income-parenthetical", "balance-parenthetical", "cash-flow-parenthetical", "comprehensive-income-parenthetical", "equity-parenthetical", "other-parenthetical", "StatementsOfIncome", "StatementsOfOperations", "StatementsOfEarnings", "IncomeStatement", "StatementsOfFinancialPosition", "BalanceSheets", "BalanceSheet", "StatementsOfFinancialCondition", "balance_sheet", "StatementsOfCashFlows", "CashFlowStatement", "CashFlows", "StatementsOfComprehensiveIncome", "ComprehensiveIncome", "StatementsOfStockholdersEquity", "StatementsOfShareholdersEquity", "StatementsOfEquity", "StatementsOfChangesInEquity", "OtherStatements", "StatementsOfIncomeParenthetical", "StatementsOfOperationsParenthetical", "StatementsOfEarningsParenthetical", "IncomeStatementParenthetical", "StatementsOfFinancialPositionParenthetical", "BalanceSheetsParenthetical", "BalanceSheetParenthetical", "StatementsOfFinancialConditionParenthetical", "balance_sheetParenthetical", "StatementsOfCashFlowsParenthetical", "CashFlowStatementParenthetical", "CashFlowsParenthetical", "cash_flowParenthetical", "StatementsOfComprehensiveIncomeParenthetical", "ComprehensiveIncomeParenthetical", "comprehensive_incomeParenthetical", "StatementsOfStockholdersEquityParenthetical", "StatementsOfShareholdersEquityParenthetical", "StatementsOfEquityParenthetical", "StatementsOfChangesInEquityParenthetical", "OtherStatementsParenthetical"]] | str | None
+    consolidated_only: bool | None
+    as_of: str | date | None
+
 class GetXbrlFactsGiven(CallOptions, total=False):
     accession: str | None
     cik: str | None
@@ -6783,6 +6847,8 @@ class Calls(Generic[Day, Moment]):
         """Counts of stored data."""
     def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""
+    def get_xbrl_filings_diff(self, **given: Unpack[GetXbrlFilingsDiffGiven]) -> XbrlFilingsDiff[Day, Moment]:
+        """Difference between two filings."""
     def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
         """Facts with dimensions, of a filing or a company."""
     def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:
@@ -7300,6 +7366,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """Counts of stored data."""
     async def get_xbrl_filing_accession_index(self, **given: Unpack[GetXbrlFilingAccessionIndexGiven]) -> XbrlFilingAccessionIndex[Day, Moment]:
         """The sections of a filing's XBRL."""
+    async def get_xbrl_filings_diff(self, **given: Unpack[GetXbrlFilingsDiffGiven]) -> XbrlFilingsDiff[Day, Moment]:
+        """Difference between two filings."""
     async def get_xbrl_facts(self, **given: Unpack[GetXbrlFactsGiven]) -> XbrlFacts[Day, Moment]:
         """Facts with dimensions, of a filing or a company."""
     async def get_xbrl_coverage(self, **given: Unpack[GetXbrlCoverageGiven]) -> XbrlCoverage[Day, Moment]:

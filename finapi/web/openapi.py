@@ -377,8 +377,7 @@ def _build_schema(param: Param) -> Schema:
             element["required"] = required
         return {**array_schema(element), "minItems": param.minimum or 0, "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "amount":
-        bounds = {"minimum": -MAX_NUMBER, "maximum": MAX_NUMBER, "minLength": 1, "maxLength": MAX_TEXT_LENGTH}
-        return {"type": ["string", "number"], **bounds}
+        return {"type": ["string", "number"], "minLength": 1, "maxLength": MAX_TEXT_LENGTH}
     if param.kind == "values":
         return {**array_schema({"type": ["string", "number", "null"]}), "maxItems": param.maximum or MAX_WORDS}
     if param.kind == "sort":

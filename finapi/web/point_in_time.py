@@ -49,6 +49,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /index",
             "GET /xbrl/filing/{accession}/index",
             "GET /xbrl/filing/{accession}/statements",
+            "GET /xbrl/filings/diff",
             "GET /xbrl/coverage",
             "GET /xbrl/search",
             "GET /facts",

@@ -41,6 +41,7 @@ texts = LazyModule("finapi.web.filings.texts")
 claims = LazyModule("finapi.web.financials.claims")
 dictionary = LazyModule("finapi.web.financials.dictionary")
 xbrl_facts = LazyModule("finapi.web.financials.xbrl_facts")
+filing_diff = LazyModule("finapi.web.financials.filing_diff")
 flat = LazyModule("finapi.web.financials.flat")
 ticker_overview = LazyModule("finapi.web.financials.ticker_overview")
 screen = LazyModule("finapi.web.financials.screen")
@@ -1709,6 +1710,18 @@ _ROUTES: tuple[Route, ...] = (
         params=coverage("REPORT_INDEX_PARAMS"),
         cacheable=True,
         shape=coverage("REPORT_INDEX_SHAPE"),
+    ),
+    Route(
+        "GET",
+        API + "/xbrl/filings/diff",
+        filing_diff("compare_filings"),
+        auth="key",
+        cost=10,
+        zone="xbrl",
+        summary="Difference between two filings",
+        params=filing_diff("PARAMS"),
+        cacheable=True,
+        shape=filing_diff("SHAPE"),
     ),
     Route(
         "GET",

@@ -389,12 +389,12 @@ def _json_number(param: Param, member: Any) -> Decimal:
 def _json_amount(param: Param, member: Any) -> str:
     if isinstance(member, str):
         return _json_text(param, member)
-    if not isinstance(member, int | float) or isinstance(member, bool) or not abs(member) <= MAX_NUMBER:
-        raise param.error(
-            f"must be a text or a number of at most {MAX_NUMBER:,}", expected=f"text or number up to {MAX_NUMBER}"
-        )
+    if isinstance(member, int) and not isinstance(member, bool):
+        return str(member)
+    if not isinstance(member, float):
+        raise param.error("must be a text or a number", expected="text or number")
     # JSON has one type of number, so that 42.0 is the integer 42.
-    return str(int(member)) if member == int(member) else f"{Decimal(str(member)):f}"
+    return str(int(member)) if member.is_integer() else f"{Decimal(str(member)):f}"
 
 
 def _json_boolean(param: Param, member: Any) -> bool:

@@ -233,6 +233,7 @@ def test_claims_that_cannot_be_checked_have_a_reason(caller: Client) -> None:
         revenue("FY2021", "1.3 billion", ticker="NOSUCH"),
         revenue("FY2010", "1.3 billion"),
         revenue("FY2021", "about a billion"),
+        revenue("FY2021", 10**400),
         revenue("last year", "1.3 billion"),
         revenue("FY2021", "1.3 billion", unit="bananas"),
         revenue("FY2021", "1.3 billion", unit="shares"),
@@ -244,6 +245,7 @@ def test_claims_that_cannot_be_checked_have_a_reason(caller: Client) -> None:
     assert list_verdicts(results) == [
         ("not_on_file", "unknown_company"),
         ("not_on_file", "period_not_on_file"),
+        ("cannot_tell", "value_not_understood"),
         ("cannot_tell", "value_not_understood"),
         ("cannot_tell", "period_not_understood"),
         ("cannot_tell", "unit_not_understood"),
@@ -289,7 +291,6 @@ def test_a_claim_of_a_past_day_uses_what_was_filed_then(caller: Client) -> None:
         ({"claims": [{"cik": "77", "metric": "revenue", "value": 1}]}, "claims[0].period"),
         ({"claims": [{"cik": "77", "metric": "revenue", "period": "2021"}]}, "claims[0].value"),
         ({"claims": [{"period": "2021", "value": 1}, {"period": "2021", "value": True}]}, "claims[1].value"),
-        ({"claims": [{"period": "2021", "value": 10**16}]}, "claims[0].value"),
         ({"claims": [{"period": "2021", "value": 1, "tolerance": 2}]}, "claims[0].tolerance"),
         ({"claims": [{"period": "2021", "value": 1, "as_of": "soon"}]}, "claims[0].as_of"),
         ({"claims": [{"period": "2021", "value": 1, "currency": "USD"}]}, "claims[0].currency"),
@@ -314,4 +315,4 @@ def test_a_misspelt_member_suggests_the_right_one(caller: Client) -> None:
     answer = caller.post(PATH, {"claims": [{"cik": "77", "metrics": "revenue", "period": "2021", "value": 1}]})
     assert answer.json["message"] == "claims[0].metrics is not a parameter of this call; did you mean metric?"
     value = caller.post(PATH, {"claims": [{"cik": "77", "metric": "revenue", "period": "2021", "value": None}]})
-    assert value.json["message"] == "claims[0]: value must be a text or a number of at most 1,000,000,000,000,000."
+    assert value.json["message"] == "claims[0]: value must be a text or a number."
