@@ -83,7 +83,7 @@ def upsert(
         tx.run("bump_data_version")
     notes = []
     if doubtful_count:
-        notes.append(f"{doubtful_count} days are doubtful (price_doubt)")
+        notes.append(f"doubtful days: {doubtful_count} (price_doubt)")
     if refused_tickers:
         names = ", ".join(refused_tickers[:_MAX_NAMED_TICKERS])
         notes.append(f"real prices of {names} are stored, so the made-up prices of this file were skipped")

@@ -49,7 +49,7 @@ def list_weekdays(count: int) -> list[str]:
 
 def test_future_days_and_weekends_are_doubtful(app: App) -> None:
     text = "date,close\n2024-01-05,10\n2024-01-06,10\n2024-01-07,10\n2024-01-08,10\n2024-01-09,10\n"
-    assert store(app, text, today="2024-01-08") == "3 days are doubtful (price_doubt)"
+    assert store(app, text, today="2024-01-08") == "doubtful days: 3 (price_doubt)"
     marked = {"2024-01-06": "weekend", "2024-01-07": "weekend", "2024-01-09": "future_day"}
     assert list_doubts(app) == marked
     # The day stays doubtful when it has come, until a file of a later day confirms it.

@@ -52,7 +52,7 @@ SELECT count(*) FROM (SELECT 1 FROM wanted_documents WHERE state = 'due' AND due
 
 -- name: update_finished_document
 UPDATE wanted_documents
-SET state = :state, done_at = :now, due_at = NULL, reason = :reason
+SET state = :state, tries = tries + 1, done_at = :now, due_at = NULL, reason = :reason
 WHERE accession = :accession AND state = 'due'
 
 -- name: update_postponed_document
