@@ -30,6 +30,7 @@ _SEC_TITLE = re.compile(rb"(?i)<title>\s*(?:SEC\.gov \||Access Denied)")
 _UNDECLARED = b"Request Originates from an Undeclared Automated Tool"
 _ACCESS_REFUSALS = (_UNDECLARED, b"Request Rate Threshold Exceeded", b"<title>Access Denied")
 
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _MAGIC = (
     (b"PK\x03\x04", "zip"),
     (b"PK\x05\x06", "zip"),
@@ -138,6 +139,8 @@ def detect_kind(content: bytes, name: str) -> str:
     for magic, kind in _MAGIC:
         if content.startswith(magic):
             return kind
+    if content.startswith(_UTF_16_MARKS):
+        return detect_kind(content[: MAX_PREFIX_BYTES * 2].decode("utf-16", "ignore").encode(errors="ignore"), name)
     front = content[:_FRONT_BYTES]
     start = _skip_blanks(front, 0)
     if start == len(content):

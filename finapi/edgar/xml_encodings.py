@@ -82,8 +82,16 @@ _CONVERTED_ALIASES["iso8859-2"] += ("latin2", "l2", "iso-ir-101", "csisolatin2")
 _CONVERTED_ALIASES["iso8859-9"] += ("latin5", "l5", "iso-ir-148", "csisolatin5")
 _CONVERTED_ALIASES["iso8859-15"] += ("latin-9", "latin9", "l9", "csiso885915")
 
-_NATIVE_NAMES_BY_ALIAS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
-_CODECS_BY_ALIAS = {alias: codec for codec, aliases in _CONVERTED_ALIASES.items() for alias in (codec, *aliases)}
+
+def _fold_name(name: str) -> str:
+    """Return a name without case, hyphens and underscores, which programs write differently: CP-1252, ISO_8859_1."""
+    return name.lower().replace("-", "").replace("_", "")
+
+
+_NATIVE_NAMES_BY_ALIAS = {_fold_name(alias): name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+_CODECS_BY_ALIAS = {
+    _fold_name(alias): codec for codec, aliases in _CONVERTED_ALIASES.items() for alias in (codec, *aliases)
+}
 
 
 def convert(content: bytes, file: str) -> bytes:
@@ -100,8 +108,10 @@ def convert(content: bytes, file: str) -> bytes:
     if declaration is None:
         return content
     declared_name = declaration[1].decode()
-    name = declared_name.lower()
+    name = _fold_name(declared_name)
     start = content.index(b"<", mark_length)
+    if declared_name.upper() in NATIVE_NAMES and not mark_length:
+        return content[start:] if start else content
     if mark_length and (name in _NATIVE_NAMES_BY_ALIAS or name in _CODECS_BY_ALIAS or name.upper() in NATIVE_NAMES):
         # The mark shows that the text was saved as UTF-8, whatever its declaration says.
         return _replace_name(content, declaration, start, "UTF-8")
@@ -124,11 +134,14 @@ def _replace_name(content: bytes, declaration: re.Match[bytes], start: int, name
 
 
 def _convert_utf_16(content: bytes) -> bytes:
-    """Return a UTF-16 document with the name UTF-16 in place of an alias."""
+    """Return a document with a mark of UTF-16 under this name, whichever encoding of the tables it declares."""
     codec = "utf-16-le" if content.startswith(_UTF_16_MARKS[0]) else "utf-16-be"
     front = content[2:_MAX_DECLARATION_BYTES].decode(codec, "replace")
     declaration = _DECLARATION.match(front.encode("ascii", "replace"))
-    if declaration is None or _NATIVE_NAMES_BY_ALIAS.get(declaration[1].decode().lower()) is None:
+    if declaration is None:
+        return content
+    name = _fold_name(declaration[1].decode())
+    if name not in _NATIVE_NAMES_BY_ALIAS and name not in _CODECS_BY_ALIAS:
         return content
     name_start = 2 + 2 * declaration.start(1)
     name_end = 2 + 2 * declaration.end(1)

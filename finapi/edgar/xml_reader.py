@@ -225,7 +225,7 @@ class XmlReader:
 
     def _check_encoding(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.upper() not in self.encodings:
-            raise self.build_error(f"encoding {encoding[:40]} is not one of {', '.join(sorted(self.encodings))}")
+            raise self.build_error(f"encoding {encoding[:40]} is not supported; convert the document to UTF-8")
 
     def _open_root(self, name: str, attributes: Attributes) -> None:
         if name not in self.open_handlers:

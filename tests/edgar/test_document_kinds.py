@@ -252,3 +252,16 @@ def test_damaged_bytes_never_raise(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
     assert detect_kind(bytes(text), data.draw(st.text(max_size=9))) in KINDS
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<?xml version='1.0' encoding='UTF-16'?><ownershipDocument>\u20ac</ownershipDocument>", "ownership"),
+        ("Date\tOpen\tClose\n2024-01-02\t1\t2\n", "prices"),
+        ("\ufeff\ud800 nothing", "unknown"),
+    ],
+)
+def test_utf16_is_detected_by_its_byte_order_mark(text: str, kind: str, codec: str) -> None:
+    assert detect_kind(f"\ufeff{text}".encode(codec, "surrogatepass"), "") == kind

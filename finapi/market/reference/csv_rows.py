@@ -16,6 +16,9 @@ from finapi.core.errors import ParseError
 # would take too much memory. A table of pandas with the prices of 500 tickers has lines of 60,000 characters.
 MAX_LINE_CHARS = 100_000
 
+# Excel writes "Unicode text" in UTF-16 with one of these byte order marks.
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
 # A line including its line break; the last line may have none.
 _LINE_PATTERN = re.compile(r"[^\n]*\n|[^\n]+$")
 
@@ -24,13 +27,14 @@ def iter_rows(data: bytes, file: str, *, strict: bool = False) -> Iterator[tuple
     """Yield the line number and the cells of each row that is not blank.
 
     A quoted cell may contain line breaks; the line number is that of the row's last line. Raise ParseError if the file
-    is not UTF-8, contains a NUL character or a line of more than :data:`MAX_LINE_CHARS` characters, or, with
-    ``strict``, a misplaced quote.
+    is neither UTF-8 nor UTF-16 with a byte order mark, contains a NUL character or a line of more than
+    :data:`MAX_LINE_CHARS` characters, or, with ``strict``, a misplaced quote.
     """
+    encoding = "utf-16" if data.startswith(_UTF_16_MARKS) else "utf-8-sig"
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ParseError(file, f"byte {error.start}", "not UTF-8") from None
+        raise ParseError(file, f"byte {error.start}", f"not {encoding.removesuffix('-sig').upper()}") from None
     if "\0" in text:
         raise ParseError(file, "", "contains a NUL character")
     first_line = text.partition("\n")[0]

@@ -584,7 +584,11 @@ def test_document_is_given_up_after_ten_tries(app: App, edgar: FakeEdgar, poller
     assert documents(app) == {ACCESSION: ("refused", "answered with an error page")}
     with app.db.read() as tx:
         (failed_document,) = fetch_queue.list_failed_documents(tx)
-    assert (failed_document["state"], failed_document["tries"], failed_document["next_try_at"]) == ("given_up", 10, None)
+    assert (failed_document["state"], failed_document["tries"], failed_document["next_try_at"]) == (
+        "given_up",
+        10,
+        None,
+    )
     assert failed_document["given_up_at"] == iso(NOW + timedelta(minutes=4221))
     figures = app.metrics.render(status.compute_metrics(app)).splitlines()
     assert 'finapi_edgar_documents_total{outcome="given_up"} 1' in figures

@@ -166,6 +166,14 @@ SHAPES = {
 }
 
 
+def test_unicode_text_of_excel_is_read() -> None:
+    text = "\ufeffDate\tClose\r\n01/02/2024\t1.5\r\n"
+    for codec in ("utf-16-le", "utf-16-be"):
+        assert price_csv.parse(text.encode(codec), "file", "X.txt").rows == [build_row()]
+    with pytest.raises(ParseError, match="not UTF-16"):
+        price_csv.parse(text.encode("utf-16-le") + b"x", "file", "X.txt")
+
+
 def test_rows_of_pandas_in_any_time_zone_keep_their_days() -> None:
     text = "Date,Close\n2024-03-08 00:00:00-05:00,1\n2024-03-11 00:00:00-04:00,2\n2024-03-12 04:00:00+00:00,3\n"
     days = [(row.date, row.close) for row in parse(text).rows]
