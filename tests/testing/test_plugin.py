@@ -56,6 +56,7 @@ def test_names_of_worlds_follow_from_node_ids() -> None:
     assert all(WORLD_NAME.fullmatch(name) for name in names)
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_ids_in_every_run(tmp_path: Path) -> None:
     status, output, lines = run_pytest(tmp_path, "--finapi-seed", "7")
     assert (status, len(lines)) == (0, 2), output
