@@ -62,7 +62,7 @@ def _render_filing(call: Call, detail_call: ApiCall, statements_call: ApiCall | 
     except ApiError as error:
         return api_backed_pages.render_missing_page(call, error)
     if statements_call is None:
-        statements = None
+        statements = _render_missing_statements(filing)
         source = api_backed_pages.render_source_note(call, detail_call)
     else:
         statements = _render_statements(call, filing, statements_call)
@@ -71,6 +71,21 @@ def _render_filing(call: Call, detail_call: ApiCall, statements_call: ApiCall | 
     title = f"{filing['form_type'] or 'Filing'} of {filing['entity_name']}"
     description = _render_description(call, filing)
     return page_layout.render_page(call, title, description, _render_documents(filing), statements, source, wide=True)
+
+
+def _render_missing_statements(filing: Mapping[str, Any]) -> Html | None:
+    """Return a note on how the statements of an annual or quarterly report are loaded, None for another form."""
+    report_forms = [form for forms in filed_statements.FORMS_BY_PERIOD.values() for form in forms]
+    if filing["form_type"] not in report_forms:
+        return None
+    note = h.p(
+        "The statements of this report are not stored. ",
+        api_backed_pages.render_load_hint(filing["ticker"] or filing["cik"], pronoun="them"),
+        class_="note",
+        role="status",
+    )
+    series_url = f"/company/{filing['cik']}/financials"
+    return render_section("Statements", note, h.p(h.a("Standardised figures of the company", href=series_url)))
 
 
 def _render_description(call: Call, filing: Mapping[str, Any]) -> Html:

@@ -11,7 +11,6 @@ from finapi.core.errors import ApiError
 from finapi.web.html import charts, form_fields, html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.number_formats import format_count, format_short
-from finapi.web.html.reason_legend import describe_reason
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -24,6 +23,12 @@ PAGE_POSITIONS = 100
 MAX_REPORTS = 40
 # The possible changes of a position between two quarters, with the texts that a visitor chooses from.
 CHANGES = {"all": "All positions", "new": "New", "increased": "Increased", "decreased": "Decreased", "closed": "Closed"}
+# The reasons why the changes of a quarter are not known.
+_UNKNOWN_CHANGE_REASONS = {
+    "quarter_incomplete": "not all entries of this quarter are stored",
+    "previous_quarter_incomplete": "not all entries of the previous quarter are stored",
+    "previous_quarter_not_held": "no report for the previous quarter is stored",
+}
 PARAMS = (
     MANAGER,
     Param("period", "quarter", empty_is_default=True),
@@ -95,6 +100,8 @@ def _render_positions(call: Call, answer: Mapping[str, Any]) -> Child:
     change_note = f"Change since {changes['previous_period']}." if changes["available"] else "Changes are not known."
     caption = f"{count} at {answer['period']}, in dollars. {change_note}"
     columns: Sequence[GridColumn] = _POSITION_COLUMNS
+    if not changes["available"]:
+        columns = [column for column in columns if column not in _CHANGE_COLUMNS]
     if not _has_all_entries(answer["filing"]):
         caption += " Shares of the portfolio are not shown, because not all of its entries are stored."
         columns = [column for column in columns if column != _PORTFOLIO_SHARE_COLUMN]
@@ -134,8 +141,8 @@ def _has_all_entries(filing: Mapping[str, Any]) -> bool:
 
 def _describe_changes(meta: Mapping[str, Any]) -> str:
     if not meta["changes"]["available"]:
-        reason = describe_reason(meta["changes"]["reason"] or "")
-        return f"not known: {reason.label.lower()}"
+        reason_code = meta["changes"]["reason"] or ""
+        return f"not known, because {_UNKNOWN_CHANGE_REASONS.get(reason_code, reason_code.replace('_', ' '))}"
     return ", ".join(f"{count:,} {change}" for change, count in meta["counts"].items() if count)
 
 
@@ -193,6 +200,7 @@ def _build_change_column(change: str) -> GridColumn:
 
 
 _PORTFOLIO_SHARE_COLUMN = GridColumn("Of portfolio", _render_portfolio_share, numeric=True)
+_CHANGE_COLUMNS = (GridColumn("Change", "change_shares", numeric=True), GridColumn("Status", "status"))
 _POSITION_COLUMNS = (
     GridColumn("Issuer", _render_issuer),
     GridColumn("Class", "title_of_class"),
@@ -201,8 +209,7 @@ _POSITION_COLUMNS = (
     GridColumn("Shares", "shares", numeric=True),
     GridColumn("Value", "value_usd", numeric=True),
     _PORTFOLIO_SHARE_COLUMN,
-    GridColumn("Change", "change_shares", numeric=True),
-    GridColumn("Status", "status"),
+    *_CHANGE_COLUMNS,
     GridColumn("Filing", _render_filing_link),
 )
 _REPORT_COLUMNS = (

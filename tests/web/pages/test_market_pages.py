@@ -32,7 +32,7 @@ PAGES = ("/fund/1067983", "/insider/1462356", f"/filing/{APPLE}", "/screen?ratio
 def test_a_fund_shows_its_positions(browser: Client) -> None:
     body = get_page(browser, "/fund/1067983")
     assert "<h1>Berkshire Hathaway Inc</h1>" in body
-    cells = ["COM", "037833100", "", "692,000", "175,622,680", "–", "", "0001193125-26-226661"]
+    cells = ["COM", "037833100", "", "692,000", "175,622,680", "0001193125-26-226661"]
     assert find_row(body, "APPLE INC") == cells
     assert '<th scope="row"><a href="/company/AAPL">APPLE INC</a></th>' in body
     assert "<dt>Value</dt><dd>263.1 bn dollars in 90 entries, of which 5 are stored</dd>" in body
@@ -40,7 +40,7 @@ def test_a_fund_shows_its_positions(browser: Client) -> None:
     assert "Of portfolio" not in body
     assert "Shares of the portfolio are not shown, because not all of its entries are stored." in body
     assert '<option value="2026-03-31" selected>' in body
-    assert "<dt>Changes</dt><dd>not known: quarter incomplete</dd>" in body
+    assert "<dt>Changes</dt><dd>not known, because not all entries of this quarter are stored</dd>" in body
     assert 'name="status"' not in body  # There are no changes to choose from.
 
 
@@ -100,6 +100,15 @@ def test_a_filing_has_parties_statements_and_an_sec_link(browser: Client) -> Non
         find_row(income, "Net sales") == ["95,359", "219,659", "90,753", "210,328"]
         or len(find_row(income, "Net sales")) == 4
     )
+
+
+def test_a_report_without_statements_says_how_to_load_them(browser: Client) -> None:
+    body = get_page(browser, "/filing/0000320193-25-000079")
+    assert "The statements of this report are not stored." in body
+    assert "<code>finapi load AAPL</code>" in body
+    assert '<a href="/company/0000320193/financials">' in body
+    # An 8-K has no statements, and nothing is missing.
+    assert "are not stored" not in get_page(browser, "/filing/0001140361-26-006577")
 
 
 def test_a_filing_without_statements_costs_one_call(browser: Client) -> None:
