@@ -32,13 +32,16 @@ def is_valid(number: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for what filers write if a security has no CUSIP: 000000000, XXXXXXXXX, 123456789, N/A, NONE00000.
+    """Return True for a text in place of a missing CUSIP: 000000000, XXXXXXXXX, 123456789, N/A, NONE00000, "not avail".
 
-    No issuer has the number 000000, so a CUSIP that begins with it is not assigned either.
+    No issuer has the number 000000, so a CUSIP that begins with it is not assigned either. The last character of every
+    CUSIP is a digit.
     """
     number = "".join(text.split()).upper().strip("-./")
     letters = "".join(character for character in number if character.isalpha())
     if len(set(number)) <= 1 or number.startswith(("000000", "12345678", "01234567")):
+        return True
+    if not any(character.isdigit() for character in number):
         return True
     return letters in _PLACEHOLDER_WORDS and not number.strip(letters + "09/")
 

@@ -17,6 +17,7 @@ from finapi.core.errors import ParseError
 from finapi.edgar import identifiers
 
 _TICKER = re.compile(r"(?=-*[A-Z0-9])[A-Z0-9-]{1,12}")
+_FRAME = " ()[]\"'.,;*\t\r\n"  # Characters around a symbol that are not part of it.
 _SEPARATORS = str.maketrans("./ ", "---")
 _LINE = re.compile(rb"([a-zA-Z0-9./-]{1,12})\t([0-9]{1,10})\r?")
 
@@ -72,7 +73,7 @@ def parse_symbols(text: str) -> tuple[str, ...]:
 
     "NYSE: BRK/B" and "BRK-B US" give ("BRK-B",), "BRK.A, BRK.B" gives ("BRK-A", "BRK-B"), "0" and "N/A" give ().
     """
-    text = text.strip(" ()[]\"'\t\r\n")
+    text = text.strip(_FRAME)
     parts = text.split(" ") if _SPACED_SYMBOLS.fullmatch(text) else _SYMBOL_SEPARATORS.split(text)
     symbols = [_strip_exchange(part) for part in parts]
     symbols = [symbol for symbol in symbols if symbol]
@@ -91,7 +92,7 @@ def parse_symbols(text: str) -> tuple[str, ...]:
 
 def _strip_exchange(symbol: str) -> str:
     """Return a symbol without the exchange before or after it."""
-    return _SYMBOL_SUFFIX.sub("", symbol.rpartition(":")[2].strip(" ()[]\"'")).strip(" ()[]\"'")
+    return _SYMBOL_SUFFIX.sub("", symbol.rpartition(":")[2].strip(_FRAME)).strip(_FRAME)
 
 
 def is_ticker_line(line: bytes) -> bool:

@@ -76,6 +76,9 @@ def test_other_text_is_not_a_ticker(ticker: str) -> None:
         ("NONE, AAPL", ("AAPL",)),
         ("AAPL, AAPL-W and others", ()),
         ("None (see below)", ()),
+        ("None.", ()),
+        ("AAPL.", ("AAPL",)),
+        ("*BRK.B*;", ("BRK-B",)),
         ("", ()),
     ],
 )

@@ -182,7 +182,9 @@ def test_a_request_without_a_table_is_read() -> None:
 # ---- placeholder CUSIPs
 
 
-@pytest.mark.parametrize("number", ["000000000", "999999999", "XXXXXXXXX", "123456789", "NONE00000", "N/A", "NA", "0"])
+@pytest.mark.parametrize(
+    "number", ["000000000", "999999999", "XXXXXXXXX", "123456789", "NONE00000", "N/A", "Not avail.", "0"]
+)
 def test_rows_with_a_placeholder_cusip_are_left_out(app: App, tmp_path: Path, number: str) -> None:
     rows = [(APPLE, 2_500, 10), (number, 700, 5)]
     (outcome,) = {document.reason for document in take(app, tmp_path, report_third_quarter(1, rows))}
