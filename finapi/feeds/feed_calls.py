@@ -12,6 +12,7 @@ from finapi.feeds import feed_messages, feed_requests
 from finapi.feeds.engine_sessions import EngineSession, EngineSocket
 from finapi.feeds.engineio import PacketError
 from finapi.feeds.feed_connections import (
+    EXCLUSION_SECONDS,
     HTTP_CODE_OFFSET,
     TOO_MANY_WITHOUT_KEY,
     FeedConnection,
@@ -29,6 +30,9 @@ POLL_SECONDS = PING_SECONDS + PONG_SECONDS  # The longest wait of a poll. A ping
 NO_HEADERS: Mapping[str, str] = {}
 
 
+EXCLUDED = f"Too many frames came from this address. Connect again in {EXCLUSION_SECONDS:.0f} seconds."
+
+
 class FeedCall:
     """A request that the HTTP server has handed over to the feeds."""
 
@@ -40,14 +44,17 @@ class FeedCall:
         """Answer the request or begin its connection. ``refusal`` is a reason to refuse all requests, or ""."""
         request = self._request
         places = self._context.places
+        address = self._context.get_address(request)
         origin = request.headers.get("origin")
         allowed_origins = self._context.app.config.feed_origins
         feed = feed_requests.PATHS.get(request.path)
         if refusal:
             self._send_error(503, refusal)
+        elif places.is_excluded(address, self._context.loop.now()):
+            self._send_error(429, EXCLUDED, extra_headers={"Retry-After": f"{EXCLUSION_SECONDS:.0f}"})
         elif len(places.open) >= places.limit:
             self._send_error(503, "Too many connections.")
-        elif not places.open.enter(request.sock, self._context.get_address(request)):
+        elif not places.open.enter(request.sock, address):
             self._send_error(429, "Too many connections from this address.")
         elif origin is not None and allowed_origins and origin not in allowed_origins:
             self._send_error(403, "This origin is not allowed to read the feeds.")

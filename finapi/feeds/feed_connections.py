@@ -34,6 +34,8 @@ WRONG_PARAMETER = 4400
 HTTP_CODE_OFFSET = 4_000  # The close code of a refusal is this plus the HTTP status, such as 4401.
 
 MAX_LINGERING_PER_ADDRESS = 64
+EXCLUSION_SECONDS = 10.0  # The time for which an address that has sent too many frames cannot connect again.
+MAX_EXCLUDED_ADDRESSES = 1_000
 
 
 log = logging.getLogger("finapi.access")
@@ -67,6 +69,19 @@ class FeedPlaces:
             config.feed_unauthenticated, config.feed_unauthenticated_per_address, lambda holder: holder.make_room()
         )
         self.lingering: Places[Connection] = Places(MAX_LINGERING, MAX_LINGERING_PER_ADDRESS, Connection.close)
+        # The addresses that sent too many frames, and the times until which they are excluded, the earliest first.
+        self._excluded_until: dict[str, float] = {}
+
+    def exclude(self, address: str, now: float) -> None:
+        """Refuse new connections of an address for EXCLUSION_SECONDS."""
+        self._excluded_until.pop(address, None)
+        self._excluded_until[address] = now + EXCLUSION_SECONDS
+        if len(self._excluded_until) > MAX_EXCLUDED_ADDRESSES:
+            del self._excluded_until[next(iter(self._excluded_until))]
+
+    def is_excluded(self, address: str, now: float) -> bool:
+        """Return True if an address has sent too many frames a short time ago."""
+        return now < self._excluded_until.get(address, now)
 
 
 class ReadRequest(NamedTuple):

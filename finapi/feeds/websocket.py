@@ -132,6 +132,7 @@ class WebSocket(FeedConnection):
             if self.closed or self.is_finishing:
                 return
             if not self._allowance.take(frame_count, min(PARSED_BYTES, len(data) - start), self.loop.now()):
+                self.context.places.exclude(self.address, self.loop.now())
                 self.end(POLICY_VIOLATION, TOO_MANY_FRAMES)
                 self.finish()  # Everything else that arrives is dropped unread.
                 return

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.attack import (
     batch,
     feeds,
+    frames,
     full_spool,
     leaked_secret,
     logins,
@@ -31,6 +32,8 @@ KEPT = 20 * MB  # that may be resident after all of them beyond what was before
 # A line each: the name on the command line, and the attack.
 ATTACKS: dict[str, Callable[[Target], Outcome]] = {
     "feeds": feeds.attack,
+    "pings": frames.attack_with_pings,
+    "fragments": frames.attack_with_fragments,
     "pipelined": pipelined.attack,
     "slow_bodies": slow_bodies.attack,
     "unread": unread.attack,

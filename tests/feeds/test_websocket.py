@@ -21,9 +21,10 @@ from websockets.sync.client import ClientConnection, connect
 from finapi.accounts import recovery, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
+from finapi.core.config import Config
 from finapi.delivery import credential_replacement, events
 from finapi.delivery.events import EventTags
-from finapi.feeds import feed_loop, websocket
+from finapi.feeds import feed_connections, feed_loop, websocket
 from finapi.feeds.hub import Hub
 from tests.client import sent, token_in
 from tests.conftest import NOW
@@ -671,6 +672,32 @@ def test_a_flood_of_frames_is_closed_with_1008(raw: Raw, flood: bytes) -> None:
         opcode, payload = raw.frame()
     assert (opcode, payload) == (CLOSE, struct.pack("!H", 1008) + websocket.TOO_MANY_FRAMES.encode())
     assert raw.ended()
+
+
+def test_an_address_that_floods_is_excluded_for_seconds(service: Service, raw: Raw) -> None:
+    raw.send(frame(PING) * (int(websocket.FRAME_BURST) + 200))
+    while raw.frame()[0] == PONG:
+        pass
+    api_key = key(service.app, email="another@example.com")
+    with pytest.raises(InvalidStatus) as refused, opened(service.url(token=api_key)):
+        pass
+    response = refused.value.response
+    assert (response.status_code, response.headers["Retry-After"]) == (429, "10")
+    expected_message = "Too many frames came from this address. Connect again in 10 seconds."
+    assert json.loads(response.body)["message"] == expected_message
+    service.advance(10)
+    with opened(service.url(token=api_key)):
+        service.settled(connections=1, readers=1)
+
+
+def test_exclusions_end_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_connections, "MAX_EXCLUDED_ADDRESSES", 2)
+    places = feed_connections.FeedPlaces(Config())
+    for second, address in enumerate(["a", "b", "a", "c"]):
+        places.exclude(address, float(second))
+    assert [address for address in "abc" if places.is_excluded(address, 11.9)] == ["a", "c"]
+    assert [address for address in "abc" if places.is_excluded(address, 12.0)] == ["c"]
+    assert not places.is_excluded("c", 13.0)
 
 
 def test_frames_of_a_patient_client_never_run_out() -> None:
