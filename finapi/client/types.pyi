@@ -2465,6 +2465,7 @@ class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
     holes: dict[str, TickersTickerOverviewDataHolesValue]
     sources: dict[str, str]
     operands: dict[str, list[TickersTickerOverviewDataOperandsValue[Day, Moment]]]
+    ink_urls: dict[str, str]
 
 class TickersTickerOverviewMeta(TypedDict, Generic[Day, Moment]):
     period: Literal["A", "TTM"]
@@ -3255,6 +3256,8 @@ class XbrlTimeseriesDataRowsMetricsValue(TypedDict, Generic[Day, Moment]):
     accession: str | None
     source: str | None
     unit: str
+    fact_id: NotRequired[str | None]
+    ink_url: NotRequired[str | None]
     decimals: NotRequired[int | Literal["INF"] | None]
     filed_at: NotRequired[Day | None]
     operands: NotRequired[list[TickersTickerOverviewDataOperandsValue[Day, Moment]]]
@@ -3439,6 +3442,8 @@ class XbrlProofDataInputs(TypedDict, Generic[Day, Moment]):
     accession: str | None
     source: str | None
     unit: str
+    fact_id: NotRequired[str | None]
+    ink_url: NotRequired[str | None]
     decimals: int | Literal["INF"] | None
     filed_at: Day | None
     operands: list[TickersTickerOverviewDataOperandsValue[Day, Moment]]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from finapi.core.records import Date, get_members
+from finapi.core.records import Date, Url, get_members
 from finapi.edgar.company_attributes import CompanyAttributes
-from finapi.market.financials import metric_mapping, reasons
+from finapi.market.financials import cell_proof, metric_mapping, reasons
 from finapi.market.financials.cells import Cell, Figure, HoleReason, Missing, build_holes, find_value
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.provenance import OperandRecord, list_operand_records
 from finapi.market.financials.series_rows import FigureSeries, PriceOnDay, RowView
 from finapi.market.reference import sectors
 from finapi.market.reference.companies import Company
+from finapi.store.db import Transaction
 
 
 class OverviewCompany(TypedDict):
@@ -62,13 +63,15 @@ class CompanyOverview(OverviewCompany, OverviewAttributes, OverviewFigures):
     """A company at a glance.
 
     ``sources`` are the accession numbers of the filings of the figures. ``operands`` are the facts from which twelve
-    months were computed if no filing reports them.
+    months were computed if no filing reports them. ``ink_urls`` show the figures that are one fact of an inline filing
+    in the SEC's viewer.
     """
 
     currency: str
     holes: dict[str, HoleReason]
     sources: dict[str, str]
     operands: dict[str, list[OperandRecord]]
+    ink_urls: dict[str, Url]
 
 
 # The keys in series of figures that have another name in the overview.
@@ -102,7 +105,7 @@ def _find_row_with_income(series: FigureSeries) -> RowView | None:
     return None
 
 
-def build_overview(company: Company, attributes: CompanyAttributes, row: RowView) -> CompanyOverview:
+def build_overview(tx: Transaction, company: Company, attributes: CompanyAttributes, row: RowView) -> CompanyOverview:
     """Return the overview of a company from its attributes and its newest row."""
     sector, industry = sectors.get_names_of_sic(attributes.sic)
     series_keys = {name: _SERIES_KEYS.get(name, name) for name in get_members(OverviewFigures)}
@@ -118,11 +121,19 @@ def build_overview(company: Company, attributes: CompanyAttributes, row: RowView
     metrics = metric_mapping.get_mapping().metrics
     operands: dict[str, list[OperandRecord]] = {}
     sources: dict[str, str] = {}
+    single_facts: dict[str, OperandRecord] = {}
     for name, cell in cells.items():
         if isinstance(cell, Figure):
             sources[name] = book.filings[cell.filing_index].accession
-            if series_keys[name] in metrics and len(cell.operands) > 1:
-                operands[name] = list_operand_records(row, series_keys[name], cell)
+            if series_keys[name] not in metrics:
+                continue
+            facts = list_operand_records(row, series_keys[name], cell)
+            if len(facts) > 1:
+                operands[name] = facts
+            elif facts:
+                single_facts[name] = facts[0]
+    all_facts = [*single_facts.values(), *(fact for facts in operands.values() for fact in facts)]
+    cell_proof.add_fact_links(tx, company.cik, all_facts)
     overview: Any = {
         "ticker": company.ticker,
         "cik": company.padded_cik,
@@ -135,6 +146,7 @@ def build_overview(company: Company, attributes: CompanyAttributes, row: RowView
         "holes": build_holes(cells),
         "operands": operands,
         "sources": sources,
+        "ink_urls": {name: fact["ink_url"] for name, fact in single_facts.items() if fact["ink_url"] is not None},
     }
     return overview  # type: ignore[no-any-return]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, cast
 
 from finapi.core.days import EPOCH
 from finapi.core.json import dumps
@@ -34,7 +34,8 @@ from finapi.market.financials.cells import (
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.empty_series import EmptySeries, explain_empty
 from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
-from finapi.market.financials.provenance import CellRecord, build_full_provenance, build_provenance
+from finapi.market.financials.provenance import CellRecord, FullProvenance, build_full_provenance, build_provenance
+from finapi.market.financials.series_links import SeriesLinks
 from finapi.market.financials.series_query import SeriesQuery, format_years, list_keys, select_page, select_periods
 from finapi.market.financials.series_rows import (
     FigureSeries,
@@ -134,11 +135,13 @@ def build_series(
     collect_rows: Callable[[Iterator[SeriesRow]], Iterable[SeriesRow]] = list,
     price_splits: Iterable[tuple[str, Decimal]] = (),
     other_books: Iterable[CompanyBook] = (),
+    links: SeriesLinks | None = None,
 ) -> tuple[dict[str, Any], SeriesMeta]:
     """Return the ``data`` (except the names of the company) and the ``meta`` of a series.
 
     With ``collect_rows=iter``, rows are built lazily. ``price_splits`` are the days and factors of the splits in price
     files. ``other_books`` are the company's books in other currencies, for periods that have no row in the first one.
+    ``links`` add links to the printed numbers to cells with full provenance.
     Raise INVALID_PARAM if the query has an unknown key or a malformed cursor.
     """
     series = FigureSeries(
@@ -163,7 +166,7 @@ def build_series(
         "provenance": query.provenance,
         "reporting_currency": company_book.book.currency,
         "ratios": query.ratios,
-        "rows": collect_rows(_iter_rows(series_by_period, page, query, keys, share_splits)),
+        "rows": collect_rows(_iter_rows(series_by_period, page, query, keys, share_splits, links)),
     }
     if company_book.book.other_currencies:
         data["other_currencies"] = company_book.book.other_currencies
@@ -205,7 +208,12 @@ def bound_bytes(query: SeriesQuery, row_count: int, metric_count: int) -> int:
     return row_count * (metric_count * MAX_CELL_BYTES[query.provenance] + template_bytes)
 
 
-def estimate_bytes(company_book: CompanyBook, query: SeriesQuery, price_on_day: PriceOnDay | None = None) -> int:
+def estimate_bytes(
+    company_book: CompanyBook,
+    query: SeriesQuery,
+    price_on_day: PriceOnDay | None = None,
+    links: SeriesLinks | None = None,
+) -> int:
     """Return an estimate of the bytes of a response's rows, from a sample of them.
 
     Rows of one company are alike, except for the four quarters of a year and a slow change over the years. So the
@@ -219,7 +227,13 @@ def estimate_bytes(company_book: CompanyBook, query: SeriesQuery, price_on_day: 
     page, _ = select_page(select_periods(series.periods, query), query)
     step = len(page) // SAMPLE_ROWS | 1
     sample = page[::step]
-    sample_bytes = sum(len(dumps(_build_row(series.get_row(period), keys, query, {}))) for period in sample)
+    sample_bytes = 0
+    for period in sample:
+        row = series.get_row(period)
+        record = _build_row(row, keys, query, {})
+        if links is not None:
+            links.add_to_row(row, cast("dict[str, FullProvenance]", record["metrics"]))
+        sample_bytes += len(dumps(record))
     return sample_bytes * len(page) // max(1, len(sample))
 
 
@@ -240,6 +254,7 @@ def _iter_rows(
     query: SeriesQuery,
     keys: Sequence[str],
     share_splits: Sequence[ShareSplit],
+    links: SeriesLinks | None,
 ) -> Iterator[SeriesRow]:
     """Yield the rows of a page, newest first. Figures are marked if a split affects them, or adjusted for it."""
     share_keys = [key for key in keys if splits.counts_shares(key)] if share_splits else []
@@ -276,6 +291,8 @@ def _iter_rows(
             record["tag_breaks"] = tag_breaks
         if row.series is not main_series:
             record["other_unit"] = row.series.company_book.book.currency
+        if links is not None:
+            links.add_to_row(row, cast("dict[str, FullProvenance]", record["metrics"]))
         yield record
 
 

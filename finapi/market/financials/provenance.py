@@ -36,9 +36,8 @@ INCOMPLETE_DEDUCTION = 20
 class FactRecord(TypedDict):
     """A fact and its filing.
 
-    In a proof, ``fact_id`` is the id of the element that states the fact on a page of an inline filing, and ``ink_url``
-    shows it in the SEC's viewer. Both are null for other filings, and left out in series. ``conflicting_values`` are in
-    proofs of facts that have any.
+    ``fact_id`` is the id of the element that states the fact on a page of an inline filing, and ``ink_url`` shows it in
+    the SEC's viewer. Both are null for other filings. ``conflicting_values`` are there for facts that have any.
     """
 
     value: Decimal
@@ -51,8 +50,8 @@ class FactRecord(TypedDict):
     form_type: str
     filed_at: Date | None
     source: str
-    fact_id: NotRequired[Annotated[str | None, "In proofs: id of the element that states the fact on an inline page."]]
-    ink_url: NotRequired[Annotated[Url | None, "In proofs: the printed value in the SEC's viewer."]]
+    fact_id: NotRequired[Annotated[str | None, "Id of the element that states the fact on an inline page."]]
+    ink_url: NotRequired[Annotated[Url | None, "The printed value in the SEC's viewer."]]
     conflicting_values: NotRequired[
         Annotated[list[Decimal], "Further values that the filing states for the fact with the same precision."]
     ]
@@ -88,6 +87,8 @@ class Provenance(TypedDict):
     accession: str | None
     source: str | None
     unit: str
+    fact_id: NotRequired[Annotated[str | None, "In full: the id of the element of a cell that is one fact."]]
+    ink_url: NotRequired[Annotated[Url | None, "In full: the printed value of a cell that is one fact."]]
 
 
 class FullProvenance(Provenance):

@@ -7,7 +7,10 @@ from typing import Any
 
 Table = tuple[list[str], list[dict[str, Any]]]
 
-LONG_COLUMNS = ("value", "unit", "status", "reason_code", "concept", "method", "accession", "filed_at")
+LONG_COLUMNS = (
+    *("value", "unit", "status", "reason_code", "concept", "method", "accession", "filed_at"),
+    *("fact_id", "ink_url"),
+)
 # The additional columns for each figure of a wide table, by level of provenance.
 _SUMMARY_COLUMNS = ("unit", "concept", "method", "accession")
 _COLUMNS_BY_PROVENANCE = {

@@ -42,7 +42,7 @@ def get_overview(call: Call) -> Response:
         row = company_overview.find_newest_row(company_book, timeseries.build_price_lookup(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
-        overview = company_overview.build_overview(company, companies.get_attributes(tx, company.cik), row)
+        overview = company_overview.build_overview(tx, company, companies.get_attributes(tx, company.cik), row)
         period = row.build_period()
         close = price_series.find_close(
             tx, company.ticker, period["period_end"], max_age_days=price_series.ANY_AGE_DAYS

@@ -20,6 +20,7 @@ from finapi.core.records import OneOf
 from finapi.market.financials import BASES, company_books, metric_series, reasons, series_query, series_tables
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_series import SeriesMeta, SeriesRow
+from finapi.market.financials.series_links import SeriesLinks
 from finapi.market.financials.series_query import LAST_QUARTERS, PROVENANCE_LEVELS, SeriesQuery
 from finapi.market.financials.series_rows import SERIES_KINDS, PriceOnDay
 from finapi.market.financials.splits import SplitRecord
@@ -159,7 +160,9 @@ def get_series(call: Call) -> Response:
         query = replace(query, provenance="full")
     with call.app.db.read() as tx:
         company = get_selected_company(tx, call.params)
-        data, meta = _build_series(call, tx, company, query)
+        # A wide table has no columns for links.
+        has_links = table_type is None or call.params["layout"] == "long"
+        data, meta = _build_series(call, tx, company, query, has_links=has_links)
         max_cells = call.app.config.series_cells
         compute_cells_left(meta, max_cells, max_cells, "limit")
         if table_type is None:
@@ -207,7 +210,8 @@ def _check_bytes(
         return
     estimated_bytes = 0
     for company, company_book in companies_and_books:
-        estimated_bytes += metric_series.estimate_bytes(company_book, query, build_price_lookup(tx, company))
+        links = _build_links(tx, company, query)
+        estimated_bytes += metric_series.estimate_bytes(company_book, query, build_price_lookup(tx, company), links)
         if estimated_bytes > max_bytes * ESTIMATE_MARGIN:
             raise build_size_error(param, f"{max_bytes:,} bytes")
 
@@ -297,10 +301,18 @@ def find_price_source(tx: Transaction, company: Company) -> str | None:
     return None if company_prices is None else company_prices.source
 
 
+def _build_links(tx: Transaction, company: Company, query: SeriesQuery) -> SeriesLinks | None:
+    """Return the links for a series with full provenance, or None for another one."""
+    return SeriesLinks(tx, company.cik) if query.provenance == "full" else None
+
+
 def _build_series(
-    call: Call, tx: Transaction, company: Company, query: SeriesQuery
+    call: Call, tx: Transaction, company: Company, query: SeriesQuery, *, has_links: bool = True
 ) -> tuple[dict[str, Any], SeriesMeta]:
-    """Return the data of a series, whose rows are built lazily, and its metadata."""
+    """Return the data of a series, whose rows are built lazily, and its metadata.
+
+    Without ``has_links``, cells with full provenance have no links to the printed numbers.
+    """
     company_book = get_book(call, tx, company, query.as_of, query.currency)
     # The years before a change of the currency stay rows, unless the query selects a currency.
     other_currencies = company_book.book.other_currencies if query.currency is None else []
@@ -317,6 +329,7 @@ def _build_series(
         collect_rows=iter,
         price_splits=price_splits,
         other_books=[get_book(call, tx, company, query.as_of, currency) for currency in other_currencies],
+        links=_build_links(tx, company, query) if has_links else None,
     )
     return {**build_company_names(company), **data}, meta
 

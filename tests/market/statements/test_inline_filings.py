@@ -389,6 +389,39 @@ def test_a_proof_without_elements_has_null_links(client: Client, ingest_folder: 
     assert [(fact["fact_id"], fact["ink_url"]) for fact in cell["operands"]] == [(None, None)]
 
 
+def test_cells_of_series_and_overview_link_to_their_numbers(client: Client, ingest_folder: Ingest) -> None:
+    ingest_folder(DOCUMENTS)
+    path = "/api/v1/xbrl/timeseries"
+    query = {"ticker": CIK, "metrics": "total_assets,total_equity,goodwill,liabilities_to_equity"}
+    (row,) = client.get(path, query={**query, "provenance": "full"}).json["data"]["rows"]
+    links = {key: (cell["fact_id"], cell["ink_url"]) for key, cell in row["metrics"].items()}
+    assert links == {
+        "total_assets": ("f-1", f"{VIEWER}/{PAGE_NAME}#f-1"),
+        "total_equity": (None, None),
+        "goodwill": (None, None),
+        "liabilities_to_equity": (None, None),
+    }
+    operands = row["metrics"]["liabilities_to_equity"]["operands"]
+    assert [(fact["concept"], fact["fact_id"], fact["ink_url"]) for fact in operands] == [
+        ("us-gaap:Liabilities", "f-2", f"{VIEWER}/{PAGE_NAME}#f-2"),
+        ("us-gaap:StockholdersEquity", None, None),
+    ]
+    body = {"ciks": [CIK], "metrics": ["total_assets"], "provenance": "full"}
+    (result,) = client.post(f"{path}/batch", body).json["data"]["results"]
+    assert result["data"]["rows"][0]["metrics"]["total_assets"]["fact_id"] == "f-1"
+    lines = client.get(path, query={**query, "layout": "long", "format": "ndjson"}).body.splitlines()
+    assert [(cell["metric"], cell["fact_id"], cell["ink_url"]) for cell in map(json.loads, lines)] == [
+        (key, *link) for key, link in links.items()
+    ]
+    (row,) = client.get(path, query={**query, "provenance": "summary"}).json["data"]["rows"]
+    assert "fact_id" not in row["metrics"]["total_assets"]
+    overview = client.get(f"/api/v1/tickers/{CIK}/overview").json["data"]
+    assert (overview["net_income"], overview["ink_urls"]) == (
+        -300_000_000,
+        {"net_income": f"{VIEWER}/{PAGE_NAME}#f%203"},
+    )
+
+
 # ---- conflicting values
 
 

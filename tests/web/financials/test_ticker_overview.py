@@ -157,7 +157,8 @@ def test_an_unknown_figure_is_null_with_its_reason(caller: Client) -> None:
     ]
     # Every figure is a value with a filing or a hole with a reason, and never both.
     figures = set(SHAPE["properties"]["data"]["properties"]) - {
-        *("ticker", "cik", "name", "sector", "industry", "sic_description", "currency", "holes", "sources", "operands")
+        *("ticker", "cik", "name", "sector", "industry", "sic_description", "currency", "holes", "sources", "operands"),
+        "ink_urls",
     }
     assert set(data["holes"]) | set(data["sources"]) == figures
     assert not set(data["holes"]) & set(data["sources"])
