@@ -198,19 +198,32 @@ SELECT {insider_transactions without same_trade_as, superseded_by}, CASE WHEN su
 FROM main.insider_transactions AS trade_row
 WHERE filed_day > 0 AND filed_day <= (SELECT number FROM as_of_day);
 
+-- The form that a position is listed under on the day: the one of today if it was filed by then, or else its own. Queries
+-- search positions by that form, so it is a table of the view. It lists its own positions and, if it is an amendment,
+-- those of other forms of its owners.
 CREATE TEMP VIEW insider_positions AS
-SELECT form_id, seq, coalesce((
-        SELECT lister.id FROM main.insider_forms AS lister
-        WHERE lister.id = holding.under AND lister.filed_day <= (SELECT number FROM as_of_day)
-    ), form_id) AS under, class, title, derivative, ownership, nature, vehicle, amount, amount_notes, (
+SELECT holding.form_id, holding.seq, lister.id AS under, holding.class, holding.title, holding.derivative,
+    holding.ownership, holding.nature, holding.vehicle, holding.amount, holding.amount_notes, (
         SELECT amendment.id FROM main.insider_forms AS amendment
         WHERE amendment.id = holding.superseded_by AND amendment.filed_day <= (SELECT number FROM as_of_day)
     ) AS superseded_by
-FROM main.insider_positions AS holding
-WHERE EXISTS (
-    SELECT 1 FROM main.insider_forms AS form
-    WHERE form.id = holding.form_id AND form.filed_day > 0 AND form.filed_day <= (SELECT number FROM as_of_day)
-);
+FROM main.insider_forms AS lister
+JOIN main.insider_positions AS holding ON holding.form_id IN (
+    SELECT lister.id
+    UNION ALL
+    SELECT listed.form_id
+    FROM main.insider_form_owners AS owner
+    JOIN main.insider_form_owners AS listed ON listed.owner_cik = owner.owner_cik
+    WHERE owner.form_id = lister.id AND lister.is_amendment
+)
+WHERE lister.id = coalesce((
+        SELECT visible.id FROM main.insider_forms AS visible
+        WHERE visible.id = holding.under AND visible.filed_day <= (SELECT number FROM as_of_day)
+    ), holding.form_id)
+    AND EXISTS (
+        SELECT 1 FROM main.insider_forms AS form
+        WHERE form.id = holding.form_id AND form.filed_day > 0 AND form.filed_day <= (SELECT number FROM as_of_day)
+    );
 
 CREATE TEMP VIEW insider_stake_forms AS
 SELECT {insider_stake_forms without amended}, amended AND EXISTS (

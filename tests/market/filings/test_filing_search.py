@@ -26,7 +26,7 @@ def test_page_reads_index_in_order_without_sorting(app: App, query: str) -> None
     assert not [step for step in plan if "TEMP B-TREE" in step]
 
 
-def test_past_days_search_by_days_and_list_companies_unsorted() -> None:
+def test_past_days_search_filings_and_positions_by_index() -> None:
     connection = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(connection)
     queries = as_of.adapt_queries(db.load_queries())
@@ -43,6 +43,11 @@ def test_past_days_search_by_days_and_list_companies_unsorted() -> None:
     assert filings_of_day[0] == "SEARCH main.filing_terms USING PRIMARY KEY (term=? AND filed_at=? AND number>?)"
     for name in ("entities", "filings_of_day"):
         assert "USE TEMP B-TREE FOR ORDER BY" not in explain(name)[:3]
+    # Positions of insiders are searched by the form that listed them on the day.
+    for name in ("amounts_under_forms", "holdings_of_issuer", "holdings_of_all", "form_4_events"):
+        steps = explain(name)
+        assert "SEARCH lister USING INTEGER PRIMARY KEY (rowid=?)" in steps
+        assert [step for step in steps if step.startswith("SCAN holding")] == []
     connection.close()
 
 

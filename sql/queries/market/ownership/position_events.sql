@@ -15,6 +15,29 @@ LEFT JOIN insider_positions AS holding INDEXED BY insider_positions_under
     ON holding.under = event.id AND holding.derivative = 0 AND holding.superseded_by IS NULL
 GROUP BY event.id
 
+-- name: form_4_events_as_of
+-- The view insider_positions joins tables, so that a LEFT JOIN would read all of it.
+SELECT event.*, coalesce(:cik, (
+        SELECT owner_cik FROM insider_form_owners WHERE form_id = event.id ORDER BY position LIMIT 1
+    )) AS cik, (
+        SELECT count(DISTINCT class) FROM insider_positions
+        WHERE under = event.id AND derivative = 0 AND superseded_by IS NULL
+    ) AS classes, (
+        SELECT title FROM insider_positions
+        WHERE under = event.id AND derivative = 0 AND superseded_by IS NULL
+        ORDER BY class, form_id, seq
+        LIMIT 1
+    ) AS title, (
+        SELECT json_group_array(amount)
+        FROM (
+            SELECT amount FROM insider_positions
+            WHERE under = event.id AND derivative = 0 AND superseded_by IS NULL
+            ORDER BY class, form_id, seq
+        )
+    ) AS amounts
+FROM (SELECT form.as_of AS day, form.id {forms_in_window} ORDER BY form.as_of DESC, form.id DESC LIMIT :max_rows) AS event
+ORDER BY event.id
+
 -- name: count_form_4_events
 SELECT count(*) {forms_in_window}
 
