@@ -3247,7 +3247,7 @@ class XbrlTimeseriesDataRowsMetricsValue(TypedDict, Generic[Day, Moment]):
     split_factor: NotRequired[int | Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
-    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]]]
+    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed", "conflicting_values"]]]
     concept: str | None
     tier: int | None
     method: Literal["reported", "mapped", "derived"] | None
@@ -3329,6 +3329,7 @@ class XbrlTimeseriesDataRows(TypedDict, Generic[Day, Moment]):
     reported_by_class: NotRequired[list[str]]
     by_class: NotRequired[dict[str, dict[str, int | Decimal]]]
     definition_changed: NotRequired[list[str]]
+    conflicting_values: NotRequired[list[str]]
     template: NotRequired[XbrlTimeseriesDataRowsTemplate]
 
 class XbrlTimeseriesDataSplits(TypedDict, Generic[Day, Moment]):
@@ -3433,7 +3434,7 @@ class XbrlProofDataInputs(TypedDict, Generic[Day, Moment]):
     split_factor: NotRequired[int | Decimal]
     estimated: NotRequired[bool]
     check: NotRequired[XbrlTimeseriesDataRowsMetricsValueCheck]
-    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]]]
+    marks: NotRequired[list[Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed", "conflicting_values"]]]
     concept: str | None
     tier: int | None
     method: Literal["reported", "mapped", "derived"] | None

@@ -18,7 +18,10 @@ Method = Literal["reported", "mapped", "derived"]
 # - unit_inverted: earnings per share that are tagged in shares/USD.
 # - reported_by_class: the sum of the figures of all classes of shares.
 # - definition_changed: the figure has another definition than the rest of the series.
-Mark = Literal["sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed"]
+# - conflicting_values: the filing also states another number for the figure, with the same precision.
+Mark = Literal[
+    "sign_corrected", "inconsistent", "unit_inverted", "reported_by_class", "definition_changed", "conflicting_values"
+]
 
 
 class Operand(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
 
 from finapi.core import days
 from finapi.market.financials import (
@@ -129,6 +130,10 @@ def load(
     book.misscaled_filings = filing_scales.find_misscaled_filings(book, mapping)
     if book.misscaled_filings:
         filing_scales.drop_repetitions(book)
+    book.conflicting_facts = {
+        (int(filing_index), concept, Decimal(value))
+        for filing_index, concept, value in tx.list_rows("book_conflicts", sets=json.dumps(fact_set_ids))
+    }
     doubtful_filings = outlay_signs.list_doubtful_filings(rows, mapping)
     if doubtful_filings:
         lines = _list_line_values(tx, doubtful_filings, fact_set_ids, book.currency)

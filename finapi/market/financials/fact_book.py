@@ -123,6 +123,7 @@ class FactBook:
         "bracketed_concepts",
         "class_facts",
         "confirmed_signs",
+        "conflicting_facts",
         "containing_concepts",
         "corrected_signs",
         "currency",
@@ -185,6 +186,8 @@ class FactBook:
         # negative (:mod:`finapi.market.financials.outlay_signs`).
         self.corrected_signs: set[FactKey] = set()
         self.confirmed_signs: set[FactKey] = set()
+        # The facts for which their filing also states other numbers.
+        self.conflicting_facts: set[FactKey] = set()
         # The facts by class of shares for which a filing has no fact of all shares, by (concept, period).
         self.class_facts: dict[tuple[str, PeriodKey], list[ClassFact]] = {}
         # The filings whose amounts are all too small or too large, each with the factor that corrects them

@@ -79,7 +79,9 @@ class SeriesRow(RowPeriod):
     negative, and that the filing's sums prove to be positive. ``inconsistent``: figures with a sign, scale or quarter
     that other figures contradict; provenance has further checks. ``unit_inverted``: earnings per share that are tagged
     in shares/USD. ``reported_by_class``: sums over the classes of shares. ``definition_changed``: figures with another
-    definition than the rest of the series. ``by_class``: the figures of each class of shares, by key and member.
+    definition than the rest of the series. ``conflicting_values``: figures for which a filing also states another
+    number of the same precision, which the proof has. ``by_class``: the figures of each class of shares, by key and
+    member.
     """
 
     known_on: Date | None
@@ -99,6 +101,7 @@ class SeriesRow(RowPeriod):
     reported_by_class: NotRequired[list[str]]
     by_class: NotRequired[dict[str, dict[str, Decimal]]]
     definition_changed: NotRequired[list[str]]
+    conflicting_values: NotRequired[list[str]]
     template: NotRequired[FilledTemplate]
 
 

@@ -25,7 +25,9 @@ CONFIDENCE_BY_METHOD: dict[Method, int] = {"reported": 100, "mapped": 95, "deriv
 MIN_REPORTED_CONFIDENCE = 50  # The minimum for figures that are not estimated and fail no check.
 ESTIMATED_CONFIDENCE = 40
 DOUBTED_CONFIDENCE = 20
-MAX_INCONSISTENT_CONFIDENCE = 75  # Of a total that does not add up, and of a figure with another definition.
+# The maximum for a total that does not add up, and for a figure with one of these marks.
+MAX_INCONSISTENT_CONFIDENCE = 75
+LIMITING_MARKS: frozenset[Mark] = frozenset(("definition_changed", "conflicting_values"))
 # Deductions: for each better rule that found nothing, for a figure from a note, and for lines that belong to the figure
 # but are not included.
 RULE_DEDUCTION = 5
@@ -143,7 +145,7 @@ def build_provenance(row: RowView, key: str, cell: Cell, total_checks: dict[str,
             record["calc_status"] = "inconsistent"
         if figure.marks:
             record["marks"] = list(figure.marks)
-        if record["calc_status"] == "inconsistent" or "definition_changed" in figure.marks:
+        if record["calc_status"] == "inconsistent" or not LIMITING_MARKS.isdisjoint(figure.marks):
             record["confidence"] = min(record["confidence"], MAX_INCONSISTENT_CONFIDENCE)
     return record
 

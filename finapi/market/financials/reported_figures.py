@@ -32,7 +32,7 @@ from re import Pattern
 from typing import NamedTuple
 
 from finapi.market.financials.cells import Figure, Mark, Method, Operand
-from finapi.market.financials.fact_book import INVERTED_UNIT_PREFIX, FactBook, PeriodKey, Vintage
+from finapi.market.financials.fact_book import INVERTED_UNIT_PREFIX, FactBook, FactKey, PeriodKey, Vintage
 from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, Metric, MetricMapping, Rule, Term
 
 # The number of periods for which two definitions of a metric are compared, the newest ones.
@@ -266,6 +266,8 @@ class ReportedFigures:
             marks.append("unit_inverted")
         if vintage.filing_index in self.book.misscaled_filings and vintage.unit == self.book.currency:
             marks.append("inconsistent")
+        if self.book.conflicting_facts and _get_fact_key(vintage) in self.book.conflicting_facts:
+            marks.append("conflicting_values")
         return Figure(
             value=sign * Decimal(vintage.value) if sign < 0 else Decimal(vintage.value),
             concepts=(concept,),
@@ -299,7 +301,7 @@ class ReportedFigures:
         """
         if not vintage.value.startswith("-"):
             return False
-        fact_key = (vintage.filing_index, vintage.concept, Decimal(vintage.value))
+        fact_key = _get_fact_key(vintage)
         is_ifrs = vintage.concept.startswith("ifrs-full:")
         return fact_key in self.book.corrected_signs or (is_ifrs and fact_key not in self.book.confirmed_signs)
 
@@ -669,6 +671,10 @@ class ReportedFigures:
 
     def _get_mapped_concept(self, concept: str) -> str:
         return self.mapping.find_concept(concept) or concept
+
+
+def _get_fact_key(vintage: Vintage) -> FactKey:
+    return vintage.filing_index, vintage.concept, Decimal(vintage.value)
 
 
 def _list_facts(figure: Figure) -> list[tuple[PeriodKey, str]]:

@@ -163,6 +163,7 @@ def serialise(book: FactBook, calendar: Calendar, industry: str) -> bytes:
             (concept, period_key, [(fact.member, *fact.vintage) for fact in facts])
             for (concept, period_key), facts in book.class_facts.items()
         ],
+        "conflicting_facts": [(index, name, str(value)) for index, name, value in sorted(book.conflicting_facts)],
         "corrected_signs": [(index, name, str(value)) for index, name, value in sorted(book.corrected_signs)],
         "confirmed_signs": [(index, name, str(value)) for index, name, value in sorted(book.confirmed_signs)],
         "containing_concepts": [*book.containing_concepts.items()],
@@ -251,6 +252,7 @@ def deserialise(data: bytes) -> tuple[FactBook, Calendar, str]:
         (concept, _to_key(pair)): [ClassFact(member, Vintage(*fields)) for member, *fields in facts]
         for concept, pair, facts in head["class_facts"]
     }
+    book.conflicting_facts = {(index, name, Decimal(value)) for index, name, value in head["conflicting_facts"]}
     book.corrected_signs = {(index, name, Decimal(value)) for index, name, value in head["corrected_signs"]}
     book.confirmed_signs = {(index, name, Decimal(value)) for index, name, value in head["confirmed_signs"]}
     book.containing_concepts = {

@@ -71,6 +71,7 @@ def test_a_stored_book_keeps_every_part(stored_app: App) -> None:
     book.exact_concepts = {(1, "revenue"): {"a:B"}}
     book.containing_concepts, book.bracketed_concepts = {(1, "a:B"): ["a:C"]}, {(1, "x"): {"a:D"}}
     book.split_ratios = [(Decimal("2.50"), key, 1)]
+    book.conflicting_facts = {(1, "us-gaap:Assets", Decimal("-2.50"))}
     book.restatement_factors = [(1 / Decimal(7), 0, 1)]
     book.face_concepts, book.label_signs, book.possible_lines = (
         {1: {"x": {"a:B"}}},

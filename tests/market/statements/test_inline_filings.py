@@ -446,12 +446,15 @@ def test_numbers_of_equal_precision_conflict(app: App, client: Client, ingest_fo
         (None, None),
         (None, None),
     ]
-    proof = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_assets"}).json["data"]
-    assert [fact["conflicting_values"] for fact in (*proof["cell"]["operands"], *proof["vintages"])] == [
-        [5_100_000_000, 4_900_000_000]
-    ] * 2
+    proof_of_assets = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_assets"}).json["data"]
+    facts = (*proof_of_assets["cell"]["operands"], *proof_of_assets["vintages"])
+    assert [fact["conflicting_values"] for fact in facts] == [[5_100_000_000, 4_900_000_000]] * 2
     proof = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_liabilities"}).json["data"]
     assert all("conflicting_values" not in fact for fact in (*proof["cell"]["operands"], *proof["vintages"]))
+    series = client.get("/api/v1/xbrl/timeseries", query={"ticker": CIK, "metrics": "total_assets,total_liabilities"})
+    [row] = series.json["data"]["rows"]
+    assert row["conflicting_values"] == ["total_assets"]
+    assert (proof_of_assets["cell"]["marks"], proof_of_assets["cell"]["confidence"]) == (["conflicting_values"], 75)
     with app.db.read() as tx:
         [(report, _, _)] = xbrl_intake.FAMILY.iter_pack_rows(tx)
     assert [(report.facts[conflict.fact].concept, conflict.value) for conflict in report.conflicts] == [

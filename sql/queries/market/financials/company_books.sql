@@ -85,6 +85,16 @@ JOIN units ON units.id = facts.unit_id
 WHERE facts.hidden = 0 AND facts.unit_id <> 0 AND facts.end_day - facts.days >= :first AND facts.end_day <= :last
 ORDER BY CAST(json_each.key AS INTEGER), dimensions.members
 
+-- name: book_conflicts
+-- The facts that a filing also states with other values. The key is the index of the set of facts in :sets.
+SELECT DISTINCT json_each.key, concepts.name, facts.value
+FROM json_each(:sets)
+CROSS JOIN fact_sets ON fact_sets.id = json_each.value
+CROSS JOIN fact_conflicts ON fact_conflicts.fact_set_id = fact_sets.id AND fact_conflicts.dimension_id = fact_sets.whole
+CROSS JOIN facts USING (fact_set_id, dimension_id, concept_id, end_day, days, unit_id)
+JOIN concepts ON concepts.id = facts.concept_id
+WHERE facts.hidden = 0 AND facts.value IS NOT NULL
+
 -- name: book_company
 SELECT sic, fiscal_year_end FROM companies WHERE cik = :cik
 
