@@ -147,7 +147,7 @@ def try_wheels(out: Path, folder: Path) -> None:
         }
         for words in (
             [client_programs / "python", "-c", CLIENT_PROGRAM],
-            [client_programs / "finapi", "get", "xbrl/timeseries", "ticker=AAPL", "metrics=revenue"],
+            [client_programs / "finapi", "get", "xbrl/timeseries?ticker=AAPL&metrics=revenue"],
         ):
             subprocess.run([*map(str, words)], check=True, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
     print("the wheels answer")
