@@ -26,6 +26,7 @@ from finapi.ops import watchdog
 from tests.client import PASSWORD
 from tests.market.documents.test_filing_store import FULL
 from tests.support import fund_report_xml, schedule_xml
+from tests.support.demo_copies import load_demo
 from tests.support.raw_sql import run_sql, run_sql_many
 
 # No limit and no balance in the way; hashes that cost nothing.
@@ -85,7 +86,10 @@ class World:
 
     def __init__(self, app: App) -> None:
         self.app = app
-        demo_data.load(app)
+        if app.db.path is None:
+            load_demo(app)
+        else:
+            demo_data.load(app)
         now = app.clock.now()
         header = sgml.parse_header(FULL, "full")
         papers = list(submission_documents.iter_listed_documents(sgml.iter_documents(FULL, "full")))

@@ -22,7 +22,6 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import sniper
 from finapi.delivery.dispatcher import Dispatcher
-from finapi.market.demo import demo_data
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
 from finapi.market.intake import ingest
@@ -32,6 +31,7 @@ from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client, text_of
 from tests.support import fund_report_xml, schedule_xml, submission_texts
+from tests.support.demo_copies import load_demo
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 FILINGS = Path(__file__).parents[1] / "filings"
@@ -86,12 +86,14 @@ def _resolve_nothing(host: str) -> list[str]:
 class World:
     """A service and its caller ``ann`` on the plan pro."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, has_demo: bool = False, **settings: Any) -> None:
         self._source = FixedSource()
         self.clock = FixedClock(NOW)
         config = Config(**{**_SETTINGS, **settings})
         app = apps.create_in_memory(config, self.clock, new_uuid=self._source.uuid, resolve=_resolve_nothing)
         self.app = replace(app, random_bytes=self._source.draw)
+        if has_demo:
+            load_demo(self.app)
         self._client = Client(self.app)
         self._dispatcher: Dispatcher | None = None
         self.key = self.add_user("ann@example.com")
@@ -174,8 +176,7 @@ def _open_world(**settings: Any) -> Iterator[World]:
 @contextmanager
 def demo_world(**settings: Any) -> Iterator[World]:
     """Yield a service with the embedded data."""
-    with _open_world(**settings) as world:
-        demo_data.load(world.app)
+    with _open_world(has_demo=True, **settings) as world:
         world.run_watchdog()
         yield world
 

@@ -12,16 +12,16 @@ from finapi.accounts import users
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.core.empty_lists import AvailableRows, explain_empty_list
-from finapi.market.demo import demo_data
 from finapi.web.http.route import API
 from tests.client import Client
+from tests.support.demo_copies import load_demo
 from tests.support.html_pages import NOW
 
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[Client]:
     app = apps.create_in_memory(Config(public_url="http://x"), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     yield Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     app.db.close()
 

@@ -14,11 +14,11 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
 from finapi.web.http.route import Route
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
+from tests.support.demo_copies import load_demo
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def callers() -> Iterator[tuple[Client, Client]]:
     limit_names = ("insider_per_minute_free", "insider_per_minute_paid", "free_tokens", "pro_tokens")
     settings: dict[str, Any] = dict.fromkeys((*limits, *limit_names), 10**6)
     app = apps.create_in_memory(Config(**settings), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     keys = [users.create(app, f"{plan}@example.com", plan, NOW).api_key for plan in ("pro", "free")]
     yield Client(app, keys[0]), Client(app, keys[1])
     app.db.close()

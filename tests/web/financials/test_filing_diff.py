@@ -12,12 +12,12 @@ from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
 from finapi.market.statements.filing_difference import present_statements
 from finapi.web.routes import ROUTES
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support.apply_difference import apply_difference, reduce_statements
+from tests.support.demo_copies import load_demo
 
 PATH = "/api/v1/xbrl/filings/diff"
 (SCHEMA,) = [route.schema for route in ROUTES if route.path == PATH]
@@ -28,7 +28,7 @@ UPXI_2024 = "0001477932-24-008123"
 @pytest.fixture(scope="module")
 def api() -> Iterator[Client]:
     app = apps.create_in_memory(Config(**ACCOUNTS), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     yield Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
     app.db.close()
 

@@ -10,8 +10,8 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
 from tests.client import Client
+from tests.support.demo_copies import load_demo
 from tests.support.html_pages import NOW
 
 
@@ -19,7 +19,7 @@ from tests.support.html_pages import NOW
 def demo() -> Iterator[App]:
     config = Config(pages="public", public_url="http://x", pages_per_minute=100_000)
     app = apps.create_in_memory(config, FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     yield app
     app.db.close()
 

@@ -17,7 +17,6 @@ from finapi.accounts import users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
 from finapi.market.statements.filed_report import FactConflict
 from finapi.web.html import number_formats
 from finapi.web.pages.company import charts_page, owners_pages, series_page
@@ -25,6 +24,7 @@ from finapi.web.pages.company.statements_page import LineValue, join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
 from tests.support.case_tables import run_each_case
+from tests.support.demo_copies import load_demo
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -456,7 +456,7 @@ def test_the_csv_of_a_list_equals_the_apis(browser: Client) -> None:
 
 def test_hostile_names_are_escaped_on_every_tab() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     with app.db.write() as tx:
         for column in ("companies SET name", "lines SET label", "insiders SET name"):
             run_sql(tx, f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
@@ -474,7 +474,7 @@ def test_hostile_names_are_escaped_on_every_tab() -> None:
 @pytest.fixture
 def members() -> Iterator[App]:
     app = apps.create_in_memory(Config(pages="members", pages_per_minute=100_000), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     yield app
     app.db.close()
 

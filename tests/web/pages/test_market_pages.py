@@ -15,12 +15,12 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.config import Config
-from finapi.market.demo import demo_data
 from finapi.market.financials import latest_years
 from finapi.web.financials import screen
 from tests.client import Client
 from tests.support import fund_filings
 from tests.support.case_tables import run_each_case
+from tests.support.demo_copies import load_demo
 from tests.support.html_pages import HTML, NOW, find_row, get_page, parse_rows
 from tests.support.raw_sql import run_sql
 
@@ -240,7 +240,7 @@ def test_lists_can_be_downloaded_as_csv(browser: Client, path: str) -> None:
 
 def test_hostile_names_are_escaped_on_every_page() -> None:
     app = apps.create_in_memory(Config(pages="public", pages_per_minute=100_000), FixedClock(NOW))
-    demo_data.load(app)
+    load_demo(app)
     with app.db.write() as tx:
         for column in ("companies SET name", "insiders SET name", "funds SET name"):
             run_sql(tx, f"UPDATE {column} = ?", ("<script>x</script>\"'&",))
