@@ -40,6 +40,7 @@ ATTACKS: dict[str, Callable[[Target], Outcome]] = {
     "full_spool": full_spool.attack,
     "unpaid": unpaid.attack,
     "logins": logins.attack,
+    "newcomers": logins.attack_newcomers,
     "batch": batch.attack,
     "sql": sql.attack,
     "refunded": refunded.attack,
