@@ -83,8 +83,8 @@ def test_a_world_of_a_killed_run_is_reset(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--finapi-seed", "x"), "invalid int value"),
-        (("--finapi-seed", str(2**63)), "seed must be a whole number"),
+        pytest.param(("--finapi-seed", "x"), "invalid int value", marks=pytest.mark.slow),
+        pytest.param(("--finapi-seed", str(2**63)), "seed must be a whole number", marks=pytest.mark.slow),
         (("--finapi-seed", "1", "--finapi-ready", "ready"), "give the seed to finapi fixture"),
     ],
 )

@@ -421,7 +421,7 @@ def test_a_preflight_allows_the_headers_that_a_call_needs(app: App) -> None:
     preflight = {"Origin": "https://app.example", "Access-Control-Request-Method": "GET"}
     headers = Client(app).call("OPTIONS", COMPANY, headers=preflight).headers
     assert headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
-    allowed = "X-API-Key, X-Request-ID, If-None-Match, Content-Type, Idempotency-Key"
+    allowed = "X-API-Key, X-Request-ID, If-None-Match, If-Range, Range, Content-Type, Idempotency-Key"
     assert headers["access-control-allow-headers"] == allowed
     assert headers["access-control-max-age"] == "86400"
 

@@ -336,18 +336,13 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     assert sectors.get_names_of_sic(3571) == ("Manufacturing", "Machinery and Computer Equipment")
     assert sectors.get_names_of_sic(6022) == ("Finance, Insurance and Real Estate", "Depository Institutions")
     assert sectors.get_names_of_sic(None) == sectors.get_names_of_sic(1100) == (None, None)
-    assert (sectors.parse_division("manufacturing"), sectors.parse_division("d"), sectors.parse_group("35")) == (
-        "D",
-        "D",
-        35,
-    )
+    assert (sectors.parse_filter("manufacturing").division, sectors.parse_group("35")) == ("D", 35)
 
 
 @run_each_case(
     "name, letter",
     [
         ("Finance, Insurance, And Real Estate", "H"),
-        ("Financial Services", "H"),
         ("Transportation, Communications, Electric, Gas, And Sanitary Services", "E"),
         ("Transportation & Public Utilities", "E"),
         ("RETAIL TRADE", "G"),
@@ -356,12 +351,12 @@ def test_sectors_are_the_divisions_of_the_sic() -> None:
     ],
 )
 def test_a_sector_is_found_by_its_common_names(name: str, letter: str) -> None:
-    assert sectors.parse_division(name) == letter
+    assert sectors.parse_filter(name).division == letter
 
 
 def test_an_unknown_sector_is_refused_with_all_names() -> None:
     with pytest.raises(ApiError) as caught:
-        sectors.parse_division("Lamps")
+        sectors.parse_sector("Lamps")
     assert caught.value.status == 400
     assert "Manufacturing" in caught.value.details["allowed"]  # type: ignore[index]
 
