@@ -21,6 +21,9 @@ abbr a address article aside b bdo big blockquote br caption center cite code co
 figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main menu nav nobr ol p pre q s samp section
 small span strike strong sub sup table tbody td tfoot th thead tr tt u ul var wbr
 """
+# Elements around the numbers of an inline page. They become spans, so that links to their ids work.
+_FACT_ELEMENT = "ix:nonfraction"
+_ID = re.compile(r' id="[^"]*"')
 _ELEMENTS = frozenset(_ELEMENT_NAMES.split())
 _ATTRIBUTE_NAMES = """
 abbr align alt bgcolor border cellpadding cellspacing clear color colspan compact dir face height hspace id lang name
@@ -46,6 +49,18 @@ def count_parts(text: str) -> int:
     return max(1, -(-len(text) // PART_CHARACTERS))
 
 
+def find_part_of_id(text: str, element_id: str) -> int | None:
+    """Return the number of the part of a document that has the element with an id, or None."""
+    for quote in "\"'":
+        position = text.find(f"id={quote}{escape(element_id)}{quote}")
+        while position > 0:
+            if text[position - 1].isspace():
+                parts = range(1, count_parts(text) + 1)
+                return next(part for part in parts if position < _find_part_start(text, part))
+            position = text.find(f"id={quote}{escape(element_id)}{quote}", position + 1)
+    return None
+
+
 def sanitize_part(text: str, part: int = 1) -> str:
     """Return a part (numbered from 1) of a filed document as HTML that neither runs nor loads anything."""
     return "".join(_sanitize(text[_find_part_start(text, part - 1) : _find_part_start(text, part)]))
@@ -62,6 +77,7 @@ def _find_part_start(text: str, part_index: int) -> int:
 def _sanitize(text: str) -> list[str]:
     output: list[str] = []
     position = 0
+    open_fact_tags: list[str] = []  # The closing tags of the open elements of facts.
     while True:
         start = text.find("<", position)
         if start < 0:
@@ -77,6 +93,8 @@ def _sanitize(text: str) -> list[str]:
         name = tag[1].lower()
         if text[start + 1] == "/":
             position = _find_end(text, ">", tag.end())
+            if name == _FACT_ELEMENT and open_fact_tags:
+                output.append(open_fact_tags.pop())
             output.append(f"</{name}>" if name in _ELEMENTS else "")
             continue
         if text.startswith(">", tag.end()):
@@ -88,6 +106,10 @@ def _sanitize(text: str) -> list[str]:
         if name in _REMOVED_ELEMENTS:
             closing_tag = _compile_closing_tag(name).search(text, position)
             position = len(text) if closing_tag is None else _find_end(text, ">", closing_tag.end())
+        elif name == _FACT_ELEMENT:
+            element_id = _ID.search(attributes)
+            output.append(f"<span{element_id[0]}>" if element_id else "")
+            open_fact_tags.append("</span>" if element_id else "")
         elif name in _ELEMENTS and (name != "img" or " src=" in attributes):
             output.append(f"<{name}{attributes}>")
 

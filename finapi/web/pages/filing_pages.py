@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from xml.sax.saxutils import quoteattr
 
 from finapi.core.errors import ApiError
@@ -28,12 +28,17 @@ DOCUMENT_PARAMS = (
     ACCESSION_NUMBER,
     Param("part", "integer", default=1, minimum=1, maximum=1_000),
     Param("document", empty_is_default=True),
+    Param("fact", empty_is_default=True),
 )
 LIST_PARAMS = (*filing_list.FILTERS, Param("ticker", "words", empty_is_default=True), FORMAT)
 ATOM_PATH = "/filings.atom"
 
 # A second line of defence for filed HTML: even if the sanitizer left something, nothing runs, loads or is framed.
 DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
+
+
+# The number that a link leads to.
+TARGET_STYLE = ":target{background:#ff0;outline:2px solid #f80;scroll-margin:40vh}"
 
 
 # ---- one filing
@@ -195,7 +200,8 @@ def _render_statements(call: Call, filing: Mapping[str, Any], statements_call: A
 def show_document(call: Call) -> Response:
     """Return a part of a filing's stored document, sanitised so that nothing in it runs or loads anything.
 
-    It is the primary document, or the one that ``document`` names by its position or file name.
+    It is the primary document, or the one that ``document`` names by its position or file name. With ``fact``, the id
+    of a number on an inline page, the browser is sent to this number, which is highlighted.
     """
     accession_number = call.params["accession_number"]
     document = call.params["document"]
@@ -217,16 +223,31 @@ def _render_document(call: Call, document_call: ApiCall) -> Response:
     if not response.content_type.startswith("text/html"):
         return response
     text = response.body.decode()
+    if call.params["fact"] is not None:
+        return _redirect_to_fact(call, text, call.params["fact"])
     part = call.params["part"]
     part_count = sanitizer.count_parts(text)
     if part > part_count:
         raise ApiError("NOT_FOUND", f"The document has {format_count(part_count, 'part')}.")
     part_note = f"<p>Part {part} of {part_count}.</p>" if part_count > 1 else ""
     title = escape(call.params["accession_number"])
-    head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
+    style = f"<style>{TARGET_STYLE}</style>"
+    head = f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{style}</head><body>'
     body = sanitizer.sanitize_part(text, part)
     response.body = f"{head}{part_note}{body}{part_note}</body></html>\n".encode()
     return response
+
+
+def _redirect_to_fact(call: Call, text: str, fact_id: str) -> Response:
+    """Return the redirect to the number with an id. Raise NOT_FOUND if the document has none."""
+    part = sanitizer.find_part_of_id(text, fact_id)
+    if part is None:
+        raise ApiError("NOT_FOUND", f"The document has no number with the id {fact_id}.")
+    parameters = {"part": part}
+    if call.params["document"] is not None:
+        parameters["document"] = call.params["document"]
+    path = f"/filing/{call.params['accession_number']}/document"
+    return Response(303, b"", headers={"Location": f"{path}?{urlencode(parameters)}#{quote(fact_id)}"})
 
 
 # ---- all filings

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ from finapi.market.statements import xbrl_intake
 from finapi.market.statements.filed_report import MAX_CONFLICTING_VALUES
 from tests.client import Client
 from tests.conftest import SHARED
+from tests.support.html_pages import HTML, get_page
 from tests.support.inline_pages import CIK, COVER, HIDDEN_COVER, build_number, build_page
 
 ACCESSION = "0001234567-25-000001"
@@ -387,6 +389,27 @@ def test_a_proof_without_elements_has_null_links(client: Client, ingest_folder: 
     ingest_folder(DOCUMENTS)
     cell = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_equity"}).json["data"]["cell"]
     assert [(fact["fact_id"], fact["ink_url"]) for fact in cell["operands"]] == [(None, None)]
+
+
+def test_the_proof_page_links_to_the_printed_numbers(make_app: Callable[..., App], tmp_path: Path) -> None:
+    app = make_app(pages="public")
+    browser = Client(app)
+    folder = tmp_path / ACCESSION
+    folder.mkdir()
+    for name, body in DOCUMENTS.items():
+        (folder / name).write_bytes(body)
+    proof_path = f"/company/{CIK}/proof/total_assets/A2024FY"
+    ingest.run(app, [folder], IngestOptions(), lambda outcome: None)
+    assert f'<a href="{VIEWER}/{PAGE_NAME}#f-1" rel="noreferrer">5,000,000,000</a>' in get_page(browser, proof_path)
+    # If the document is stored, its page here shows the number.
+    file = tmp_path / f"{ACCESSION}.txt"
+    file.write_bytes(build_submission(**DOCUMENTS))
+    ingest.run(app, [file], IngestOptions(), lambda outcome: None)
+    link = f"/filing/{ACCESSION}/document?document={PAGE_NAME}&amp;fact=f-1"
+    assert get_page(browser, proof_path).count(f'<a href="{link}">5,000,000,000</a>') == 2
+    location = browser.get(unescape(link), headers=HTML).headers["location"]
+    assert location == f"/filing/{ACCESSION}/document?part=1&document={PAGE_NAME}#f-1"
+    assert '<span id="f-1">5,000</span>' in browser.get(location.partition("#")[0], headers=HTML).body.decode()
 
 
 def test_cells_of_series_and_overview_link_to_their_numbers(client: Client, ingest_folder: Ingest) -> None:

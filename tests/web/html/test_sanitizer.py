@@ -23,6 +23,12 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
         (f'<img alt="a" src="{PICTURE}">', f'<img alt="a" src="{PICTURE}">'),
         ("1 < 2 <3", "1 &lt; 2 &lt;3"),
         ('<ix:nonFraction name="us-gaap:Assets">5</ix:nonFraction>', "5"),
+        (
+            '(<ix:nonFraction id="f-1" sign="-"><b><ix:nonFraction id=f2>5</ix:nonFraction></b></ix:nonFraction>)',
+            '(<span id="f-1"><b><span id="f2">5</span></b></span>)',
+        ),
+        ('<ix:nonfraction id="a&quot;b" onclick=x>5</ix:nonfraction></ix:nonfraction>', '<span id="a&quot;b">5</span>'),
+        ("<ix:nonFraction>1<ix:nonFraction id=x>2</ix:nonFraction>3</ix:nonFraction>", '1<span id="x">2</span>3'),
         ("<ix:header><ix:hidden>9</ix:hidden></ix:header>1", "1"),
         ("<br/><hr />", "<br><hr>"),
         ('<p title="a>b" align=left>', '<p title="a&gt;b" align="left">'),
@@ -93,6 +99,15 @@ def _count_examined_characters(text: str) -> int:
 
     sanitizer._sanitize(Counted(text))
     return examined_count
+
+
+def test_the_part_of_an_id_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 100)
+    text = "".join(f"<p data-id='f-{n}' id='f-{n}'>{n:03}</p>" for n in range(20)) + '<b id="a&quot;b">'
+    for element_id, part in {"f-0": 1, "f-9": 4, "f-19": 7, 'a"b': 7, "f-20": None, "": None, "f": None}.items():
+        assert sanitizer.find_part_of_id(text, element_id) == part
+        if part is not None:
+            assert f' id="{element_id}"'.replace('a"b', "a&quot;b") in sanitizer.sanitize_part(text, part)
 
 
 def test_parts_of_a_long_document_begin_at_a_tag(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from finapi.edgar import sgml
 from finapi.market.documents import filing_store, metadata, submission_documents
 from finapi.market.documents.submission_documents import ListedDocument
 from finapi.web.html import sanitizer
+from finapi.web.pages import filing_pages
 from tests.client import Client
 from tests.market.documents.test_filing_store import FULL
 from tests.support.html_pages import HTML, get_page
@@ -46,7 +47,8 @@ def test_a_stored_document_is_served_in_a_sandbox(client: Client) -> None:
     )
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.body.decode() == (
-        f'<html lang="en"><head><meta charset="utf-8"><title>{NUMBER}</title></head><body>'
+        f'<html lang="en"><head><meta charset="utf-8"><title>{NUMBER}</title>'
+        f"<style>{filing_pages.TARGET_STYLE}</style></head><body>"
         "<p>Caf\u00e9</p></body></html>\n"
     )
     assert "has 1 part." in get_page(client, f"/filing/{NUMBER}/document?part=2", 404)
@@ -92,3 +94,35 @@ def test_an_exhibit_has_a_sanitised_page(client: Client) -> None:
     assert "<p>Lanterns</p></body></html>" in answer.body.decode()
     assert "script" not in answer.body.decode()
     assert client.get(f"/filing/{NUMBER}/document?document=9", headers=HTML).status == 404
+
+
+def test_a_link_to_a_number_leads_to_its_part(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The style of the page highlights the element that the fragment names, and the browser scrolls to it."""
+    numbers = "".join(f"<p><ix:nonFraction id='f {n}'>{n}</ix:nonFraction></p>" for n in range(9))
+    listed = ListedDocument(2, "EX-99.1", "ex.htm", None, 900)
+    exhibit = submission_documents.prepare_exhibit(listed, f"<html>{numbers}</html>".encode(), 1_000)
+    assert exhibit is not None
+    with client.app.db.write() as tx:
+        filing_id = tx.find_value("filing_id", accession=NUMBER)
+        submission_documents.insert_documents(
+            tx,
+            filing_id,
+            [],
+            None,
+            [exhibit],
+            max_stored_bytes=0,
+            max_exhibit_bytes=1_000,
+            max_indexed_characters=1_000,
+        )
+        tx.run("bump_data_version")
+    monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 200)
+    answer = client.get(f"/filing/{NUMBER}/document?document=ex.htm&fact=f+7", headers=HTML)
+    assert answer.status == 303
+    location, _, fragment = answer.headers["location"].partition("#")
+    assert (location, fragment) == (f"/filing/{NUMBER}/document?part=2&document=ex.htm", "f%207")
+    body = client.get(location, headers=HTML).body.decode()
+    assert '<p><span id="f 7">7<' in body
+    assert ":target{background:" in body
+    missing = client.get(f"/filing/{NUMBER}/document?document=ex.htm&fact=f-7", headers=HTML)
+    assert (missing.status, "The document has no number with the id f-7." in missing.body.decode()) == (404, True)
+    assert client.get(f"/filing/{NUMBER}/document?fact=f-7", headers=HTML).status == 404

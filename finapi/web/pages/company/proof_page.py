@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlencode
 
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
@@ -53,6 +54,7 @@ class SecLinks(NamedTuple):
 
     index_url: str | None
     document_url: str | None
+    stored_documents: frozenset[str] = frozenset()  # The names of the documents that have a page here.
 
 
 # ---- proof of a figure
@@ -167,7 +169,12 @@ def _load_sec_links(call: Call, accession_numbers: Iterable[str | None]) -> dict
     unique_numbers = list(dict.fromkeys(number for number in accession_numbers if number))
     with call.app.db.read() as tx:
         rows = filing_rows.list_filings(tx, unique_numbers)
-    return {row["accession_number"]: SecLinks(row["primary_link"], row["primary_html_url"]) for row in rows}
+    links: dict[str, SecLinks] = {}
+    for row in rows:
+        stored_documents = {file["document"] for file in row["document_files"] if file["content_url"]}
+        names = frozenset(name for name in stored_documents if name)
+        links[row["accession_number"]] = SecLinks(row["primary_link"], row["primary_html_url"], names)
+    return links
 
 
 def _render_filing_links(accession_number: str, links: Mapping[str, SecLinks]) -> Html:
@@ -185,7 +192,7 @@ def _render_facts(
         return h.p("None.", class_="quiet")
     columns = [
         GridColumn("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
-        GridColumn("Value", _render_fact_value, numeric=True),
+        GridColumn("Value", lambda fact: _render_fact_value(fact, links), numeric=True),
         GridColumn("Unit", "unit"),
         GridColumn("Period", lambda fact: _format_span(fact["start_date"], fact["end_date"])),
         GridColumn("Form", "form_type"),
@@ -197,11 +204,21 @@ def _render_facts(
     return html_tables.render_grid(format_count(len(facts), "fact"), columns, facts, "facts")
 
 
-def _render_fact_value(fact: Mapping[str, Any]) -> Html:
-    """Return the cell of a fact's value, with the other values that its filing states for it."""
+def _render_fact_value(fact: Mapping[str, Any], links: Mapping[str, SecLinks]) -> Html:
+    """Return the cell of a fact's value, which links to the printed number, with the filing's other values for it."""
     other_values = ", ".join(format_number(value) for value in fact.get("conflicting_values", ()))
     note = other_values and h.small(" also filed as ", other_values)
-    return h.td(_format_value(fact["value"]), note, class_="num")
+    text = _format_value(fact["value"])
+    ink_url = fact.get("ink_url")
+    if ink_url is None:
+        return h.td(text, note, class_="num")
+    name = unquote(ink_url.partition("#")[0].rpartition("/")[2])
+    if name in links.get(fact["accession"], SecLinks(None, None)).stored_documents:
+        query = urlencode({"document": name, "fact": fact["fact_id"]})
+        number_link = h.a(text, href=f"/filing/{fact['accession']}/document?{query}")
+    else:
+        number_link = h.a(text, href=ink_url, rel="noreferrer")
+    return h.td(number_link, note, class_="num")
 
 
 def _format_value(value: Decimal | int | str | None, reason_code: str | None = None) -> str:
