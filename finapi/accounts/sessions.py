@@ -19,7 +19,7 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 LOCKED_MESSAGE = "Too many failed login attempts. Try again later."
 INVALID_CREDENTIALS_MESSAGE = "Invalid email or password"
 TOO_MANY_LOGINS_MESSAGE = "Too many logins of this email at once. Try again in a moment."
-# An operator who has entered the password is not asked for it again for this time.
+# After an operator has entered the password, the session acts without it for this time.
 CONFIRMATION_LIFETIME = timedelta(minutes=15)
 NOT_VERIFIED_MESSAGE = "Please verify the email, I have send verification link."
 

@@ -33,7 +33,7 @@ class Activity(NamedTuple):
 
 
 class ActivityRecorder:
-    """Stores what the process counted since the last step. ``run_step`` is the step of a worker."""
+    """Stores the numbers that the process counted since the last step. ``run_step`` is the step of a worker."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -77,7 +77,7 @@ def _build_screen_call(call: Call) -> ApiCall:
 
 
 def _find_key(name: str) -> str:
-    """Return the key of a figure that is named by its key or its label. Any other name is returned as it is."""
+    """Return the key of a figure that is named by its key or its label. Return any other name in the form of a key."""
     words = name.strip().lower().replace(",", "")
     key = words.replace(" ", "_")
     return key if key in SCREEN_KEYS else _get_keys_by_label().get(words, key)
@@ -171,9 +171,9 @@ def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
         GridColumn("Period to", "period_end"),
         *(_build_figure_column(key, period) for key in metric_keys),
     )
-    more = " There are more." if answer["meta"]["pagination"]["has_more"] else ""
+    remainder = " There are more." if answer["meta"]["pagination"]["has_more"] else ""
     scale = " Amounts in millions." if metric_keys else ""
-    caption = f"Companies: {len(companies)}.{more}{pending} {_PERIOD_NAMES[period]}.{scale}"
+    caption = f"Companies: {len(companies)}.{remainder}{pending} {_PERIOD_NAMES[period]}.{scale}"
     return html_tables.render_grid(caption, columns, companies)
 
 

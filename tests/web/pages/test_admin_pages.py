@@ -308,7 +308,7 @@ def test_the_password_is_asked_for_once_in_fifteen_minutes(app: App, admin: Admi
     prompt = send_credit(reason="<goodwill>")
     body = prompt.body.decode()
     assert (prompt.status, "<h1>Confirm with your password</h1>" in body) == (200, True)
-    assert f"Change the wallet of {EMAIL}. You are not asked again for 15 minutes." in body
+    assert f"Change the wallet of {EMAIL}. The password is not needed again for 15 minutes." in body
     assert '<input type="hidden" name="reason" value="&lt;goodwill&gt;">' in body
     assert body.count(' name="form_token"') == body.count(' name="once"') == body.count(' type="password"') == 1
     assert (get_account(app)["credit_balance"], list_log(app)) == (0, [FIRST_ENTRY])

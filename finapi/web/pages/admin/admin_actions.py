@@ -1,7 +1,7 @@
 """The actions of an operator: forms that lock accounts, change plans, create invites, and so on.
 
 A form of a delicate action needs the operator's password, unless the session has confirmed an action with it in the
-last 15 minutes. Without a confirmation the form leads to a page that asks for the password and repeats the form's
+last 15 minutes. Without a confirmation the form leads to a page that prompts for the password and repeats the form's
 fields. Each form has an id, so that it is executed once even if it is sent twice, and every action is recorded in the
 audit log.
 """
@@ -146,7 +146,7 @@ def _confirm(call: Call, fields: Fields) -> bool:
 def _render_password_page(
     call: Call, name: str, action: AdminAction, fields: Fields, error: ApiError | None = None
 ) -> Response:
-    """Return the page that asks for the password, with the fields of the form that it confirms.
+    """Return the page that prompts for the password, with the fields of the form that it confirms.
 
     ``error`` is that of a wrong password.
     """
@@ -176,7 +176,7 @@ def _render_password_page(
         call,
         "Confirm with your password",
         sign_in_pages.render_error(error),
-        h.p(f"{action.name}{subject}. You are not asked again for 15 minutes."),
+        h.p(f"{action.name}{subject}. The password is not needed again for 15 minutes."),
         session_cookie.render_form(
             call,
             f"/admin/do/{name}",

@@ -128,7 +128,7 @@ class FormAttempt(NamedTuple):
     error: ApiError | None = None
 
     def get_content(self, action: str, name: str, stored: Any = "") -> Any:
-        """Return the content of a field: what was sent if its form was refused, otherwise what is stored."""
+        """Return the content of a field: the sent text if its form was refused, otherwise the stored one."""
         return self.fields.get(name, "") if self.action == action else stored
 
     def is_wrong(self, action: str, name: str) -> bool:
@@ -712,7 +712,7 @@ def _render_page(
             class_="subject",
         ),
         h.nav(links, class_="tabs", aria_label="Account"),
-        sign_in_pages.render_error(error and _name_field(error)) or done_note,
+        sign_in_pages.render_error(error and _reword_error(error)) or done_note,
         *body,
         wide=True,
         scripts=("copy.js",),
@@ -724,7 +724,7 @@ def _render_page(
     return response
 
 
-def _name_field(error: ApiError) -> ApiError:
+def _reword_error(error: ApiError) -> ApiError:
     """Return an error of the API in the words of the page."""
     if error.code == "INVALID_CREDENTIALS":
         return ApiError(error.code, "This is not your account's password.", headers=error.headers)
