@@ -39,6 +39,10 @@ MAX_SILENCE_SECONDS = 30.0
 # A function that returns the reason why a thread does not work, or None if it works.
 Diagnosis = Callable[[], str | None]
 
+# The page whose answer stands for all pages. It is rendered for each request and needs no market data, which a cold
+# process reads slowly, so a probe measures the pages and not the figures of the front page.
+PROBED_PAGE = "/login"
+
 
 def build_server_probes(
     app: App, url: str, outbound: Outbound, thread_diagnoses: Mapping[str, Diagnosis]
@@ -60,7 +64,9 @@ def build_server_probes(
 
     return {
         "main_api": api,
-        "frontend": lambda: probe_page(outbound, f"{url}/", "text/html", timeout_seconds, app.health.probe_token),
+        "frontend": lambda: probe_page(
+            outbound, url + PROBED_PAGE, "text/html", timeout_seconds, app.health.probe_token
+        ),
         "insider_api": lambda: probe_insiders(app),
         **build_process_probes(app),
         **{

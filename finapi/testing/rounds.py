@@ -84,7 +84,7 @@ class WatchdogRounds:
         app.health.probes.update(
             {
                 "main_api": lambda: self._check_page("/livez"),
-                "frontend": lambda: self._check_page("/"),
+                "frontend": lambda: self._check_page(probes.PROBED_PAGE),
                 "insider_api": lambda: probes.probe_insiders(app),
                 **probes.build_process_probes(app),
             }

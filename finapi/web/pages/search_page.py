@@ -213,7 +213,7 @@ def _build_filings_column(form_type: str) -> GridColumn:
 
 
 def _render_no_results(call: Call, search: SearchText) -> Html:
-    """Return what was searched, and how a company is found that the search does not find."""
+    """Return a note that nothing matches, the scope of the search, and the ways to find or load other companies."""
     unknown = ApiError("UNKNOWN_TICKER", "No stored company, fund or insider has or had this ticker, CIK or name.")
     message = demo_companies.add_companies(call.app, unknown).message
     return h.div(

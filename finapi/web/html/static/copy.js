@@ -1,4 +1,4 @@
-// A button on every piece of code: it copies the text. Browsers let pages do so over https and on localhost only.
+// A button on every code block that copies its text. Browsers allow this over https and on localhost only.
 for (const code of navigator.clipboard ? document.querySelectorAll("pre > code:not(:empty)") : []) {
   const button = document.createElement("button");
   button.type = "button";

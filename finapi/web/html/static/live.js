@@ -1,50 +1,62 @@
-// A list that renews itself: asked for every 15 s while it is looked at, by its tag, so that nothing new costs nothing.
-const rows = document.getElementById("newest");
-let tag = "";
+// Parts of a page that refresh themselves. They are requested every 15 s while the page is visible, with the ETag of the
+// last response, so that an unchanged answer has no body and costs no tokens.
+const REFRESH_MILLISECONDS = 15_000;
 
-function cell(...content) {
-  const made = document.createElement("td");
-  made.append(...content);
-  return made;
+async function fetchChanged(url, etag) {
+  const headers = etag ? { "If-None-Match": etag } : {};
+  const response = await fetch(url, { headers, cache: "no-store" }).catch(() => null);
+  return response?.status === 200 ? response : null;
 }
 
-function link(text, url) {
-  const anchor = document.createElement("a");
-  anchor.href = url;
-  anchor.textContent = text;
-  return anchor;
+// The newest filings of the front page.
+const newestRows = document.getElementById("newest");
+let newestEtag = "";
+
+function buildCell(content, className = "") {
+  const cell = document.createElement("td");
+  cell.append(content);
+  if (className) cell.className = className;
+  return cell;
 }
 
-async function renew() {
+function buildLink(text, url) {
+  const link = document.createElement("a");
+  link.href = url;
+  link.textContent = text;
+  return link;
+}
+
+function buildFilingRow(filing) {
+  const row = document.createElement("tr"), day = document.createElement("time");
+  day.textContent = day.dateTime = filing.filed ?? "";
+  const form = buildLink(filing.form ?? "unknown", filing.page);
+  row.append(buildCell(day), buildCell(form, "short"), buildCell(buildLink(filing.name ?? "", filing.filer_page)));
+  return row;
+}
+
+async function refreshNewest() {
   if (document.hidden) return;
-  const answer = await fetch(rows.dataset.from, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" })
-    .catch(() => null);
-  if (answer?.status !== 200) return;
-  tag = answer.headers.get("ETag") ?? "";
-  const { filings } = await answer.json();
-  rows.replaceChildren(...filings.map((one) => {
-    const row = document.createElement("tr"), day = document.createElement("time");
-    day.textContent = day.dateTime = one.filed ?? "";
-    const form = cell(link(one.form ?? "unknown", one.page));
-    form.className = "short";
-    row.append(cell(day), form, cell(link(one.name ?? "", one.filer_page)));
-    return row;
-  }));
+  const response = await fetchChanged(newestRows.dataset.from, newestEtag);
+  if (!response) return;
+  newestEtag = response.headers.get("ETag") ?? "";
+  const { filings } = await response.json();
+  newestRows.replaceChildren(...filings.map(buildFilingRow));
 }
 
-if (rows) setInterval(renew, 15_000);
+if (newestRows) setInterval(refreshNewest, REFRESH_MILLISECONDS);
 
-// A part of a page that renews itself in the same way: the page is asked for again by its tag.
-let pageTag = "";
-async function renewPart() {
-  const old = document.querySelector("[data-live]");
-  if (!old || document.hidden || old.contains(document.activeElement)) return;
-  const answer = await fetch(location, { headers: pageTag ? { "If-None-Match": pageTag } : {}, cache: "no-store" })
-    .catch(() => null);
-  if (answer?.status !== 200) return;
-  pageTag = answer.headers.get("ETag") ?? "";
-  const made = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-live]");
-  if (made) old.replaceWith(made);
+// An element with the attribute data-live, which is replaced by the same element of the page's next version.
+let pageEtag = "";
+
+async function refreshPart() {
+  const oldPart = document.querySelector("[data-live]");
+  if (!oldPart || document.hidden || oldPart.contains(document.activeElement)) return;
+  const response = await fetchChanged(location, pageEtag);
+  if (!response) return;
+  pageEtag = response.headers.get("ETag") ?? "";
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const newPart = page.querySelector("[data-live]");
+  if (newPart) oldPart.replaceWith(newPart);
 }
 
-if (document.querySelector("[data-live]")) setInterval(renewPart, 15_000);
+if (document.querySelector("[data-live]")) setInterval(refreshPart, REFRESH_MILLISECONDS);

@@ -1,61 +1,74 @@
-// Suggestions under the search for companies: a listbox that the arrow keys walk (WAI-ARIA combobox).
+// Suggestions below the search field: a listbox that the arrow keys move in (WAI-ARIA combobox).
+const TYPING_PAUSE_MILLISECONDS = 120;
+
 const input = document.getElementById("q");
 const list = document.createElement("ul");
-let asked = 0, wait, chosen = -1;
+let requestCount = 0, timer, selectedIndex = -1;
 
 const options = () => [...list.children];
 
-function choose(place) {
-  chosen = place;
-  options().forEach((one, number) => one.setAttribute("aria-selected", String(number === chosen)));
-  if (chosen < 0) input.removeAttribute("aria-activedescendant");
-  else input.setAttribute("aria-activedescendant", options()[chosen].id);
+function select(index) {
+  selectedIndex = index;
+  options().forEach((option, position) => option.setAttribute("aria-selected", String(position === index)));
+  if (index < 0) input.removeAttribute("aria-activedescendant");
+  else input.setAttribute("aria-activedescendant", options()[index].id);
 }
 
-function show(rows) {
-  list.replaceChildren(...rows.map((row, number) => {
-    const item = document.createElement("li"), ticker = document.createElement("b");
-    ticker.textContent = row.ticker ?? "";
-    item.append(ticker, row.company);
-    item.id = `found-${number}`;
-    item.setAttribute("role", "option");
-    item.addEventListener("mousedown", (event) => { event.preventDefault(); location.href = row.url; });
-    item.url = row.url;
-    return item;
-  }));
-  list.hidden = rows.length === 0;
+function buildOption(company, index) {
+  const option = document.createElement("li"), ticker = document.createElement("b");
+  ticker.textContent = company.ticker ?? "";
+  option.append(ticker, company.company);
+  option.id = `found-${index}`;
+  option.url = company.url;
+  option.setAttribute("role", "option");
+  option.addEventListener("mousedown", (event) => { event.preventDefault(); location.href = company.url; });
+  return option;
+}
+
+function show(companies) {
+  list.replaceChildren(...companies.map(buildOption));
+  list.hidden = companies.length === 0;
   input.setAttribute("aria-expanded", String(!list.hidden));
-  choose(-1);
+  select(-1);
 }
 
-async function ask() {
-  const text = input.value.trim(), mine = ++asked;
+async function suggest() {
+  const text = input.value.trim(), request = ++requestCount;
   if (!text) return show([]);
-  const answer = await fetch(new URL(`../search.json?q=${encodeURIComponent(text)}`, import.meta.url)).catch(() => null);
-  // An answer to what was typed before is none to what stands there now.
-  if (mine === asked) show(answer?.ok ? (await answer.json()).companies : []);
+  const url = new URL(`../search.json?q=${encodeURIComponent(text)}`, import.meta.url);
+  const response = await fetch(url).catch(() => null);
+  // A response to an earlier text is ignored.
+  if (request === requestCount) show(response?.ok ? (await response.json()).companies : []);
+}
+
+function moveSelection(step) {
+  const count = options().length;
+  const start = selectedIndex < 0 && step < 0 ? 0 : selectedIndex;
+  select((start + step + count) % count);
+}
+
+function handleKey(event) {
+  if (event.key === "Escape") show([]);
+  else if (options().length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+    event.preventDefault();
+    moveSelection(event.key === "ArrowDown" ? 1 : -1);
+  } else if (event.key === "Enter" && selectedIndex >= 0) {
+    event.preventDefault();
+    location.href = options()[selectedIndex].url;
+  }
 }
 
 if (input) {
-  list.className = "found";
-  list.id = "found";
+  list.className = list.id = "found";
   list.hidden = true;
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Companies");
   input.after(list);
-  for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-controls", "found"],
-    ["aria-expanded", "false"]]) input.setAttribute(name, value);
-  input.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(ask, 120); });
+  input.setAttribute("role", "combobox");
+  input.setAttribute("aria-autocomplete", "list");
+  input.setAttribute("aria-controls", "found");
+  input.setAttribute("aria-expanded", "false");
+  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(suggest, TYPING_PAUSE_MILLISECONDS); });
   input.addEventListener("blur", () => show([]));
-  input.addEventListener("keydown", (event) => {
-    const count = options().length;
-    if (event.key === "Escape") show([]);
-    else if (count && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
-      event.preventDefault();
-      choose((chosen + (event.key === "ArrowDown" ? 1 : -1) + count + (chosen < 0 && event.key === "ArrowUp" ? 1 : 0)) % count);
-    } else if (event.key === "Enter" && chosen >= 0) {
-      event.preventDefault();
-      location.href = options()[chosen].url;
-    }
-  });
+  input.addEventListener("keydown", handleKey);
 }

@@ -1,31 +1,51 @@
-// "Try it": the call of the page with the caller's own key, which stays in this page and goes to this host only.
-const form = document.getElementById("try");
-const at = (name) => document.getElementById(`try-${name}`);
+// "Try it": sends the call of the page with the reader's own key, which stays in this page and is sent to this host only.
+const MAX_SHOWN_CHARACTERS = 200_000;
 
-async function send(event) {
-  event.preventDefault();
-  const button = form.querySelector("button"), key = at("key").value.trim(), body = at("body")?.value;
+const form = document.getElementById("try");
+const find = (name) => document.getElementById(`try-${name}`);
+
+function buildHeaders(key, body) {
   const headers = { Accept: "application/json" };
   if (key && form.dataset.session !== undefined) headers.Authorization = `Bearer ${key}`;
   else if (key) headers["X-API-Key"] = key;
   if (body) headers["Content-Type"] = "application/json";
-  const target = new URL(at("target").value, location.origin);
-  if (target.origin !== location.origin) return void (at("status").textContent = "Only calls of this host can be sent.");
-  button.disabled = true;
-  const began = performance.now();
+  return headers;
+}
+
+function formatBody(text) {
   try {
-    const answer = await fetch(target, { method: form.dataset.method, headers, body, cache: "no-store", credentials: "omit" });
-    const text = await answer.text(), took = Math.round(performance.now() - began);
-    const cost = answer.headers.get("X-Tokens-Charged");
-    at("status").textContent = `${answer.status} in ${took} ms${cost === null ? "" : `, ${cost} tokens`}`;
-    let shown = text;
-    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* Not JSON: shown as received. */ }
-    at("answer").textContent = shown.slice(0, 200_000);
-    at("answer").parentNode.hidden = shown === "";
-    at("headers").textContent = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
-    at("headers").closest("details").hidden = false;
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // Not JSON: shown as received.
+  }
+}
+
+function showAnswer(response, text, milliseconds) {
+  const cost = response.headers.get("X-Tokens-Charged");
+  find("status").textContent = `${response.status} in ${milliseconds} ms${cost === null ? "" : `, ${cost} tokens`}`;
+  find("answer").textContent = formatBody(text).slice(0, MAX_SHOWN_CHARACTERS);
+  find("answer").parentNode.hidden = text === "";
+  find("headers").textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+  find("headers").closest("details").hidden = false;
+}
+
+async function send(event) {
+  event.preventDefault();
+  const button = form.querySelector("button"), key = find("key").value.trim(), body = find("body")?.value;
+  const target = new URL(find("target").value, location.origin);
+  if (target.origin !== location.origin) {
+    find("status").textContent = "Only calls of this host can be sent.";
+    return;
+  }
+  button.disabled = true;
+  const start = performance.now();
+  const options = { method: form.dataset.method, headers: buildHeaders(key, body), body, cache: "no-store" };
+  try {
+    const response = await fetch(target, { ...options, credentials: "omit" });
+    const text = await response.text();
+    showAnswer(response, text, Math.round(performance.now() - start));
   } catch (error) {
-    at("status").textContent = `It could not be sent: ${error.message}`;
+    find("status").textContent = `The call could not be sent: ${error.message}`;
   } finally {
     button.disabled = false;
   }
