@@ -21,7 +21,13 @@ from finapi.market.reference.bulk_datasets import DATASETS, Dataset, FiledPeriod
 from finapi.store.file_cache import BuiltFile
 from finapi.web.exports import StreamedExport
 from finapi.web.http.call import Call
-from finapi.web.http.messages import GZIP_MEDIA_TYPE, Response, find_matching_etag, has_if_none_match_star
+from finapi.web.http.messages import (
+    BINARY_MEDIA_TYPE,
+    GZIP_MEDIA_TYPE,
+    Response,
+    find_matching_etag,
+    has_if_none_match_star,
+)
 from finapi.web.http.params import Param
 from finapi.web.http.ranges import ByteRange, find_range
 from finapi.web.http.route import API
@@ -239,7 +245,9 @@ def get_bulk_file(call: Call) -> Response:
         stream.seek(0, SEEK_END)
     headers["Content-Length"] = str(byte_count)
     export = FileExport(stream, byte_count, _record_purchase(call, built_file.sha256))
-    return Response(status, b"", GZIP_MEDIA_TYPE, headers, stream=export, is_compressed=True)
+    # Some generators of clients know no other type of bytes than octet-stream.
+    media_type = call.request.find_preferred_type((GZIP_MEDIA_TYPE, BINARY_MEDIA_TYPE)) or GZIP_MEDIA_TYPE
+    return Response(status, b"", media_type, headers, stream=export, is_compressed=True)
 
 
 def is_free_range(call: Call) -> bool:

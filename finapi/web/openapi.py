@@ -77,9 +77,10 @@ some take either. `x-token-cost` is what a call costs; one that fails, or is ans
 a schema Error. A parameter or body member that a data endpoint does not have is a 400 with the nearest name; names that
 change no answer, such as `_` and `utm_*`, are accepted. `x-as-of` says if a call answers for a past day (`as_of`), and
 why not. HEAD works where GET does; OPTIONS says what a path allows. A list comes as CSV or NDJSON when `Accept` asks
-for it, as `x-tables` of its answer shows. Tickers are taken in any spelling, CIKs with or without leading zeros,
-accession numbers with or without dashes. Examples are real answers on demo data, lists cut short. The Python client of
-this version is at /sdk/finapi_client-VERSION-py3-none-any.whl; `python_sdk_install` in `/api/v1/policy` installs it."""
+for it: the rows of the JSON answer, whose schema is given for them too; `x-tables` shows such a text. Tickers are taken
+in any spelling, CIKs with or without leading zeros, accession numbers with or without dashes. Examples are real answers
+on demo data, lists cut short. The Python client of this version is at /sdk/finapi_client-VERSION-py3-none-any.whl;
+`python_sdk_install` in `/api/v1/policy` installs it."""
 _CHANGELOG_DESCRIPTION = "What changed in which version."
 
 # The description of each operation by its id. The sentence about its cost is added from the route.
@@ -670,19 +671,20 @@ class ResponseCollector:
         if example is not None:
             self.examples[name] = {"value": example}
             media["examples"] = {"answer": {"$ref": f"#/components/examples/{name}"}}
+        if route.tables:
+            # A schema of its own, such as a text, would turn the response type of generated clients into a union. The
+            # texts themselves are shown in x-tables.
+            content |= {media_type: {"schema": media["schema"]} for media_type in (CSV, NDJSON)}
         return content
 
     def _build_tables(self, route: Route) -> dict[str, Any]:
-        """Return the CSV and NDJSON forms of a list for ``x-tables``.
-
-        Among the media types they would turn the response type of generated clients into a union with text.
-        """
+        """Return examples of a list as CSV and, if they differ from its rows in JSON, of its lines as NDJSON."""
         example = self._examples_by_operation.get(operation_id(route))
         columns, rows = (route.columns, []) if example is None else route.table_of(example)
-        return {
-            CSV: {"schema": TEXT, "example": render_csv(columns, rows).decode()},
-            NDJSON: {"schema": TEXT, "example": render_ndjson(rows).decode()},
-        }
+        tables = {CSV: {"example": render_csv(columns, rows).decode()}}
+        if route.tabled is not None:
+            tables[NDJSON] = {"example": render_ndjson(rows[:1]).decode()}
+        return tables
 
     def _build_error(self, route: Route, status: int) -> dict[str, Any]:
         codes = [code for code, code_status in STATUS_BY_CODE.items() if code_status == status]

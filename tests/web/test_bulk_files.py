@@ -243,6 +243,15 @@ def test_a_file_is_sent_unchanged_for_any_accept_encoding(api: Client) -> None:
     assert "content-encoding" not in packed.headers
     assert packed.headers["content-type"] == "application/gzip"
     assert packed.headers["accept-ranges"] == "bytes"
+    for accept, media_type in (
+        ("application/octet-stream", "application/octet-stream"),
+        ("application/octet-stream;q=0.5, application/gzip", "application/gzip"),
+        ("*/*", "application/gzip"),
+        ("application/json", "application/gzip"),
+        ("text/csv", "application/gzip"),
+    ):
+        answer = api.get(f"{BULK}/facts-2025q1.csv.gz", headers={"X-API-Key": str(api.key), "Accept": accept})
+        assert (answer.headers["content-type"], answer.body) == (media_type, plain.body), accept
     head = api.call("HEAD", f"{BULK}/facts-2025q1.csv.gz")
     assert (head.status, head.body) == (200, b"")
     for name in ("etag", "content-length", "content-disposition"):
