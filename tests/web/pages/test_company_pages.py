@@ -406,6 +406,7 @@ def test_names_of_members_are_split_into_words(name: str, words: str) -> None:
 
 def test_ratios_in_days_have_one_decimal(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/financials?statement=ratios")
+    assert "Growth, margins and ratios. Market capitalisation and other amounts: Millions of USD." in body
     cells = [cell for cell in find_row(body, "Days of sales outstanding") if not cell.startswith("–")]
     assert cells
     assert all(re.fullmatch(r"\d+\.\d", cell) for cell in cells)

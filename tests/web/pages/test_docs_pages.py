@@ -120,6 +120,7 @@ def test_every_guide_begins_with_a_call_that_works(browser: Client) -> None:
         text = get_page(browser, f"/docs/{name}.md")
         match = re.match(r"# [^\n]+\n\n```sh\ncurl -s -H 'X-API-Key: YOUR_KEY' \\?\s*'http://x(/[^']+)'\n```", text)
         assert match is not None, name
+        assert "127.0.0.1" not in text, name
         answer = browser.get(match[1], headers={"X-API-Key": key})
         assert answer.status == REFUSED_FIRST_CALLS.get(name, 200), (name, answer)
         if name == "errors":

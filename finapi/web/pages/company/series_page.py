@@ -149,8 +149,9 @@ def _render_table(view: CompanyView, rows: Sequence[Row], statement: str, period
     headings = [h.th("", h.span("Figure", class_="unseen"), scope="col")]
     headings += [h.th(format_period(row), h.small(row["period_end"]), scope="col") for row in rows]
     title = STATEMENTS[statement]
-    caption = title
-    if statement != "ratios":
+    if statement == "ratios":
+        caption = f"{title}. Market capitalisation and other amounts: {scale.describe(currency)}."
+    else:
         caption = f"{title}. {scale.describe(currency)} and of shares, except per-share figures."
     note = _describe_footing(rows, statement)
     return h.section(

@@ -71,7 +71,10 @@ def _render_operation(call: Call) -> Response:
 def _render_text(call: Call, text: str, name: str, operation: Operation | None = None) -> Response:
     """Return a Markdown text as it is if the name ends in ``.md``, else as a page."""
     # The examples work when pasted: they have this host's address, its client, and a demo's own key.
-    text = text.replace(_EXAMPLE_URL, call.app.config.public_url)
+    public_url = call.app.config.public_url
+    text = text.replace(_EXAMPLE_URL, public_url)
+    # The scheme of WebSockets is ws or wss, as that of the address is http or https.
+    text = text.replace(_EXAMPLE_URL.replace("http", "ws", 1), public_url.replace("http", "ws", 1))
     text = text.replace("CLIENT_WHEEL", client_wheel.FILENAME)
     text = text.replace("YOUR_KEY", front_page.get_example_key(call.app))
     if name.endswith(".md"):
