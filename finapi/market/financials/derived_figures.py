@@ -403,8 +403,7 @@ class CellResolver:
 
     def _find_on_same_line(self, metric: Metric, figure: Figure, period_key: PeriodKey) -> Figure | None:
         rule = self.reported.get_rule(metric, figure)
-        filed_figures = self.reported.iter_filed(rule, period_key, figure.concepts)
-        return min(filed_figures, key=lambda filed: self.reported.get_filing_order(filed.filing_index), default=None)
+        return self.reported.find_filed(rule, period_key, figure.concepts)
 
     def _are_consistent(self, minuend: Figure, part: Figure) -> bool:
         """Return True if two figures belong to one view of the past.

@@ -171,9 +171,7 @@ class ReportedFigures:
         is nothing of one kind. The total of another amount is a larger one under a tag that the mapping lists as total.
         """
         figure = candidate.figure
-        may_be_part = metric.total_tags.isdisjoint(figure.concepts) and bool(
-            self._list_known(sorted(metric.total_tags))
-        )
+        may_be_part = self._has_total_tags(metric) and metric.total_tags.isdisjoint(figure.concepts)
         if (figure.value and not may_be_part) or self._is_on_statement(metric, figure):
             return candidate
         # All rules are tried, because the tags of totals may disagree with those of parts.
@@ -188,6 +186,10 @@ class ReportedFigures:
             others = [other for other in others if other.figure.concepts[0].removeprefix("+") in metric.total_tags]
         total = min(others, key=lambda other: other.order_among_rules, default=candidate)
         return total if abs(total.figure.value) > abs(figure.value) else candidate
+
+    def _has_total_tags(self, metric: Metric) -> bool:
+        """Return True if the book contains a tag of a total that figures of the metric may be parts of."""
+        return not self.book.vintages.keys().isdisjoint(metric.total_tags)
 
     def _is_on_statement(self, metric: Metric, figure: Figure) -> bool:
         """Return True if all facts of a figure are known to be on the face of the metric's statement."""
@@ -569,12 +571,14 @@ class ReportedFigures:
         source_rank = self.book.source_ranks[figure.filing_index]
         for rule, concepts in self._list_usable_rules(metric):
             for concept in concepts if not rule.terms else ():
+                if (concept,) == figure.concepts:
+                    continue
                 equal_figures = [
                     filed
                     for filed in self.iter_filed(rule, period_key, (concept,))
                     if filed.value == figure.value and self.book.source_ranks[filed.filing_index] == source_rank
                 ]
-                if equal_figures and (concept,) != figure.concepts:
+                if equal_figures:
                     yield equal_figures[0] if self.is_original else equal_figures[-1]
 
     def find_pair(self, metric: Metric, figure: Figure, other: Figure) -> tuple[Figure, Figure] | None:
@@ -613,6 +617,16 @@ class ReportedFigures:
             return
         for vintage in self.book.vintages[concepts[0]].get(period_key, ()):
             yield self._build_figure(rule, concepts[0], period_key, vintage)
+
+    def find_filed(self, rule: Rule, period_key: PeriodKey, concepts: tuple[str, ...]) -> Figure | None:
+        """Return the figure of the preferred filing for a period, under the concepts of one line of a rule, or None."""
+        if rule.terms:
+            filed_figures = self.iter_filed(rule, period_key, concepts)
+            return min(filed_figures, key=lambda filed: self.get_filing_order(filed.filing_index), default=None)
+        # Only the figure of the preferred filing is built.
+        vintages = self.book.vintages[concepts[0]].get(period_key, ())
+        vintage = min(vintages, key=lambda filed: self.get_filing_order(filed.filing_index), default=None)
+        return None if vintage is None else self._build_figure(rule, concepts[0], period_key, vintage)
 
     def is_never_restated(self, figure: Figure) -> bool:
         """Return True if all filings that report the operands of a figure report the same values."""
