@@ -158,8 +158,13 @@ class MetricCandidate:
             rounding=self._compute_rounding(cell),
             other_vintages=tuple(vintage["sign"] * vintage["value"] for vintage in self._list_vintages(cell)),
             other_lines=self._list_other_lines(cell),
-            is_doubtful=provenance.compute_confidence(self._row, self._key, cell) < MIN_CONFIDENCE,
+            is_doubtful=self._is_doubtful(cell),
         )
+
+    def _is_doubtful(self, cell: Figure) -> bool:
+        """Return True if other figures, or other numbers in its own filing, contradict the figure."""
+        confidence = provenance.compute_confidence(self._row, self._key, cell)
+        return confidence < MIN_CONFIDENCE or "conflicting_values" in cell.marks
 
     def _compute_rounding(self, cell: Figure) -> Decimal:
         """Return the greatest error of the figure by the rounding of its filing."""

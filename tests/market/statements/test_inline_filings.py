@@ -478,6 +478,13 @@ def test_numbers_of_equal_precision_conflict(app: App, client: Client, ingest_fo
     [row] = series.json["data"]["rows"]
     assert row["conflicting_values"] == ["total_assets"]
     assert (proof_of_assets["cell"]["marks"], proof_of_assets["cell"]["confidence"]) == (["conflicting_values"], 75)
+    claim = {"cik": CIK, "metric": "total_assets", "period": "2024-12-31"}
+    claims = [{**claim, "value": value} for value in ("5.0 billion", "5.1 billion")]
+    results = client.post("/api/v1/claims", {"claims": claims}).json["data"]["results"]
+    assert [(result["verdict"], result["reason_code"]) for result in results] == [
+        ("matches", None),
+        ("cannot_tell", "doubtful_figure"),
+    ]
     with app.db.read() as tx:
         [(report, _, _)] = xbrl_intake.FAMILY.iter_pack_rows(tx)
     assert [(report.facts[conflict.fact].concept, conflict.value) for conflict in report.conflicts] == [
