@@ -15,6 +15,7 @@ from finapi.edgar.tickers import TickerRow
 from finapi.market.demo import DEMO_KEY
 from finapi.market.filings import lists
 from finapi.market.reference import companies
+from finapi.market.statements import company_coverage
 from finapi.web.pages import front_page, search_page
 from tests.client import Client
 from tests.support.html_pages import HTML, NOW, get_page, parse_rows
@@ -135,6 +136,26 @@ def test_the_largest_of_similar_companies_comes_first(browser: Client) -> None:
         with browser.app.db.write() as tx:
             run_sql(tx, "UPDATE companies SET list_place = NULL")
             run_sql(tx, "DELETE FROM former_names WHERE cik = 1065280")
+            tx.run("bump_data_version")
+
+
+def test_companies_with_figures_are_listed_by_size(browser: Client) -> None:
+    # The place in the SEC's list is the size. Companies that it does not contain follow by CIK.
+    ticker_rows = [
+        TickerRow("0001640147", "SNOW", "SNOWFLAKE INC.", None),
+        TickerRow("0000927066", "DVA", "DAVITA INC.", None),
+        TickerRow("0000320193", "AAPL", "Apple Inc.", None),
+    ]
+    try:
+        with browser.app.db.write() as tx:
+            lists.upsert_company_tickers(tx, ticker_rows)
+            listed = company_coverage.list_largest_companies(tx, 4)
+            # DaVita has no figures.
+            assert [company["ticker"] for company in listed] == ["SNOW", "AAPL", "NFLX", "UPXI"]
+            assert [company["ticker"] for company in company_coverage.list_largest_companies(tx, 1)] == ["SNOW"]
+    finally:
+        with browser.app.db.write() as tx:
+            run_sql(tx, "UPDATE companies SET list_place = NULL")
             tx.run("bump_data_version")
 
 
