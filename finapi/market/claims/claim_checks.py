@@ -39,14 +39,14 @@ def check_candidates(
     record: ClaimRecord,
     company: Company,
     claim: StatedClaim,
-    stated: Sequence[ClaimCandidate],
-    others: Iterable[ClaimCandidate],
+    stated_candidates: Sequence[ClaimCandidate],
+    other_candidates: Iterable[ClaimCandidate],
 ) -> ClaimResult | None:
     """Return the result of a claim about one of the stated candidates, or None if none of them has a figure.
 
     A last day may name several: a quarter, a year to date and a year. If the claim agrees with any of them, it is true.
     """
-    present = [(candidate, figure) for candidate in stated if (figure := candidate.known_figure) is not None]
+    present = [(candidate, figure) for candidate in stated_candidates if (figure := candidate.known_figure) is not None]
     if not present:
         return None
     for candidate, figure in present:
@@ -55,7 +55,7 @@ def check_candidates(
             return _build_result(record, company, claim, candidate, judgement)
     candidate, figure = present[0]
     compared: list[ClaimCandidate] = []
-    judgement = judge(claim.value, figure, _iter_known_figures(others, compared))
+    judgement = judge(claim.value, figure, _iter_known_figures(other_candidates, compared))
     other = None if judgement.other_index is None else compared[judgement.other_index]
     return _build_result(record, company, claim, candidate, judgement, other)
 

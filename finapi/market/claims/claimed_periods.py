@@ -39,10 +39,10 @@ def parse_period(text: str) -> ClaimedPeriod:
     Raise ValueError for another text.
     """
     words = " ".join(text.lower().split())
-    first_word, _, others = words.partition(" ")
+    first_word, _, later_words = words.partition(" ")
     kind = _KINDS_BY_WORD.get(first_word)
     if kind is not None:
-        words = others
+        words = later_words
     range_match = _RANGE.fullmatch(words)
     if range_match is not None:
         start, end = days.number(range_match[1]), days.number(range_match[2])

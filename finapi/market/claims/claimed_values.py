@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 # Whole numbers with zeros at the end have at least this many digits that are not rounded.
-MIN_WHOLE_DIGITS = 2
+MIN_INTEGER_DIGITS = 2
 MAX_EXPONENT = 30
 HALF = Decimal("0.5")
 
@@ -29,7 +29,7 @@ _SCALE_WORDS = "|".join(sorted(_EXPONENTS_BY_WORD, key=len, reverse=True))
 _SCALE = re.compile(rf"(?<![\w%])({_SCALE_WORDS})(?![\w%])", re.IGNORECASE)
 _MINUS = "-\u2212\u2013"  # A hyphen, a minus sign or a dash.
 _NUMBER = re.compile(
-    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{0,30})(?:\.(?P<fraction>[0-9]{1,30}))?"
+    r"(?P<integer>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{0,30})(?:\.(?P<fraction>[0-9]{1,30}))?"
     r"(?:[eE](?P<exponent>[-+]?[0-9]{1,2}))?",
     re.ASCII,
 )
@@ -115,7 +115,7 @@ def parse_value(text: str) -> tuple[ClaimedValue, ClaimedUnit]:
         is_negative = True
         words = words[1:].lstrip()
     number = _NUMBER.match(words.removeprefix("+"))
-    if number is None or not (number["whole"] or number["fraction"]):
+    if number is None or not (number["integer"] or number["fraction"]):
         raise ValueError(text)
     suffix = words.removeprefix("+")[number.end() :].strip()
     unit = parse_unit(suffix) if suffix else ClaimedUnit(None)
@@ -124,16 +124,16 @@ def parse_value(text: str) -> tuple[ClaimedValue, ClaimedUnit]:
     exponent = int(number["exponent"] or 0) + unit.exponent
     if abs(exponent) > MAX_EXPONENT:
         raise ValueError(text)
-    value = _build_value(number["whole"].replace(",", ""), number["fraction"] or "", exponent)
+    value = _build_value(number["integer"].replace(",", ""), number["fraction"] or "", exponent)
     return (value.negate() if is_negative else value), unit
 
 
-def _build_value(whole: str, fraction: str, exponent: int) -> ClaimedValue:
+def _build_value(integer: str, fraction: str, exponent: int) -> ClaimedValue:
     """Return the value of some digits before and after the decimal point, times a power of ten."""
-    digits = (whole + fraction).lstrip("0")
+    digits = (integer + fraction).lstrip("0")
     rounded_zeros = 0
     if not fraction and digits:
-        last_digit = max(MIN_WHOLE_DIGITS, len(digits.rstrip("0")))
+        last_digit = max(MIN_INTEGER_DIGITS, len(digits.rstrip("0")))
         rounded_zeros = max(0, len(digits) - last_digit)
     amount = Decimal(digits or "0").scaleb(exponent - len(fraction))
     if not digits:

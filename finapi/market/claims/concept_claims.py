@@ -167,14 +167,14 @@ def check_claim(tx: Transaction, record: ClaimRecord, claim: StatedClaim, figure
     stated_spans = _list_stated_spans(facts_by_span, claim.period, figures)
     if not stated_spans:
         return claim_records.build_result(record, company, Judgement("not_on_file", "period_not_on_file"))
-    stated = [ConceptCandidate(figures, span, facts_by_span[span]) for span in stated_spans]
+    stated_candidates = [ConceptCandidate(figures, span, facts_by_span[span]) for span in stated_spans]
     other_spans = [span for span in facts_by_span if span not in stated_spans]
     other_spans.sort(key=lambda span: (not span.has_length_of(stated_spans[0]), span.get_distance(stated_spans[0])))
-    others = [
+    other_candidates = [
         ConceptCandidate(figures, span, facts_by_span[span], is_near=span.is_near(stated_spans[0]))
         for span in other_spans
     ]
-    result = claim_checks.check_candidates(record, company, claim, stated, others)
+    result = claim_checks.check_candidates(record, company, claim, stated_candidates, other_candidates)
     assert result is not None, "each span has a fact"
     return result
 

@@ -74,17 +74,17 @@ class CompanyFigures:
     def list_periods(self, period: ClaimedPeriod, *, is_instant: bool) -> list[tuple[str, Period]]:
         """Return the rows that a claimed period names, each with its kind of series."""
         kinds = ("A", "Q", "YTD") if period.kind is None else (period.kind,)
-        named = self._list_named(kinds, period, is_instant=is_instant)
-        if not named and is_instant and period.fiscal_period == "FY":
+        named_periods = self._list_named_periods(kinds, period, is_instant=is_instant)
+        if not named_periods and is_instant and period.fiscal_period == "FY":
             # A balance at the end of a year without an annual report is in the row of its last quarter.
-            return self._list_named(("Q",), period._replace(fiscal_period="Q4"), is_instant=True)
-        if not named and not is_instant and period.kind is None and period.start is not None:
+            return self._list_named_periods(("Q",), period._replace(fiscal_period="Q4"), is_instant=True)
+        if not named_periods and not is_instant and period.kind is None and period.start is not None:
             assert period.end is not None
             if period.end - period.start + 1 in YEAR_DAYS:
-                return self._list_named(("TTM",), period._replace(start=None), is_instant=False)
-        return named
+                return self._list_named_periods(("TTM",), period._replace(start=None), is_instant=False)
+        return named_periods
 
-    def _list_named(
+    def _list_named_periods(
         self, kinds: tuple[str, ...], period: ClaimedPeriod, *, is_instant: bool
     ) -> list[tuple[str, Period]]:
         return [
@@ -96,7 +96,7 @@ class CompanyFigures:
 
     def list_other_periods(self, kind: str, stated: Period) -> list[tuple[str, Period]]:
         """Return other rows, those of the same kind first, the nearest first."""
-        others: list[tuple[str, Period]] = []
+        other_periods: list[tuple[str, Period]] = []
         for other_kind in (kind, *(other for other in SERIES_KINDS if other != kind)):
             # There are twelve months that end with each quarter, so only those with the same end are compared.
             max_days = SAME_DAYS if other_kind == "TTM" else MAX_DISTANCE_DAYS
@@ -106,8 +106,8 @@ class CompanyFigures:
                 if (other != stated if other_kind == kind else abs(other.end - stated.end) <= max_days)
             ]
             periods.sort(key=lambda other: abs(other.end - stated.end))
-            others += [(other_kind, other) for other in periods]
-        return others
+            other_periods += [(other_kind, other) for other in periods]
+        return other_periods
 
 
 def _is_named(row_period: Period, period: ClaimedPeriod, *, has_start: bool) -> bool:
@@ -265,23 +265,23 @@ def check_claim(record: ClaimRecord, claim: StatedClaim, figures: CompanyFigures
     if not is_unit_of(key, claim.unit, figures.company_book.book.currency):
         raise UnclearClaimError("other_unit")
     is_instant = isinstance(definition, Metric) and definition.aggregation == "instant"
-    named = figures.list_periods(claim.period, is_instant=is_instant)
-    if not named:
+    named_periods = figures.list_periods(claim.period, is_instant=is_instant)
+    if not named_periods:
         return claim_records.build_result(record, figures.company, Judgement("not_on_file", "period_not_on_file"))
-    stated = [MetricCandidate(figures, key, kind, period) for kind, period in named]
+    stated_candidates = [MetricCandidate(figures, key, kind, period) for kind, period in named_periods]
     result = claim_checks.check_candidates(
-        record, figures.company, claim, stated, _iter_others(figures, key, *named[0])
+        record, figures.company, claim, stated_candidates, _iter_other_candidates(figures, key, *named_periods[0])
     )
     if result is not None:
         return result
-    reason_codes = {candidate.cell.reason for candidate in stated if isinstance(candidate.cell, Missing)}
+    reason_codes = {candidate.cell.reason for candidate in stated_candidates if isinstance(candidate.cell, Missing)}
     judgement = Judgement("cannot_tell", "figure_not_certain")
     if reason_codes <= _NOT_ON_FILE:
         judgement = Judgement("not_on_file", "figure_not_on_file")
     return claim_records.build_result(record, figures.company, judgement)
 
 
-def _iter_others(figures: CompanyFigures, key: str, kind: str, stated: Period) -> Iterator[MetricCandidate]:
+def _iter_other_candidates(figures: CompanyFigures, key: str, kind: str, stated: Period) -> Iterator[MetricCandidate]:
     for other_kind, other in figures.list_other_periods(kind, stated):
         max_days = NEAR_DAYS if other_kind == kind else SAME_DAYS
         is_near = abs(other.end - stated.end) <= max_days

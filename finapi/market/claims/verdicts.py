@@ -76,8 +76,8 @@ class Judgement(NamedTuple):
     other_index: int | None = None  # For a wrong period, the index of the figure that agrees.
 
 
-def judge(claim: ClaimedValue, figure: KnownFigure, others: Iterable[KnownFigure] = ()) -> Judgement:
-    """Return the verdict on a claim. ``others`` are the figures of other periods, the nearest first."""
+def judge(claim: ClaimedValue, figure: KnownFigure, other_figures: Iterable[KnownFigure] = ()) -> Judgement:
+    """Return the verdict on a claim. ``other_figures`` are the figures of other periods, the nearest first."""
     verdict = _compare_vintages(claim, figure)
     if verdict is not None:
         return Judgement(verdict)
@@ -86,7 +86,7 @@ def judge(claim: ClaimedValue, figure: KnownFigure, others: Iterable[KnownFigure
     if claim.digit_count >= MIN_DIGITS_OF_OTHER_LINES and any(map(claim.agrees_with, figure.other_lines)):
         return Judgement("cannot_tell", "other_line")
     if claim.amount:
-        judgement = _find_slip(claim, figure, others)
+        judgement = _find_slip(claim, figure, other_figures)
         if judgement is not None:
             return judgement
     if figure.is_doubtful:
@@ -107,14 +107,14 @@ def _compare_vintages(claim: ClaimedValue, figure: KnownFigure) -> Verdict | Non
     return None
 
 
-def _find_slip(claim: ClaimedValue, figure: KnownFigure, others: Iterable[KnownFigure]) -> Judgement | None:
+def _find_slip(claim: ClaimedValue, figure: KnownFigure, other_figures: Iterable[KnownFigure]) -> Judgement | None:
     """Return the judgement on a claim with a wrong sign, scale or period, or None."""
     if _agrees_with_any(claim.negate(), figure):
         return Judgement("wrong_sign")
     exponent = _find_exponent(claim, figure, WORD_EXPONENTS)
     if exponent is not None:
         return Judgement("wrong_scale", exponent=exponent)
-    for index, other in enumerate(others):
+    for index, other in enumerate(other_figures):
         if _agrees_with_other_period(claim, other):
             return Judgement("wrong_period", other_index=index)
     if claim.digit_count >= MIN_DIGITS_OF_SMALL_EXPONENTS:
