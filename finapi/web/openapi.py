@@ -437,6 +437,7 @@ _ERROR_DESCRIPTIONS = {
     415: "The body is not application/json.",
     416: "The range begins behind the end of the file.",
     429: "Too many requests, or too much CPU time for calls that were refunded or refused.",
+    431: "The headers are larger than the server accepts.",
     500: "Unexpected failure; a metered call was refunded.",
     503: "The server is busy; Retry-After says when to come back.",
     504: "The call took longer than the server allows; a metered call was refunded.",
@@ -732,7 +733,7 @@ class ResponseCollector:
 
 def list_error_statuses(route: Route) -> set[int]:
     """Return the statuses of the errors that a call of the route can have."""
-    statuses = {400, 405, 414, 500, 503, 504, *route.errors}
+    statuses = {400, 405, 414, 431, 500, 503, 504, *route.errors}
     statuses |= {413, 415} if route.body is not None else set()
     statuses |= {401, 429} if route.auth != "none" else set()
     statuses |= {402} if route.cost else set()
