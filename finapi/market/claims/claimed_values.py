@@ -82,7 +82,9 @@ def parse_unit(text: str) -> ClaimedUnit:
     scale = _SCALE.search(words)
     if scale is not None:
         exponent = _EXPONENTS_BY_WORD[scale[1].lower()]
-        words = f"{words[: scale.start()]} {words[scale.end() :]}".strip().removeprefix("of ")
+        words = " ".join([*words[: scale.start()].split(), *words[scale.end() :].split()])
+        # "millions of USD", "USD in millions".
+        words = words.removeprefix("in ").removeprefix("of ").removesuffix(" in")
     is_per_share = _PER_SHARE.search(words) is not None
     words = _PER_SHARE.sub("", words).strip()
     if not words:

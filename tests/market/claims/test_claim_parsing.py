@@ -63,6 +63,8 @@ def test_a_text_that_is_not_one_amount_is_refused(text: str) -> None:
         ("USD", "USD", 0),
         ("usd million", "USD", 6),
         ("millions of USD", "USD", 6),
+        ("USD in millions", "USD", 6),
+        ("in thousands of EUR", "EUR", 3),
         ("USD per share", "USD/shares", 0),
         ("$", "USD", 0),
         ("shares", "shares", 0),
