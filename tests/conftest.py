@@ -60,11 +60,18 @@ with suppress(ImportError):  # The environments of other Python versions have fe
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Lets the second of two processes begin with the last test: each rewrites half of what is not kept yet."""
+    """Import the test modules, in an order that differs in each process of a full run.
+
+    A first run rewrites the assertions of all modules. Each process begins with its own share, so that the processes do
+    not rewrite the same modules at the same time. The others find the rewritten modules in the cache.
+    """
     is_full_run = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if is_full_run and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    if is_full_run and number > 0:
         tests = Path(__file__).parent
-        for path in sorted(tests.rglob("test_*.py"), reverse=True):
+        paths = sorted(tests.rglob("test_*.py"))
+        first = number * len(paths) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        for path in paths[first:] + paths[:first]:
             importlib.import_module(".".join(path.relative_to(tests.parent).with_suffix("").parts))
 
 
