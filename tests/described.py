@@ -160,7 +160,7 @@ class World:
         """Reopen the sessions that were open when ``headers`` were built, because a logout ends one."""
         with self.app.db.write() as tx:
             marks = ", ".join("?" for _ in self._sessions[0])
-            run_sql_many(tx, f"INSERT OR IGNORE INTO sessions VALUES ({marks})", self._sessions)
+            run_sql_many(tx, f"INSERT OR REPLACE INTO sessions VALUES ({marks})", self._sessions)
 
     def own(self, operation: str) -> dict[str, Any]:
         """Return the values that replace the document's examples in one call of an operation, by name."""
