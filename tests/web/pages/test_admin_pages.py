@@ -422,7 +422,7 @@ def test_failed_documents_have_a_reason_and_can_be_retried(app: App, admin: Admi
         tx.run("insert_wanted_document", accession=accession, cik=320193, form="4", now="2026-01-31T12:00:00.000Z")
         fetch_queue.finish_document(tx, accession, now, "answered with <an> error page")
     body = admin.get("/admin/intake").body.decode()
-    assert [accession, "4", "0000320193", "given_up", "0", "answered with <an> error page"] == parse_rows(body)[-1][:6]
+    assert [accession, "4", "0000320193", "given_up", "1", "answered with <an> error page"] == parse_rows(body)[-1][:6]
     assert admin.perform("/admin/intake", "retry", accession=accession).status == 303
     again = admin.send("/admin/do/retry", form_token=admin.form_token, once="2", accession=accession)
     assert (again.status, get_message(again)) == (409, "There is nothing to retry.")
