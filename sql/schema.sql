@@ -576,7 +576,7 @@ CREATE TABLE activity_hours (
     -- Seconds since 1970-01-01.
     start   INTEGER NOT NULL CHECK (start % 3600 = 0),
     amount  INTEGER NOT NULL,
-    PRIMARY KEY (measure, start)
+    PRIMARY KEY (start, measure)
 ) STRICT, WITHOUT ROWID;
 
 -- A change of a service's status. Before its first change a service was operational.
