@@ -3,8 +3,10 @@
 python -m tests.bench.fixture [DIRECTORY [ROUNDS [NAME ...]]]
 
 Installs moto, localstripe (PyPI) and WireMock (npm, with Java) into DIRECTORY. One round after the other starts each
-of them in turn, or those that are named and finapi, so that a machine that is slow for a while is slow for all. CPU is
-that of the process up to its first answer, which other work on the machine changes less than the time.
+of them in turn, or those that are named and finapi, so that a machine that is slow for a while is slow for all. A start
+ends with the first answer of data: a series of figures of finapi, and moto's list of buckets, not a probe of liveness,
+before which neither has loaded what it answers with. CPU is that of the process up to that answer, which other work on
+the machine changes less than the time.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 ROUNDS, RESETS, WORLDS = 5, 500, 60
 SECONDS = 60.0  # that a start may take
+SERIES_PATH = "/api/v1/xbrl/timeseries?ticker=AAPL&metrics=revenue"
 
 # In a process of its own, once for each round.
 IN_PROCESS = """
@@ -85,6 +88,7 @@ class Contender:
     path: str
     method: str
     reset: str
+    data_path: str = ""  # The path of the first answer of data, after the first answer of ``path``.
     start: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
     stop: list[float] = field(default_factory=list)
@@ -112,9 +116,14 @@ def installed(directory: Path) -> list[Contender]:
     jar = next((directory / "node_modules" / "wiremock").rglob("*.jar"))
     fixture = [sys.executable, "run.py", "fixture", "--seed", "1", "--ready", "json", "--port"]
     return [
-        Contender("finapi fixture", fixture, "/livez", "POST", "/_control/reset"),
+        Contender("finapi fixture", fixture, "/livez", "POST", "/_control/reset", data_path=SERIES_PATH),
         Contender(
-            "moto_server", [str(directory / "moto/bin/moto_server"), "-p"], "/moto-api/", "POST", "/moto-api/reset"
+            "moto_server",
+            [str(directory / "moto/bin/moto_server"), "-p"],
+            "/moto-api/",
+            "POST",
+            "/moto-api/reset",
+            data_path="/",
         ),
         Contender("WireMock", ["java", "-jar", str(jar), "--port"], "/__admin/mappings", "POST", "/__admin/reset"),
         Contender(
@@ -136,6 +145,17 @@ def answers(port: int, path: str) -> bool:
         connection.request("GET", path)
         return connection.getresponse().status < 500
     return False
+
+
+def read_data(contender: Contender, port: int, ready: Mapping[str, Any]) -> None:
+    """Read the first answer of data. ``ready`` is the ready line of the fixture, or empty."""
+    headers = {"X-API-Key": ready["accounts"]["pro"]["api_key"]} if ready else {}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    connection.request("GET", contender.data_path, headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    assert answer.status == 200, (contender.name, answer.status)
 
 
 def resident(process: subprocess.Popen[bytes]) -> float:
@@ -162,10 +182,16 @@ def once(contender: Contender) -> None:
                 assert process.poll() is None, f"{contender.name} ended: {shlex.join(contender.command)}"
                 assert time.perf_counter() < began + SECONDS, f"{contender.name} does not answer"
                 time.sleep(0.002)
+            ready: Mapping[str, Any] = {}
+            if contender.name.startswith("finapi"):
+                assert process.stdout is not None
+                ready = json.loads(process.stdout.readline())
+            if contender.data_path:
+                read_data(contender, port, ready)
             contender.start.append(1000 * (time.perf_counter() - began))
             contender.cpu.append(used(process))
             contender.memory.append(resident(process))
-            use(contender, port, process)
+            use(contender, port, process, ready)
             before = time.perf_counter()
             process.send_signal(signal.SIGTERM)
             process.wait(SECONDS)
@@ -174,12 +200,9 @@ def once(contender: Contender) -> None:
             process.kill()
 
 
-def use(contender: Contender, port: int, process: subprocess.Popen[bytes]) -> None:
+def use(contender: Contender, port: int, process: subprocess.Popen[bytes], ready: Mapping[str, Any]) -> None:
     """Reset a server many times; for the fixture, create worlds too."""
-    headers = {}
-    if contender.name.startswith("finapi"):
-        assert process.stdout is not None
-        headers["X-Control-Token"] = json.loads(process.stdout.readline())["control_token"]
+    headers = {"X-Control-Token": ready["control_token"]} if ready else {}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
 
     def call(method: str, path: str) -> float:
