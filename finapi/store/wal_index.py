@@ -13,7 +13,6 @@ import mmap
 import os
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from finapi.core.errors import UsageError
 
@@ -43,6 +42,9 @@ def check_space(path: Path) -> None:
     needed_bytes = compute_needed_bytes(path.parent)
     if not needed_bytes or _count_allocated_bytes(get_index_path(path)) >= needed_bytes:
         return
+    # Imported here because most starts do not need it, and it imports shutil, bz2 and random.
+    from tempfile import TemporaryFile
+
     # The free blocks of statvfs include some that ext4 gives to nobody, so a temporary file is allocated.
     # Of a directory that cannot be written, SQLite says so itself.
     with suppress(OSError), TemporaryFile(dir=path.parent) as file:

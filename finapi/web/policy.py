@@ -9,7 +9,7 @@ from finapi.app import App
 from finapi.core import passwords
 from finapi.core.config import Config
 from finapi.core.records import JsonSchema, Object
-from finapi.web.html import client_wheel
+from finapi.web.http import wheel_url
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.names import HARMLESS_NAMES
@@ -120,7 +120,7 @@ def _build_rate_limits(config: Config) -> dict[str, Any]:
 
 
 def _build_tooling(config: Config) -> dict[str, Any]:
-    install_command = f"pip install {client_wheel.build_wheel_url(config.public_url)}"
+    install_command = f"pip install {wheel_url.build_wheel_url(config.public_url)}"
     return {
         "openapi_spec_url": f"{config.public_path}/openapi.json",
         "python_sdk_install": install_command,

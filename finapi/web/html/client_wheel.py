@@ -22,11 +22,10 @@ from finapi.core.files import get_package_folder
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response, find_matching_etag, has_if_none_match_star
 from finapi.web.http.params import path_param
+from finapi.web.http.wheel_url import FILENAME, PROJECT, build_wheel_url
 
 PARAMS = (path_param("filename"),)
 
-PROJECT = "finapi_client"
-FILENAME = f"{PROJECT}-{__version__}-py3-none-any.whl"
 CONTENT_TYPE = "application/octet-stream"
 
 # The packages of which all files are included.
@@ -130,11 +129,6 @@ def show_client_wheel(call: Call) -> Response:
     if has_wheel or has_if_none_match_star(call.request):
         return Response(304, b"", headers=headers)
     return Response(200, wheel.body, CONTENT_TYPE, headers, is_compressed=True)
-
-
-def build_wheel_url(base_url: str) -> str:
-    """Return the URL of the wheel at a server."""
-    return f"{base_url}/sdk/{FILENAME}"
 
 
 @cache

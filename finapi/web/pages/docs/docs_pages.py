@@ -9,9 +9,10 @@ from typing import Any
 
 from finapi.core.errors import ApiError
 from finapi.core.files import get_package_folder
-from finapi.web.html import client_wheel, page_layout
+from finapi.web.html import page_layout
 from finapi.web.html.markdown import render_inline, render_markdown
 from finapi.web.html.tags import Html, h, join_html
+from finapi.web.http import wheel_url
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, path_param
@@ -75,7 +76,7 @@ def _render_text(call: Call, text: str, name: str, operation: Operation | None =
     text = text.replace(_EXAMPLE_URL, public_url)
     # The scheme of WebSockets is ws or wss, as that of the address is http or https.
     text = text.replace(_EXAMPLE_URL.replace("http", "ws", 1), public_url.replace("http", "ws", 1))
-    text = text.replace("CLIENT_WHEEL", client_wheel.FILENAME)
+    text = text.replace("CLIENT_WHEEL", wheel_url.FILENAME)
     text = text.replace("YOUR_KEY", front_page.get_example_key(call.app))
     if name.endswith(".md"):
         text = prefix_markdown(text, call.app.config.public_path)
