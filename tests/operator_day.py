@@ -144,7 +144,7 @@ class Day:
         if os.geteuid() != 0:
             return None
         self.directory.chmod(0o755)
-        words = [self._python, "-c", "import waitress, finapi"]
+        words = [str(self._python), "-c", "import waitress, finapi"]
         try:
             finished = subprocess.run(words, user=SERVICE_ACCOUNT, cwd="/", capture_output=True)
         except PermissionError:  # The interpreter is in a directory of root's.
