@@ -131,13 +131,14 @@ def _report_missing_files(paths: Sequence[str], say: Say) -> None:
 def _describe_plan(summary: dict[str, Any]) -> str:
     if not summary["companies"]:
         return "0 companies: there is nothing to load"
+    companies = "1 company" if summary["companies"] == 1 else f"{summary['companies']:,} companies"
     if not summary["requests"]:
         scope = "everything else" if summary["not_there"] else "everything"
-        return f"{summary['companies']:,} companies: {scope} is loaded"
-    documents = f"{summary['files']} files" if summary["files"] else "their documents"
+        return f"{companies}: {scope} is loaded"
+    documents = f"{summary['files']} files" if summary["files"] else "documents fetched one by one"
     size = f"{summary['bytes'] / 1e6:,.0f} MB in about {summary['requests']:,} requests"
     duration = format_duration(summary["seconds"])
-    return f"{summary['companies']:,} companies, {documents}: {size}, {summary['reports']:,} reports, {duration}"
+    return f"{companies}, {documents}: {size}, {summary['reports']:,} reports, {duration}"
 
 
 LOAD = Verb(
