@@ -53,7 +53,7 @@ def add(app: App, statement: str, size: int) -> None:
 
 
 def steps(app: App, work: Callable[[], object]) -> float:
-    """Return the number of SQLite instructions that a call takes, in hundreds: the mean of ten calls.
+    """Return the number of SQLite instructions that a call takes, in hundreds: the mean of five calls.
 
     SQLite reports every hundredth instruction of a statement, and it counts from where the last statement stopped.
     """
@@ -65,11 +65,11 @@ def steps(app: App, work: Callable[[], object]) -> float:
     work()  # what is asked for the first time is compiled, and may be kept
     get_writer(app.db).set_progress_handler(count, 100)
     try:
-        for _ in range(10):
+        for _ in range(5):
             work()
     finally:
         get_writer(app.db).set_progress_handler(None, 0)
-    return counted[0] / 10
+    return counted[0] / 5
 
 
 CALLS = {
