@@ -42,6 +42,11 @@ WAITING = DELIVERIES.replace("iif(i % 997, 'delivered', 'dropped'), NULL,", "'pe
 )
 
 
+@pytest.fixture
+def app(make_app: Callable[..., App]) -> App:
+    return make_app(financials_per_minute=1000, financials_burst=1000)
+
+
 def add(app: App, statement: str, size: int) -> None:
     with app.db.write() as tx:
         if "prices" in statement:
