@@ -21,6 +21,7 @@ from finapi.core.errors import STATUS_BY_CODE
 from finapi.edgar import cusip
 from finapi.server import run_server
 from finapi.web.application import WsgiApp
+from finapi.web.http.tables import CSV, NDJSON
 from tests.described import LIFTED, World
 
 pytestmark = pytest.mark.slow
@@ -242,6 +243,9 @@ def hooks(world: World) -> None:
 
     @schemathesis.hook
     def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool:
+        if type(failure).__name__ == "JsonSchemaError":
+            # A table has the schema of the JSON whose rows it has: generators would make a union of two schemas.
+            return response.headers["content-type"][0].partition(";")[0] not in (CSV, NDJSON)
         return not (type(failure).__name__ == "RejectedPositiveData" and is_undescribed_refusal(case, response))
 
     @schemathesis.hook

@@ -21,6 +21,7 @@ from finapi.core import config as settings
 from finapi.core import json
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
+from finapi.core.files import read_bounded
 from finapi.store.datadir import Say
 from finapi.verbs.api_verbs import EXIT_STATUS_NOTE, KEY, connect, get_api_key, report_failure
 from finapi.verbs.verb import Perform, ProgressBar, Verb, arg, escape_unprintable
@@ -92,7 +93,7 @@ def _read_rows(name: str) -> tuple[Sequence[str], list[_ClaimRow]]:
     Raise UsageError if it cannot be read, or if a column or a required member is missing.
     """
     try:
-        data = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if name == "-" else _read_file(Path(name))
+        data = read_bounded(sys.stdin.buffer, MAX_FILE_BYTES + 1) if name == "-" else _read_file(Path(name))
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from None
     if len(data) > MAX_FILE_BYTES:
@@ -121,7 +122,7 @@ def _read_rows(name: str) -> tuple[Sequence[str], list[_ClaimRow]]:
 
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(MAX_FILE_BYTES + 1)
+        return read_bounded(file, MAX_FILE_BYTES + 1)
 
 
 def _name_line(failure: ApiFailure, rows: Sequence[_ClaimRow], first_index: int) -> str:

@@ -1,15 +1,17 @@
-"""The build of a wheel with its bill of materials; slow, and needs the tools of ``.ci/tools``."""
+"""The bill of materials of a release; slow, and needs the tools of ``.ci/tools``."""
 
 from __future__ import annotations
 
 import json
-import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from finapi import __version__
 from tests import locked
+from tests.build import build_archive
+from tests.release import write_bill
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,18 +19,21 @@ pytestmark = [
 ]
 
 
-def test_the_build_writes_a_wheel_and_its_bill_of_materials(tmp_path: Path) -> None:
-    build = subprocess.run([locked.ROOT / ".ci" / "build", tmp_path], capture_output=True, text=True, check=False)
-    assert build.returncode == 0, build.stderr
-    (bill,) = tmp_path.glob("*.cdx.json")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"finapi-{__version__}-py3-none-any.whl",
-        f"finapi-{__version__}.cdx.json",
+def test_the_bill_of_materials_lists_what_the_server_needs(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    build_archive("wheel", out, Path(sys.executable))
+    write_bill(out, tmp_path)
+    assert sorted(path.name for path in out.iterdir()) == [
+        f"finapi_server-{__version__}-py3-none-any.whl",
+        f"finapi_server-{__version__}.cdx.json",
     ]
-    contents = json.loads(bill.read_text())
+    text = (out / f"finapi_server-{__version__}.cdx.json").read_text()
+    assert str(tmp_path) not in text
+    contents = json.loads(text)
     assert contents["bomFormat"] == "CycloneDX"
     pins = locked.select_run_time_pins(locked.parse_pins(locked.LOCK.read_text()))
-    expected = {name: pin.version for name, pin in pins.items()} | {"finapi": __version__}
+    expected = {name: pin.version for name, pin in pins.items()} | {"finapi-server": __version__}
     assert {
         component["name"].lower().replace("_", "-"): component["version"] for component in contents["components"]
     } == expected

@@ -18,6 +18,7 @@ from finapi.core.json import dumps
 from finapi.web.http.messages import compress_prefix
 from finapi.web.http.params import Field, Param, parse_params
 from finapi.web.http.route import Route
+from finapi.web.http.tables import CSV, NDJSON
 from finapi.web.openapi import build_document
 from finapi.web.routes import ROUTES as TABLE
 from tests.client import Client
@@ -223,6 +224,8 @@ def test_every_body_has_examples_that_fit_its_schema(section: str) -> None:
                 for kind, media in body.get("content", {}).items():
                     if media["schema"].get("format") == "binary":
                         continue  # JSON cannot show bytes.
+                    if kind in (CSV, NDJSON):
+                        continue  # It has the schema of the JSON whose rows it has, and is shown in x-tables.
                     examples = [media["example"]] if "example" in media else []
                     examples += [resolve_reference(example)["value"] for example in media.get("examples", {}).values()]
                     assert examples, (operation["operationId"], kind)
