@@ -10,7 +10,7 @@ import pytest
 
 from finapi import __version__
 from tests import locked
-from tests.build import build_archive
+from tests.build import copy_repository, run
 from tests.release import write_bill
 
 pytestmark = [
@@ -22,7 +22,8 @@ pytestmark = [
 def test_the_bill_of_materials_lists_what_the_server_needs(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    build_archive("wheel", out, Path(sys.executable))
+    source = copy_repository(tmp_path / "source")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, source)
     write_bill(out, tmp_path)
     assert sorted(path.name for path in out.iterdir()) == [
         f"finapi_server-{__version__}-py3-none-any.whl",
