@@ -378,7 +378,7 @@ def test_queries_are_found_in_a_zip(tmp_path: Path) -> None:
 
 def test_setup_cfg_packs_every_folder_of_code_and_queries() -> None:
     text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    listed_packages = set(re.findall(r"^    (finapi[\w.]*)$", text, flags=re.MULTILINE))
+    listed_packages = set(re.findall(r"^[ \t]+(finapi[\w.]*)$", text, flags=re.MULTILINE))
     packages = {".".join(file.parent.relative_to(ROOT).parts) for file in (ROOT / "finapi").rglob("__init__.py")}
     assert listed_packages == packages | {"finapi.sql"}
     assert "finapi.sql = **/*.sql" in text
