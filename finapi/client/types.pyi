@@ -2782,7 +2782,7 @@ class SecFilingsAccessionNumberData(TypedDict, Generic[Day, Moment]):
     is_xbrl: bool | None
     first_seen_at: Moment | None
     last_seen_at: Moment | None
-    raw_entry_xml: Literal[None]
+    raw_entry_xml: str | None
     parties: list[SecFilingsAccessionNumberDataParties]
     has_html: bool
 

@@ -114,7 +114,7 @@ TAGS = {
     "ownership": "Owners of more than five per cent.",
     "tickers": "Tickers, and who holds them.",
     "cusip": "CUSIPs.",
-    "insiders": "Insiders: transactions, holdings, forms.",
+    "insiders": "Insiders: transactions, holdings, forms. All paths are also served under /api/insiders/.",
     "prices": "Prices by day.",
     "financials": "Progress of the ingestion.",
     "sql-proxy": "Queries over views.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 from urllib.parse import quote
 
 from finapi.core.records import Date, Time, Url, build_record
@@ -71,7 +71,7 @@ class FilingParty(TypedDict):
 class FilingDetail(FilingRow):
     """A filing with all its parties, as one filing is returned."""
 
-    raw_entry_xml: Literal[None]
+    raw_entry_xml: Annotated[str | None, "Always null: entries of EDGAR's feed are not stored."]
     parties: list[FilingParty]
     has_html: bool
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 API = "/api/v1"
 INSIDERS = API + "/insiders"
 
-# Two older prefixes of the insider service (DECISIONS 1). Existing clients use the second one; no document lists it.
+# Two older prefixes of the insider service (DECISIONS 1), which published clients use (docs/CLIENTS.md).
 ALIASES = ("/insider-module/api/insiders/", "/api/insiders/")
 
 # The credentials that a route accepts (DECISIONS 4): none, a key (all data), a session (the account itself), or either.
