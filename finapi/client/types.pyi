@@ -6171,6 +6171,7 @@ class GetInsidersTransactionsByTickerTickerGiven(CallOptions, total=False):
     dedup_owners: bool | None
     collapse_joint_filers: bool | None
     include_outcome: bool | None
+    sort_by: Literal["filing_date", "transaction_date"] | None
     as_of: str | date | None
 
 class GetInsidersTransactionsByInsiderCikGiven(CallOptions, total=False):
@@ -6205,6 +6206,7 @@ class GetInsidersTransactionsByInsiderCikGiven(CallOptions, total=False):
     dedup_owners: bool | None
     collapse_joint_filers: bool | None
     include_outcome: bool | None
+    sort_by: Literal["filing_date", "transaction_date"] | None
     as_of: str | date | None
 
 class GetInsidersTransactionsSearchGiven(CallOptions, total=False):

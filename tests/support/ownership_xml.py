@@ -22,7 +22,7 @@ def transaction(
     shares: str | None = "100",
     price: str | None = "10.00",
     *,
-    date: str = "2025-03-03",
+    date: str | None = "2025-03-03",
     sign: str | None = None,
     after: str | None = "1100",
     title: str = "Common Stock",

@@ -4,8 +4,9 @@ A list is read in two steps. The first step reads the ids of one page from an in
 there is a query for each index, such as ``trades_of_sector``. The second step, :func:`build_transactions`, reads the
 rows of these ids and builds their records.
 
-A list is ordered by filing day, form and row, newest first, or by value. A page ends with a cursor, the sort key of its
-last row, and the next page begins after it.
+A list is ordered by filing day, form and row, newest first, or by value. Those of a company and of an insider can also
+be ordered by the date of the trade. A page ends with a cursor, the sort key of its last row, and the next page begins
+after it.
 
 Some filters are served by no index in the order of a list, such as a range of transaction dates. If a filter selects at
 most :data:`MAX_SORTED_TRADES` transactions, these are read from the filter's own index and sorted
@@ -34,6 +35,7 @@ BUY, SELL = 1, -1  # The directions of trades in the market.
 
 _MAX_SORT_KEY = 2**62  # Larger than every part of a sort key, so that every row comes after it.
 _MAX_CURSOR_PART = 2**63 - 1  # SQLite's largest integer.
+FILING_ORDER_VALUE = 0  # The first part of every sort key in a list that is sorted by filing day.
 LAST_DAY = 10**9  # A filing day after all others, as a day number.
 
 # If a filter selects at most this many transactions, they are read and sorted; see the module's docstring.
@@ -43,7 +45,7 @@ MAX_SORTED_TRADES = 20_000
 class InsiderCursor(NamedTuple):
     """The sort key of the last row of a page. The next page begins after it."""
 
-    value: int = _MAX_SORT_KEY  # 0 in lists that are not sorted by value.
+    value: int = _MAX_SORT_KEY  # The value or the day of the trade, or FILING_ORDER_VALUE.
     day: int = _MAX_SORT_KEY
     form: int = _MAX_SORT_KEY
     seq: int = _MAX_SORT_KEY
@@ -113,14 +115,16 @@ def list_latest(tx: Transaction, filters: TradeFilters, *, counted: bool = True)
     return _read_page(tx, query, filters, count_query=count_query, counted=counted, direction=None)
 
 
-def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters) -> IdPage:
-    """Return the newest transactions in a company's securities."""
-    return _read_page(tx, "trades_of_issuer", filters, count_query="count_trades_of_issuer", issuer=issuer)
+def list_by_issuer(tx: Transaction, issuer: int, filters: TradeFilters, *, by_trade_date: bool = False) -> IdPage:
+    """Return the newest transactions in a company's securities, by filing day or by the date of the trade."""
+    query = "trades_of_issuer_by_trade_date" if by_trade_date else "trades_of_issuer"
+    return _read_page(tx, query, filters, count_query="count_trades_of_issuer", issuer=issuer)
 
 
-def list_by_insider(tx: Transaction, insider: int, filters: TradeFilters) -> IdPage:
+def list_by_insider(tx: Transaction, insider: int, filters: TradeFilters, *, by_trade_date: bool = False) -> IdPage:
     """Return the newest transactions that an insider reported, alone or with others."""
-    return _read_page(tx, "trades_of_insider", filters, count_query="count_trades_of_insider", insider=insider)
+    query = "trades_of_insider_by_trade_date" if by_trade_date else "trades_of_insider"
+    return _read_page(tx, query, filters, count_query="count_trades_of_insider", insider=insider)
 
 
 def list_largest(tx: Transaction, direction: int, filters: TradeFilters, *, counted: bool = True) -> IdPage:

@@ -14,14 +14,14 @@ from finapi.market.insiders import form_query, insider_forms, names, trades
 from finapi.market.insiders.insider_forms import PlainForm
 from finapi.market.insiders.names import InsiderWithCompanies
 from finapi.market.insiders.totals import DoubtfulCount
-from finapi.market.insiders.trades import IdPage, InsiderTransaction
+from finapi.market.insiders.trades import IdPage, InsiderTransaction, TradeFilters
 from finapi.market.prices import returns
 from finapi.market.prices.returns import Returns
 from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Field, Param, path_param
+from finapi.web.http.params import OFFSET, TICKER, Field, Param, invalid_cursor, path_param
 from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import (
@@ -49,11 +49,18 @@ _DIRECTION = Param(
     help="Purchases or sales.",
     example="BUY",
 )
+_SORT_BY = Param(
+    "sort_by",
+    default="filing_date",
+    allowed=("filing_date", "transaction_date"),
+    help="The date by which the newest come first, over all pages. Transactions without the date come last.",
+    example="transaction_date",
+)
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
 LATEST_PARAMS = (*_LIST, INCLUDE_TOTAL)
-TICKER_PARAMS = (TICKER, filters.filing_window_param(7), TRADE_DAYS, *_LIST)
+TICKER_PARAMS = (TICKER, filters.filing_window_param(7), TRADE_DAYS, *_LIST, _SORT_BY)
 INSIDER = path_param("cik", "cik", help="The insider's CIK.", example="0000315090")
-INSIDER_PARAMS = (INSIDER, *_LIST)
+INSIDER_PARAMS = (INSIDER, *_LIST, _SORT_BY)
 SEARCH_PARAMS = (_NAME, filters.filing_window_param(7), TRADE_DAYS, *_LIST)
 TOP_PARAMS = (_DIRECTION, *_LIST, INCLUDE_TOTAL)
 QUERY_BODY = (
@@ -209,12 +216,22 @@ def _is_later_page(call: Call) -> bool:
     return call.params["cursor"] is not None or call.params["offset"] > 0
 
 
+def _is_sorted_by_trade_date(call: Call, trade_filters: TradeFilters) -> bool:
+    """Return True for a list sorted by the date of the trade. Raise INVALID_PARAM for a cursor of the other order."""
+    by_trade_date: bool = call.params["sort_by"] == "transaction_date"
+    is_filing_cursor = trade_filters.cursor.value == trades.FILING_ORDER_VALUE
+    if call.params["cursor"] is not None and is_filing_cursor == by_trade_date:
+        raise invalid_cursor()
+    return by_trade_date
+
+
 def list_by_ticker(call: Call) -> Response:
     """Return the newest transactions in a company's securities."""
     trade_filters = filters.build_trade_filters(call)
+    by_trade_date = _is_sorted_by_trade_date(call, trade_filters)
     with call.app.db.read() as tx:
         issuer = companies.resolve(tx, call.params["ticker"])
-        page = trades.list_by_issuer(tx, issuer.cik, trade_filters)
+        page = trades.list_by_issuer(tx, issuer.cik, trade_filters, by_trade_date=by_trade_date)
         rows = _build_rows(tx, call, page)
         undated = trades.count_undated(tx, trade_filters, issuer=issuer.cik)
         available = [] if rows else trades.list_type_counts_of_issuer(tx, issuer.cik)
@@ -231,9 +248,10 @@ def list_by_insider(call: Call) -> Response:
     """Return the newest transactions of an insider."""
     insider_cik = call.params["cik"]
     trade_filters = filters.build_trade_filters(call)
+    by_trade_date = _is_sorted_by_trade_date(call, trade_filters)
     with call.app.db.read() as tx:
         insider = names.get_insider(tx, insider_cik)
-        page = trades.list_by_insider(tx, insider_cik, trade_filters)
+        page = trades.list_by_insider(tx, insider_cik, trade_filters, by_trade_date=by_trade_date)
         rows = _build_rows(tx, call, page, insider_cik)
         undated = trades.count_undated_by_insider(tx, insider_cik, trade_filters)
         available = [] if rows else trades.list_type_counts_of_insider(tx, insider_cik)

@@ -31,6 +31,7 @@ def show_insider(call: Call) -> Response:
             cik=cik,
             cursor=call.params["cursor"],
             limit=owners_pages.PAGE_TRADES,
+            sort_by="transaction_date",
         ),
         build_api_call("/insiders/insider/{insider_cik}", insider_cik=cik),
         build_api_call("/insiders/holdings/by-insider/{cik}", cik=cik, limit=MAX_HOLDINGS),
@@ -47,8 +48,7 @@ def _render_insider(call: Call, api_calls: Sequence[ApiCall]) -> Response:
     insider = insider_call.get_answer(call)
     holdings = holdings_call.get_answer(call)["data"]
     if trades_answer["data"]:
-        newest_first = owners_pages.sort_by_trade_date(trades_answer["data"])
-        trades = owners_pages.render_trades_table(newest_first, with_company=True)
+        trades = owners_pages.render_trades_table(trades_answer["data"], with_company=True)
     else:
         trades = api_backed_pages.render_empty_list(call.request.path, trades_answer["meta"]["empty"])
     next_cursor = trades_answer["meta"]["pagination"]["next_cursor"]

@@ -123,6 +123,39 @@ def test_pages_have_no_gap_and_no_repetition(api: Client) -> None:
     assert ids == [row["transaction_id"] for row in get(api, "/transactions/latest")["data"]]
 
 
+def test_trades_sorted_by_their_date_keep_it_over_all_pages(api: Client, market: App) -> None:
+    # Filed last, a trade that is older than most others, and one without a date.
+    document = form(transaction("P", "7", "9", date="2025-12-01"), transaction("G", "8", None, date=None), kind="5")
+    with market.db.write() as tx:
+        store_form(tx, document, "0001234567-26-000009", "2026-01-30")
+        tx.run("bump_data_version")
+
+    def list_all_shares(path: str, **query: Any) -> list[Any]:
+        shares: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            answer = get(api, path, limit=1, **query, **cursor)
+            shares += list_shares(answer)
+            paging = answer["meta"]["pagination"]
+            if not paging["has_more"]:
+                assert paging["total"] == len(shares)
+                return shares
+            cursor = {"cursor": paging["next_cursor"]}
+
+    by_ticker = {"path": "/transactions/by-ticker/BRK-B", "filed_at_days": 36500}
+    by_insider = {"path": f"/transactions/by-insider/{ANN[0]}"}
+    assert list_all_shares(**by_ticker) == [8, 7, 200, 50, 100, 10]
+    assert list_all_shares(**by_ticker, sort_by="transaction_date") == [200, 50, 100, 7, 10, 8]
+    assert list_all_shares(**by_insider, sort_by="filing_date") == [8, 7, 100, 10]
+    assert list_all_shares(**by_insider, sort_by="transaction_date") == [100, 7, 10, 8]
+
+    by_date = get(api, **by_ticker, limit=1, sort_by="transaction_date")["meta"]["pagination"]["next_cursor"]
+    by_filing = get(api, **by_ticker, limit=1)["meta"]["pagination"]["next_cursor"]
+    for sort_by, cursor in (("filing_date", by_date), ("transaction_date", by_filing)):
+        answer = api.get(f"{INSIDERS}/transactions/by-ticker/BRK-B", query={"sort_by": sort_by, "cursor": cursor})
+        assert (answer.status, answer.json["details"]["param"]) == (400, "cursor")
+
+
 def test_a_companys_list_has_a_window_of_filing_days(api: Client) -> None:
     assert list_shares(get(api, "/transactions/by-ticker/brk.b")) == [200, 50]
     assert list_shares(get(api, "/transactions/by-ticker/BRK-B", filed_at_days=30)) == [200, 50, 100]
@@ -667,6 +700,7 @@ def test_a_table_has_its_page_in_headers(api: Client) -> None:
         ("/transactions/latest?standard_type=theft", 400, "standard_type"),
         ("/transactions/latest?dedup_owners=1", 400, "dedup_owners"),
         ("/transactions/by-ticker/NONESUCH", 404, None),
+        ("/transactions/by-ticker/BRK-B?sort_by=value", 400, "sort_by"),
         ("/filings/by-ticker//", 400, "ticker"),
         ("/transactions/by-ticker/%20", 400, "ticker"),
         ("/transactions/by-insider/abc", 400, "cik"),

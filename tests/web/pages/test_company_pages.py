@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterator
@@ -376,17 +377,25 @@ def _decimal(value: int | None) -> Decimal | None:
     return None if value is None else Decimal(value)
 
 
-def test_trades_are_sorted_by_the_day_of_the_trade(browser: Client) -> None:
-    days = [row[0] for row in parse_rows(get_page(browser, "/company/AAPL/insiders"))[1:]]
-    assert days == sorted(days, reverse=True)
-    # A form 5 of 2024 was filed after the sales of 2022; a form without a day would come last.
-    assert (days[0], days[-1], "2024-04-18" in days) == ("2026-06-15", "2022-05-04", True)
-    trades = [{"transaction_date": day} for day in ("2024-01-02", None, "2024-03-01")]
-    assert [trade["transaction_date"] for trade in owners_pages.sort_by_trade_date(trades)] == [
-        "2024-03-01",
-        "2024-01-02",
-        None,
-    ]
+def test_trades_are_sorted_by_their_date_over_all_pages(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owners_pages, "PAGE_TRADES", 2)
+    # A form 5 of 2024 was filed after the sales of 2022.
+    sorted_days = ["2026-06-15"] * 3 + ["2024-04-18"] + ["2022-05-04"] * 7
+    assert list_days(browser, "/company/AAPL/insiders") == sorted_days
+    assert list_days(browser, "/insider/1462356") == ["2022-05-04"] * 7
+
+
+def list_days(browser: Client, path: str) -> list[str]:
+    """Return the days of the transactions on a page and on the pages with older ones."""
+    days: list[str] = []
+    next_path: str | None = path
+    while next_path:
+        body = get_page(browser, next_path)
+        rows = parse_rows(body.partition("<caption>Newest trade first")[2].partition("</table>")[0])
+        days += [row[0] for row in rows[1:]]
+        link = re.search('<a href="([^"]+)"[^>]*>Older transactions', body)
+        next_path = html.unescape(link[1]) if link else None
+    return days
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def _build_insider_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
             standard_type=call.params["standard_type"],
             cursor=call.params["cursor"],
             limit=PAGE_TRADES,
+            sort_by="transaction_date",
         ),
         build_api_call("/insiders/summary/by-ticker/{ticker}", **arguments),
         build_api_call("/prices/{ticker}", ticker=view.url_name, limit=PRICE_DAYS),
@@ -67,7 +68,7 @@ def _render_insiders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]
         summary = summary_call.get_answer(call)["data"]
     except ApiError as error:
         return company_layout.render_missing_tab(call, view, "insiders", error)
-    trades = sort_by_trade_date(answer["data"])
+    trades = answer["data"]
     if trades:
         table = render_trades_table(trades)
     else:
@@ -155,11 +156,6 @@ def _build_trade_marks(trades: Sequence[Mapping[str, Any]], first_day: str, last
         tooltip = f"{trade['insider_name']}, {day}: {kind}, {_describe_worth(trade)}"
         marks.append(DayMark(position, points_up=kind == "purchase", tooltip=tooltip))
     return marks
-
-
-def sort_by_trade_date(trades: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return transactions with the newest first by the day of the trade; those without a day come last."""
-    return sorted(trades, key=lambda trade: trade["transaction_date"] or "", reverse=True)
 
 
 def render_trades_table(trades: Sequence[Mapping[str, Any]], *, with_company: bool = False) -> Html:

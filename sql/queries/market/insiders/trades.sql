@@ -38,6 +38,15 @@ FROM insider_transactions AS trade
 ORDER BY trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
 
+-- part: traded_day
+-- The Julian day of the trade; 1 without a date, so that such trades come last. 0 marks lists sorted by filing day.
+coalesce(CAST(julianday(trade.date) AS INTEGER), 1)
+
+-- part: last_traded_first
+{within} AND ({traded_day}, trade.filed_day, trade.form_id, trade.seq) < (:value, :day, :form, :seq)
+ORDER BY {traded_day} DESC, trade.filed_day DESC, trade.form_id DESC, trade.seq DESC
+LIMIT :limit OFFSET :offset
+
 -- name: trades_of_all
 {newest} WHERE {newest_first}
 
@@ -64,6 +73,17 @@ WHERE owner.owner_cik = :insider AND (owner.filed_day, owner.form_id) <= (:day, 
     AND {within} AND (trade.filed_day, trade.form_id, trade.seq) < (:day, :form, :seq)
 ORDER BY owner.filed_day DESC, owner.form_id DESC, trade.seq DESC
 LIMIT :limit OFFSET :offset
+
+-- name: trades_of_issuer_by_trade_date
+SELECT trade.id, {traded_day} AS value, trade.filed_day, trade.form_id, trade.seq
+FROM insider_transactions AS trade
+WHERE trade.issuer_cik = :issuer AND {last_traded_first}
+
+-- name: trades_of_insider_by_trade_date
+SELECT trade.id, {traded_day} AS value, trade.filed_day, trade.form_id, trade.seq
+FROM insider_form_owners AS owner
+CROSS JOIN insider_transactions AS trade ON trade.form_id = owner.form_id
+WHERE owner.owner_cik = :insider AND owner.filed_day >= :since AND {last_traded_first}
 
 -- name: trades_of_any
 SELECT DISTINCT trade.id, 0 AS value, trade.filed_day, trade.form_id, trade.seq
