@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, cast
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from finapi.client.errors import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest, build_unexpected_failure, get_rows
@@ -98,7 +98,17 @@ _QUERIES = {
             "transaction_value",
             "accession_number",
         ),
-        (_TICKER, _AS_OF, _LIMIT),
+        (
+            _TICKER,
+            arg(
+                "--sort-by",
+                choices=["transaction_date", "filing_date"],
+                default="transaction_date",
+                help="the date whose newest come first (transaction_date)",
+            ),
+            _AS_OF,
+            _LIMIT,
+        ),
     ),
     "screen": _Query(
         "companies by their figures",
@@ -177,6 +187,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
                     response = getattr(client, operation.name)(**parameters)
                 if operation is not None and path == _SERIES and on_terminal and not response:
                     response = _fetch_other_period(client, operation, parameters, say)
+                elif operation is not None and (args.csv or (on_terminal and not response)):
+                    _print_empty_reason(client, say)
         except ApiFailure as failure:
             return report_failure(say, failure, config.url, "" if operation else _suggest_path(target, failure))
         if unit:
@@ -314,6 +326,21 @@ def _fetch_other_period(client: Client, operation: ApiOperation, parameters: dic
     period = empty["available"][0]["period"]
     say("err", f"finapi: these are the rows of period={period}")
     return _fetch_rows(client, operation, {**parameters, "period": period}, say)
+
+
+def _print_empty_reason(client: Client, say: Say) -> None:
+    """Print why the last answer has no rows, if it states that."""
+    assert client.last is not None
+    reason = client.last.headers.get("x-empty-reason")
+    if reason is not None:
+        say("err", f"finapi: {unquote(reason)}")
+        return
+    if client.last.headers.get("content-type", "").startswith("application/json"):
+        document = json.loads(client.last.body.decode())
+        for part in (document, document.get("meta"), document.get("data")):
+            if isinstance(part, dict) and "empty" in part:
+                say("err", f"finapi: {part['empty']['reason']}")
+                return
 
 
 def _suggest_path(target: str, failure: ApiFailure) -> str:

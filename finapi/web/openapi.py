@@ -20,7 +20,7 @@ from finapi.market.documents.metadata import UNFILED_PREFIX
 from finapi.market.holdings import quarters
 from finapi.store import idempotency
 from finapi.web.accounts.webhook_bodies import EVENTS
-from finapi.web.http.call import PAGING_HEADERS, WINDOW_HEADER
+from finapi.web.http.call import EMPTY_REASON_HEADER, PAGING_HEADERS, WINDOW_HEADER
 from finapi.web.http.params import (
     MAX_INTEGER,
     MAX_LENGTH,
@@ -503,6 +503,12 @@ HEADERS: dict[str, dict[str, Any]] = {
     "X-Ignored-Parameters": _build_header(
         "Unknown names of the request, where the operator has them reported instead of refused.", TEXT, always=False
     ),
+    "X-Empty-Reason": _build_header(
+        "CSV and NDJSON: the reason why there are no rows, as `empty` of the JSON answer states it. Characters other "
+        "than ASCII are percent-encoded.",
+        TEXT,
+        always=False,
+    ),
     "X-Has-More": _build_header("CSV and NDJSON: whether rows follow.", enum_schema("true", "false"), always=False),
     "X-Next-Cursor": _build_header("CSV and NDJSON: the cursor of the next page.", TEXT, always=False),
     "X-Total-Characters": _build_header("Characters of the whole document, of which this may be a part.", INTEGER),
@@ -639,7 +645,7 @@ class ResponseCollector:
         headers += ["X-Ignored-Parameters"] if route.serves_data else []
         headers += ["ETag"] if route.cacheable or 304 in route.answers else []
         headers += ["Idempotent-Replayed"] if route.idempotent else []
-        headers += PAGING_HEADERS.values() if route.tables else ()
+        headers += [*PAGING_HEADERS.values(), EMPTY_REASON_HEADER] if route.tables else ()
         headers += [WINDOW_HEADER] if route.lists and any(param.is_window for param in route.params) else []
         headers += ["X-Total-Characters"] if "text/html" in route.media else []
         headers += ["Accept-Ranges"] if 206 in route.answers else []

@@ -34,8 +34,8 @@ log = logging.getLogger("finapi.access")
 EXPOSED_HEADERS = (
     "X-API-Version, X-Request-ID, X-Tokens-Charged, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, X-RateLimit-Scope, Retry-After, ETag, X-Has-More, X-Next-Cursor, X-Total-Count, X-Window, "
-    "X-Total-Characters, X-Ignored-Parameters, Idempotent-Replayed, Deprecation, Sunset, Link, Accept-Ranges, "
-    "Content-Range"
+    "X-Empty-Reason, X-Total-Characters, X-Ignored-Parameters, Idempotent-Replayed, Deprecation, Sunset, Link, "
+    "Accept-Ranges, Content-Range"
 )
 ALLOWED_HEADERS = "X-API-Key, X-Request-ID, If-None-Match, If-Range, Range, Content-Type, Idempotency-Key"
 

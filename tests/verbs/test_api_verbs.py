@@ -204,9 +204,16 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
     rows = lines(capsys, "filings", "AAPL", "-n", "1", "--csv")
     assert rows[0].startswith("id,accession_number,")
     assert len(rows) == 2
-    assert lines(capsys, "insiders", "AAPL", "-n", "1")[1].split()[0] == "2026-06-15"
+    days = [line.split()[0] for line in lines(capsys, "insiders", "AAPL")[1:]]
+    assert days == ["2026-06-15"] * 3 + ["2024-04-18"] + ["2022-05-04"] * 7
+    filed_first = lines(capsys, "insiders", "AAPL", "--sort-by", "filing_date")[1:]
+    assert sorted(filed_first) == sorted(lines(capsys, "insiders", "AAPL")[1:])
     assert lines(capsys, "fund", "1067983", "-n", "1")[1].startswith("02079K107")
-    assert lines(capsys, "filings", "UPXI", "--form-type", "25-NSE") == ["no rows"]
+    for options, output in (((), "no rows"), (("--csv",), rows[0])):
+        assert cli.main(("filings", "UPXI", "--form-type", "25-NSE", *options)) == 0
+        printed = capsys.readouterr()
+        assert printed.out.splitlines() == [output]
+        assert printed.err == "finapi: The stored filing of UPEXI, INC. does not match the query.\n"
     (policy,) = lines(capsys, "get", "/api/v1/policy")
     for path in ("policy", "api/v1/policy"):
         assert json.loads(lines(capsys, "get", path)[0])["data"] == json.loads(policy)["data"]

@@ -16,6 +16,7 @@ from finapi.web.http.route import API
 from tests.client import Client
 from tests.support.demo_copies import load_demo
 from tests.support.html_pages import NOW
+from tests.support.raw_sql import run_sql
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,38 @@ def build_available(value: str, count: int, first_day: str | None, last_day: str
         "first_day": first_day,
         "last_day": last_day,
     }
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/sec/filings?ticker=DVA&form_type=10-K",
+        "/insiders/transactions/by-ticker/NFLX",
+        "/form-13f/fund/1067983?offset=90",
+        "/form-13f/search?q=zzzz",
+        "/tickers/AAPL/holders?offset=90",
+        "/xbrl/timeseries?ticker=NFLX&metrics=revenue&period=A&layout=long",
+    ],
+)
+def test_an_empty_table_has_the_reason_in_a_header(api: Client, path: str, kind: str) -> None:
+    answer = api.get(f"{API}{path}&format={kind}" if "?" in path else f"{API}{path}?format={kind}")
+    assert answer.status == 200, answer.body
+    assert len(answer.body.splitlines()) == (1 if kind == "csv" else 0)
+    assert answer.headers["x-empty-reason"] == find_empty(get_json(api, path))["reason"]
+    assert "X-Empty-Reason" in answer.headers["access-control-expose-headers"]
+
+
+def test_a_table_with_rows_has_no_reason(api: Client) -> None:
+    assert "x-empty-reason" not in api.get(f"{API}/sec/filings?ticker=DVA&format=csv").headers
+
+
+def test_a_reason_with_other_characters_is_percent_encoded(api: Client) -> None:
+    (name,) = run_sql(api.app.db, "SELECT name FROM companies WHERE cik = 927066").fetchone()
+    run_sql(api.app.db, "UPDATE companies SET name = 'Café 50%' WHERE cik = 927066")
+    answer = api.get(f"{API}/sec/filings?ticker=DVA&form_type=10-Q&format=csv")
+    run_sql(api.app.db, "UPDATE companies SET name = ? WHERE cik = 927066", (name,))
+    assert answer.headers["x-empty-reason"].startswith("The stored filing of Caf%C3%A9 50%25 does not match the query.")
 
 
 def test_filings_name_the_forms_of_the_company(api: Client) -> None:

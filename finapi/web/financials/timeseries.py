@@ -173,7 +173,10 @@ def get_series(call: Call) -> Response:
             columns, rows = series_tables.build_long_table(data)
         else:
             columns, rows = series_tables.build_wide_table(data, call.params["provenance"])
-    return call.render_table(table_type, columns, rows, {"pagination": meta["pagination"]})
+    table_meta: dict[str, Any] = {"pagination": meta["pagination"]}
+    if "empty" in meta:
+        table_meta["empty"] = meta["empty"]
+    return call.render_table(table_type, columns, rows, table_meta)
 
 
 # ---- the size of a response

@@ -189,7 +189,9 @@ def get_fund(call: Call) -> Response:
         },
     }
     if not rows:
-        members["meta"]["empty"] = _explain_no_positions(quarter, counts, is_later_page=offset > 0)
+        empty = _explain_no_positions(quarter, counts, is_later_page=offset > 0)
+        members["meta"]["empty"] = empty
+        return call.success_members(members, {**page, "empty": empty})
     return call.success_members(members, page)
 
 
@@ -756,6 +758,7 @@ def search_funds(call: Call) -> Response:
     members: FundSearch = {"results": rows, "count": len(rows)}
     if not rows:
         members["empty"] = _explain_no_managers(call)
+        return call.success_members(members, {"total": total, "empty": members["empty"]})
     return call.success_members(members, {"total": total})
 
 

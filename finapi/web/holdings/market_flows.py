@@ -473,7 +473,7 @@ def list_holders(call: Call) -> Response:
     if not rows:
         holders["empty"] = _explain_no_holders(call, selection.name, period, totals["total_holders"], available)
     members: TickerHoldersAnswer = {"data": holders}
-    return call.success_members(members, page)
+    return call.success_members(members, page if rows else {**page, "empty": holders["empty"]})
 
 
 class TickerTrend(TypedDict):

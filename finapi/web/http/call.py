@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from finapi.accounts.users import Caller
 from finapi.app import App
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Members of ``meta`` that a table cannot contain, and the response headers that contain them instead.
 PAGING_HEADERS = {"has_more": "X-Has-More", "next_cursor": "X-Next-Cursor", "total": "X-Total-Count"}
 WINDOW_HEADER = "X-Window"
+EMPTY_REASON_HEADER = "X-Empty-Reason"
+_PRINTABLE_ASCII = "".join(map(chr, range(ord(" "), ord("~") + 1)))
 
 # The message and the challenge (RFC 9110, 11.6.1) of a 401, by the credential that the route accepts.
 _CHALLENGES = {
@@ -222,8 +224,8 @@ class Call(NamedTuple):
     def success_rows(self, rows: Iterable[Mapping[str, Any]], meta: Mapping[str, Any]) -> Response:
         """Return a list as the caller's ``Accept`` says: the envelope, or only the rows as CSV or NDJSON.
 
-        The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta``,
-        which a table cannot contain, are sent as headers.
+        The columns of a CSV are the members of a row by the route's ``shape``. The paging members of ``meta`` and the
+        reason of an empty list, which a table cannot contain, are sent as headers.
         """
         return self.render_requested_table(rows, meta) or self.success(list(rows), meta)
 
@@ -252,7 +254,10 @@ class Call(NamedTuple):
         return Response(200, body, f"{kind}; charset=utf-8", self.build_table_headers(meta))
 
     def build_table_headers(self, meta: Mapping[str, Any]) -> dict[str, str]:
-        """Return the headers of a table for the paging, the windows and what is left out in ``meta``."""
+        """Return the headers of a table for the paging, the windows and what is left out in ``meta``.
+
+        A table without rows also has the reason, in which characters other than ASCII are percent-encoded.
+        """
         paging = meta.get("pagination", meta)
         headers = {
             header: str(paging[name]).lower() if isinstance(paging[name], bool) else str(paging[name])
@@ -264,7 +269,11 @@ class Call(NamedTuple):
         windows = [f"{name}={meta[name]}" for name in names if meta.get(name) is not None]
         if meta.get("matches_cut"):
             windows.append("matches_cut=true")
-        return {**headers, WINDOW_HEADER: ", ".join(windows)} if windows else headers
+        if windows:
+            headers[WINDOW_HEADER] = ", ".join(windows)
+        if "empty" in meta:
+            headers[EMPTY_REASON_HEADER] = quote(meta["empty"]["reason"], safe=_PRINTABLE_ASCII.replace("%", ""))
+        return headers
 
     def build_window_meta(self, undated: int = 0) -> dict[str, Any]:
         """Return the windows of a list for its meta (DECISIONS 2).
