@@ -294,12 +294,12 @@ def _full_text_step(app: App) -> float | None:
 
 def _latest_years_step(app: App) -> float:
     """Store the latest years of some companies that lack them, for screens. Return the seconds until the next step."""
-    from finapi.web.financials import screen
+    from finapi.market.intake import latest_years_work
 
     with app.db.read() as tx:
         if tx.find_row("latest_years_due", rules=financials.get_fingerprint(), limit=1) is None:
             return LATEST_YEARS_INTERVAL_SECONDS
-    return PAUSE_SECONDS if screen.compute_latest_years(app).may_be_more else LATEST_YEARS_INTERVAL_SECONDS
+    return PAUSE_SECONDS if latest_years_work.compute_latest_years(app).may_be_more else LATEST_YEARS_INTERVAL_SECONDS
 
 
 def _holdings_step(app: App) -> float:

@@ -368,10 +368,10 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
         return
     if not HAS_SERVER:
         raise UsageError("give the address of a server with --url or FINAPI_URL: only the client is installed here")
+    from finapi.market.intake import latest_years_work
     from finapi.ops.app_opening import open_app
     from finapi.testing.control_client import build_wsgi_sender
     from finapi.web.application import WsgiApp
-    from finapi.web.financials import screen
 
     if not (config.data_dir / datadir.DATABASE).exists():
         raise UsageError(f"there is no database in {config.data_dir}: give another --data-dir, or a server with --url")
@@ -381,7 +381,7 @@ def connect(config: Config) -> Iterator[tuple[str, Send]]:
 
             def send(request: ApiRequest) -> ApiAnswer | None:
                 if _SCREEN in request.url:
-                    screen.compute_all_latest_years(app)
+                    latest_years_work.compute_all_latest_years(app)
                 return send_to_app(request)
 
             yield "", send

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 def _run_ingest(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents.outcomes import Outcome
-    from finapi.market.intake import ingest
-    from finapi.web.financials import screen
+    from finapi.market.intake import ingest, latest_years_work
 
     instructions = _parse_instructions(app, args, directory)
     outcomes: list[Outcome] = []
@@ -62,7 +61,7 @@ def _run_ingest(app: App, args: argparse.Namespace, directory: str, say: Say) ->
     try:
         paths = [resolve_path(directory, path) for path in args.paths]
         ingest.run(app, paths, instructions, report_outcome, bar.update)
-        screen.compute_all_latest_years(app)
+        latest_years_work.compute_all_latest_years(app)
     except (KeyboardInterrupt, stopping.WorkStopped):
         print_report(cut_off=True)
         raise

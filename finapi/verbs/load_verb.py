@@ -33,10 +33,9 @@ MAX_NAMED_FILES = 3  # Maximum number of missing files that are printed. The oth
 def _run_load(app: App, args: argparse.Namespace, directory: str, say: Say) -> int:
     from finapi.market.documents.identification import IngestOptions
     from finapi.market.documents.outcomes import Outcome
-    from finapi.market.intake import ingest
+    from finapi.market.intake import ingest, latest_years_work
     from finapi.market.intake.gateway import Gateway
     from finapi.market.intake.loading import Loader
-    from finapi.web.financials import screen
 
     texts, top_count = _parse_companies(args, directory)
     counts = Counter({"ingested": 0, "unchanged": 0, "skipped": 0, "refused": 0})
@@ -74,7 +73,7 @@ def _run_load(app: App, args: argparse.Namespace, directory: str, say: Say) -> i
             loader.run(plan)
             if args.prices is not None:
                 ingest.run(app, [resolve_path(directory, args.prices)], IngestOptions(), report_outcome, bar.update)
-            screen.compute_all_latest_years(app)
+            latest_years_work.compute_all_latest_years(app)
     finally:
         gateway.close()
     bar.clear()

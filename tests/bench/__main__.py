@@ -38,8 +38,7 @@ from finapi.core.cache import Cache
 from finapi.core.config import Config
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.filings import lists
-from finapi.market.intake import ingest
-from finapi.web.financials import screen
+from finapi.market.intake import ingest, latest_years_work
 from tests.bench import backfill, feeds, webhooks
 from tests.bench.bare import BareSqlite
 from tests.bench.filings import rows as index_rows
@@ -136,7 +135,7 @@ class Bench:
     def asked(self, path: str) -> float:
         """Return the median CPU of a call over a store with empty caches."""
         # As the worker of a server has it, soon after an ingest.
-        screen.compute_all_latest_years(self.app)
+        latest_years_work.compute_all_latest_years(self.app)
         times = []
         for _ in range(5):
             fresh = replace(

@@ -30,8 +30,7 @@ from finapi import app as apps
 from finapi.app import App
 from finapi.core.config import Config
 from finapi.market.documents.identification import IngestOptions
-from finapi.market.intake import ingest
-from finapi.web.financials import screen
+from finapi.market.intake import ingest, latest_years_work
 
 EDGAR = Path(__file__).parents[3] / "shared/edgar"
 FIRST_YEAR = 2009
@@ -191,7 +190,7 @@ def main(companies: int, years: int, edgar: Path) -> None:
         spent += taken(app, "submissions", lists, companies, loads)
         spent += taken(app, "data sets", quarters(edgar, companies, 4 * years, files), 4 * years, _split)
         before = time.process_time()
-        screen.compute_all_latest_years(app)
+        latest_years_work.compute_all_latest_years(app)
         latest = time.process_time() - before
         with app.db.read() as tx:
             counts = dict(tx.find_row("held") or {})

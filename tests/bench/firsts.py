@@ -20,8 +20,7 @@ from finapi import app as apps
 from finapi.accounts import users
 from finapi.core.config import Config
 from finapi.market.documents.identification import IngestOptions
-from finapi.market.intake import ingest
-from finapi.web.financials import screen
+from finapi.market.intake import ingest, latest_years_work
 from tests.bench.backfill import EDGAR, of_company
 from tests.client import Client
 from tests.support.raw_sql import run_sql
@@ -55,7 +54,7 @@ def fill(config: Config, companies: int, edgar: Path) -> None:
             file.write_bytes(of_company(text, cik))
             ingest.run(app, [file], IngestOptions(), lambda outcome: None)
             file.unlink()
-    screen.compute_all_latest_years(app)
+    latest_years_work.compute_all_latest_years(app)
     app.db.close()
 
 
@@ -86,7 +85,7 @@ def main(companies: int, directory: Path, edgar: Path) -> None:
         with app.db.write() as tx:
             run_sql(tx, "UPDATE latest_years SET stamp = random() WHERE cik = ?", (cik,))
         print(f"{asked(config, SCREEN):8.1f} ms  {SCREEN} after a write of company {cik}")
-        screen.compute_all_latest_years(app)
+        latest_years_work.compute_all_latest_years(app)
     app.db.close()
 
 

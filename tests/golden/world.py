@@ -24,9 +24,8 @@ from finapi.delivery import sniper
 from finapi.delivery.dispatcher import Dispatcher
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
-from finapi.market.intake import ingest
+from finapi.market.intake import ingest, latest_years_work
 from finapi.ops import watchdog
-from finapi.web.financials import screen
 from finapi.web.router import Router
 from finapi.web.routes import ROUTES
 from tests.client import Answer, Client, text_of
@@ -214,7 +213,7 @@ def golden_world() -> Iterator[tuple[World, list[dict[str, Any]]]]:
                 outcomes += world.ingest(submission)
             for number, outcome in enumerate(outcomes, 1):
                 outcome["path"] = f"{number} {Path(outcome['path']).name}"
-        screen.compute_all_latest_years(world.app)  # As a worker does.
+        latest_years_work.compute_all_latest_years(world.app)  # As a worker does.
         world.run_watchdog()
         yield world, outcomes
 

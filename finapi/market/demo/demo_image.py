@@ -170,6 +170,7 @@ def build_image() -> bytes:
     """Return the image of a new database with the demo data."""
     # Imported here, because a start with a cached image does not need the parsers.
     from finapi.market.demo import demo_data
+    from finapi.market.intake import latest_years_work
 
     database = Database(None)
     try:
@@ -178,6 +179,8 @@ def build_image() -> bytes:
         app = create_in_memory(Config(), FixedClock(STORED_AT), db=database)
         events.open_journal(app, STORED_AT)
         demo_data.load(app)
+        # Otherwise each server computes these from all facts of a company when its first series is requested.
+        latest_years_work.compute_all_latest_years(app)
         return database.image()
     finally:
         database.close()

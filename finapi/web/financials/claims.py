@@ -11,6 +11,7 @@ from finapi.market.claims import claim_checks, claim_records, concept_claims, me
 from finapi.market.claims.claim_records import ClaimRecord, ClaimResult, StatedClaim, UnclearClaimError
 from finapi.market.claims.metric_claims import CompanyFigures
 from finapi.market.claims.verdicts import VERDICTS
+from finapi.market.financials import price_lookup
 from finapi.market.financials.metric_mapping import get_mapping
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -197,7 +198,7 @@ def _get_figures(
             if error.code != "NOT_COVERED":
                 raise
             raise UnclearClaimError("company_not_on_file" if currency is None else "other_unit") from None
-        figures = CompanyFigures(company, book, timeseries.build_price_lookup(tx, company), as_of)
+        figures = CompanyFigures(company, book, price_lookup.build_price_lookup(tx, company), as_of)
         figures_by_company[company.cik, currency] = figures
     return figures
 

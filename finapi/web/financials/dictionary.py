@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.financials import cell_proof, metric_dictionary
+from finapi.market.financials import cell_proof, metric_dictionary, price_lookup
 from finapi.market.financials.cell_proof import CellProof, ProofPeriod, build_proof
 from finapi.market.financials.latest_years import KEYS, PRIMITIVES
 from finapi.market.financials.metric_dictionary import DictionaryEntry
@@ -114,7 +114,7 @@ def get_proof(call: Call) -> Response:
             company_book,
             params["period"],
             params["basis"],
-            timeseries.build_price_lookup(tx, company),
+            price_lookup.build_price_lookup(tx, company),
             estimated=params["q4"] == "estimated",
         )
         period = series.find_period(params["fiscal_year"], params["fiscal_period"], params["period_end"])

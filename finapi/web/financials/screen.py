@@ -1,40 +1,36 @@
 """Handlers for screens (companies filtered by their ratios) and for the valuation of a company.
 
 A screen reads the stored latest year of each company. If facts or rules change, a worker computes and stores the
-affected years again (:func:`compute_latest_years`). If only a few years are due, a screen computes them itself. If more
-are due, as after an upgrade, the screen compares the other companies and states how many are missing.
+affected years again (:mod:`finapi.market.intake.latest_years_work`). If only a few years are due, a screen computes
+them itself. If more are due, as after an upgrade, the screen compares the other companies and states how many are
+missing.
 """
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 from finapi.app import App
-from finapi.core import stopping
-from finapi.core.errors import ApiError, StoreUnavailableError, invalid_param
+from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
-from finapi.market.financials import latest_years
+from finapi.market.financials import latest_years, price_lookup
 from finapi.market.financials.latest_years import (
     AppliedBound,
     Bound,
-    ComputedYear,
     LatestYear,
     ScreenedCompany,
-    StoredYear,
     Valuation,
 )
 from finapi.market.financials.series_query import SeriesQuery, check_query, select_periods
 from finapi.market.financials.series_rows import FigureSeries, PriceSource
-from finapi.market.intake import ingest
+from finapi.market.intake import latest_years_work
 from finapi.market.prices import price_series
 from finapi.market.reference import companies
-from finapi.store.db import DatabaseError, Transaction
+from finapi.store.db import Transaction
 from finapi.web.financials import timeseries
 from finapi.web.financials.company_params import AS_OF, BASIS
 from finapi.web.http.call import Call
@@ -42,10 +38,6 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import OFFSET, Param, limit_param, path_param
 from finapi.web.http.schema import Envelope
 
-log = logging.getLogger("finapi.screen")
-
-BATCH_COMPANIES = 20  # Number of computed latest years that are stored together.
-STEP_SECONDS = 0.5  # A worker computes latest years for this long between checks for a stop.
 _PERIOD_NAMES = {"A": "fiscal year", "Q": "quarter", "TTM": "twelve months"}
 MAX_YEARS_DUE = 100  # Maximum number of years that a screen computes itself, which takes a second or two.
 
@@ -242,60 +234,8 @@ def _check_past_day(due_count: int, as_of: str | None) -> None:
         raise invalid_param("as_of", message, expected=f"at most {MAX_YEARS_DUE} companies in ticker or cik")
 
 
-# ---- latest years
-
-
 def _compute_year_text(tx: Transaction, cik: int) -> str:
-    return _compute_year(tx, cik).text
-
-
-def _compute_year(tx: Transaction, cik: int) -> ComputedYear:
-    """Return the latest year of a company for storage, or a failure record if its facts raise an error."""
-    company = companies.get_by_cik(tx, cik)
-    try:
-        return latest_years.compute(tx, company, timeseries.build_price_lookup(tx, company))
-    except (ApiError, StoreUnavailableError, DatabaseError, MemoryError):
-        raise  # The error is not caused by the company's facts.
-    except Exception as error:
-        log.exception("Cannot compute the latest year of CIK %d; it is left out of screens until its data change", cik)
-        return latest_years.build_failure(error)
-
-
-class ComputedYears(NamedTuple):
-    """The result of a step of work on latest years."""
-
-    may_be_more: bool
-    splits_changed: bool
-
-
-def compute_latest_years(app: App) -> ComputedYears:
-    """Compute the latest years that are due for about :data:`STEP_SECONDS`, and store them with books and splits."""
-    deadline = time.monotonic() + STEP_SECONDS
-    computed: list[tuple[StoredYear, ComputedYear]] = []
-    with app.db.read() as tx:
-        due = latest_years.list_due(tx, BATCH_COMPANIES)
-        for stored in due:
-            if stopping.is_requested() or (computed and time.monotonic() > deadline):
-                break
-            computed.append((stored, _compute_year(tx, stored.cik)))
-    # Cached responses do not depend on these rows, except for those about holdings, which are recomputed afterwards.
-    splits_changed = bool(computed) and app.db.write_batched(lambda tx: latest_years.store(tx, computed))
-    return ComputedYears(len(due) > 0, splits_changed)
-
-
-def compute_all_latest_years(app: App) -> None:
-    """Compute every latest year that is due, and recompute the holdings of companies whose splits changed.
-
-    A requested stop takes effect after the current company; the workers of a server compute the rest.
-    """
-    splits_changed = False
-    while not stopping.is_requested():
-        step = compute_latest_years(app)
-        splits_changed |= step.splits_changed
-        if not step.may_be_more:
-            break
-    if splits_changed:
-        ingest.recompute_derived(app)
+    return latest_years_work.compute_year(tx, cik).text
 
 
 # ---- the valuation of a company
@@ -309,8 +249,8 @@ def list_valuations(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.resolve(tx, params["id"], "id")
         company_book = timeseries.get_book(call, tx, company, params["as_of"])
-        price_lookup = timeseries.build_price_lookup(tx, company)
-        series = FigureSeries(company_book, params["period"], params["basis"], price_lookup)
+        price_on_day = price_lookup.build_price_lookup(tx, company)
+        series = FigureSeries(company_book, params["period"], params["basis"], price_on_day)
         valuations: list[Valuation] = []
         for period in select_periods(series.periods, query):
             row = series.get_row(period)

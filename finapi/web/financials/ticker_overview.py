@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
-from finapi.market.financials import company_overview
+from finapi.market.financials import company_overview, price_lookup
 from finapi.market.financials.company_overview import CompanyOverview
 from finapi.market.financials.series_rows import PriceSource
 from finapi.market.prices import price_series
@@ -39,7 +39,7 @@ def get_overview(call: Call) -> Response:
     with call.app.db.read() as tx:
         company = companies.resolve(tx, call.params["ticker"])
         company_book = timeseries.get_book(call, tx, company)
-        row = company_overview.find_newest_row(company_book, timeseries.build_price_lookup(tx, company))
+        row = company_overview.find_newest_row(company_book, price_lookup.build_price_lookup(tx, company))
         if row is None:
             raise ApiError("NOT_COVERED", f"finapi has no fiscal year of {company.name} with revenue or net income.")
         overview = company_overview.build_overview(tx, company, companies.get_attributes(tx, company.cik), row)

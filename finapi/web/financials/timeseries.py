@@ -14,15 +14,14 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from finapi.core import days
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import OneOf
-from finapi.market.financials import BASES, company_books, metric_series, reasons, series_query, series_tables
+from finapi.market.financials import BASES, company_books, metric_series, price_lookup, series_query, series_tables
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.metric_series import SeriesMeta, SeriesRow
 from finapi.market.financials.series_links import SeriesLinks
 from finapi.market.financials.series_query import LAST_QUARTERS, PROVENANCE_LEVELS, SeriesQuery
-from finapi.market.financials.series_rows import SERIES_KINDS, PriceOnDay
+from finapi.market.financials.series_rows import SERIES_KINDS
 from finapi.market.financials.splits import SplitRecord
 from finapi.market.prices import price_series
 from finapi.market.reference import companies, share_splits
@@ -214,7 +213,8 @@ def _check_bytes(
     estimated_bytes = 0
     for company, company_book in companies_and_books:
         links = _build_links(tx, company, query)
-        estimated_bytes += metric_series.estimate_bytes(company_book, query, build_price_lookup(tx, company), links)
+        price_on_day = price_lookup.build_price_lookup(tx, company)
+        estimated_bytes += metric_series.estimate_bytes(company_book, query, price_on_day, links)
         if estimated_bytes > max_bytes * ESTIMATE_MARGIN:
             raise build_size_error(param, f"{max_bytes:,} bytes")
 
@@ -285,19 +285,6 @@ def get_book(
     return company_book
 
 
-def build_price_lookup(tx: Transaction, company: Company) -> PriceOnDay:
-    """Return a function that returns the close of the company's first ticker on a day, as traded, or a reason code."""
-
-    def get_price(day: int) -> Decimal | str:
-        close = price_series.find_close(tx, company.ticker, days.iso(day), max_age_days=price_series.ANY_AGE_DAYS)
-        if close is None:
-            return reasons.NO_PRICE
-        is_stale = day - days.number(close.date) > price_series.STALE_DAYS
-        return reasons.STALE_PRICE if is_stale else close.close
-
-    return get_price
-
-
 def find_price_source(tx: Transaction, company: Company) -> str | None:
     """Return the origin of a company's prices, "csv" or "synthetic" (invented, as in the demo), or None."""
     company_prices = price_series.find_series_of_ticker(tx, company.ticker)
@@ -327,7 +314,7 @@ def _build_series(
     data, meta = metric_series.build_series(
         company_book,
         query,
-        price_on_day=build_price_lookup(tx, company),
+        price_on_day=price_lookup.build_price_lookup(tx, company),
         price_source=find_price_source(tx, company),
         collect_rows=iter,
         price_splits=price_splits,

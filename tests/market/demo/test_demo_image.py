@@ -18,6 +18,8 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.delivery import events
 from finapi.market.demo import demo_data, demo_image
+from finapi.market.financials import company_books, latest_years
+from finapi.market.intake import latest_years_work
 from finapi.store.datadir import lock_directory
 from finapi.store.db import Database
 from tests.leftovers import leave_folder
@@ -62,7 +64,8 @@ def list_rows(app: App) -> dict[str, list[str]]:
     """Return the rows of all tables, without stamps and digests."""
     with closing(copy_database(app)) as connection:
         connection.execute("UPDATE data_version SET stamp = ''")
-        connection.execute("UPDATE latest_years SET stamp = 0")
+        connection.execute("UPDATE latest_years SET stamp = 0, made_of = 0")
+        connection.execute("UPDATE kept_books SET made_of = 0")
         # A digest of the announced content, which contains the time of storage.
         connection.execute("UPDATE OR REPLACE carried SET subject = '' WHERE type = '13f_filing'")
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
@@ -87,6 +90,7 @@ def test_a_copy_equals_a_store_that_was_loaded_now(cache: Path, tmp_path: Path) 
     fresh = create_in_memory(Config(), FixedClock(NOW))
     events.open_journal(fresh, NOW)
     demo_data.load(fresh)
+    latest_years_work.compute_all_latest_years(fresh)
     app = open_copy(tmp_path / "one.db")
     try:
         expected, got = list_rows(fresh), list_rows(app)
@@ -97,6 +101,21 @@ def test_a_copy_equals_a_store_that_was_loaded_now(cache: Path, tmp_path: Path) 
     finally:
         app.db.close()
         fresh.db.close()
+
+
+def test_a_copy_has_the_book_of_each_company(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_copy(tmp_path / "one.db")
+    try:
+        with app.db.read() as tx:
+            ciks = company_books.list_ciks(tx)
+            books = {cik: company_books.load(tx, cik) for cik in ciks}
+            monkeypatch.setattr(company_books, "load", None)  # Books are not built from facts again.
+            copied_books = {cik: company_books.load_cached(tx, cik) for cik in ciks}
+            assert latest_years.list_due(tx, 1) == []
+        assert len(ciks) == 6
+        assert {cik: len(book) for cik, book in copied_books.items()} == {cik: len(book) for cik, book in books.items()}
+    finally:
+        app.db.close()
 
 
 def test_copies_have_different_stamps_and_no_accounts(cache: Path, tmp_path: Path) -> None:

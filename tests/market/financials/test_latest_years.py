@@ -23,7 +23,7 @@ from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.financials import latest_years as years
 from finapi.market.financials.series_rows import PriceOnDay
-from finapi.market.intake import ingest
+from finapi.market.intake import ingest, latest_years_work
 from finapi.market.prices import price_csv, price_store
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -48,7 +48,7 @@ def read_stored_years(app: App) -> dict[int, str | None]:
 
 def compute_years(app: App) -> dict[int, str]:
     with app.db.read() as tx:
-        return {stored.cik: screen._compute_year(tx, stored.cik).text for stored in years.iter_known(tx)}
+        return {stored.cik: latest_years_work.compute_year(tx, stored.cik).text for stored in years.iter_known(tx)}
 
 
 def list_due_after(app: App, change: Callable[[], Any]) -> set[int]:
@@ -56,7 +56,7 @@ def list_due_after(app: App, change: Callable[[], Any]) -> set[int]:
 
     All years are stored before. The others must be unchanged, and all are stored again afterwards.
     """
-    screen.compute_all_latest_years(app)
+    latest_years_work.compute_all_latest_years(app)
     change()
     due = {cik for cik, written in read_stored_years(app).items() if written is None}
     # The years that are not due are still correct.
@@ -64,7 +64,7 @@ def list_due_after(app: App, change: Callable[[], Any]) -> set[int]:
     assert {cik: now[cik] for cik in now.keys() - due} == {
         cik: text for cik, text in read_stored_years(app).items() if text is not None
     }
-    screen.compute_all_latest_years(app)
+    latest_years_work.compute_all_latest_years(app)
     assert read_stored_years(app) == now
     with app.db.read() as tx:
         assert tx.list_rows("uncounted") == []
@@ -129,7 +129,7 @@ def test_changed_data_make_only_that_companys_year_due(two_companies: App) -> No
 
 def test_a_company_without_figures_is_computed_once(two_companies: App) -> None:
     execute(two_companies, "DELETE FROM fact_sets WHERE cik = 88")
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     assert read_stored_years(two_companies)[EIGHT] == "null"
     caller = Client(two_companies, users.create(two_companies, "ann@example.com", "pro", NOW).api_key)
     assert [row["cik"] for row in caller.get("/api/v1/xbrl/screen").json["data"]] == ["0000000077"]
@@ -143,7 +143,7 @@ def test_a_screen_of_stored_years_equals_one_of_computed_years(two_companies: Ap
     assert len(two_companies.screening_cache) == 2
     two_companies.answer_cache._entries.clear()
     two_companies.screening_cache._entries.clear()
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     stored = caller.get("/api/v1/xbrl/screen", query=query).json
     assert (stored["data"], stored["meta"]) == (computed["data"], computed["meta"])
     assert stored["data"][0]["metrics"]["market_cap"] == 1000
@@ -177,7 +177,7 @@ def test_growth_is_known_when_the_figure_of_the_year_before_is(two_companies: Ap
 
 def test_a_screen_compares_others_while_many_years_are_due(two_companies: App, monkeypatch: pytest.MonkeyPatch) -> None:
     caller = Client(two_companies, users.create(two_companies, "ann@example.com", "pro", NOW).api_key)
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     for cik in (99, 101):
         store_companyfacts(two_companies, build_companyfacts(cik, f"Company {cik}", year(cik, 2023, 1000)))
     monkeypatch.setattr(screen, "MAX_YEARS_DUE", 1)
@@ -197,7 +197,7 @@ def test_a_screen_compares_others_while_many_years_are_due(two_companies: App, m
     selected = caller.get("/api/v1/xbrl/screen?cik=99")
     assert [row["cik"] for row in selected.json["data"]] == ["0000000099"]
     assert (selected.json["meta"]["screen"]["pending"], "etag" in selected.headers) == (0, True)
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     complete = caller.get("/api/v1/xbrl/screen")
     assert (len(complete.json["data"]), complete.json["meta"]["screen"]["pending"]) == (4, 0)
     assert "etag" in complete.headers
@@ -220,8 +220,8 @@ def test_a_failing_company_is_left_out_of_screens(
     answer = caller.get("/api/v1/xbrl/screen").json
     assert ([row["cik"] for row in answer["data"]], answer["meta"]["screen"]["left_out"]) == (["0000000088"], 1)
     caplog.clear()
-    screen.compute_all_latest_years(two_companies)
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     assert computed_ciks == [SEVEN, EIGHT] * 2
     assert [record.args for record in caplog.records] == [(SEVEN,)]
     assert read_stored_years(two_companies)[SEVEN] == "failed: KeyError('no\\nperiod')"
@@ -231,7 +231,7 @@ def test_a_failing_company_is_left_out_of_screens(
     # As its data change it is tried again.
     monkeypatch.setattr(years, "compute", compute)
     execute(two_companies, "UPDATE companies SET sic = 6021 WHERE cik = 77")
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     assert read_stored_years(two_companies) == compute_years(two_companies)
     two_companies.answer_cache._entries.clear()
     answer = caller.get("/api/v1/xbrl/screen").json
@@ -249,7 +249,7 @@ def test_database_and_memory_errors_mark_no_company_as_failed(
     ):
         monkeypatch.setattr(years, "compute", Mock(side_effect=error))
         with pytest.raises(type(error)):
-            screen.compute_all_latest_years(two_companies)
+            latest_years_work.compute_all_latest_years(two_companies)
         assert read_stored_years(two_companies) == {SEVEN: None, EIGHT: None}
 
 
@@ -273,10 +273,10 @@ def test_the_mcp_verb_computes_due_years_before_a_screen(
 
 
 def test_years_computed_by_other_rules_are_recomputed(two_companies: App) -> None:
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     execute(two_companies, "UPDATE latest_years SET made_by = 'before', figures = '1999-12-31'")
     assert read_stored_years(two_companies) == {SEVEN: None, EIGHT: None}
-    screen.compute_all_latest_years(two_companies)
+    latest_years_work.compute_all_latest_years(two_companies)
     assert read_stored_years(two_companies) == compute_years(two_companies)
 
 
@@ -318,7 +318,7 @@ def test_a_restored_database_keeps_its_latest_years(tmp_path: Path, clock: Fixed
     second.mkdir()
     app = apps.open_on_disk(Config(data_dir=first), clock)
     store_companyfacts(app, build_companyfacts(SEVEN, "Seventy-Seven Corp", year(SEVEN, 2023, 4000)))
-    screen.compute_all_latest_years(app)
+    latest_years_work.compute_all_latest_years(app)
     with backup.temporary_copy(first / "finapi.db", tmp_path, "copy") as copied:
         before = read_stored_years(app)
         app.db.close()

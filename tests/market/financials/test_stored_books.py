@@ -17,8 +17,7 @@ from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.faces import SeparateLine
 from finapi.market.financials.fact_book import ClassFact, FactRow, SourceFiling, Vintage
 from finapi.market.financials.periods import Calendar
-from finapi.market.intake import ingest
-from finapi.web.financials import screen
+from finapi.market.intake import ingest, latest_years_work
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.support.statement_set_tables import tables, write_folder
 from tests.web.financials.test_figures import year
@@ -37,7 +36,7 @@ def build_document(revenue: int) -> bytes:
 def stored_app(app: App) -> App:
     """Return an app with one company, whose book is stored."""
     store_companyfacts(app, build_document(1000))
-    screen.compute_all_latest_years(app)
+    latest_years_work.compute_all_latest_years(app)
     return app
 
 
@@ -154,7 +153,7 @@ def test_a_stored_book_is_used_until_facts_or_rules_change(stored_app: App) -> N
     ] == [True, False, False]
     store_companyfacts(stored_app, build_document(2000))
     assert not is_read_from_store(stored_app)
-    screen.compute_all_latest_years(stored_app)
+    latest_years_work.compute_all_latest_years(stored_app)
     assert is_read_from_store(stored_app)
     with stored_app.db.write() as tx:
         tx._connection.execute("UPDATE kept_books SET made_by = 'before'")

@@ -12,8 +12,8 @@ import pytest
 
 from finapi.accounts import users
 from finapi.app import App
+from finapi.market.intake import latest_years_work
 from finapi.market.reference.share_splits import FROM_PRICES, HoldingValue, LikelySplit
-from finapi.web.financials import screen
 from tests.client import Client
 from tests.conftest import ACCOUNTS, NOW
 from tests.support import fund_filings as ours
@@ -64,7 +64,7 @@ def build_client(make_app: Callable[..., App], tmp_path: Path) -> Callable[..., 
             folder = tmp_path / str(number)
             folder.mkdir(exist_ok=True)
             take(app, folder, content)
-            screen.compute_all_latest_years(app)
+            latest_years_work.compute_all_latest_years(app)
         client = Client(app, users.create(app, "ann@example.com", "pro", NOW).api_key)
         return lambda path, **query: client.get("/api/v1" + path, query=query).json
 
