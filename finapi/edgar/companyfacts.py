@@ -28,7 +28,7 @@ from finapi.core import days
 from finapi.core.errors import ParseError
 from finapi.core.json import build_strict_decoder
 from finapi.edgar import identifiers
-from finapi.edgar.xbrl.qnames import NUMBER
+from finapi.edgar.concept_names import NUMBER
 
 # Parsing a document of this size takes 190 MB for its bytes, text and rows. The largest real documents have about 10
 # MB.

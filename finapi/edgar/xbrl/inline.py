@@ -26,6 +26,7 @@ from html.entities import html5
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
+from finapi.edgar.concept_names import NUMBER
 from finapi.edgar.xbrl.instance import (
     NIL,
     TEXT_LIMIT,
@@ -35,7 +36,7 @@ from finapi.edgar.xbrl.instance import (
     InstanceFact,
     InstanceReader,
 )
-from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI
+from finapi.edgar.xbrl.qnames import LINK, XBRLI
 from finapi.edgar.xbrl.transformations import TransformationError, transform_text
 from finapi.edgar.xml_reader import ENCODINGS, Attributes, OpenHandler, local_name
 

@@ -23,7 +23,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from finapi.core.errors import ParseError
-from finapi.edgar.xbrl.qnames import LINK, NUMBER, XBRLI, XLINK, XSI, QNameResolver
+from finapi.edgar.concept_names import NUMBER
+from finapi.edgar.xbrl.qnames import LINK, XBRLI, XLINK, XSI, QNameResolver
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader, local_name
 
 # Characters of a fact. One with a longer text is a note, and finapi serves figures, not notes.

@@ -28,8 +28,9 @@ from decimal import Decimal
 from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
+from finapi.edgar.concept_names import NUMBER
 from finapi.edgar.xbrl.label_roles import STANDARD_LABEL
-from finapi.edgar.xbrl.qnames import LINK, NUMBER, XLINK
+from finapi.edgar.xbrl.qnames import LINK, XLINK
 from finapi.edgar.xml_reader import Attributes, OpenHandler, XmlReader
 
 # Additional arcs of a document that result from locators sharing a label: one arc element between a label of 3,000

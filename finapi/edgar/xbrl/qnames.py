@@ -19,50 +19,12 @@ LINK = "http://www.xbrl.org/2003/linkbase"
 XLINK = "http://www.w3.org/1999/xlink"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
-# A number as XML Schema writes decimals and doubles. The exponent has at most two digits: a caller that writes out
-# 1E999999999 would need a gigabyte.
-NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-
 # The namespaces of the taxonomies that the SEC accepts, of all years: http://fasb.org/us-gaap/2024,
 # http://fasb.org/us-gaap-sup/2022q3, http://xbrl.us/us-gaap/2009-01-31, http://xbrl.sec.gov/dei/2014-01-31.
 _STANDARD_NAMESPACE = re.compile(
     r"https?://(?:fasb\.org|xbrl\.us|xbrl\.sec\.gov)/([a-z][a-z-]*)/[0-9]{4}(?:q[1-4]|-[0-9]{2}-[0-9]{2})?/?"
 )
 _IFRS_NAMESPACE = re.compile(r"https?://xbrl\.ifrs\.org/taxonomy/[0-9]{4}-[0-9]{2}-[0-9]{2}/([a-z][a-z-]*)")
-
-# The prefixes of all taxonomies that are published for filings. Any other prefix is a filer's own.
-STANDARD_PREFIXES = {
-    "us-gaap",
-    "ifrs-full",
-    "dei",
-    "srt",
-    "cef",
-    "country",
-    "currency",
-    "cyd",
-    "ecd",
-    "exch",
-    "ffd",
-    "fnd",
-    "invest",
-    "naics",
-    "oef",
-    "rr",
-    "rxp",
-    "sbs",
-    "sic",
-    "snj",
-    "spac",
-    "sro",
-    "stpr",
-    "us-types",
-    "vip",
-}
-
-
-def is_extension(concept: str) -> bool:
-    """Return True if a concept is the filer's own."""
-    return concept.partition(":")[0] not in STANDARD_PREFIXES
 
 
 @lru_cache(maxsize=256)

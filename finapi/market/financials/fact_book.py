@@ -19,7 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from finapi.core import days
-from finapi.edgar.xbrl.qnames import NUMBER, is_extension
+from finapi.edgar.concept_names import NUMBER, is_extension
 from finapi.market.financials.face_pages import normalise_label
 from finapi.market.financials.faces import Faces, LabelledLines, SeparateLine
 from finapi.market.financials.metric_mapping import FACE_PREFIX, Metric, MetricMapping

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from finapi.edgar.xbrl.qnames import is_extension
+from finapi.edgar.concept_names import is_extension
 from finapi.market.financials.face_pages import SECTIONS_BY_TOTAL, FaceLine
 from finapi.market.financials.metric_mapping import Metric
 

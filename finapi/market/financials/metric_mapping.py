@@ -21,7 +21,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from finapi.core.files import get_package_folder
-from finapi.edgar.xbrl.qnames import is_extension
+from finapi.edgar.concept_names import is_extension
 
 INDUSTRIES = ("commercial", "bank", "insurer", "reit")
 STATEMENTS = ("income_statement", "balance_sheet", "cash_flow_statement", "comprehensive_income")
@@ -52,8 +52,20 @@ class Term(NamedTuple):
     optional: bool
 
 
+@dataclass(frozen=True)
+class LazyPattern:
+    """A pattern of labels or of custom concepts, which is compiled when it is first used."""
+
+    text: str
+
+    @cached_property
+    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
+        """The function that matches a complete label or local name."""
+        return re.compile(self.text).fullmatch
+
+
 # Tags, and patterns for custom concepts.
-TagsAndPatterns = tuple[tuple[str, ...], tuple[re.Pattern[str], ...]]
+TagsAndPatterns = tuple[tuple[str, ...], tuple[LazyPattern, ...]]
 NO_TAGS: TagsAndPatterns = ((), ())
 
 
@@ -62,25 +74,13 @@ class Rule(NamedTuple):
 
     priority: int  # 1 is the best.
     tags: tuple[str, ...]
-    custom_patterns: tuple[re.Pattern[str], ...]
+    custom_patterns: tuple[LazyPattern, ...]
     terms: tuple[Term, ...]  # The terms of a formula; empty for other rules.
     text: str
     # The formula is not used for a filing that also reports one of these.
     unless_reported: TagsAndPatterns
     # True if custom concepts are amounts paid or spent, whose sign is ignored.
     ignores_sign: bool
-
-
-@dataclass(frozen=True)
-class LabelPattern:
-    """A pattern of labels, which is compiled when it is first used."""
-
-    text: str
-
-    @cached_property
-    def fullmatch(self) -> Callable[[str], re.Match[str] | None]:
-        """The function that matches a complete label."""
-        return re.compile(self.text).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,26 +112,26 @@ class Metric:
     # A metric that sums only use if no separate line of the statement belongs to it, or "".
     complete_metric: str
     # Labels of the line of this metric.
-    face_labels: LabelPattern | None
+    face_labels: LazyPattern | None
     # The subset of ``face_labels`` that is trusted even if another line has a tag of the metric.
-    certain_labels: LabelPattern | None
+    certain_labels: LazyPattern | None
     # Labels of lines that add up to the metric.
-    part_labels: LabelPattern | None
+    part_labels: LazyPattern | None
     # Labels of lines that are added to the line of this metric.
-    added_labels: LabelPattern | None
+    added_labels: LazyPattern | None
     # Labels of lines that may be the metric, but not certainly.
-    possible_labels: LabelPattern | None
+    possible_labels: LazyPattern | None
     # Labels of lines that belong to the metric, but are separate from its line and not included in it.
-    separate_labels: LabelPattern | None
+    separate_labels: LazyPattern | None
     # The subset of ``separate_labels`` for lines of the same kind. Next to one of these, a line that is only identified
     # by its tag is just a part of the metric, so it is not used.
-    sibling_labels: LabelPattern | None
+    sibling_labels: LazyPattern | None
     # Labels of a net amount, which is the metric if its gross amount is printed above it.
-    net_labels: LabelPattern | None
+    net_labels: LazyPattern | None
     # Labels that name the opposite sign of the metric, so that a line needs a declared balance to be used.
-    opposite_labels: LabelPattern | None
+    opposite_labels: LazyPattern | None
     # Labels of headings, in addition to ``face_labels``, if the lines under a heading can make the metric.
-    heading_labels: LabelPattern | None
+    heading_labels: LazyPattern | None
     # Tags of totals. Without pages, a smaller figure of the same filing under another tag is a part.
     total_tags: frozenset[str]
     # True if, of two tags on one statement, the one that includes the other is used.
@@ -139,7 +139,7 @@ class Metric:
     rules: dict[str, tuple[Rule, ...]]  # By industry, the best first.
     # The priority of each tag of all rules, and the patterns for custom tags.
     tag_priorities: dict[str, int]
-    custom_patterns: tuple[re.Pattern[str], ...]
+    custom_patterns: tuple[LazyPattern, ...]
 
     def has_industry(self, industry: str) -> bool:
         """Return True if statements of an industry have this line."""
@@ -206,7 +206,7 @@ class MetricMapping:
     # The mapped us-gaap concepts by local name, to recognise custom concepts with the same name.
     local_names: dict[str, str]
     # Patterns for custom concepts, each with the unit kind of their facts.
-    custom_patterns: tuple[tuple[re.Pattern[str], str], ...]
+    custom_patterns: tuple[tuple[LazyPattern, str], ...]
     # The concepts of payments and expenses, which formulas do not use if they are tagged negative.
     outlays: frozenset[str]
 
@@ -259,7 +259,7 @@ def parse(text: str) -> MetricMapping:
     for metric in metrics.values():
         _check_formulas(metric, metrics)
     unit_kinds: dict[str, str] = {}
-    patterns_by_text: dict[str, tuple[re.Pattern[str], str]] = {}
+    patterns_by_text: dict[str, tuple[LazyPattern, str]] = {}
     outlays: set[str] = set()
     for metric in metrics.values():
         for rule in _list_all_rules(metric.rules):
@@ -271,7 +271,7 @@ def parse(text: str) -> MetricMapping:
             if metric.is_outlay:
                 outlays.update(names)
             for pattern in (*rule.custom_patterns, *other_patterns):
-                patterns_by_text[pattern.pattern] = (pattern, metric.units)
+                patterns_by_text[pattern.text] = (pattern, metric.units)
     # If tags have the same local name, the first one is used.
     local_names = {name.partition(":")[2]: name for name in reversed(list(unit_kinds)) if name.startswith("us-gaap:")}
     return MetricMapping(
@@ -288,13 +288,15 @@ def parse(text: str) -> MetricMapping:
 def parse_untrusted(text: str) -> MetricMapping:
     """Return the mapping of a document that a user wrote.
 
-    Raise what :func:`parse` raises, and re.error for an invalid pattern of labels.
+    Raise what :func:`parse` raises, and re.error for an invalid pattern.
     """
     mapping = parse(text)
+    for pattern, _ in mapping.custom_patterns:
+        re.compile(pattern.text)
     for metric in mapping.metrics.values():
         for field in fields(metric):
             attribute = getattr(metric, field.name)
-            if isinstance(attribute, LabelPattern):
+            if isinstance(attribute, LazyPattern):
                 re.compile(attribute.text)
     return mapping
 
@@ -398,7 +400,7 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
     rules = {industry: _parse_rules(key, entry, industry) for industry in INDUSTRIES}
     all_rules = _list_all_rules(rules)
     tags = dict.fromkeys(tag for rule in all_rules for tag in rule.tags)
-    patterns = {pattern.pattern: pattern for rule in all_rules for pattern in rule.custom_patterns}
+    patterns = {pattern.text: pattern for rule in all_rules for pattern in rule.custom_patterns}
     return Metric(
         key=key,
         label=entry["label"],
@@ -433,13 +435,13 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
     )
 
 
-def _parse_labels(text: str | None, label_words: dict[str, str]) -> LabelPattern | None:
+def _parse_labels(text: str | None, label_words: dict[str, str]) -> LazyPattern | None:
     """Return a pattern of labels. Each <word> in it is replaced by the entry ``word`` of the table [labels]."""
 
     def expand(text: str) -> str:
         return re.sub(r"<([a-z]+)>", lambda match: expand(label_words[match[1]]), text)
 
-    return None if text is None else LabelPattern(expand(text))
+    return None if text is None else LazyPattern(expand(text))
 
 
 def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
@@ -487,7 +489,9 @@ def _list_term_names(rule: Rule) -> list[str]:
 def _parse_names(text: str) -> TagsAndPatterns:
     words = text.split()
     tags = tuple(_expand_concept(word) for word in words if not word.startswith(_CUSTOM_PREFIX))
-    patterns = tuple(re.compile(word.removeprefix(_CUSTOM_PREFIX)) for word in words if word.startswith(_CUSTOM_PREFIX))
+    patterns = tuple(
+        LazyPattern(word.removeprefix(_CUSTOM_PREFIX)) for word in words if word.startswith(_CUSTOM_PREFIX)
+    )
     return tags, patterns
 
 

@@ -28,12 +28,19 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import chain
-from re import Pattern
 from typing import NamedTuple
 
 from finapi.market.financials.cells import Figure, Mark, Method, Operand
 from finapi.market.financials.fact_book import INVERTED_UNIT_PREFIX, FactBook, FactKey, PeriodKey, Vintage
-from finapi.market.financials.metric_mapping import FACE_PREFIX, SUM_OF_LINES, Metric, MetricMapping, Rule, Term
+from finapi.market.financials.metric_mapping import (
+    FACE_PREFIX,
+    SUM_OF_LINES,
+    LazyPattern,
+    Metric,
+    MetricMapping,
+    Rule,
+    Term,
+)
 
 # The number of periods for which two definitions of a metric are compared, the newest ones.
 MAX_COMPARED_PERIODS = 12
@@ -400,7 +407,7 @@ class ReportedFigures:
             concepts += term_concepts
         return tuple(concepts)
 
-    def _list_known(self, tags: Iterable[str], custom_patterns: Iterable[Pattern[str]] = ()) -> list[str]:
+    def _list_known(self, tags: Iterable[str], custom_patterns: Iterable[LazyPattern] = ()) -> list[str]:
         """Return the tags that the book contains, followed by its custom tags that match a pattern."""
         contained_tags = [tag for tag in tags if tag in self.book.vintages]
         for pattern in custom_patterns:

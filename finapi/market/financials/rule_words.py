@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from finapi.market.financials.faces import COSTS, MEZZANINE
@@ -11,6 +10,7 @@ from finapi.market.financials.metric_mapping import (
     INDUSTRIES,
     NO_TAGS,
     SUM_OF_LINES,
+    LazyPattern,
     Metric,
     Rule,
     TagsAndPatterns,
@@ -71,10 +71,10 @@ def _describe_section(metric: Metric) -> str:
     return f" among its {metric.section.replace('_', ' ')}"
 
 
-def _list_names(tags: Iterable[str], custom_patterns: Iterable[re.Pattern[str]]) -> list[str]:
+def _list_names(tags: Iterable[str], custom_patterns: Iterable[LazyPattern]) -> list[str]:
     return [
         *(_name_concept(tag) for tag in tags),
-        *(f"a custom tag matching {pattern.pattern}" for pattern in custom_patterns),
+        *(f"a custom tag matching {pattern.text}" for pattern in custom_patterns),
     ]
 
 

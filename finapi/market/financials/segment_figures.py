@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date
-from finapi.edgar.xbrl.qnames import is_extension
+from finapi.edgar.concept_names import is_extension
 from finapi.market.financials import company_books, metric_mapping
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.fact_book import COVER_SHARES, SourceFiling

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from finapi.core import days
 from finapi.core.errors import ApiError
 from finapi.core.records import Date, OneOf
-from finapi.edgar.xbrl.qnames import is_extension
+from finapi.edgar.concept_names import is_extension
 from finapi.market.reference.companies import Company
 from finapi.market.reference.sectors import SectorFilter
 from finapi.market.statements.fact_sets import SOURCE_NAMES

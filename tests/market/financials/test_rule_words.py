@@ -8,7 +8,7 @@ import pytest
 
 from finapi.core.files import get_package_folder
 from finapi.market.financials import metric_dictionary, metric_mapping, rule_words
-from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, Metric, Rule
+from finapi.market.financials.metric_mapping import FACE_PREFIX, INDUSTRIES, LazyPattern, Metric, Rule
 from tests.support.case_tables import run_each_case
 
 EVERY = list(metric_mapping.get_mapping().metrics.values())
@@ -19,8 +19,8 @@ PLAIN = {"A", "Minus", "Of", "The", "IFRS"}
 LABELLED_EQUITY = "the line labelled as total_equity"
 
 
-def name_pattern(pattern: re.Pattern[str]) -> str:
-    return f"a custom tag matching {pattern.pattern}"
+def name_pattern(pattern: LazyPattern) -> str:
+    return f"a custom tag matching {pattern.text}"
 
 
 def list_tag_names(rule: Rule) -> set[str]:
@@ -38,8 +38,8 @@ def test_a_rule_description_names_exactly_its_tags(metric: Metric) -> None:
             assert any(sentence.endswith(words) for sentence in every), words
             plain, _, exceptions = words.partition(", unless it reports ")
             for pattern in rule.custom_patterns:
-                assert f"custom tag matching {pattern.pattern}" in words
-                plain = plain.replace(pattern.pattern, "")
+                assert f"custom tag matching {pattern.text}" in words
+                plain = plain.replace(pattern.text, "")
             assert set(re.findall(r"\b[A-Z][A-Za-z0-9]*\b", plain)) - PLAIN == list_tag_names(rule)
             tags, patterns = rule.unless_reported
             for name in re.split(" or |\\.$", exceptions)[:-1]:
@@ -112,3 +112,11 @@ def test_a_mistake_in_the_mapping_names_metric_and_word(old: str, new: str, mess
     start = text.index("[metric.revenue]")
     with pytest.raises(ValueError, match=re.escape(message)):
         metric_mapping.parse(text[:start] + text[start:].replace(old, new, 1))
+
+
+def test_an_operators_invalid_pattern_of_custom_tags_is_refused() -> None:
+    text = get_package_folder("finapi.market.financials").joinpath("metrics.toml").read_text(encoding="utf-8")
+    changed_text = text.replace("ext:(Total)?NetRevenues?", "ext:(Total?NetRevenues?", 1)
+    assert changed_text != text
+    with pytest.raises(re.error, match="missing [)], unterminated subpattern"):
+        metric_mapping.parse_untrusted(changed_text)
