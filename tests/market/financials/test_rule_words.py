@@ -118,5 +118,5 @@ def test_an_operators_invalid_pattern_of_custom_tags_is_refused() -> None:
     text = get_package_folder("finapi.market.financials").joinpath("metrics.toml").read_text(encoding="utf-8")
     changed_text = text.replace("ext:(Total)?NetRevenues?", "ext:(Total?NetRevenues?", 1)
     assert changed_text != text
-    with pytest.raises(re.error, match="missing [)], unterminated subpattern"):
+    with pytest.raises(re.error, match=re.escape("missing ), unterminated subpattern")):
         metric_mapping.parse_untrusted(changed_text)
