@@ -15,6 +15,7 @@ from finapi.core import master_secrets, passwords
 from finapi.core.cache import Cache
 from finapi.core.clock import Clock, SystemClock, iso
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import UsageError
 from finapi.core.fair_queue import FairQueue
@@ -277,7 +278,7 @@ def format_credential_counts(rows: Iterable[Row]) -> str:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["kind"]] += row["number"]
-    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items())
+    return ", ".join(format_count(count, kind) for kind, count in counts.items())
 
 
 def _build_app(

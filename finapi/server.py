@@ -22,6 +22,7 @@ from finapi.core import memory, metrics
 from finapi.core.background import MAX_STEP_SECONDS, Worker, run_workers
 from finapi.core.clock import Clock
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.core.lazy import LazyModule, LazyReference
 from finapi.delivery import WEBHOOKS_TOPIC, outbox
@@ -422,7 +423,8 @@ def _prune_step(app: App) -> float:
 
     removed = app.mail_settings.transport.prune(app.clock.now() - timedelta(days=app.config.mail_kept_days))
     if removed:
-        log.info("%d mails older than %d days were removed", removed, app.config.mail_kept_days)
+        removed_mails = format_count(removed, "mail was removed", "mails were removed")
+        log.info("%s, older than %s", removed_mails, format_count(app.config.mail_kept_days, "day"))
     wait = events.run_prune_step(app)
     return 0.0 if removed else wait
 

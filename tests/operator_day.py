@@ -46,9 +46,9 @@ VARIABLE_PARTS = (
     (r"[0-9][0-9.,]* (bytes|MB|GB|KB|MiB|GiB|ms)\b", r"<number> \1"),
     (r"\b[0-9]+(\.[0-9]+)? s\b", "<number> s"),
     # The number of calls that the load had made.
-    (r"\b[0-9]+ ledger rows", "<number> ledger rows"),
+    (r"\b[0-9]+ ledger rows?", "<number> ledger rows"),
     (r'("reach_limit_api": )[0-9]+', r"\1<number>"),
-    (r"; [0-9]+ calls? that had not ended: [0-9]+ tokens refunded", ""),
+    (r"; [0-9]+ calls? that had not ended: [0-9,]+ tokens? refunded", ""),
     # The host.
     (r"[0-9]+ open files allowed, [0-9]+ wanted", "<number> open files allowed, <number> wanted"),
     (r"SQLite [0-9.]+", "SQLite <version>"),

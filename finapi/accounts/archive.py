@@ -19,6 +19,7 @@ from pathlib import Path
 from finapi.app import App
 from finapi.core import days, stopping
 from finapi.core.clock import iso
+from finapi.core.counts import format_count
 from finapi.core.files import sync_directory, write_new_file
 from finapi.store.db import Transaction
 
@@ -170,5 +171,5 @@ def _sum_file(path: Path, sha256: str, rows: int) -> Counter[str]:
             sums[row["account"]] += int(row["delta"])
             rows -= 1
     if rows:
-        raise ValueError(f"{rows} rows are missing")
+        raise ValueError(format_count(rows, "row is missing", "rows are missing"))
     return sums

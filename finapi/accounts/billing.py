@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 from finapi.app import App
 from finapi.core import days
 from finapi.core.clock import iso
+from finapi.core.counts import format_count
 from finapi.core.cpu_allowance import CpuMeter
 from finapi.core.errors import ApiError, StoreUnavailableError
 from finapi.core.records import Date, OneOf, Time, build_record
@@ -169,7 +170,7 @@ def refund_open_debits(app: App, now: datetime, *, every: bool = False, limit: i
 def log_refunds(number: int) -> None:
     """Log how many calls were refunded because a crash cut them off, if there were any."""
     if number:
-        log.warning("refunded %d calls that a crash cut off", number)
+        log.warning("refunded %s that a crash cut off", format_count(number, "call"))
 
 
 def run_refund_step(app: App) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from finapi.core.counts import format_count
 from finapi.net.letters import Letter
 
 # For each template: the subject, the text before the link or key, and the text after it.
@@ -99,5 +100,4 @@ def _format_duration(seconds: int) -> str:
     """Return a duration in the largest unit that needs no fraction, such as ``90 minutes``."""
     units = (("hour", 3600), ("minute", 60), ("second", 1))
     unit, size = next((unit, size) for unit, size in units if seconds % size == 0)
-    count = seconds // size
-    return f"{count} {unit}" + ("" if count == 1 else "s")
+    return format_count(seconds // size, unit)

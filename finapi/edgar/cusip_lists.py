@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from finapi.core import days
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, tickers
 
@@ -130,7 +131,7 @@ def _add_lines(content: bytes, file: str, add_line: Callable[[str], None], heade
             refused_count += 1
             if refused_count <= MAX_NAMED_LINES:
                 messages.append(f"line {number}: {error}")
-    return [f"{refused_count} rows are left out", *messages] if refused_count else []
+    return [format_count(refused_count, "row is left out", "rows are left out"), *messages] if refused_count else []
 
 
 def _iter_lines(content: bytes) -> Iterator[tuple[int, str]]:

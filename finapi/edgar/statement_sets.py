@@ -26,6 +26,7 @@ from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from finapi.core import days
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time, identifiers
 
@@ -170,9 +171,8 @@ class DataSetTable:
         for line in lines:
             row = line.split("\t")
             if len(row) != column_count:
-                raise ParseError(
-                    self.file, row[0][:20], f"a row has {len(row)} cells and the header {column_count} columns"
-                )
+                reason = f"a row has {format_count(len(row), 'cell')} and the header {column_count} columns"
+                raise ParseError(self.file, row[0][:20], reason)
             yield row
 
     def build_column_getter(self, *names: str) -> Callable[[Sequence[str]], tuple[str, ...]]:
@@ -313,7 +313,7 @@ def _parse_period(ddate: str, qtrs: str) -> tuple[str | None, str]:
     end = days.from_digits(ddate)
     quarter_count = _parse_integer(qtrs)
     if quarter_count > MAX_QUARTERS:
-        raise ValueError(f"a period of {quarter_count} quarters is too long")
+        raise ValueError(f"a period of {format_count(quarter_count, 'quarter')} is too long")
     if not quarter_count:
         return None, end
     # The number of the period's first month, where January of year 0 is month 0. The last month has the number

@@ -25,6 +25,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from finapi.core import days
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import eastern_time, identifiers, tickers
 from finapi.edgar.company_attributes import CompanyAttributes
@@ -249,7 +250,8 @@ def _check_columns(table: dict[str, Any], path: str, file: str) -> None:
     row_count = len(table["accessionNumber"])
     for name, column in table.items():
         if isinstance(column, list) and len(column) != row_count:
-            raise ParseError(file, f"{path}.{name}", f"{len(column)} values for {row_count} accession numbers")
+            reason = f"{format_count(len(column), 'value')} for {format_count(row_count, 'accession number')}"
+            raise ParseError(file, f"{path}.{name}", reason)
         if name in _OPTIONAL_COLUMNS and not isinstance(column, list):
             raise ParseError(file, f"{path}.{name}", "not a list")
 
@@ -426,7 +428,8 @@ def _build_listings(document: dict[str, Any], file: str) -> tuple[Listing, ...]:
     symbols = _convert_distinct(_get_list(document, "tickers", "$", file), _require_text, "$.tickers", file)
     exchanges = _convert_distinct(_get_list(document, "exchanges", "$", file), _optional_text, "$.exchanges", file)
     if exchanges and len(exchanges) != len(symbols):
-        raise ParseError(file, "$.exchanges", f"{len(exchanges)} exchanges for {len(symbols)} tickers")
+        reason = f"{format_count(len(exchanges), 'exchange')} for {format_count(len(symbols), 'ticker')}"
+        raise ParseError(file, "$.exchanges", reason)
     normalised = _convert_distinct(symbols, tickers.normalise, "$.tickers", file)
     return tuple(map(Listing, normalised, exchanges or [None] * len(normalised)))
 

@@ -16,6 +16,7 @@ from typing import Any
 from finapi.client import exchange
 from finapi.client.exchange import ApiAnswer
 from finapi.client.operations import get_operations
+from finapi.core.counts import format_count
 from finapi.core.json import loads, text
 from finapi.core.suggestions import list_similar_metrics
 from finapi.mcp.tools import ContextTool, get_price_figures
@@ -98,10 +99,10 @@ def _render_summary(tool: ContextTool, data: Any, content: Mapping[str, Any]) ->
     subject = tool.title
     if tool.operation.rows_path is not None:
         row_count = len(exchange.get_rows(data, tool.operation.rows_path))
-        subject += f": {row_count} row{'' if row_count == 1 else 's'}"
+        subject += f": {format_count(row_count, 'row')}"
     tokens = content["tokens_charged"]
     sentences = [f"{subject}, in structuredContent.", f"Source: {content['source']}."]
-    sentences.append(f"Cost: {tokens} token{'' if tokens == 1 else 's'}.")
+    sentences.append(f"Cost: {format_count(tokens, 'token')}.")
     if "next" in content:
         sentences.append(f"Continue with offset={content['next']['offset']}.")
     if "left_out" in content:

@@ -21,6 +21,7 @@ from finapi.client import exchange
 from finapi.client.errors import ApiFailure
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.operations import get_operations
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.core.files import get_package_folder
 from finapi.core.json import parse, text
@@ -227,7 +228,7 @@ class ContextServer:
     def _describe_tool(self, tool: ContextTool) -> dict[str, Any]:
         operation = tool.operation
         cost = operation.cost if self._get_cost is None else self._get_cost(operation.route)
-        price = f"Costs {cost} token{'' if cost == 1 else 's'}." if cost else "Free."
+        price = f"Costs {format_count(cost, 'token')}." if cost else "Free."
         return {
             "name": tool.name,
             "title": tool.title,

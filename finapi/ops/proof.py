@@ -13,6 +13,7 @@ from finapi import app as apps
 from finapi.accounts import archive, billing
 from finapi.accounts.billing import OpenDebit
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.json import text as text_of
 from finapi.market.holdings import industry_flows, value_doubts
 from finapi.store.db import Database, DatabaseError, Transaction
@@ -133,18 +134,30 @@ def find_write_error(directory: Path) -> str:
 
 def render_summary(proof: Proof) -> str:
     """Return the result of a check in one line: the number of problems, or the counts if there are none."""
-    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in proof["counts"].items())
     problem_count = len(proof["problems"])
     if problem_count:
-        return f"{problem_count} problem{'' if problem_count == 1 else 's'}"
-    return f"all is well: {counts}"
+        return format_count(problem_count, "problem")
+    return f"all is well: {format_counts(proof['counts'])}"
+
+
+def format_counts(counts: ProofCounts) -> str:
+    """Return the counts of a verified database as text: "2 accounts, 1 filing, ..."."""
+    return ", ".join(
+        (
+            format_count(counts["accounts"], "account"),
+            format_count(counts["filings"], "filing"),
+            format_count(counts["facts"], "fact"),
+            format_count(counts["ledger_rows"], "ledger row"),
+            format_count(counts["documents"], "document"),
+        )
+    )
 
 
 def describe_open_debits(open_debits: OpenDebits) -> str:
     """Return a line with the number of open debits, their tokens and the time of the oldest one."""
     count, tokens = open_debits["count"], open_debits["tokens"]
-    debits = "1 debit is open" if count == 1 else f"{count:,} debits are open"
-    return f"{debits}: {tokens:,} tokens, the oldest from {open_debits['calls'][0]['created_at']}"
+    debits = format_count(count, "debit is open", "debits are open")
+    return f"{debits}: {format_count(tokens, 'token')}, the oldest from {open_debits['calls'][0]['created_at']}"
 
 
 def _build_zero_counts() -> ProofCounts:
@@ -154,8 +167,8 @@ def _build_zero_counts() -> ProofCounts:
 def _list_feed_errors(tx: Transaction) -> list[str]:
     """Return one message for each feed whose event numbers have gaps, repeat, or exceed the last one assigned."""
     return [
-        f"feed {row['name']}: {row['number']} events from {row['first']} to {row['last']}, the last given out is "
-        f"{row['last_seq']}"
+        f"feed {row['name']}: {format_count(row['number'], 'event')} from {row['first']} to {row['last']}, "
+        f"the last given out is {row['last_seq']}"
         for row in tx.list_rows("uneven_feeds")
     ]
 

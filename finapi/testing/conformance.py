@@ -28,6 +28,7 @@ from finapi.client.errors import parse_retry_after
 from finapi.client.exchange import ApiAnswer, ApiRequest
 from finapi.client.signatures import find_signature_problem
 from finapi.client.synchronous import Send, by_urllib
+from finapi.core.counts import format_count
 
 MAX_ROWS = 2_000  # Maximum length of the list that is read in pages.
 PAGE_COUNT = 7  # Pages in which that list is read, unless a page would have more than MAX_PAGE_ROWS.
@@ -158,7 +159,7 @@ def check_errors(server: GradedServer) -> str:
             require_equal(f"the type of {name} of {path}", type(document.get(name)), str)
         if status == 405 and "GET" not in answer.headers.get("allow", ""):
             raise MismatchError("the Allow header of a 405 does not contain GET")
-    return f"{len(cases)} errors"
+    return format_count(len(cases), "error")
 
 
 def check_headers(server: GradedServer) -> str:
@@ -202,7 +203,7 @@ def check_metering(server: GradedServer) -> str:
     require_equal("X-Tokens-Charged of a failure", error.headers.get("x-tokens-charged"), "0")
     falls = (balance_before - balance_between, balance_between - server.request_balance())
     require_equal("the cost of a list and of a failure by the balance", falls, (charged_tokens, 0))
-    return f"{charged_tokens} tokens for a list, 0 for a failure"
+    return f"{format_count(charged_tokens, 'token')} for a list, 0 for a failure"
 
 
 def check_decimals(server: GradedServer) -> str:
@@ -219,7 +220,7 @@ def check_decimals(server: GradedServer) -> str:
             count += text is not None
             if text is not None and not DECIMAL.fullmatch(text):
                 raise MismatchError(f"{cell} is {text}, not a decimal")
-    return f"{count} figures and {_count_statement_figures(server, ticker)} of statements as filed"
+    return f"{format_count(count, 'figure')} and {_count_statement_figures(server, ticker)} of statements as filed"
 
 
 def _count_statement_figures(server: GradedServer, ticker: str) -> int:
@@ -253,13 +254,14 @@ def check_paging(server: GradedServer) -> str:
     path = f"/sec/filings?ticker={quote(_find_company(server))}"
     total = int(server.request_object(f"{path}&limit=1")["meta"]["pagination"]["total"])
     if not 2 <= total <= MAX_ROWS:
-        raise NotGradedError(f"the company has {total} filings, not 2 to {MAX_ROWS:,}")
+        raise NotGradedError(f"the company has {format_count(total, 'filing')}, not 2 to {MAX_ROWS:,}")
     page_rows = min(MAX_PAGE_ROWS, max(1, ceil(total / PAGE_COUNT)))
     for mode in ("cursor", "offset"):
         accessions = list(_iter_accessions(server, f"{path}&limit={page_rows}", mode, total))
         require_equal(f"the number of rows by {mode}", len(accessions), total)
         require_equal(f"the number of different rows by {mode}", len(set(accessions)), total)
-    return f"{total} filings in {ceil(total / page_rows)} pages, by cursor and by offset"
+    page_count = ceil(total / page_rows)
+    return f"{format_count(total, 'filing')} on {format_count(page_count, 'page')}, by cursor and by offset"
 
 
 def _iter_accessions(server: GradedServer, path: str, mode: str, total: int) -> Iterator[str]:
@@ -416,7 +418,7 @@ def check_events(server: GradedServer) -> str:
     """Check that a feed sends the events after a given number in order, over HTTP and over a WebSocket."""
     newest_events = server.request_object("/events?feed=main-api")["data"]
     if len(newest_events) <= EVENT_COUNT:
-        raise NotGradedError(f"the feed has only {len(newest_events)} events")
+        raise NotGradedError(f"the feed has only {format_count(len(newest_events), 'event')}")
     numbers = [int(event["seq"]) for event in newest_events[-EVENT_COUNT:]]
     since = numbers[0] - 1
     require_equal("the numbers of the newest events", numbers, list(range(since + 1, since + 1 + EVENT_COUNT)))

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from finapi.core.clock import iso
+from finapi.core.counts import format_count
 from finapi.core.health import ProbeError
 from finapi.web.application import WsgiApp
 
@@ -65,7 +66,8 @@ class WatchdogRounds:
             last_tick = self._compute_tick(datetime.fromisoformat(gap_end))
             if last_tick >= first_tick:
                 count = (last_tick - first_tick) // interval + 1
-                at, detail = iso(datetime.fromtimestamp(last_tick, UTC)), "1 round" if count == 1 else f"{count} rounds"
+                at = iso(datetime.fromtimestamp(last_tick, UTC))
+                detail = format_count(count, "round")
                 rows.append({"at": at, "what": "watchdog.round", "subject": None, "detail": detail})
                 self.last_reported_tick = last_tick
                 first_tick = last_tick + interval

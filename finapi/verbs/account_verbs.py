@@ -11,6 +11,7 @@ import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, UsageError
 from finapi.net.letters import MailError
 from finapi.store.datadir import Say
@@ -196,7 +197,7 @@ def _grant_tokens(app: App, args: argparse.Namespace, say: Say) -> int:
     if not 1 <= args.tokens <= 10**12:
         raise UsageError("tokens: must be a positive whole number")
     plans.grant(app, users.get_id(app, args.email), args.tokens, app.clock.now(), args.actor)
-    line = f"{args.email} was granted {args.tokens} tokens"
+    line = f"{args.email} was granted {format_count(args.tokens, 'token')}"
     return print_result(say, args, line, email=args.email, granted=args.tokens)
 
 
@@ -225,7 +226,7 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
         raise UsageError("name one EMAIL, or --all")
     if args.all:
         counts = credential_replacement.replace_all_credentials(
-            app, now, args.webhooks, lambda done: say("progress", f"{done} accounts"), args.actor
+            app, now, args.webhooks, lambda done: say("progress", format_count(done, "account")), args.actor
         )
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""

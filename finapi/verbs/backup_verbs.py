@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from finapi.core import config as settings
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, UsageError
 from finapi.store import account_moves, datadir
 from finapi.store.datadir import Say
@@ -54,7 +55,7 @@ def _run_backup(args: argparse.Namespace, config: Config, origins: settings.Orig
     removed = backups.delete_old_backups(file, args.keep) if args.keep is not None else []
     if args.json:
         return print_document(say, {**backup, "removed": [str(path) for path in removed]})
-    counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in backup["counts"].items())
+    counts = proof.format_counts(backup["counts"])
     say("out", escape_unprintable(f"{backup['file']}: {backup['bytes']:,} bytes, verified: {counts}"))
     if backup["open_debits"]["count"]:
         say("out", f"{proof.describe_open_debits(backup['open_debits'])}; refunded by a restore")
@@ -156,8 +157,8 @@ def _run_restore(
     if previous:
         line += f"; what was there is {previous}"
     if refunds["count"]:
-        calls = "1 call" if refunds["count"] == 1 else f"{refunds['count']:,} calls"
-        line += f"; {calls} that had not ended: {refunds['tokens']:,} tokens refunded"
+        tokens = format_count(refunds["tokens"], "token")
+        line += f"; {format_count(refunds['count'], 'call')} that had not ended: {tokens} refunded"
     return print_result(say, args, line, file=str(file), kept=previous and str(previous), refunded=refunds)
 
 
@@ -195,8 +196,10 @@ def _run_check(args: argparse.Namespace, config: Config, origins: settings.Origi
         for problem in report["problems"]:
             say("err", escape_unprintable(problem))
         if report["archives_elsewhere"]:
-            missing_archives = report["archives_elsewhere"]
-            say("out", f"{missing_archives} archives of the ledger are elsewhere: their rows were not checked")
+            missing_archives = format_count(
+                report["archives_elsewhere"], "archive of the ledger is", "archives of the ledger are"
+            )
+            say("out", f"{missing_archives} elsewhere: the rows in it were not checked")
         say("out", proof.render_summary(report))
         if report["open_debits"]["count"]:
             open_debits = proof.describe_open_debits(report["open_debits"])

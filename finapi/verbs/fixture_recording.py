@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from finapi.core.clock import SystemClock
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import arg, escape_unprintable, resolve_path
@@ -80,7 +81,7 @@ def verify_service(args: argparse.Namespace, config: Config, say: Say) -> int:
             failed_count += not message.startswith("+")
             say("out", escape_unprintable(f"GET {target}: {message}"))
     if failed_count:
-        say("out", f"{service_url} and the fixture differ in {failed_count} places")
+        say("out", f"{service_url} and the fixture differ in {format_count(failed_count, 'place')}")
         return 1
     say("out", f"{service_url} answers as the fixture does")
     return 0

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from finapi.core import days, stopping
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar.form_families import FAMILIES, XBRL
@@ -35,7 +36,7 @@ def _run_ingest(app: App, args: argparse.Namespace, directory: str, say: Say) ->
 
     def report_outcome(outcome: Outcome) -> None:
         outcomes.append(outcome)
-        say("progress", escape_unprintable(f"{len(outcomes)} files, {outcome.path}"))
+        say("progress", escape_unprintable(f"{format_count(len(outcomes), 'file')}, {outcome.path}"))
         if not args.json:
             say("progress", "")
             accession = f" {outcome.accession}" if outcome.accession else ""
@@ -118,7 +119,7 @@ def _run_pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> i
                 (folder / "file").replace(file)
             return print_result(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
         stored = packs.load(app, file.read_bytes(), str(file))
-        return print_result(say, args, f"{stored} reports stored", file=str(file), reports=stored)
+        return print_result(say, args, f"{format_count(stored, 'report')} stored", file=str(file), reports=stored)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
 

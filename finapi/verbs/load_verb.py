@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.polling_verbs import wait_with_progress
@@ -123,21 +124,21 @@ def _report_missing_files(paths: Sequence[str], say: Say) -> None:
         return
     names = ", ".join(paths[:MAX_NAMED_FILES])
     if len(paths) > MAX_NAMED_FILES:
-        names += f" and {len(paths) - MAX_NAMED_FILES:,} more files"
+        names += f" and {format_count(len(paths) - MAX_NAMED_FILES, 'more file')}"
     say("err", escape_unprintable(f"finapi: EDGAR does not have {names}"))
 
 
 def _describe_plan(summary: dict[str, Any]) -> str:
     if not summary["companies"]:
         return "0 companies: there is nothing to load"
-    companies = "1 company" if summary["companies"] == 1 else f"{summary['companies']:,} companies"
+    companies = format_count(summary["companies"], "company", "companies")
     if not summary["requests"]:
         scope = "everything else" if summary["not_there"] else "everything"
         return f"{companies}: {scope} is loaded"
-    documents = f"{summary['files']} files" if summary["files"] else "documents fetched one by one"
-    size = f"{summary['bytes'] / 1e6:,.0f} MB in about {summary['requests']:,} requests"
+    documents = format_count(summary["files"], "file") if summary["files"] else "documents fetched one by one"
+    size = f"{summary['bytes'] / 1e6:,.0f} MB in about {format_count(summary['requests'], 'request')}"
     duration = format_duration(summary["seconds"])
-    return f"{companies}, {documents}: {size}, {summary['reports']:,} reports, {duration}"
+    return f"{companies}, {documents}: {size}, {format_count(summary['reports'], 'report')}, {duration}"
 
 
 LOAD = Verb(

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.store.datadir import Say
@@ -62,7 +63,7 @@ def _save_cells(app: App, args: argparse.Namespace, directory: str, say: Say) ->
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     version = metric_mapping.get_mapping().version
-    line = f"{file}: {company_count:,} companies by mapping {version}"
+    line = f"{file}: {format_count(company_count, 'company', 'companies')} by mapping {version}"
     return print_result(say, args, line, companies=company_count, version=version)
 
 
@@ -114,7 +115,7 @@ def _iter_companies(app: App, list_path: str | None, directory: str, say: Say) -
         else:
             selected = [companies.get_by_cik(tx, cik) for cik in company_books.list_ciks(tx)]
     for number, company in enumerate(selected, 1):
-        say("progress", f"{number} of {len(selected)} companies")
+        say("progress", f"{number} of {format_count(len(selected), 'company', 'companies')}")
         yield company.cik, company.ticker or company.name
     say("progress", "")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from finapi.core import config as settings
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.store import datadir
 from finapi.store.datadir import Say
@@ -34,8 +35,10 @@ def _run_move(args: argparse.Namespace, config: Config, origins: settings.Origin
     destination = result.database or str(config.data_dir)
     variable = f"{settings.ENVIRONMENT_PREFIX}ACCOUNTS_URL"
     setting = f"unset {variable}" if result.database is None else f"set {variable} to its URL"
-    counts = f"{result.accounts:,} accounts with {result.ledger_rows:,} rows of the ledger and {result.tokens:,} tokens"
-    line = f"{counts} are in {destination}, verified; {setting}"
+    accounts = format_count(result.accounts, "account")
+    ledger_rows = format_count(result.ledger_rows, "row")
+    contents = f"{accounts} with {ledger_rows} of the ledger and {format_count(result.tokens, 'token')}"
+    line = f"{destination} has {contents}, verified; {setting}"
     if result.outcome == "undone":
         line = f"the move is undone: {line}"
     return print_result(

@@ -10,6 +10,7 @@ import argparse
 import threading
 from typing import TYPE_CHECKING, Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import UsageError
 from finapi.store.datadir import Say
 from finapi.verbs.verb import (
@@ -71,7 +72,8 @@ def wait_with_progress(seconds: float, say: Say) -> None:
 
 
 def _describe_counts(counts: Any) -> str:
-    line = f"{counts.filings} new filings, {counts.documents} documents stored, {counts.refused} refused"
+    filings = format_count(counts.filings, "new filing")
+    line = f"{filings}, {format_count(counts.documents, 'document')} stored, {counts.refused} refused"
     return line + (f", {counts.put_off} put off" if counts.put_off else "")
 
 
@@ -143,7 +145,8 @@ def _run_documents(app: App, args: argparse.Namespace, directory: str, say: Say)
     for text, count in zip(args.accessions, retried, strict=False):
         if not count:
             say("err", f"finapi: {text} is not in finapi documents list")
-    print_result(say, args, f"{sum(retried)} documents are fetched again", retried=sum(retried))
+    line = f"{format_count(sum(retried), 'document is', 'documents are')} fetched again"
+    print_result(say, args, line, retried=sum(retried))
     return 0 if args.all or all(retried) else 1
 
 

@@ -30,14 +30,14 @@ def test_row_needs_a_name_but_no_price() -> None:
     securities, messages = cusip_lists.parse_fails_to_deliver(HEADER + b"20250103|037833100|AAPL|1|APPLE INC\n", "f")
     assert (len(securities), messages) == (1, [])
     securities, messages = cusip_lists.parse_fails_to_deliver(HEADER + b"20250103|037833100|AAPL|1\n", "f")
-    assert (securities, messages) == ([], ["1 rows are left out", "line 2: has fewer than 5 columns"])
+    assert (securities, messages) == ([], ["1 row is left out", "line 2: has fewer than 5 columns"])
 
 
 @pytest.mark.parametrize("count", [10, 12])
 def test_first_ten_invalid_rows_are_named_and_all_counted(count: int) -> None:
     securities, messages = cusip_lists.parse_fails_to_deliver(HEADER + b"x\n" * count, "f")
     assert securities == []
-    assert messages[0] == f"{count} rows are left out"
+    assert messages[0] == f"{count:,} rows are left out"
     assert [message.partition(":")[0] for message in messages[1:]] == [f"line {number}" for number in range(2, 12)]
 
 

@@ -588,7 +588,7 @@ def test_the_verbs_list_the_calls_that_had_not_ended(
     debits = f"2 debits are open: 30 tokens, the oldest from {NOON}"
     file = str(shelf / "b.db")
     assert run("check") == [
-        "all is well: 1 accounts, 0 filings, 0 facts, 4 ledger rows, 0 documents",
+        "all is well: 1 account, 0 filings, 0 facts, 4 ledger rows, 0 documents",
         f"{debits}; refunded by a start if a crash left them open",
     ]
     assert run("backup", file)[1:] == [f"{debits}; refunded by a restore"]
@@ -615,9 +615,7 @@ def test_an_operator_restores_everything_from_a_live_backup(tmp_path: Path, shel
         assert (report["secrets"], report["counts"]["accounts"], report["removed"]) == (True, 1, [])
         busy = finapi("restore", report["file"], *data)
         assert (busy.status, busy.complaint) == (2, f"{tmp_path}/data is in use by a running finapi; stop it first")
-        assert finapi("check", *data).out == (
-            "all is well: 1 accounts, 0 filings, 0 facts, 1 ledger rows, 0 documents\n"
-        )
+        assert finapi("check", *data).out == ("all is well: 1 account, 0 filings, 0 facts, 1 ledger row, 0 documents\n")
         assert server.stop() == 0
     elsewhere = ("--data-dir", tmp_path / "elsewhere")
     assert finapi("restore", report["file"], *elsewhere).out == f"{report['file']} is in its place\n"

@@ -825,7 +825,7 @@ def test_the_verb_names_no_password(
     url = postgres_config.accounts_url.replace("postgresql:///", "postgresql://postgres:hunter2@/")
     name = name_of(postgres_config.accounts_url)
     counts = "2 accounts with 3 rows of the ledger and 501,975 tokens"
-    line = f"{counts} are in {name}, verified; set FINAPI_ACCOUNTS_URL to its URL\n"
+    line = f"{name} has {counts}, verified; set FINAPI_ACCOUNTS_URL to its URL\n"
     assert run(config, "move", "--to", url) == (0, line, "")
     status, out, _ = run(replace(config, accounts_url=url), "move", "--to", "file", "--json")
     assert status == 0

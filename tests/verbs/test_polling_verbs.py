@@ -55,13 +55,13 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         (document,) = finapi("documents", "list", "--json", *data).json["documents"]
         assert (document["accession"], document["state"], document["tries"]) == (ACCESSION, "put_off", 1)
         assert finapi("documents", "list", *data).out.rstrip().endswith("1      does not exist")
-        assert finapi("documents", "retry", ACCESSION, *data).out == "1 documents are fetched again\n"
+        assert finapi("documents", "retry", ACCESSION, *data).out == "1 document is fetched again\n"
         assert finapi("documents", "list", "--json", *data).json["documents"] == []
         finapi("poll", *settings, *data)
         assert edgar.paths.count(build_document_path(320193, ACCESSION)) == 2
     other = finapi("documents", "retry", "0000320193-26-000009", *data)
     assert (other.status, other.err) == (1, "finapi: 0000320193-26-000009 is not in finapi documents list\n")
-    assert finapi("documents", "retry", "--all", *data).out == "1 documents are fetched again\n"
+    assert finapi("documents", "retry", "--all", *data).out == "1 document is fetched again\n"
     assert finapi("documents", "retry", "x", *data).complaint.startswith("'x' is not an accession number")
     assert finapi("documents", "retry", *data).complaint == "give accession numbers or --all"
     assert finapi("documents", "retry", "--all", ACCESSION, *data).status == 2

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from finapi.app import App
 from finapi.core import stopping
+from finapi.core.counts import format_count
 from finapi.edgar import sgml
 from finapi.market.documents import filing_rows, filing_store, metadata, text_index
 from finapi.store.db import Transaction
@@ -134,7 +135,8 @@ def prepare_text(body: bytes, filename: str | None, max_bytes: int) -> PreparedT
     note = None
     if is_html and (unclosed_count := text_index.count_unclosed_comments(primary_text.body.decode())):
         name = filename or "the primary document"
-        note = f"{name}: {unclosed_count} comments have no end, and the text after them is read"
+        unclosed_comments = format_count(unclosed_count, "comment has no end", "comments have no end")
+        note = f"{name}: {unclosed_comments}, and the text that follows is read"
     return PreparedText(primary_text, primary_text.to_plain_text(), note)
 
 

@@ -45,8 +45,10 @@ def explain_empty(
     available = [
         _build_available(kind, kind_periods) for kind in REPORTED_KINDS if (kind_periods := list_periods(kind))
     ]
-    if periods:
-        years = format_years(period.fiscal_year for period in periods)
+    years = format_years(period.fiscal_year for period in periods)
+    if len(periods) == 1:
+        reason = f"The query does not select the only stored row, of the fiscal year {years}."
+    elif periods:
         reason = f"The query selects none of the {len(periods):,} stored rows, of the fiscal years {years}."
     else:
         reason = _REASONS[query.period]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from finapi.core import days
+from finapi.core.counts import format_count
 from finapi.market.financials import metric_mapping
 from finapi.market.financials.cells import Missing
 from finapi.market.financials.company_books import CompanyBook
@@ -174,7 +175,8 @@ def _render_value(cell: ComparedCell | None) -> str:
 def render_summary(count: ChangeCount) -> Iterator[str]:
     """Yield the lines of a table with the number of changes by metric and kind."""
     change_count = sum(count.changed.values())
-    yield f"{change_count:,} of {count.cells:,} cells change; {count.moved:,} stay and are of other lines"
+    cells = format_count(count.cells, "cell")
+    yield f"{change_count:,} of {cells} changed; from other lines, with the same value: {count.moved:,}"
     if count.changed:
         yield f"{'':34}" + "".join(f"{kind:>9}" for kind in CHANGE_KINDS)
     for key in dict.fromkeys(key for key, _ in sorted(count.changed)):

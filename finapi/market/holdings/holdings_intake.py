@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import identifiers, thirteenf
 from finapi.edgar.thirteenf import CoverPage, Holding, Manager
@@ -105,14 +106,16 @@ def _build_note(report: HoldingsReport, metadata: FilingMetadata) -> str | None:
     notes = []
     cover = report.cover
     if not report.is_complete:
+        cover_rows = format_count(cover.entry_total or 0, "row")
         notes.append(
-            f"the table has {report.row_count} of the {cover.entry_total} rows that its cover says: "
-            "no change is concluded from it"
+            f"the table has {report.row_count} of the {cover_rows} that its cover says: no change is concluded from it"
         )
     elif cover.value_total is not None and cover.value_total != report.row_value:
         notes.append(f"the rows sum to {report.row_value}, the cover says {cover.value_total}")
     if report.rejected_count:
-        notes.append(f"{report.rejected_count} rows have a placeholder for a CUSIP and are left out")
+        placeholder = "with a placeholder for a CUSIP"
+        left_out = format_count(report.rejected_count, f"row {placeholder} is", f"rows {placeholder} are")
+        notes.append(f"{left_out} left out")
     if metadata.filed_at is None:
         notes.append("the filing date is not known: it counts as the first of its quarter")
     return "; ".join(notes) or None

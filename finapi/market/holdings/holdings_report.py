@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import thirteenf
 from finapi.market.holdings import quarters
@@ -67,7 +68,7 @@ def build_report(
         raise ParseError(file, "", f"a {cover.form} must not have a table, because other managers report")
     needs_table = not (cover.is_notice or cover.is_confidential_request or cover.entry_total == 0)
     if rows is None and needs_table:
-        entries = "" if cover.entry_total is None else f" of {cover.entry_total} entries"
+        entries = "" if cover.entry_total is None else f" of {format_count(cover.entry_total, 'entry', 'entries')}"
         raise ParseError(file, "", f"{cover.form} cover whose table{entries} is missing")
     rejected_rows = [row for row in rows or () if not row.cusip]
     return HoldingsReport(

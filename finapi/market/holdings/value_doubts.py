@@ -26,6 +26,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Literal, NamedTuple, TypedDict, TypeVar
 
+from finapi.core.counts import format_count
 from finapi.market.holdings import quarters, value_units
 from finapi.market.holdings.value_units import MAX_PRICE_RATIO, MIN_MANAGERS, THOUSANDS
 from finapi.market.prices import price_series
@@ -125,7 +126,8 @@ def list_errors(db: Database) -> list[str]:
             cik, period = row["cik"], row["period"]
             count = tx.find_value("far_off_difference_count", cik=cik, period=period, far=FAR_OFF_RATIO)
             if count:
-                errors.append(f"doubts of fund {cik} on {period}: {count} positions were compared otherwise")
+                positions = format_count(count, "position was", "positions were")
+                errors.append(f"doubts of fund {cik} on {period}: {positions} compared otherwise")
         return (rows[-1]["cik"], rows[-1]["period"]) if rows else None
 
     read_in_portions(db, check_portion, (-1, ""))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from finapi.app import App
 from finapi.core import stopping
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import insider_sets, ownership_forms
 from finapi.edgar.company_attributes import CompanyAttributes
@@ -77,7 +78,8 @@ def store_data_set(app: App, documents: Sequence[Document], only: Set[int] | Non
         for document in documents:
             yield outcomes.refuse(document, str(error))
         return
-    note = f"a data set: {counts.stored} filings stored, {counts.unchanged} already stored, {counts.refused} refused"
+    stored_filings = format_count(counts.stored, "filing")
+    note = f"a data set: {stored_filings} stored, {counts.unchanged} already stored, {counts.refused} refused"
     for document in documents:
         yield outcomes.accept(document, counts.stored > 0, note)
 

@@ -21,6 +21,7 @@ from typing import TypeVar
 from finapi.app import App
 from finapi.core import stopping
 from finapi.core.clock import iso
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, ParseError, UsageError
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
@@ -296,7 +297,7 @@ class Loader:
 
         self._retry(lambda: self._poller.fetch_due_documents(report_progress))
         if counts.documents:
-            self._report(Outcome("reports", "full-submission", "ingested", f"{counts.documents} reports"))
+            self._report(Outcome("reports", "full-submission", "ingested", format_count(counts.documents, "report")))
         self._report_failed_documents(frozenset(plan.document_ciks))
 
     def _report_failed_documents(self, ciks: frozenset[int]) -> None:

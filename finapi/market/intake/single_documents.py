@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from finapi.app import App
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import companyfacts, cusip_lists, form_indexes, getcurrent, sgml, submissions, tickers
 from finapi.market.documents import families, filing_store, metadata, outcomes
@@ -70,7 +71,8 @@ def ingest_form_index(app: App, document: Document) -> list[Outcome]:
     index = form_indexes.parse(document.read(), document.path)
     changed = lists.upsert_index(app, index.rows)
     notes = [format_reason(error) for error in index.errors[:_MAX_REPORTED_LINES]]
-    note = f"{len(index.errors)} lines are left out: {'; '.join(notes)}" if notes else None
+    left_out = format_count(len(index.errors), "line is left out", "lines are left out")
+    note = f"{left_out}: {'; '.join(notes)}" if notes else None
     return [outcomes.accept(document, changed, note)]
 
 
@@ -130,7 +132,8 @@ def _parse_feed_page(document: Document) -> StoreCallback:
     page = getcurrent.parse_page(document.read(), document.path)
     note = None
     if page.entry_errors:
-        note = f"{len(page.entry_errors)} entries are left out, the first: {format_reason(page.entry_errors[0])}"
+        left_out = format_count(len(page.entry_errors), "entry is left out", "entries are left out")
+        note = f"{left_out}, the first: {format_reason(page.entry_errors[0])}"
     return _build_store(document, lambda tx, now: lists.upsert_feed_page(tx, page, now), note)
 
 
@@ -172,7 +175,8 @@ def parse_prices(document: Document, ticker: str | None) -> StoreCallback:
             trade_doubts.recompute_for_closes(tx, price_file.rows, file_ticker)
         if price_file.rejected_lines:
             lines = "; ".join(price_file.rejected_lines)
-            notes.append(f"{price_file.rejected_count} rows are left out: {lines}")
+            left_out = format_count(price_file.rejected_count, "row is left out", "rows are left out")
+            notes.append(f"{left_out}: {lines}")
         if price_note:
             notes.append(price_note)
         if not changed_count and not price_note:
@@ -193,7 +197,8 @@ def _parse_companyfacts(document: Document) -> StoreCallback:
         else:
             notes.append("all of its figures are stored already")
         if company_facts.backward_row_count:
-            notes.append(f"{company_facts.backward_row_count} rows end before they start and are left out")
+            left_out = format_count(company_facts.backward_row_count, "row is left out", "rows are left out")
+            notes.append(f"{left_out}: the period ends before it starts")
         return [outcomes.accept(document, changed, "; ".join(notes) or None)]
 
     return store

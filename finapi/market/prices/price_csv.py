@@ -15,6 +15,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import tickers
 from finapi.market.prices import price_cells, price_columns
@@ -71,7 +72,8 @@ class PriceFile:
         """Raise ParseError if more than :data:`MAX_REJECTED_PERCENT` of the rows were rejected."""
         row_count = len(self.rows) + self.rejected_count
         if self.rejected_count * 100 > row_count * MAX_REJECTED_PERCENT:
-            reason = f"{self.rejected_count} of {row_count} rows cannot be read: {'; '.join(self.rejected_lines)}"
+            rejected_rows = f"{self.rejected_count} of {format_count(row_count, 'row')}"
+            reason = f"{rejected_rows} cannot be read: {'; '.join(self.rejected_lines)}"
             raise ParseError(path, "", reason)
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from finapi.core import days
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import cusip, identifiers, tickers
 from finapi.edgar.cusip_lists import ListedSecurity, UndeliveredSecurity
@@ -76,7 +77,9 @@ class SkippedRows:
             self.first_messages.append(f"line {line_number}: {error}")
 
     def __str__(self) -> str:
-        return f"{self.count} rows are left out: " + "; ".join(self.first_messages) if self.count else ""
+        if not self.count:
+            return ""
+        return f"{format_count(self.count, 'row is left out', 'rows are left out')}: {'; '.join(self.first_messages)}"
 
 
 def parse_mappings(data: bytes, file: str) -> tuple[list[CusipMapping], SkippedRows]:

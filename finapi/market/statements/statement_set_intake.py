@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from finapi.app import App
 from finapi.core import stopping
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.edgar import statement_sets
@@ -79,7 +80,7 @@ def ingest_quarter(app: App, documents: Sequence[Document], only: Set[int] | Non
                     yield Outcome(tables[NUM].path, NUM, "refused", result.reason, result.accession)
         except ParseError as error:
             problem = str(error)
-    summary = f"{counts.total()} filings: {counts[True]} ingested, {counts[False]} stored already"
+    summary = f"{format_count(counts.total(), 'filing')}: {counts[True]} ingested, {counts[False]} stored already"
     if counts[None]:
         summary += f", {counts[None]} refused"
     for document in documents:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ParseError
 from finapi.edgar import xbrl
 from finapi.market.documents import outcomes
@@ -167,7 +168,8 @@ def _list_extracted_pages(instance_name: str) -> list[str]:
 def _describe_unknown_texts(instance: xbrl.Instance) -> list[str]:
     if not instance.unknown_texts:
         return []
-    return [f"{len(instance.unknown_texts)} texts are left out, the first: {instance.unknown_texts[0]}"]
+    left_out = format_count(len(instance.unknown_texts), "text is left out", "texts are left out")
+    return [f"{left_out}, the first: {instance.unknown_texts[0]}"]
 
 
 def _compare_pages(instance: xbrl.Instance, inline_pages: Sequence[xbrl.InlinePage]) -> list[str]:
@@ -179,7 +181,8 @@ def _compare_pages(instance: xbrl.Instance, inline_pages: Sequence[xbrl.InlinePa
     differences = xbrl.list_differences(page_instance, instance)
     if not differences:
         return []
-    return [f"{len(differences)} figures of the inline page differ from the instance, the first: {differences[0]}"]
+    figures = format_count(len(differences), "figure of the inline page differs", "figures of the inline page differ")
+    return [f"{figures} from the instance, the first: {differences[0]}"]
 
 
 def _contains_linkbase(document_kind: str, data: bytes, linkbase: str) -> bool:

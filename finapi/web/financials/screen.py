@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, TypedDict
 
 from finapi.app import App
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date
 from finapi.market.financials import latest_years, price_lookup
@@ -151,8 +152,9 @@ def screen_companies(call: Call) -> Response:
             price_source = timeseries.find_price_source(tx, company)
             rows.append(latest_years.build_screened(company, year, keys, price_source))
     if omissions.pending_count and call.requested_table_type is not None:
+        pending_companies = format_count(omissions.pending_count, "company", "companies")
         message = (
-            f"Figures of {omissions.pending_count:,} companies are being computed after an upgrade or an import. A "
+            f"Figures of {pending_companies} are being computed after an upgrade or an import. A "
             "table could not state that they are missing; request JSON, or try again in a minute."
         )
         details = {"pending": omissions.pending_count}

@@ -39,6 +39,7 @@ FILES = (
     "finapi/core/__init__.py",
     "finapi/core/clock.py",
     "finapi/core/config.py",
+    "finapi/core/counts.py",
     "finapi/core/errors.py",
     "finapi/core/files.py",
     "finapi/core/installation.py",

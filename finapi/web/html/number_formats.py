@@ -80,11 +80,6 @@ def format_short(number: Number, unit: str = "") -> str:
     return _add_sign(number, digits) + unit
 
 
-def format_count(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 call", "2,000 calls"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def _get_size(number: Number) -> Decimal:
     return Decimal(number).copy_abs()
 

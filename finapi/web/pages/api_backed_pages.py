@@ -13,10 +13,10 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.demo import demo_companies
 from finapi.web.html import page_layout
-from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response

@@ -8,13 +8,13 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import quoteattr
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.documents import submission_documents
 from finapi.market.funds import fund_report_lists
 from finapi.market.statements import filed_statements
 from finapi.web.html import form_fields, html_tables, page_layout, sanitizer
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.web.html import charts, form_fields, html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_count, format_short
+from finapi.web.html.number_formats import format_short
 from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -116,9 +117,10 @@ def _render_description(answer: Mapping[str, Any], reports: Sequence[Mapping[str
     previous_value = _get_values_by_period(reports).get(meta["changes"]["previous_period"])
     stored_count = filing["table_rows"]
     if _has_all_entries(filing):
-        entries = f"{stored_count:,} entries"
+        entries = format_count(stored_count, "entry", "entries")
     else:
-        entries = f"{filing['table_entry_total']:,} entries, of which {stored_count:,} are stored"
+        entries = format_count(filing["table_entry_total"], "entry", "entries")
+        entries += f", of which {format_count(stored_count, 'is stored', 'are stored')}"
     return html_tables.render_description_list(
         [
             ("CIK", answer["fund"]["cik"]),

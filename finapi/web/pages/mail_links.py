@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from finapi.accounts import email_changes, recovery
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.delivery import credential_replacement
 from finapi.delivery.credential_replacement import ReceiverSummary
 from finapi.web.accounts.auth import CREDENTIALS_REPLACED, RECEIVERS_REMOVED
-from finapi.web.html.number_formats import format_count
 from finapi.web.html.page_layout import render_page, render_problem_page
 from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call

@@ -8,11 +8,12 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.funds.fund_report_doubts import Doubt
 from finapi.web.html import charts, html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_count, format_number, format_short
+from finapi.web.html.number_formats import format_number, format_short
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, invalid_param
 from finapi.market.financials.latest_years import GROWTH_SUFFIX, SCREEN_KEYS, SCREEN_PERIODS
 from finapi.web.html import form_fields, html_tables, page_layout
@@ -160,7 +161,7 @@ def _render_form(call: Call) -> Html:
 def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
     companies = answer["data"]
     pending_count = answer["meta"]["screen"]["pending"]
-    pending = f" Figures of {pending_count:,} companies are still being computed." if pending_count else ""
+    pending = f" {_describe_pending(pending_count)}" if pending_count else ""
     if not companies:
         return h.p(f"No company meets these conditions.{pending}", role="status")
     has_conditions = any(call.params[f"ratio{index}"] for index in range(CONDITION_COUNT))
@@ -173,8 +174,13 @@ def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
     )
     remainder = " There are more." if answer["meta"]["pagination"]["has_more"] else ""
     scale = " Amounts in millions." if metric_keys else ""
-    caption = f"Companies: {len(companies)}.{remainder}{pending} {_PERIOD_NAMES[period]}.{scale}"
+    count = format_count(len(companies), "company", "companies")
+    caption = f"{count}.{remainder}{pending} {_PERIOD_NAMES[period]}.{scale}"
     return html_tables.render_grid(caption, columns, companies)
+
+
+def _describe_pending(count: int) -> str:
+    return f"Figures of {format_count(count, 'company', 'companies')} are still being computed."
 
 
 def _render_company(row: Mapping[str, Any]) -> Html:
@@ -201,7 +207,7 @@ def _serve_csv(call: Call, screen_call: ApiCall) -> Response:
     answer = screen_call.get_answer(call)
     pending_count = answer["meta"]["screen"]["pending"]
     if pending_count:
-        message = f"Figures of {pending_count:,} companies are still being computed. Try again in a minute."
+        message = f"{_describe_pending(pending_count)} Try again in a minute."
         raise ApiError("UNAVAILABLE", message, headers={"Retry-After": "10"})
     metric_keys = answer["meta"]["screen"]["metrics_returned"]
     rows = [{**row, **row["metrics"]} for row in answer["data"]]

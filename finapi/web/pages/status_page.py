@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from finapi.app import App
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.core.health import ComponentStatus
 from finapi.ops import status, watchdog
@@ -156,7 +157,7 @@ def _render_bars(name: str, buckets: list[status.StatusBucket], today: date) -> 
         grade = _grade_day(bucket)
         height = BAR_HEIGHTS[grade]
         healthy = _format_percentage(bucket["healthy"] / bucket["total_checks"] * 100)
-        tooltip = h.title(f"{day}: {healthy} % of {bucket['total_checks']} checks healthy")
+        tooltip = h.title(f"{day}: {healthy} % of {format_count(bucket['total_checks'], 'check')} healthy")
         x = (day - first_day).days * BAR_DISTANCE
         bars.append(h.rect(tooltip, class_=grade, x=x, y=CHART_HEIGHT - height, width=BAR_WIDTH, height=height))
     label = f"{name}: {len(buckets)} of the last {HISTORY_DAYS} days checked"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from finapi.core.counts import format_count
 from finapi.market.documents import text_index
 from finapi.market.filings import text_search
 from finapi.market.filings.text_search import TextQuery
 from finapi.web.filings import texts
 from finapi.web.html import form_fields, page_layout
-from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
@@ -48,9 +48,10 @@ def _render_results(call: Call, search_call: ApiCall) -> Response:
     rows, meta = answer["data"], answer["meta"]
     query = text_search.parse_query(call.params["q"])
     count = format_count(meta["total"], "document")
+    stored_documents = format_count(meta["documents_kept"], "stored document")
     summary = (
-        f"{count if meta['total_exact'] else f'More than {count}'} found; {meta['documents_searched']:,} of the "
-        f"{meta['documents_kept']:,} stored documents are searched."
+        f"{count if meta['total_exact'] else f'More than {count}'} found in {meta['documents_searched']:,} of "
+        f"{stored_documents}."
     )
     if rows:
         results = h.ol([_render_document(row, query) for row in rows], class_="places")

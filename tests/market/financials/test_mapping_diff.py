@@ -93,7 +93,7 @@ def test_a_diff_shows_tags_and_rules_of_changed_cells(app: App, directory: Path)
         ["research_and_development", "0", "1", "0", "0", "0"],
     ]
     assert out[-6].startswith("4 of ")
-    assert out[-6].endswith("cells change; 0 stay and are of other lines")
+    assert out[-6].endswith("cells changed; from other lines, with the same value: 0")
 
 
 def test_two_mapping_files_are_compared_in_order(app: App, directory: Path) -> None:

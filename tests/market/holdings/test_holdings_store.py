@@ -588,7 +588,7 @@ def test_names_without_latin_letters_match_no_company(app: App, tmp_path: Path) 
 def test_unreadable_rows_of_a_mapping_are_listed_by_line(app: App, tmp_path: Path) -> None:
     bad = b"ticker,cusip,cik\nAAPL\n"
     (outcome,) = take(app, tmp_path, bad)
-    assert outcome.reason == "1 rows are left out: line 2: '' is not a CUSIP"
+    assert outcome.reason == "1 row is left out: line 2: '' is not a CUSIP"
     bad = b"cusip,ticker,cik\n037833101,AAPL,1\n037833100,A!,1\n,,\n594918104,MSFT,x\n02005N100,ALLY,40729\n"
     (outcome,) = take(app, tmp_path, bad)
     assert (outcome.outcome, outcome.reason) == (
@@ -647,7 +647,7 @@ def test_invalid_mappings_are_refused(data: bytes, location: str, reason: str) -
 def test_ten_unreadable_rows_are_listed_and_all_are_counted() -> None:
     rows, left_out = cusip_map.parse_mappings(b"cusip,ticker\n" + b"1\n" * 5_000, "map.csv")
     assert (rows, left_out.count, len(left_out.first_messages)) == ([], 5_000, 10)
-    assert str(left_out).startswith("5000 rows are left out: line 2: ")
+    assert str(left_out).startswith("5,000 rows are left out: line 2: ")
 
 
 @run_each_case(

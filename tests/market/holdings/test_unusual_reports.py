@@ -188,7 +188,7 @@ def test_a_request_without_a_table_is_read() -> None:
 def test_rows_with_a_placeholder_cusip_are_left_out(app: App, tmp_path: Path, number: str) -> None:
     rows = [(APPLE, 2_500, 10), (number, 700, 5)]
     (outcome,) = {document.reason for document in take(app, tmp_path, report_third_quarter(1, rows))}
-    assert outcome == "1 rows have a placeholder for a CUSIP and are left out"
+    assert outcome == "1 row with a placeholder for a CUSIP is left out"
     quarter, statuses = read_quarter(app, THIRD_QUARTER)
     filing = quarter.filing
     assert (quarter.value, statuses) == (2_500, {APPLE: None})

@@ -416,7 +416,7 @@ def test_a_data_set_is_ingested(app: App, tmp_path: Path) -> None:
         (tmp_path / f"{name}.tsv").write_bytes(data)
     first_run = ingest_paths(app, tmp_path)
     assert {outcome.outcome for outcome in first_run} == {"ingested"}
-    assert {outcome.reason for outcome in first_run} == {"a data set: 1 filings stored, 0 already stored, 0 refused"}
+    assert {outcome.reason for outcome in first_run} == {"a data set: 1 filing stored, 0 already stored, 0 refused"}
     assert [(trade["shares"], trade["filed_at"]) for trade in list_trades(app)] == [
         (40, "2025-03-05"),
         (200, "2025-03-05"),

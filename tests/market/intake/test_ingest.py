@@ -641,7 +641,7 @@ def test_invalid_feed_entry_is_reported_and_others_stored(app: App, tmp_path: Pa
     outcome = run(app, tmp_path)["getcurrent.atom"]
     assert (outcome.outcome, outcome.reason) == (
         "ingested",
-        "1 entries are left out, the first: line 16, column 1: "
+        "1 entry is left out, the first: line 16, column 1: "
         "an entry whose title, id or filing date is not in this feed's format",
     )
     with app.db.read() as tx:

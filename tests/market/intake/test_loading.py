@@ -361,7 +361,7 @@ def test_every_load_reports_the_missing_reports_of_its_companies(
     assert caplog.records == []
     edgar.pages[build_document_path(APPLE, accession)] = Page(full_submission(accession, form="10-K"))
     assert fetch_queue.retry_documents(app, [accession], clock.now()) == [1]
-    assert load_reports("AAPL") == [("reports", "ingested", "1 reports")]
+    assert load_reports("AAPL") == [("reports", "ingested", "1 report")]
     assert load_reports("AAPL") == []
 
 
@@ -519,7 +519,7 @@ def test_unknown_companies_are_named_and_others_followed(edgar: FakeEdgar, tmp_p
     # A quarter narrowed to them.
     (tmp_path / "q.zip").write_bytes(edgar.pages[QUARTER].body)
     done = finapi("ingest", tmp_path / "q.zip", "--only", "followed", "--json", *data)
-    assert done.json["files"][0]["reason"] == "1 filings: 1 ingested, 0 stored already"
+    assert done.json["files"][0]["reason"] == "1 filing: 1 ingested, 0 stored already"
     (tmp_path / "list").write_text("AAPL")
     done = finapi("ingest", tmp_path / "q.zip", "--only", tmp_path / "list", "--json", *data)
     assert done.json["files"][0]["reason"] == "0 filings: 0 ingested, 0 stored already"

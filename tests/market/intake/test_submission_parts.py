@@ -171,7 +171,7 @@ def test_text_after_an_unclosed_comment_is_read(
     app: App, tmp_path: Path, page: str, text: str, unclosed_count: int
 ) -> None:
     (outcome,) = ingest_submission(app, tmp_path, "8-K", submission_texts.text("8-K", "main.htm", page))
-    note = f"main.htm: {unclosed_count} comments have no end, and the text after them is read"
+    note = "main.htm: 1 comment has no end, and the text that follows is read"
     assert (outcome.outcome, outcome.reason) == ("ingested", note if unclosed_count else None)
     with app.db.read() as tx:
         primary = submission_documents.find_primary_text(tx, ACCESSION)
@@ -203,7 +203,7 @@ def test_broken_line_of_an_index_is_reported(app: App, tmp_path: Path) -> None:
     outcomes: list[Outcome] = []
     ingest.run(app, [file], IngestOptions(), outcomes.append)
     assert [(outcome.outcome, outcome.reason) for outcome in outcomes] == [
-        ("ingested", "1 lines are left out: line 5: is not five columns separated by bars")
+        ("ingested", "1 line is left out: line 5: is not five columns separated by bars")
     ]
     with app.db.read() as tx:
         assert tx.find_value("filing_id", accession="0000001750-26-000001") is not None

@@ -254,7 +254,7 @@ def test_ingest_reports_rejected_lines(app: App, ingest_prices: Any) -> None:
     bad = "\n".join(["date,close,dividend", *days, "2023-12-11,zero,0", ""])
     assert (ingest_prices(bad).outcome, ingest_prices(bad).outcome) == ("ingested", "unchanged")
     assert ingest_prices(bad).reason == (
-        "prices of AAPL; 1 rows are left out: line 110: close 'zero' is not a price; contains nothing new"
+        "prices of AAPL; 1 row is left out: line 110: close 'zero' is not a price; contains nothing new"
     )
     assert len(list_days(app, limit=500)) == 108
 

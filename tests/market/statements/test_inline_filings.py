@@ -216,7 +216,7 @@ def test_an_instance_that_is_not_extracted_has_no_links(client: Client, ingest_f
 def test_a_page_is_compared_with_its_instance(client: Client, ingest_folder: Ingest) -> None:
     outcomes = ingest_folder({**DOCUMENTS, "brk-20241231_htm.xml": build_instance("5100000000")})
     assert outcomes["brk-20241231_htm.xml"].reason == (
-        "1 figures of the inline page differ from the instance, the first: us-gaap:Assets of 2024-12-31 is 5000000000 "
+        "1 figure of the inline page differs from the instance, the first: us-gaap:Assets of 2024-12-31 is 5000000000 "
         "on the page and 5100000000 in the instance"
     )
     assert get_rows(client)["Assets"]["values"] == ["5100000000"]
@@ -285,7 +285,7 @@ def test_an_unknown_text_is_reported(client: Client, ingest_folder: Ingest) -> N
     )
     outcomes = ingest_folder({**DOCUMENTS, PAGE_NAME: PAGE.replace(b"</body>", exchange)})
     assert outcomes[PAGE_NAME].reason == (
-        "1 texts are left out, the first: dei:SecurityExchangeName: 'Moon Exchange' is not the name of a known exchange"
+        "1 text is left out, the first: dei:SecurityExchangeName: 'Moon Exchange' is not the name of a known exchange"
     )
     assert get_rows(client)["Assets"]["values"] == ["5000000000"]
 

@@ -73,7 +73,7 @@ def quarter(tmp_path: Path) -> Path:
 def test_facts_have_the_values_of_the_rows(app: App, quarter: Path) -> None:
     outcomes = ingest_paths(app, quarter)
     assert {(outcome.kind, outcome.outcome, outcome.reason) for outcome in outcomes} == {
-        (kind, "ingested", "1 filings: 1 ingested, 0 stored already") for kind in XBRL.data_set_kinds
+        (kind, "ingested", "1 filing: 1 ingested, 0 stored already") for kind in XBRL.data_set_kinds
     }
     assert list_facts(app, concepts=["us-gaap:Revenues"]) == [
         filed_facts.FiledFact(
@@ -595,7 +595,7 @@ def test_a_quarter_with_crlf_line_ends_is_the_same_quarter(app: App, quarter: Pa
     ingest_paths(app, quarter)
     returned = {name: data.replace(b"\n", b"\r\n") for name, data in tables().items()}
     outcomes = ingest_paths(app, write_folder(tmp_path / "again", returned))
-    assert {outcome.reason for outcome in outcomes} == {"1 filings: 0 ingested, 1 stored already"}
+    assert {outcome.reason for outcome in outcomes} == {"1 filing: 0 ingested, 1 stored already"}
 
 
 def test_a_row_with_a_nul_refuses_its_filing(app: App, tmp_path: Path) -> None:

@@ -404,7 +404,7 @@ def test_check_finds_wrong_sums_and_doubts(app: App, tmp_path: Path) -> None:
         run = tx._connection.execute
         run("UPDATE positions_far_off SET cik = (SELECT max(cik) FROM positions)")
         wrong = [
-            f"doubts of fund {row[0]} on {SEPTEMBER}: 1 positions were compared otherwise"
+            f"doubts of fund {row[0]} on {SEPTEMBER}: 1 position was compared otherwise"
             for row in run(
                 "SELECT DISTINCT cik FROM positions WHERE cik IN (?, (SELECT max(cik) FROM positions)) ORDER BY cik",
                 (int(LAMP_FUND),),

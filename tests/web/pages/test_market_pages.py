@@ -205,7 +205,7 @@ def test_companies_are_screened_by_figures_growth_and_period(browser: Client) ->
     headings = ["Company", "Period to", "Revenue", "Revenue growth", "Net income"]
     assert parse_rows(body)[:2] == [headings, ["AAPL", "2025-09-27", "416,161", "6.4 %", "112,010"]]
     assert '<a href="/company/0000320193/proof/revenue/A2025-09-27">6.4 %</a>' in body
-    assert "Companies: 1. Latest fiscal year. Amounts in millions." in body
+    assert "1 company. Latest fiscal year. Amounts in millions." in body
     quarters = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=100,000,000k&period=Q"))
     assert quarters[1] == ["AAPL", "2025-12-27", "143,756"]
     months = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=400bn&period=TTM"))

@@ -39,7 +39,7 @@ def test_searched_words_are_marked_in_passages(lamps: App) -> None:
     first = store_text(lamps, LAMP, 1, "<p>We sell <b>one</b> lamp &amp; &lt;nothing&gt; else.</p>", "2025-01-10")
     store_text(lamps, RIVER, 2, "<p>A river.</p>", "2025-01-11")
     body = get_page(Client(lamps), f"{PATH}?q=%22one+lamp%22")
-    assert "1 document found; 2 of the 2 stored documents are searched." in body
+    assert "1 document found in 2 of 2 stored documents." in body
     assert "<p>We sell <mark>one lamp</mark> &amp; &lt;nothing&gt; else.</p>" in body
     assert f'<a href="/filing/{first}">8-K</a> of <a href="/company/0000001750">Company 1750</a>, 2025-01-10' in body
     assert "#:~:text=one%20lamp" in body
@@ -99,7 +99,7 @@ def test_a_search_without_words_shows_only_the_form(lamps: App) -> None:
 @needs_fts5
 def test_a_search_without_documents_has_a_load_hint(lamps: App) -> None:
     body = get_page(Client(lamps), f"{PATH}?q=lamp")
-    assert "0 documents found; 0 of the 0 stored documents are searched." in body
+    assert "0 documents found in 0 of 0 stored documents." in body
     assert "finapi ingest" in body
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from finapi.core.counts import format_count
 from finapi.web.filings import filings
 from finapi.web.html import form_fields, html_tables
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_count
 from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response

@@ -7,12 +7,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.insiders.rules import STANDARD_TYPES
 from finapi.web.html import charts, form_fields, html_tables
 from finapi.web.html.charts import ChartSeries, DayMark
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import format_count, format_number, format_per_share, format_short
+from finapi.web.html.number_formats import format_number, format_per_share, format_short
 from finapi.web.html.tags import Child, Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response

@@ -11,12 +11,13 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlencode
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.financials.series_rows import find_definition
 from finapi.web.html import html_tables
 from finapi.web.html.html_tables import GridColumn
-from finapi.web.html.number_formats import ONES, format_count, format_number
+from finapi.web.html.number_formats import ONES, format_number
 from finapi.web.html.reason_legend import describe_reason
 from finapi.web.html.tags import Html, h
 from finapi.web.http.call import Call

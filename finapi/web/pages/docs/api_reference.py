@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+from finapi.core.counts import format_count
 from finapi.web.http.call import Call
 from finapi.web.http.route import Route
 
@@ -130,9 +131,7 @@ def _describe_terms(operation: Operation) -> str:
     cost = operation.cost
     needed = [text for name, text in _CREDENTIAL_NAMES.items() if name in operation.credentials]
     limit = f"zone `{operation.zone}`, see [plans and limits](/plans#limits)" if operation.zone else "none"
-    return (
-        f"- Cost: {cost} token{'' if cost == 1 else 's'}\n- Needs: {' or '.join(needed) or 'nothing'}\n- Limit: {limit}"
-    )
+    return f"- Cost: {format_count(cost, 'token')}\n- Needs: {' or '.join(needed) or 'nothing'}\n- Limit: {limit}"
 
 
 # ---- example requests

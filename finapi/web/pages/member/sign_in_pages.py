@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from finapi.accounts import invites, recovery, sessions
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.web.accounts.auth import GENERIC_RESET, LOGIN_BODY, REGISTER_BODY
 from finapi.web.html import page_layout
@@ -158,7 +159,8 @@ def render_error(error: ApiError | None) -> Html | None:
     retry_seconds = error.headers.get("Retry-After") if error.headers else None
     # The API's sentence is that of its specification.
     message = NOT_VERIFIED_TEXT if error.code == "EMAIL_NOT_VERIFIED" else error.message
-    return h.p(message, retry_seconds and f" Wait {retry_seconds} seconds.", role="alert", id="problem")
+    wait = retry_seconds and f" Wait {format_count(int(retry_seconds), 'second')}."
+    return h.p(message, wait, role="alert", id="problem")
 
 
 def _render_page(call: Call, title: str, error: ApiError | None, *body: Child, status: int = 200) -> Response:
