@@ -3621,6 +3621,7 @@ class XbrlSegmentsDataSeriesPoints(TypedDict, Generic[Day, Moment]):
 
 class XbrlSegmentsDataSeries(TypedDict, Generic[Day, Moment]):
     member: str
+    label: str | None
     points: list[XbrlSegmentsDataSeriesPoints[Day, Moment]]
 
 class XbrlSegmentsData(TypedDict, Generic[Day, Moment]):

@@ -3,14 +3,17 @@
 A dimension is an axis with a member, such as ``srt:ProductOrServiceAxis`` with ``aapl:IPhoneMember``. The figures of an
 axis are chosen like those of the company. For each period and member, the best kind of source is used, then the last
 filing (or the first, for the basis "original"), then the preferred tag.
+
+A member has the label of the newest filing with one of its figures. Labels are stored with the statements of a filing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
 from finapi.core import days
 from finapi.core.records import Date
@@ -50,6 +53,9 @@ class SegmentMember(TypedDict):
     """A member of an axis with its figures, the newest first."""
 
     member: str
+    label: Annotated[
+        str | None, "The label of the member in its filings, the newest first; null if none of them is stored with one."
+    ]
     points: list[SegmentPoint]
 
 
@@ -119,12 +125,30 @@ def build_segments(
     for period_index, member in sorted(best_facts):
         point = _build_point(best_facts[period_index, member], periods[period_index], filings)
         points.setdefault(member, []).append(point)
+    labels = _list_member_labels(tx, points)
     return Segments(
         axis=chosen_axis,
         axes=axes,
         concepts=sorted({fact["concept"] for fact in best_facts.values()}),
-        members=[{"member": member, "points": points[member]} for member in sorted(points)],
+        members=[
+            {"member": member, "label": labels.get(member), "points": points[member]} for member in sorted(points)
+        ],
     )
+
+
+def _list_member_labels(tx: Transaction, points_by_member: Mapping[str, Sequence[SegmentPoint]]) -> dict[str, str]:
+    """Return the labels of members in the filings of their figures, of the newest period that has one.
+
+    The suffix that names the kind of element, as in "Americas [Member]", is removed.
+    """
+    points = [point for points in points_by_member.values() for point in points]
+    points.sort(key=lambda point: point["end_date"], reverse=True)
+    accessions = list(dict.fromkeys(point["accession_no"] for point in points))
+    labels: dict[str, str] = {}
+    rows = tx.list_rows("member_labels", accessions=json.dumps(accessions), members=json.dumps(list(points_by_member)))
+    for row in rows:
+        labels.setdefault(row["member"], re.sub(r" *\[[A-Za-z]+\]$", "", row["label"]))
+    return labels
 
 
 def _list_facts_by_axis(

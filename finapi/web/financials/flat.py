@@ -45,6 +45,7 @@ _SEGMENT_COLUMNS = (
     "concept",
     "is_extension",
     "accession",
+    "member_label",
 )
 
 
@@ -86,6 +87,7 @@ def build_segments_table(answer: Mapping[str, Any]) -> FlatTable:
             members["ticker"] = data["ticker"]
             members["axis"] = data["axis"]
             members["member"] = member["member"]
+            members["member_label"] = member["label"]
             rows.append({name: members.get(name) for name in _SEGMENT_COLUMNS})
     return FlatTable(_SEGMENT_COLUMNS, rows)
 

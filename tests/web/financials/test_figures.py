@@ -260,6 +260,8 @@ def test_segments_are_series_by_member(app: App, caller: Client) -> None:
         segment["member"]: [point["value"] for point in segment["points"]] for segment in answer["data"]["series"]
     }
     assert points == {"country:US": [2000], "country:CN": [1023]}
+    # The filing's own documents, which have the labels, are not stored.
+    assert [segment["label"] for segment in answer["data"]["series"]] == [None, None]
     assert answer["meta"]["concepts_resolved"] == ["us-gaap:Revenues"]
     other = get_json(caller, "segments", {"cik": "77", "concept": "Revenues", "axis": "srt:ProductOrServiceAxis"})
     assert (other["data"]["series"], other["data"]["covered"]) == ([], False)

@@ -20,7 +20,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.config import Config
 from finapi.market.statements.filed_report import FactConflict
 from finapi.web.html import number_formats
-from finapi.web.pages.company import charts_page, owners_pages, series_page
+from finapi.web.pages.company import charts_page, owners_pages, segments_page, series_page
 from finapi.web.pages.company.statements_page import LineValue, join_statements
 from tests.client import Client
 from tests.support import brook_lamps_report
@@ -427,6 +427,20 @@ def test_segments_are_sorted_by_size(browser: Client) -> None:
     values = [int(row[1].replace(",", "")) for row in parse_rows(body)[1:]]
     assert values == sorted(values, reverse=True)
     assert find_row(body, "iPhone")[0] == "201,183"
+
+
+def test_members_have_the_labels_of_their_filings(browser: Client) -> None:
+    def list_names(axis: str) -> list[str]:
+        return [row[0] for row in parse_rows(get_page(browser, f"/company/AAPL/segments?axis={axis}"))[1:]]
+
+    products = ["Products", "iPhone", "Services", "Wearables, Home and Accessories", "Mac", "iPad"]
+    assert list_names("srt:ProductOrServiceAxis") == products
+    regions = ["Americas", "Europe", "Greater China", "Rest of Asia Pacific", "Japan"]
+    assert list_names("us-gaap:StatementBusinessSegmentsAxis") == regions
+    assert get_page(browser, "/company/AAPL/segments").count("<title>Wearables, Home and Accessories") > 0
+    assert segments_page.describe_name("us-gaap:StatementBusinessSegmentsAxis") == "Business segments"
+    # The Financial Statement Data Sets have names without a taxonomy, and no labels.
+    assert segments_page.describe_name("BusinessSegments") == "Business segments"
 
 
 # ---- all of them

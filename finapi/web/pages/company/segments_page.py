@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from finapi.core.errors import ApiError
@@ -33,6 +34,7 @@ MAX_LINES = 6  # Maximum number of lines in the chart.
 _KEPT_PARAMS = ("metric", "period", "axis")
 _CSV_COLUMNS = (
     "member",
+    "member_label",
     "fiscal_year",
     "fiscal_period",
     "start_date",
@@ -112,7 +114,7 @@ def _render_choices(call: Call, view: CompanyView, axis: str, axes: Sequence[str
         company_layout.render_choice(view, "segments", "Period", period, PERIODS, "period", **chosen),
     ]
     if len(axes) > 1:
-        axis_labels = {name: _describe_name(name) for name in axes}
+        axis_labels = {name: describe_name(name) for name in axes}
         choices.append(company_layout.render_choice(view, "segments", "By", axis, axis_labels, "axis", **chosen))
     return choices
 
@@ -121,13 +123,16 @@ def _serve_csv(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -> R
     rows = []
     for series in api_calls[0].get_answer(call)["data"]["series"]:
         for point in series["points"]:
-            rows.append({"member": series["member"], **point})
+            rows.append({"member": series["member"], "member_label": series["label"], **point})
     return series_page.serve_rows_as_csv(_CSV_COLUMNS, rows, api_calls[0].url)
 
 
-def _describe_name(name: str) -> str:
-    """Return the words of an axis or member: "us-gaap:StatementBusinessSegmentsAxis" as "Business segments"."""
-    local_name = name.partition(":")[2].removeprefix("Statement").removesuffix("Axis").removesuffix("Member")
+def describe_name(name: str) -> str:
+    """Return the words of an axis or member: "us-gaap:StatementBusinessSegmentsAxis" as "Business segments".
+
+    A name of the Financial Statement Data Sets has no taxonomy: "BusinessSegments".
+    """
+    local_name = name.rpartition(":")[2].removeprefix("Statement").removesuffix("Axis").removesuffix("Member")
     return series_page.split_camel_case(local_name)
 
 
@@ -138,19 +143,20 @@ def _render_segments(data: Mapping[str, Any]) -> Html:
             points[series["member"], point["period_end"]] = point
     period_names = {point["period_end"]: series_page.format_period(point) for point in points.values()}
     newest_first = sorted(period_names, reverse=True)[:MAX_PERIODS]
-    members = [series["member"] for series in sorted(data["series"], key=_get_greatest_value, reverse=True)]
+    largest_first = sorted(data["series"], key=_get_greatest_value, reverse=True)
+    member_names = {series["member"]: series["label"] or describe_name(series["member"]) for series in largest_first}
     scale = number_formats.choose_scale(point["value"] for point in points.values())
     unit = next(iter(points.values()))["unit"]
     legend = ReasonLegend()
     rows = []
-    for member in members:
+    for member, name in member_names.items():
         cells = [_render_cell(points.get((member, end)), scale, legend) for end in newest_first]
-        rows.append(h.tr(h.th(_describe_name(member), scope="row", title=member), cells))
+        rows.append(h.tr(h.th(name, scope="row", title=member), cells))
     headings = [h.th(h.span("Member", class_="unseen"), scope="col")]
     headings += [h.th(period_names[end], h.small(end), scope="col") for end in newest_first]
     metric = METRICS[data["concept_or_metric"]]
-    caption = f"{metric} by {_describe_name(data['axis']).lower()}. {scale.describe(unit)}."
-    chart = _render_chart(members[:MAX_LINES], points, period_names, newest_first[::-1])
+    caption = f"{metric} by {describe_name(data['axis']).lower()}. {scale.describe(unit)}."
+    chart = _render_chart(member_names, points, period_names, newest_first[::-1])
     return h.section(
         html_tables.render_table(caption, headings, rows, class_="fig", label="Segments"),
         h.p("A member may be part of another, so rows need not add up to the total.", class_="quiet"),
@@ -160,12 +166,12 @@ def _render_segments(data: Mapping[str, Any]) -> Html:
 
 
 def _render_chart(
-    members: Sequence[str], points: PointsByCell, period_names: Mapping[str, str], oldest_first: Sequence[str]
+    member_names: Mapping[str, str], points: PointsByCell, period_names: Mapping[str, str], oldest_first: Sequence[str]
 ) -> Html:
     lines = []
-    for member in members:
+    for member, name in islice(member_names.items(), MAX_LINES):
         figures = [points.get((member, end), {}).get("value") for end in oldest_first]
-        lines.append(ChartSeries(_describe_name(member), figures, format_short))
+        lines.append(ChartSeries(name, figures, format_short))
     labels = [period_names[end] for end in oldest_first]
     return charts.render_line_chart(f"The {len(lines)} greatest", labels, lines)
 

@@ -110,6 +110,17 @@ SELECT stamp FROM latest_years WHERE cik = :cik
 -- name: book_companies
 SELECT cik FROM latest_years WHERE EXISTS (SELECT 1 FROM fact_sets WHERE fact_sets.cik = latest_years.cik) ORDER BY cik
 
+-- name: member_labels
+-- The labels of members in the reports of some filings, in the order of :accessions.
+SELECT concepts.name AS member, lines.label
+FROM json_each(:accessions)
+CROSS JOIN filings ON filings.accession = json_each.value
+CROSS JOIN reports ON reports.filing_id = filings.id
+CROSS JOIN sections ON sections.report_id = reports.id
+CROSS JOIN lines ON lines.section_id = sections.id AND lines.nature = 2 AND lines.label IS NOT NULL
+JOIN concepts ON concepts.id = lines.concept_id AND concepts.name IN (SELECT value FROM json_each(:members))
+ORDER BY json_each.key, reports.id, sections.seq, lines.seq
+
 -- name: book_dimensioned_facts
 -- The facts of some concepts with their dimensions. With :min_dimension_id 0 instead of 1 also those without dimensions, as on
 -- cover pages. The key is the index of the set of facts in :sets.
