@@ -1,7 +1,7 @@
 """A cache of files that are built from the data.
 
 Each file is built once for a state of the data. One file is built at a time, in a thread of its own, and the least
-recently used files are removed when there are too many.
+recently used files are removed when there are too many. Files and purchases outlast the process, see ``file_index``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -22,6 +22,8 @@ from finapi.core.cpu_allowance import CpuAllowance
 from finapi.core.errors import ApiError, store_unavailable
 from finapi.core.files import create_private_file
 from finapi.core.temporary import TemporaryFolder, sweep
+from finapi.store import file_index
+from finapi.store.file_index import FilePurchase, IndexedFile
 
 log = logging.getLogger("finapi.files")
 
@@ -93,8 +95,8 @@ class UnpaidFile(NamedTuple):
 class FileCache:
     """Files in ``directory``, of at most ``max_bytes`` in total. One file has at most a quarter of that.
 
-    Without a directory they are in a temporary one. Files that another process left there are removed at the first use.
-    Names are file names, which the caller has checked.
+    Without a directory they are in a temporary one, and end with the process. Files in the directory that are not in
+    its index are removed at the first use. Names are file names, which the caller has checked.
 
     A build uses CPU time in its own thread, even after the call that started it was refunded. So an account owes that
     time until it pays for the file. If the account requests another build instead, the time is deducted from its
@@ -113,11 +115,13 @@ class FileCache:
         self._purchases: OrderedDict[tuple[Hashable, str], float] = OrderedDict()
         self._build: _Build | None = None
         self._prepared_directory: Path | None = None
+        self._is_restored = directory is None  # True once the index of an earlier process has been read.
         self._lock = threading.Lock()
 
     def list_files(self) -> list[tuple[str, BuiltFile]]:
         """Return the existing files with their names, sorted by name."""
         with self._lock:
+            self._restore()
             return sorted((name, file) for name, file in self._files.items() if file.exists)
 
     def has(self, name: str, stamp: str) -> bool:
@@ -127,31 +131,38 @@ class FileCache:
     def find_file(self, name: str, stamp: str) -> BuiltFile | None:
         """Return the file if it exists and need not be built again for the data of ``stamp``, or None."""
         with self._lock:
+            self._restore()
             file = self._find_fresh(name, stamp)
         return file if file is not None and file.exists else None
 
     def record_purchase(self, account: Hashable, sha256: str) -> None:
         """Record that an account pays for a version of a file now."""
         with self._lock:
+            self._restore()
             key = (account, sha256)
             self._purchases[key] = self._clock.monotonic()
             self._purchases.move_to_end(key)
             if len(self._purchases) > MAX_PURCHASES:
                 self._purchases.popitem(last=False)
+            self._write_index()
 
     def forget_purchase(self, account: Hashable, sha256: str) -> None:
         """Forget a purchase that was refunded."""
         with self._lock:
-            self._purchases.pop((account, sha256), None)
+            if self._purchases.pop((account, sha256), None) is not None:
+                self._write_index()
 
     def forget_all_purchases(self) -> None:
         """Forget the purchases of all accounts."""
         with self._lock:
+            self._restore()
             self._purchases.clear()
+            self._write_index()
 
     def has_purchased(self, account: Hashable, sha256: str) -> bool:
         """Return True if an account has paid for a version of a file within the last day."""
         with self._lock:
+            self._restore()
             purchased_at = self._purchases.get((account, sha256))
         return purchased_at is not None and self._clock.monotonic() < purchased_at + PURCHASE_SECONDS
 
@@ -165,6 +176,7 @@ class FileCache:
         gets the file. Raise RATE_LIMIT_EXCEEDED (429) if the unpaid builds of ``account`` have used too much CPU time.
         """
         with self._lock:
+            self._restore()
             file = self._find_fresh(name, stamp)
             if file is not None:
                 return file, self._open(name, file)
@@ -238,14 +250,17 @@ class FileCache:
             with TemporaryFolder("bulk", directory) as folder:
                 file = self._write(folder / "file", running.stamp, build, began)
                 with self._lock:
-                    # Under the lock, so that open_file() always returns the hash of the file that it opens.
+                    # Under the lock, so that open_file() always returns the hash of the file that it opens. The index
+                    # never has the hash of a version that is not on the disk, wherever the process is killed.
+                    if self._files.pop(running.name, None) is not None:
+                        self._write_index()
                     if file.exists:
                         (folder / "file").replace(directory / running.name)
                     else:
                         (directory / running.name).unlink(missing_ok=True)
                     self._files[running.name] = file
-                    self._files.move_to_end(running.name)
                     self._prune()
+                    self._write_index()
         except Exception as error:
             running.failure = error
             log.warning("%s could not be built: %s", running.name, error)
@@ -287,6 +302,40 @@ class FileCache:
             (self._prepare_directory() / name).unlink(missing_ok=True)
             total -= file.size if file.exists else 0
 
+    def _restore(self) -> None:
+        """Restore the files and purchases of an earlier process at the first use."""
+        if self._is_restored or self._directory is None:
+            return
+        self._is_restored = True
+        index = file_index.read_index(self._directory)
+        for name, rows, size, sha256, built_at, stamp in index.files:
+            path = self._directory / name
+            if path.is_file() and path.stat().st_size == size:
+                # Without the time for which a file outlasts a change of the data.
+                self._files[name] = BuiltFile(rows, size, sha256, built_at, stamp, fresh_until=0.0)
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        for account, sha256, purchased_at in index.purchases:
+            # Not negative, as the machine's clock may have been set back.
+            age_seconds = max(0.0, (now - purchased_at).total_seconds())
+            self._purchases[account, sha256] = monotonic - age_seconds
+
+    def _write_index(self) -> None:
+        """Write the index of the files on the disk and of the purchases of the last day."""
+        if self._directory is None:
+            return
+        files = [
+            IndexedFile(name, file.rows, file.size, file.sha256, file.built_at, file.stamp)
+            for name, file in self._files.items()
+            if file.exists
+        ]
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        purchases = [
+            FilePurchase(account, sha256, now - timedelta(seconds=monotonic - purchased_at))
+            for (account, sha256), purchased_at in self._purchases.items()
+            if monotonic < purchased_at + PURCHASE_SECONDS
+        ]
+        file_index.write_index(self._prepare_directory(), files, purchases)
+
     def _prepare_directory(self) -> Path:
         """Return the directory. At the first use, create it and remove what another process left there."""
         if self._prepared_directory is None:
@@ -300,7 +349,7 @@ class FileCache:
                 self._directory.mkdir(mode=0o700, exist_ok=True)
                 sweep(self._directory)
                 for path in self._directory.iterdir():
-                    if path.is_file():
+                    if path.is_file() and path.name not in self._files and path.name != file_index.INDEX:
                         path.unlink()
                 self._prepared_directory = self._directory
         return self._prepared_directory

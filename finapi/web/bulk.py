@@ -244,16 +244,21 @@ def get_bulk_file(call: Call) -> Response:
     if call.request.method == "HEAD":
         stream.seek(0, SEEK_END)
     headers["Content-Length"] = str(byte_count)
-    export = FileExport(stream, byte_count, _record_purchase(call, built_file.sha256))
+    # A file that was built again may be the version that the caller has paid for.
+    is_free = byte_range is not None and _has_purchased(call, built_file)
+    export = FileExport(stream, byte_count, _record_purchase(call, built_file))
     # Some generators of clients know no other type of bytes than octet-stream.
     media_type = call.request.find_preferred_type((GZIP_MEDIA_TYPE, BINARY_MEDIA_TYPE)) or GZIP_MEDIA_TYPE
-    return Response(status, b"", media_type, headers, stream=export, is_compressed=True)
+    return Response(status, b"", media_type, headers, stream=export, is_compressed=True, is_free=is_free)
 
 
 def is_free_range(call: Call) -> bool:
-    """Return True for a range of a file that the caller has paid for within a day: it resumes that download."""
+    """Return True for a range of a file that the caller has paid for within a day: it resumes that download.
+
+    This is not known of a file that must be built again. The handler then refunds the call if the hash is the same.
+    """
     built_file = call.app.bulk_files.find_file(call.params["filename"], _get_data_stamp(call))
-    if built_file is None or not call.app.bulk_files.has_purchased(_build_account_key(call), built_file.sha256):
+    if built_file is None or not _has_purchased(call, built_file):
         return False
     try:
         return _find_requested_range(call, built_file) is not None
@@ -267,13 +272,17 @@ def _find_requested_range(call: Call, built_file: BuiltFile) -> ByteRange | None
     return find_range(call.request.headers, built_file.size, f'"{built_file.sha256}"')
 
 
-def _record_purchase(call: Call, sha256: str) -> Callable[[], None] | None:
+def _has_purchased(call: Call, built_file: BuiltFile) -> bool:
+    return call.app.bulk_files.has_purchased(_build_account_key(call), built_file.sha256)
+
+
+def _record_purchase(call: Call, built_file: BuiltFile) -> Callable[[], None] | None:
     """Record that the caller pays for a file, so that its ranges are free for a day.
 
     Return the function that forgets this if the call is refunded, or None for a call that resumes a paid download.
     """
-    files, account = call.app.bulk_files, _build_account_key(call)
-    if call.request.method == "HEAD" or files.has_purchased(account, sha256):
+    files, account, sha256 = call.app.bulk_files, _build_account_key(call), built_file.sha256
+    if call.request.method == "HEAD" or _has_purchased(call, built_file):
         return None
     files.record_purchase(account, sha256)
     return lambda: files.forget_purchase(account, sha256)

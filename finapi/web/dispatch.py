@@ -405,8 +405,8 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge) -> Response:
         # The server has answered 504 in place of the call, so the ledger records that as the reason of the refund.
         charge.refund(timeout_error())
         raise timeout_error() from None
-    if response.status == 304 or response.status >= 400:
-        # A 304, or an error that a handler returns instead of raising it, is free.
+    if response.status == 304 or response.status >= 400 or response.is_free:
+        # An error that a handler returns instead of raising it is free too.
         charge.refund(ApiError("NOT_FOUND", "Nothing was sent that costs anything."))
         return replace(response, charge=None)
     exchange.tokens_charged = exchange.cost

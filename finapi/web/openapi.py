@@ -276,8 +276,8 @@ _RANGE_PARAMETER = {
     "name": "Range",
     "in": "header",
     "required": False,
-    "description": "One range of bytes, to resume a download: 206. It is free for a day after the file was paid for, "
-    "until the server restarts. Several ranges, or a malformed one, are answered with the complete file.",
+    "description": "One range of bytes, to resume a download: 206. It is free for a day after the file was paid for. "
+    "Several ranges, or a malformed one, are answered with the complete file.",
     "schema": TEXT,
     "example": "bytes=0-999",
 }

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import json
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
 import pytest
 
+from finapi import __version__
 from finapi import app as apps
 from finapi.accounts import users
 from finapi.app import App
@@ -34,7 +36,8 @@ from finapi.market.insiders import insider_store as insiders
 from finapi.market.ownership import sale_notice_store
 from finapi.market.ownership import schedule_store as ownership
 from finapi.market.reference import bulk_datasets
-from finapi.store import file_cache
+from finapi.ops.app_opening import open_app
+from finapi.store import file_cache, file_index
 from finapi.store.copies import MarketCopy
 from finapi.store.file_cache import LIFETIME_FACTOR, BuildContent, BuiltFile, FileCache
 from finapi.web import bulk as handlers
@@ -386,6 +389,36 @@ def test_if_none_match_comes_before_a_range(api: Client) -> None:
     assert get_range(api, "bytes=0-9", If_None_Match=file.headers["etag"]).status == 304
 
 
+def test_a_file_built_again_with_the_same_rows_is_resumed_for_free(api: Client) -> None:
+    file = api.get(NAME)
+    api.app.clock.advance(3600)  # type: ignore[attr-defined]
+    store_report(api.app, build_report(revenue="120"), "0000000009-25-000002", filed_at="2025-07-01")
+    part = get_range(api, "bytes=10-", If_Range=file.headers["etag"])
+    assert (part.status, part.body, part.headers["x-tokens-charged"]) == (206, file.body[10:], "0")
+    assert [row[0] for row in list_ledger_rows(api.app)] == [-25, -25, 25]
+    assert get_range(api, "bytes=20-").headers["x-tokens-charged"] == "0"
+    # A complete file is charged each time.
+    assert api.get(NAME).headers["x-tokens-charged"] == "25"
+
+
+def test_a_bought_file_is_resumed_for_free_after_a_restart(tmp_path: Path) -> None:
+    config, clock = Config(data_dir=tmp_path, **ACCOUNTS), FixedClock(NOW)
+    with open_app(config, clock) as app:
+        store_report(app, build_report(), "0001234567-25-000077", filed_at="2025-02-01")
+        key = users.create(app, "ann@example.com", "pro", NOW).api_key
+        other_key = users.create(app, "bob@example.com", "pro", NOW).api_key
+        file = Client(app, key).get(NAME)
+        assert file.headers["x-tokens-charged"] == "25"
+    clock.advance(3600)
+    with open_app(config, clock) as app:
+        part = get_range(Client(app, key), "bytes=10-", If_Range=file.headers["etag"])
+        assert (part.status, part.body, part.headers["x-tokens-charged"]) == (206, file.body[10:], "0")
+        assert get_range(Client(app, other_key), "bytes=10-").headers["x-tokens-charged"] == "25"
+    clock.advance(86_400 - 3600)
+    with open_app(config, clock) as app:
+        assert get_range(Client(app, key), "bytes=10-").headers["x-tokens-charged"] == "25"
+
+
 def test_a_refunded_file_is_not_bought(api: Client) -> None:
     account, sha256 = ("user", 1), "0" * 64
     files = api.app.bulk_files
@@ -638,12 +671,78 @@ def test_leftovers_and_least_recently_used_files_are_deleted(tmp_path: Path, clo
     assert again.sha256 == cache.list_files()[0][1].sha256
     open_and_close(cache, "four", "1", build_content(b"four"))
     open_and_close(cache, "five", "1", build_content(b"five"))
-    assert (
-        {path.name for path in directory.iterdir()}
-        == {name for name, _ in cache.list_files()}
-        == {"one", "three", "four", "five"}
-    )
-    assert sum(path.stat().st_size for path in directory.iterdir()) <= 100
+    paths = [path for path in directory.iterdir() if path.name != file_index.INDEX]
+    assert {path.name for path in paths} == {name for name, _ in cache.list_files()} == {"one", "three", "four", "five"}
+    assert sum(path.stat().st_size for path in paths) <= 100
+
+
+def test_files_and_purchases_outlast_a_restart(tmp_path: Path, clock: FixedClock) -> None:
+    def restart(seconds_later: float = 0.0) -> FileCache:
+        # Monotonic clocks begin anew in each process.
+        later_clock = FixedClock(clock.now() + timedelta(seconds=seconds_later))
+        return FileCache(tmp_path / "bulk", 100, later_clock, create_allowance(later_clock))
+
+    cache = FileCache(tmp_path / "bulk", 100, clock, create_allowance(clock))
+    built = {name: open_and_close(cache, name, "1", build_content(name.encode())) for name in ("one", "two")}
+    clock.advance(100)
+    for account in (("user", 1), ("user", 2)):
+        cache.record_purchase(account, built["one"].sha256)
+    cache.forget_purchase(("user", 2), built["one"].sha256)  # It was refunded.
+    restarted = restart()
+    assert restarted.find_file("one", "1") == built["one"]._replace(fresh_until=0.0)
+    assert restarted.find_file("one", "2") is None
+    built_file, opened = restarted.open_file("two", "1", build_content(b"never made"), "ann")
+    assert (built_file.sha256, decompress(opened)) == (built["two"].sha256, b"two")
+    assert not restarted.has_purchased(("user", 2), built["one"].sha256)
+    is_free = [restart(seconds).has_purchased(("user", 1), built["one"].sha256) for seconds in (-9, 86_399, 86_400)]
+    assert is_free == [True, True, False]
+    # A version that replaces the file is in the index with its own hash.
+    newer = open_and_close(restarted, "one", "2", build_content(b"newer"))
+    assert restart().find_file("one", "2") == newer._replace(fresh_until=0.0)
+
+
+@run_each_case("damage", ["other version", "not JSON", "a list", "no purchases", "other size", "no file", "no index"])
+def test_a_damaged_index_or_file_is_not_used(tmp_path: Path, clock: FixedClock, damage: str) -> None:
+    directory = tmp_path / damage
+    cache = FileCache(directory, 100, clock, create_allowance(clock))
+    sha256 = open_and_close(cache, "one", "1", build_content(b"one")).sha256
+    cache.record_purchase("ann", sha256)
+    index, file = directory / file_index.INDEX, directory / "one"
+    text = index.read_text()
+    changed_texts = {
+        "other version": text.replace(f'"{__version__}"', '"99"'),
+        "not JSON": "{",
+        "a list": "[1]",
+        "no purchases": text.replace("purchases", "other"),
+    }
+    if damage == "other size":
+        file.write_bytes(file.read_bytes() + b"1")
+    elif damage in ("no file", "no index"):
+        (file if damage == "no file" else index).unlink()
+    else:
+        assert changed_texts[damage] != text
+        index.write_text(changed_texts[damage])
+    restarted = FileCache(directory, 100, clock, create_allowance(clock))
+    assert restarted.find_file("one", "1") is None
+    assert restarted.has_purchased("ann", sha256) == (damage in ("other size", "no file"))
+    _, opened = restarted.open_file("one", "1", build_content(b"new"), "ann")
+    assert decompress(opened) == b"new"
+
+
+def test_a_full_disk_loses_the_index_only(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file_index, "replace_file", fail)
+    cache = FileCache(tmp_path / "bulk", 100, clock, create_allowance(clock))
+    sha256 = open_and_close(cache, "one", "1", build_content(b"one")).sha256
+    cache.record_purchase("ann", sha256)
+    assert cache.has_purchased("ann", sha256)
+    assert {record.getMessage() for record in caplog.records} == {
+        "the index of bulk files cannot be written: No space left on device"
+    }
 
 
 def test_files_are_built_one_at_a_time_in_the_background(

@@ -134,6 +134,8 @@ class Response:
     is_resident: bool = False
     # Some of the data are still being computed: the response has no ETag and is not cached.
     is_preliminary: bool = False
+    # The charge is refunded, because the caller paid for this content before.
+    is_free: bool = False
     # The cached answer, without a suffix, from which this response was built.
     cached: Response | None = None
     # The uuid of the user whom the call logged in, for the access log.
