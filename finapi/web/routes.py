@@ -299,7 +299,7 @@ _ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
         "/admin/do/{action}",
-        admin_actions("run_action"),
+        admin_pages("run_action"),
         auth="none",
         zone="app",
         summary="Submit a form",

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +287,56 @@ def test_invalid_amounts_and_plans_change_nothing(app: App, admin: Admin, action
     assert (get_account(app), list_log(app)) == (before, [FIRST_ENTRY])
 
 
+@run_each_case(
+    "action, fields, param, message",
+    [
+        (
+            "credit",
+            {"amount": "12.345", "reason": "a <refund>"},
+            "amount",
+            "'12.345' is not an amount of dollars. Write it like 12.50, or -12.50 for a correction.",
+        ),
+        ("credit", {"amount": "-5", "reason": ""}, "reason", "A correction of the wallet requires a reason."),
+        (
+            "credit",
+            {"amount": "-5000", "reason": "typing error"},
+            "",
+            "The wallet has less than 5000.00 dollars, so they cannot be taken from it.",
+        ),
+        (
+            "grant",
+            {"tokens": "1.5"},
+            "tokens",
+            "The number of tokens must be a whole number from 1 to 1,000,000,000,000.",
+        ),
+    ],
+)
+def test_a_refused_form_keeps_its_input(
+    app: App, admin: Admin, action: str, fields: dict[str, str], param: str, message: str
+) -> None:
+    answer = admin.perform(get_account_path(app), action, **fields)
+    assert (answer.status, get_message(answer)) == (409 if param == "" else 400, message)
+    body = answer.body.decode()
+    assert f"<h1>{EMAIL}</h1>" in body
+    inputs = dict(re.findall(r'<input name="(amount|reason|tokens)"([^>]*)>', body))
+    contents = {name: re.findall('value="([^"]*)"', attributes) for name, attributes in inputs.items()}
+    assert contents == {
+        name: [escape(fields[name])] if fields.get(name) else [] for name in ("amount", "reason", "tokens")
+    }
+    wrong_inputs = [name for name, attributes in inputs.items() if 'aria-invalid="true"' in attributes]
+    assert wrong_inputs == ([param] if param else [])
+    # The corrected form is accepted.
+    assert admin.perform(get_account_path(app), "credit", amount="5").status == 303
+
+
+def test_a_refused_invite_form_keeps_its_input(admin: Admin) -> None:
+    answer = admin.perform("/admin/invites", "invite", note="for Bob", days="4000")
+    assert get_message(answer) == "The number of days must be a whole number from 1 to 3,650."
+    assert '<input name="note" value="for Bob"' in answer.body.decode()
+    answer = admin.perform("/admin/invites", "revoke-invite", code="AAAA-BBBB")
+    assert (answer.status, '<input name="code" value="AAAA-BBBB"' in answer.body.decode()) == (404, True)
+
+
 # ---- the password, the token of the form, and the form itself
 
 
@@ -402,7 +452,9 @@ def test_markup_in_an_email_is_escaped_on_admin_pages(app: App, admin: Admin) ->
 
 def test_an_invite_is_created_listed_and_revoked(app: App, admin: Admin) -> None:
     assert admin.perform("/admin/invites", "invite", note="for <Bob>", days="7").status == 303
-    code, state, note, *_ = parse_rows(admin.get("/admin/invites").body.decode())[1]
+    page = admin.get("/admin/invites").body.decode()
+    code, state, note, *_ = parse_rows(page)[1]
+    assert f'<input type="hidden" name="code" value="{code}">' in page
     assert (state, note) == ("open", "for <Bob>")
     assert admin.perform("/admin/invites", "revoke-invite", code=code.lower()).status == 303
     assert parse_rows(admin.get("/admin/invites").body.decode())[1][1] == "revoked"

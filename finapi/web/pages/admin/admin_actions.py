@@ -3,7 +3,7 @@
 A form of a delicate action needs the operator's password, unless the session has confirmed an action with it in the
 last 15 minutes. Without a confirmation the form leads to a page that prompts for the password and repeats the form's
 fields. Each form has an id, so that it is executed once even if it is sent twice, and every action is recorded in the
-audit log.
+audit log. The page of a refused form is in admin_pages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from finapi.accounts import audit, invites, plans, sessions, users
 from finapi.accounts.audit import Actor
@@ -26,6 +26,7 @@ from finapi.web.http.messages import Response
 from finapi.web.http.params import parse_body, path_param
 from finapi.web.pages import session_cookie
 from finapi.web.pages.api_backed_pages import build_url
+from finapi.web.pages.form_attempts import FormAttempt
 from finapi.web.pages.member import sign_in_pages
 
 ACTION_PARAMS = (path_param("action"),)
@@ -81,10 +82,12 @@ def render_action_form(call: Call, action: str, button: str, *fields: Child, acc
     return session_cookie.render_form(call, f"/admin/do/{action}", button, hidden_fields, *fields, class_="filters")
 
 
-def render_field(label: str, name: str, **attributes: object) -> Html:
-    """Return a required input of an action's form, with its label."""
+def render_field(attempt: FormAttempt, action: str, label: str, name: str, **attributes: Any) -> Html:
+    """Return an input of an action's form, with its label. After a refusal it has the sent content."""
+    attributes |= attempt.build_error_attributes(action, name)
+    content = attempt.get_content(action, name) or None
     # A page has several of these forms: the label contains its input, because an id would not be unique.
-    return h.label(label, " ", h.input(name=name, required=True, **attributes))
+    return h.label(label, " ", h.input(name=name, value=content, **attributes))
 
 
 def render_done_note(call: Call) -> Child:
@@ -93,29 +96,29 @@ def render_done_note(call: Call) -> Child:
     return action and h.p(action.done_message, role="status", class_="note")
 
 
-@require_admin
-def run_action(call: Call) -> Response:
-    """Run the action of a form and redirect to its page, or return a page that says why it was not done."""
-    fields = session_cookie.read_form(call)
-    name = call.params["action"]
+def get_action(name: str) -> AdminAction:
+    """Return the action of a form. Raise NOT_FOUND for an unknown name."""
     if name not in ACTIONS:
         raise ApiError("NOT_FOUND", "Form not found.")
-    action = ACTIONS[name]
-    page_path = _get_page_path(action, fields)
+    return ACTIONS[name]
+
+
+def perform_action(call: Call, name: str, fields: Fields) -> Response:
+    """Run the action of a form and redirect to its page, or return the page that prompts for the password.
+
+    Raise the ApiError of a form that is refused.
+    """
+    action = get_action(name)
+    actor = _get_actor(call, fields)
     try:
-        actor = _get_actor(call, fields)
         if action.needs_password and not _confirm(call, fields):
             return _render_password_page(call, name, action, fields)
-        action.run(call, fields, actor)
-    except UsageError as error:
-        return _render_refusal(call, page_path, invalid_param("form", f"{error}."))
     except ApiError as error:
-        if error.status >= 500:
+        if error.code not in ("INVALID_CREDENTIALS", "LOGIN_LOCKED"):
             raise
-        if error.code in ("INVALID_CREDENTIALS", "LOGIN_LOCKED"):
-            return _render_password_page(call, name, action, fields, error)
-        return _render_refusal(call, page_path, error)
-    return session_cookie.redirect(build_url(page_path, done=name))
+        return _render_password_page(call, name, action, fields, error)
+    action.run(call, fields, actor)
+    return session_cookie.redirect(build_url(_get_page_path(action, fields), done=name))
 
 
 def _get_actor(call: Call, fields: Fields) -> Actor:
@@ -200,13 +203,6 @@ def _get_page_path(action: AdminAction, fields: Fields) -> str:
     return action.page_path
 
 
-def _render_refusal(call: Call, page_path: str, error: ApiError) -> Response:
-    body = (h.p(error.message, role="alert"), h.p(h.a("Back", href=page_path)))
-    response = page_layout.render_page(call, "Not done", *body, status=error.status)
-    response.headers.update(error.headers)
-    return response
-
-
 # ---- reading fields
 
 
@@ -223,7 +219,7 @@ def _parse_number(fields: Fields, name: str, maximum: int) -> int:
     text = fields.get(name, "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_NUMBER_DIGITS
     if not is_number or not 1 <= int(text) <= maximum:
-        raise invalid_param(name, f"{name} must be a whole number from 1 to {maximum:,}.")
+        raise invalid_param(name, f"The number of {name} must be a whole number from 1 to {maximum:,}.")
     return int(text)
 
 
@@ -243,13 +239,21 @@ def _revoke_credentials(call: Call, fields: Fields, actor: Actor) -> None:
 
 
 def _change_plan(call: Call, fields: Fields, actor: Actor) -> None:
-    plans.check_name(call.app.config, fields.get("plan", ""))
+    try:
+        plans.check_name(call.app.config, fields.get("plan", ""))
+    except UsageError as error:
+        raise invalid_param("plan", f"{error}.") from None
     plans.change_plan(call.app, _get_user_id(call, fields), fields["plan"], call.now, actor)
 
 
 def _change_credit(call: Call, fields: Fields, actor: Actor) -> None:
     email = _get_email(call, fields)
-    cents = plans.parse_cents(fields.get("amount", "").strip())
+    amount = fields.get("amount", "").strip()
+    try:
+        cents = plans.parse_cents(amount)
+    except UsageError:
+        message = f"{amount!r} is not an amount of dollars. Write it like 12.50, or -12.50 for a correction."
+        raise invalid_param("amount", message) from None
     users.change_credit(call.app, email, cents, call.now, actor, fields.get("reason", "").strip())
 
 
@@ -262,7 +266,7 @@ def _create_invite(call: Call, fields: Fields, actor: Actor) -> None:
     note = fields.get("note", "").strip()
     lifetime = timedelta(days=_parse_number(fields, "days", MAX_DAYS)) if fields.get("days") else None
     if not note.isprintable() or len(note) > MAX_NOTE_CHARACTERS:
-        raise invalid_param("note", f"note must be printable and of at most {MAX_NOTE_CHARACTERS} characters.")
+        raise invalid_param("note", f"The note must be printable and of at most {MAX_NOTE_CHARACTERS} characters.")
     invites.create(call.app, call.now, lifetime=lifetime, note=note or None, actor=actor)
 
 

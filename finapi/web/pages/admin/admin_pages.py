@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from finapi.accounts import audit, billing, invites, plans, users
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.market.intake import fetch_queue
@@ -21,8 +22,12 @@ from finapi.web.html.tags import Child, Html, h
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import Param, path_param
+from finapi.web.pages import session_cookie, status_page
+from finapi.web.pages.admin import admin_actions
 from finapi.web.pages.admin.admin_actions import render_action_form, render_done_note, render_field, require_admin
 from finapi.web.pages.api_backed_pages import build_url, render_section
+from finapi.web.pages.form_attempts import NO_ATTEMPT, FormAttempt
+from finapi.web.pages.member import sign_in_pages
 
 TABS = {
     "/admin": "Health",
@@ -63,7 +68,8 @@ def show_health(call: Call) -> Response:
     sizes = {name: f"{size / 1e6:,.1f} MB" for name, size in app.db.sizes().items()}
     store_sizes = [("Database", sizes["pages"]), ("Unused", sizes["free"]), ("Log", sizes["wal"])]
     columns = (
-        GridColumn("Component", "name", style="row_header"),
+        GridColumn("Component", _describe_component, style="row_header"),
+        GridColumn("Name in the API", "name", style="code"),
         GridColumn("State", "status"),
         GridColumn("Reason", "reason"),
         GridColumn("Checked", "checked_at", style="time"),
@@ -161,7 +167,7 @@ def show_accounts(call: Call) -> Response:
         GridColumn("Type", "usertype"),
         GridColumn("Since", "created_at", style="time"),
     )
-    caption = f"{len(rows)} accounts" if len(rows) < MAX_ROWS else f"The newest {MAX_ROWS}"
+    caption = format_count(len(rows), "account") if len(rows) < MAX_ROWS else f"The newest {MAX_ROWS}"
     table = _render_list(caption, columns, rows, "No account matches this email.")
     return _render_page(call, "/admin/accounts", search_form, table)
 
@@ -169,7 +175,10 @@ def show_accounts(call: Call) -> Response:
 @require_admin
 def show_account(call: Call) -> Response:
     """Return the page of an account: its plan and balance, its usage, and the forms that change it."""
-    uuid = call.params["account"]
+    return _render_account(call, call.params["account"], NO_ATTEMPT)
+
+
+def _render_account(call: Call, uuid: str, attempt: FormAttempt) -> Response:
     with call.app.accounts.read() as tx:
         email = users.get_email(tx, uuid)
         row = users.list_users(tx, uuid, 1)[0]
@@ -194,9 +203,10 @@ def show_account(call: Call) -> Response:
         call,
         "/admin/accounts",
         html_tables.render_description_list(description, "key-figures"),
-        _render_account_forms(call, uuid, row),
+        _render_account_forms(call, uuid, row, attempt),
         render_section("Usage", usage),
         title=email,
+        attempt=attempt,
     )
 
 
@@ -204,16 +214,25 @@ def _render_account_link(email: str, uuid: str) -> Html:
     return html_tables.render_link_header(email, f"/admin/accounts/{uuid}")
 
 
-def _render_account_forms(call: Call, uuid: str, row: Any) -> Html:
+def _render_account_forms(call: Call, uuid: str, row: Any, attempt: FormAttempt) -> Html:
     plan_choices = {plan: plan for plan in plans.build_catalogue(call.app.config)}
-    plan_field = form_fields.render_select("Plan", "plan", row["plan"], plan_choices)
+    chosen_plan = attempt.get_content("plan", "plan", row["plan"])
+    plan_field = form_fields.render_select("Plan", "plan", chosen_plan, plan_choices)
     amount_pattern = r"-?[0-9]{1,9}(\.[0-9]{1,2})?"
     credit_fields = (
-        render_field("Dollars, or -5.00 as a correction", "amount", pattern=amount_pattern, size=10),
-        h.label("Reason of a correction ", h.input(name="reason", maxlength=users.MAX_REASON_CHARACTERS)),
+        render_field(
+            attempt,
+            "credit",
+            "Dollars, or -5.00 as a correction",
+            "amount",
+            required=True,
+            pattern=amount_pattern,
+            size=10,
+        ),
+        render_field(attempt, "credit", "Reason of a correction", "reason", maxlength=users.MAX_REASON_CHARACTERS),
     )
-    token_field = render_field("Tokens", "tokens", type="number", min=1)
-    lock_form = ("unlock", "Open it again", "") if row["state"] == "locked" else ("lock", "Lock", "")
+    token_field = render_field(attempt, "grant", "Tokens", "tokens", required=True, type="number", min=1)
+    lock_form = ("unlock", "Unlock", "") if row["state"] == "locked" else ("lock", "Lock", "")
     forms: tuple[tuple[str, str, Child], ...] = (
         lock_form,
         ("revoke", "End its sessions, replace its key", ""),
@@ -233,6 +252,10 @@ def _render_account_forms(call: Call, uuid: str, row: Any) -> Html:
 @require_admin
 def show_invites(call: Call) -> Response:
     """Return the page at ``/admin/invites``: forms that create and revoke codes, and the newest codes."""
+    return _render_invites(call, NO_ATTEMPT)
+
+
+def _render_invites(call: Call, attempt: FormAttempt) -> Response:
     with call.app.accounts.read() as tx:
         oldest_first = invites.list_invites(call.app, tx, call.now)
     rows = oldest_first[::-1][:MAX_ROWS]
@@ -240,10 +263,25 @@ def show_invites(call: Call) -> Response:
         call,
         "invite",
         "Create a code",
-        h.label("Note ", h.input(name="note", maxlength=200)),
-        h.label("Days until it expires (empty: never) ", h.input(name="days", type="number", min=1, max=3650)),
+        render_field(attempt, "invite", "Note", "note", maxlength=admin_actions.MAX_NOTE_CHARACTERS),
+        render_field(
+            attempt,
+            "invite",
+            "Days until it expires (empty: never)",
+            "days",
+            type="number",
+            min=1,
+            max=admin_actions.MAX_DAYS,
+        ),
     )
-    revoke_form = render_action_form(call, "revoke-invite", "Revoke", render_field("Code", "code", autocomplete="off"))
+    code_field = render_field(attempt, "revoke-invite", "Code", "code", required=True, autocomplete="off")
+    revoke_form = render_action_form(call, "revoke-invite", "Revoke", code_field)
+
+    def render_revoke_form(row: Mapping[str, Any]) -> Child:
+        if row["state"] != "open":
+            return ""
+        return render_action_form(call, "revoke-invite", "Revoke", _render_hidden_field("code", row["code"]))
+
     columns = (
         GridColumn("Code", "code", style="code"),
         GridColumn("State", "state"),
@@ -252,6 +290,7 @@ def show_invites(call: Call) -> Response:
         GridColumn("Expires", "expires_at", style="time"),
         GridColumn("Used", "used_at", style="time"),
         GridColumn("Used by", "used_by"),
+        GridColumn("Action", render_revoke_form),
     )
     codes = _render_list(f"The newest {len(rows)}", columns, rows, "No codes yet.")
     return _render_page(
@@ -260,6 +299,7 @@ def show_invites(call: Call) -> Response:
         render_section("New", create_form),
         render_section("Revoke", revoke_form),
         render_section("Codes", codes),
+        attempt=attempt,
     )
 
 
@@ -269,6 +309,10 @@ def show_invites(call: Call) -> Response:
 @require_admin
 def show_intake(call: Call) -> Response:
     """Return the page at ``/admin/intake``: the progress of the poller, and the documents that it could not store."""
+    return _render_intake(call, NO_ATTEMPT)
+
+
+def _render_intake(call: Call, attempt: FormAttempt) -> Response:
     with call.app.db.read() as tx:
         steps = heartbeats.get_heartbeats(tx)
         last_times = heartbeats.get_freshness(tx)
@@ -305,7 +349,7 @@ def show_intake(call: Call) -> Response:
         ),
         render_section(
             "Poller",
-            h.p(f"{polling} {followed_count:,} companies are followed."),
+            h.p(f"{polling} {format_count(followed_count, 'company is', 'companies are')} followed."),
             _render_list("Progress", progress_columns, progress_rows, "Not started."),
         ),
         render_section(
@@ -314,13 +358,15 @@ def show_intake(call: Call) -> Response:
             _render_list(refused_caption, refused_columns, refused_rows, "No refused documents."),
         ),
         _render_refused_files(call),
+        attempt=attempt,
     )
 
 
 def _render_steps(steps: Mapping[str, Any]) -> Html:
     rows = [{"name": step.name, "at": step.at, "ms": step.took_ms, "failure": step.failure} for step in steps.values()]
     columns = (
-        GridColumn("Step", "name", style="row_header"),
+        GridColumn("Component", _describe_component, style="row_header"),
+        GridColumn("Name in the API", "name", style="code"),
         GridColumn("Ended", "at", style="time"),
         GridColumn("ms", "ms", numeric=True),
         GridColumn("Failed", "failure"),
@@ -356,6 +402,10 @@ def _render_hidden_field(name: str, content: str) -> Html:
 @require_admin
 def show_deliveries(call: Call) -> Response:
     """Return the page at ``/admin/deliveries``: the failed deliveries of all accounts."""
+    return _render_deliveries(call, NO_ATTEMPT)
+
+
+def _render_deliveries(call: Call, attempt: FormAttempt) -> Response:
     waiting_count = status.count_queued_work(call.app, call.now)["webhooks"]
     with call.app.accounts.read() as tx:
         rows = webhooks.list_failed_deliveries(tx, MAX_ROWS)
@@ -376,9 +426,11 @@ def show_deliveries(call: Call) -> Response:
         GridColumn("Last error", "last_error"),
         GridColumn("Action", render_redeliver_form),
     )
-    caption = f"The last {len(rows)} that failed; {waiting_count:,} wait"
-    empty_text = f"No failed deliveries; {waiting_count:,} wait."
-    return _render_page(call, "/admin/deliveries", _render_list(caption, columns, rows, empty_text))
+    waiting_deliveries = format_count(waiting_count, "delivery is", "deliveries are")
+    caption = f"The last {len(rows)} that failed. {waiting_deliveries} waiting."
+    empty_text = f"No delivery has failed. {waiting_deliveries} waiting."
+    table = _render_list(caption, columns, rows, empty_text)
+    return _render_page(call, "/admin/deliveries", table, attempt=attempt)
 
 
 # ---- audit log
@@ -409,15 +461,64 @@ def _render_audited_account(row: Mapping[str, Any]) -> Child:
     return row["account"] and h.a(row["account"], href=f"/admin/accounts/{row['account_uuid']}")
 
 
+# ---- actions
+
+
+_RENDERERS: dict[str, Callable[[Call, FormAttempt], Response]] = {
+    "/admin/invites": _render_invites,
+    "/admin/intake": _render_intake,
+    "/admin/deliveries": _render_deliveries,
+}
+
+
+@require_admin
+def run_action(call: Call) -> Response:
+    """Run the action of a form and redirect to its page.
+
+    If it is refused, return the page with the reason and the form's input.
+    """
+    fields = session_cookie.read_form(call)
+    name = call.params["action"]
+    page_path = admin_actions.get_action(name).page_path
+    try:
+        return admin_actions.perform_action(call, name, fields)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        attempt = FormAttempt(name, fields, error)
+    if page_path == admin_actions.ACCOUNTS_PATH:
+        return _render_account(call, fields.get("account", ""), attempt)
+    return _RENDERERS[page_path](call, attempt)
+
+
 # ---- parts of a page
 
 
-def _render_page(call: Call, path: str, *body: Child, title: str = "") -> Response:
+def _describe_component(row: Mapping[str, Any]) -> str:
+    """Return the title of a component, or the name of a target that the operator has it watch."""
+    name: str = row["name"]
+    return status_page.COMPONENT_TITLES.get(name, name)
+
+
+def _render_page(call: Call, path: str, *body: Child, title: str = "", attempt: FormAttempt = NO_ATTEMPT) -> Response:
     links = [h.a(name, href=url, aria_current="page" if url == path else None) for url, name in TABS.items()]
     tabs = h.nav(links, class_="tabs", aria_label="Operators")
     page_title = title or TABS[path]
     heading = h.header(h.h1(page_title), class_="subject")
-    return page_layout.render_page(call, page_title, heading, tabs, render_done_note(call), *body, wide=True)
+    error = attempt.error
+    response = page_layout.render_page(
+        call,
+        page_title,
+        heading,
+        tabs,
+        sign_in_pages.render_error(error) or render_done_note(call),
+        *body,
+        wide=True,
+        status=error.status if error else 200,
+    )
+    if error:
+        response.headers.update(error.headers or {})
+    return response
 
 
 def _render_list(caption: str, columns: Sequence[GridColumn], rows: Sequence[Any], empty_text: str) -> Html:

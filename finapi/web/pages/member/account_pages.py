@@ -27,6 +27,7 @@ from finapi.web.http.params import parse_body, path_param
 from finapi.web.http.route import API
 from finapi.web.pages import session_cookie
 from finapi.web.pages.api_backed_pages import build_api_call, build_url, render_section
+from finapi.web.pages.form_attempts import NO_ATTEMPT, FormAttempt
 from finapi.web.pages.limit_names import get_limit_name
 from finapi.web.pages.member import sign_in_pages
 
@@ -118,27 +119,6 @@ ACTIONS = {
     "export": AccountAction("GET", "/user/export", SECURITY_PATH, ""),
     "delete": AccountAction("DELETE", "/user/", SECURITY_PATH, ""),
 }
-
-
-class FormAttempt(NamedTuple):
-    """A form that was refused: its action, its fields and the error. A page without an attempt has none of them."""
-
-    action: str = ""
-    fields: Mapping[str, str] = {}
-    error: ApiError | None = None
-
-    def get_content(self, action: str, name: str, stored: Any = "") -> Any:
-        """Return the content of a field: the sent text if its form was refused, otherwise the stored one."""
-        return self.fields.get(name, "") if self.action == action else stored
-
-    def is_wrong(self, action: str, name: str) -> bool:
-        """Return True if the error is about this field."""
-        if self.action != action or self.error is None:
-            return False
-        return (self.error.details or {}).get("param") == name
-
-
-NO_ATTEMPT = FormAttempt()
 
 
 def _require_session(handler: Handler) -> Handler:
@@ -663,8 +643,7 @@ def _render_input(
     attempt: FormAttempt, action: str, label: str, name: str, stored: Any = "", **attributes: Any
 ) -> Html:
     """Return an input of an action's form. After a refusal it has the sent content, and says if it is wrong."""
-    if attempt.is_wrong(action, name):
-        attributes |= {"aria_invalid": "true", "aria_describedby": "problem"}
+    attributes |= attempt.build_error_attributes(action, name)
     return form_fields.render_input(label, name, attempt.get_content(action, name, stored), **attributes)
 
 
@@ -677,8 +656,7 @@ def _render_password_input(
     **attributes: Any,
 ) -> Html:
     """Return an empty input for a password. Its id contains the action, because a page has several of them."""
-    if attempt.is_wrong(action, name):
-        attributes |= {"aria_invalid": "true", "aria_describedby": "problem"}
+    attributes |= attempt.build_error_attributes(action, name)
     field = h.input(
         id=f"{action}-{name}",
         name=name,
