@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cache, cached_property
@@ -397,7 +397,11 @@ def _parse_metric(key: str, entry: dict[str, Any], label_words: dict[str, str]) 
         raise ValueError(
             f"not_for or only_for of {key} contains an industry that is not one of {', '.join(INDUSTRIES)}"
         )
-    rules = {industry: _parse_rules(key, entry, industry) for industry in INDUSTRIES}
+    common_rules = _parse_rules(key, entry, ())
+    rules = dict.fromkeys(INDUSTRIES, common_rules)
+    for industry in INDUSTRIES:
+        if f"from_{industry}" in entry:
+            rules[industry] = _parse_rules(key, entry, entry[f"from_{industry}"])
     all_rules = _list_all_rules(rules)
     tags = dict.fromkeys(tag for rule in all_rules for tag in rule.tags)
     patterns = {pattern.text: pattern for rule in all_rules for pattern in rule.custom_patterns}
@@ -444,7 +448,8 @@ def _parse_labels(text: str | None, label_words: dict[str, str]) -> LazyPattern 
     return None if text is None else LazyPattern(expand(text))
 
 
-def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, ...]:
+def _parse_rules(key: str, entry: dict[str, Any], own_texts: Sequence[str]) -> tuple[Rule, ...]:
+    """Return the rules of an industry: those of ``own_texts``, which come first, and the common rules."""
     unless_reported = _parse_names(entry.get("beside", ""))
     ignores_sign = entry.get("outlay", False)
     rules: list[Rule] = []
@@ -458,7 +463,7 @@ def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, 
         tags, custom_patterns = names
         rules.append(Rule(len(rules) + 1, tags, custom_patterns, terms, text, unless_reported, ignores_sign))
 
-    for text in (*entry.get(f"from_{industry}", ()), *entry["from"]):
+    for text in (*own_texts, *entry["from"]):
         if text.startswith("= "):
             formula, _, exceptions = text.removeprefix("= ").partition(" unless ")
             tags, patterns = _parse_names(exceptions)
@@ -479,7 +484,9 @@ def _parse_rules(key: str, entry: dict[str, Any], industry: str) -> tuple[Rule, 
 
 
 def _list_all_rules(rules_by_industry: Mapping[str, tuple[Rule, ...]]) -> list[Rule]:
-    return [rule for rules in rules_by_industry.values() for rule in rules]
+    """Return the rules of all industries. Those that industries share are returned once."""
+    distinct_lists = {id(rules): rules for rules in rules_by_industry.values()}
+    return [rule for rules in distinct_lists.values() for rule in rules]
 
 
 def _list_term_names(rule: Rule) -> list[str]:
