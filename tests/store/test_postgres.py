@@ -219,7 +219,9 @@ def test_threads_on_three_nodes_spend_the_last_tokens_once(node: Callable[..., A
     assert (len(spent), set(refused), left(nodes[0])) == (50, {"insufficient_tokens"}, 0)
     assert billing.list_errors(nodes[0]) == []
     with nodes[1].accounts.read() as tx:
-        assert [row["calls"] for row in billing.compute_spending(tx, 1, 1, NOW)["daily"]] == [50]
+        spending = billing.compute_spending(tx, 1, 1, NOW)
+    assert [row["calls"] for row in spending["daily"]] == [50]
+    assert spending["top_endpoints"] == [{"endpoint": "GET /x", "tokens": 50, "calls": 50}]
 
 
 def test_a_key_that_one_node_changes_is_unknown_to_the_others(node: Callable[..., App]) -> None:

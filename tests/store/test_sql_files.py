@@ -271,6 +271,13 @@ def test_the_facts_of_a_concept_are_read_from_an_index(connection: sqlite3.Conne
     assert "SEARCH facts USING COVERING INDEX facts_by_concept (concept_id=?)" in plan
 
 
+def test_usage_by_endpoint_is_added_up_by_index(connection: sqlite3.Connection) -> None:
+    plan = [str(row[3]) for row in explain_query(connection, QUERIES["spent_by_endpoint"], "EXPLAIN QUERY PLAN")]
+    search = "SEARCH ledger_days USING COVERING INDEX ledger_days_by_endpoint (user_id=?"
+    reads = [step for step in plan if "ledger_days" in step]
+    assert reads == [f"{search})", f"{search} AND endpoint>?)", *2 * [f"{search} AND endpoint=? AND day>?)"]]
+
+
 def test_every_market_index_is_used_by_a_query_or_trigger(connection: sqlite3.Connection) -> None:
     triggers = connection.execute("SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND sql NOT LIKE '%RAISE%'")
     bodies = [sql[re.search(r"\bBEGIN\b", sql).end() : sql.rindex("END")] for (sql,) in triggers]

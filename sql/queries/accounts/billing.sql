@@ -96,12 +96,23 @@ GROUP BY day
 ORDER BY day
 
 -- name: spent_by_endpoint
+-- Like spent_by_day. The recursive part lists the endpoints of the account by index, one step for each. So the rows of an
+-- endpoint are read in the order of ledger_days_by_endpoint and need not be sorted.
+WITH RECURSIVE endpoints (endpoint) AS (
+    SELECT min(endpoint) FROM ledger_days WHERE user_id = :user_id
+    UNION ALL
+    SELECT (SELECT min(endpoint) FROM ledger_days WHERE user_id = :user_id AND endpoint > endpoints.endpoint)
+    FROM endpoints
+    WHERE endpoint IS NOT NULL
+)
 SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
 FROM (
-    SELECT endpoint, sum(tokens) AS tokens, sum(calls) AS calls
-    FROM ledger_days
-    WHERE user_id = :user_id AND day >= :first
-    GROUP BY endpoint
+    SELECT endpoint,
+        (SELECT sum(tokens) FROM ledger_days
+         WHERE user_id = :user_id AND endpoint = endpoints.endpoint AND day >= :first) AS tokens,
+        (SELECT sum(calls) FROM ledger_days
+         WHERE user_id = :user_id AND endpoint = endpoints.endpoint AND day >= :first) AS calls
+    FROM endpoints
     UNION ALL
     SELECT endpoint, -delta, CASE reason WHEN 'debit' THEN 1 ELSE 0 END
     FROM ledger
@@ -109,6 +120,7 @@ FROM (
         AND substr(created_at, 1, 10) >= :first
 ) AS spent
 GROUP BY endpoint
+HAVING sum(calls) IS NOT NULL
 ORDER BY tokens DESC, calls DESC, endpoint
 LIMIT 10
 

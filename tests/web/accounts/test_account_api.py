@@ -117,6 +117,12 @@ def test_usage_counts_settled_tokens_by_day_and_endpoint(client: Client, session
     assert [(row["tokens_consumed"], row["calls"]) for row in later["daily"]] == [(0, 0), (25, 1), (30, 3)]
     filings_row = {"endpoint": "GET /api/v1/sec/filings", "tokens": 5, "calls": 1}
     assert later["top_endpoints"] == [{"endpoint": endpoint, "tokens": 50, "calls": 3}, filings_row]
+    billing.run_settlement_step(client.app)
+    assert client.get(ACCOUNT + "usage", query={"days": 3}, headers=key).json == later
+    # Endpoints without calls in the window are not listed.
+    clock.advance(seconds=86_400)
+    unused = client.get(ACCOUNT + "usage", query={"days": 1}, headers=key).json
+    assert (unused["daily"][0]["calls"], unused["top_endpoints"]) == (0, [])
 
 
 @run_each_case("days, window", [("0", 1), ("-5", 1), ("366", 365), ("90", 90)])
