@@ -12,7 +12,7 @@ import socket
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,9 @@ def _run_demo(args: argparse.Namespace, config: Config, origins: settings.Origin
             f"finapi {__version__} listens at {url} with a few real companies' filings. Stop it with Ctrl-C.\n\n"
             f"A key to try (plan pro): {ready['api_key']}\n\n"
             f"  curl -s -H 'X-API-Key: {ready['api_key']}' "
-            f"'{url}/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income'\n"
+            f"'{url}/api/v1/xbrl/companies/AAPL/statements?period=Q&statement=income'\n\n"
+            f"Sign in at {url}/login: {ready['email']}, password {ready['password']}\n"
+            f"Register at {url}/register: invite code {ready['invite_codes'][0]}{_describe_mails(ready)}\n"
         )
 
     with ExitStack() as stack:
@@ -113,6 +115,11 @@ def _run_demo(args: argparse.Namespace, config: Config, origins: settings.Origin
             archive = str(config.data_dir.absolute() / DEMO_ARCHIVE_DIRECTORY)
             config = replace(config, poll_every=DEMO_POLL_SECONDS, base_url=archive)
         return _serve_until_stopped(args, config, prepare, describe, say, perform)
+
+
+def _describe_mails(ready: Mapping[str, Any]) -> str:
+    """Return a line with the directory of mails, or "" if a server sends them."""
+    return f"\nMails are files in {ready['mail_dir']}" if ready["mail_dir"] else ""
 
 
 def _load_demo_data(app: App, is_copy: bool) -> None:
@@ -138,7 +145,10 @@ def _run_serve(args: argparse.Namespace, config: Config, origins: settings.Origi
 
     def describe(url: str, ready: dict[str, Any]) -> str:
         codes = ready.get("invite_codes")
-        invite = f"\nAn invite code for the first account: {codes[0]}" if codes else ""
+        invite = ""
+        if codes:
+            invite = f"\nAn invite code for the first account: {codes[0]}\nRegister with it at {url}/register"
+            invite += _describe_mails(ready)
         return f"finapi {__version__} listens at {url}{invite}"
 
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)

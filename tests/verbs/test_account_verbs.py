@@ -654,13 +654,15 @@ def test_people_read_the_first_code_on_the_second_line(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
-            lines = [process.stdout.readline().decode() for _ in range(2)]
+            lines = [process.stdout.readline().decode() for _ in range(4)]
         finally:
             process.terminate()
     assert re.fullmatch(r"finapi \S+ listens at http://127\.0\.0\.1:\d+\n", lines[0])
     first, code = lines[1].rstrip("\n").rsplit(" ", 1)
     assert first == "An invite code for the first account:"
     assert CODE.fullmatch(code)
+    url = lines[0].split()[-1]
+    assert lines[2:] == [f"Register with it at {url}/register\n", f"Mails are files in {tmp_path / 'mail'}\n"]
 
 
 def test_a_start_that_cannot_listen_leaves_the_code_to_the_next(tmp_path: Path) -> None:

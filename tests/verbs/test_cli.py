@@ -1192,9 +1192,15 @@ def test_the_line_that_demo_prints_works_when_pasted(tmp_path: Path) -> None:
             output_lines.append(process.next_line(demo).decode())
             assert output_lines[-1], output_lines
         pasted = subprocess.run(["sh", "-c", output_lines[-1]], capture_output=True, timeout=process.SECONDS)
+        _, login, register, mails = (process.next_line(demo).decode() for _ in range(4))
         demo.terminate()
         assert demo.wait(10.0) == 0
     assert re.match(rf"finapi {re.escape(__version__)} listens at http://127\.0\.0\.1:\d+ ", output_lines[0])
+    assert re.search(
+        r" at http://127\.0\.0\.1:\d+/login: demo-\w+@example\.com, password [0-9a-f-]{36}$", login.strip()
+    )
+    assert re.search(r" at http://127\.0\.0\.1:\d+/register: invite code (\w{4}-){3}\w{4}$", register.strip())
+    assert mails.startswith(f"Mails are files in {temporary_dir}")
     assert (pasted.returncode, pasted.stderr) == (0, b"")
     answer = json.loads(pasted.stdout)
     assert answer["status"] == "success"

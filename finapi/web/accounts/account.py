@@ -21,8 +21,8 @@ MAX_DOLLARS = 1_000_000
 
 UPDATE_BODY = (
     Field("webhook_url", "url", nullable=True, example="https://example.com/hook"),
-    Field("notify_email", "boolean", example="true"),
-    Field("notify_browser", "boolean", example="true"),
+    Field("notify_email", "boolean", help="Stored for clients; it has no effect.", example="true"),
+    Field("notify_browser", "boolean", help="Stored for clients; it has no effect.", example="true"),
     Field("webhook_topics", "words", allowed=users.TOPICS),
 )
 PASSWORD_BODY = (

@@ -20,7 +20,7 @@ from finapi.web.html.tags import Html, h, join_html
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.route import Route, operation_id
-from finapi.web.pages.limit_names import get_limit_name
+from finapi.web.pages.limit_names import describe_limit, get_limit_name
 
 # security.txt expires after this many days; RFC 9116 recommends less than a year.
 CONTACT_DAYS = 90
@@ -29,8 +29,7 @@ _TEXT = "text/plain; charset=utf-8"
 
 _LIMIT_COLUMNS = (
     GridColumn("Calls", "name", style="row_header"),
-    GridColumn("Allowed", "calls", numeric=True),
-    GridColumn("in seconds", "seconds", numeric=True),
+    GridColumn("Allowed", lambda limit: describe_limit(limit["calls"], limit["seconds"])),
 )
 
 
@@ -72,7 +71,7 @@ def show_plans(call: Call) -> Response:
             "", ("Plan", "Price", "Includes") if has_prices else ("Plan", "Includes"), plan_rows, label="Plans"
         ),
         h.h2("Limits", id="limits"),
-        html_tables.render_grid("By account, or by address without one", _LIMIT_COLUMNS, _list_limits(call)),
+        html_tables.render_grid("For each account, or else for each address", _LIMIT_COLUMNS, _list_limits(call)),
         h.h2("Cost of calls"),
         h.p("Calls not listed here are free."),
         html_tables.render_grid("Cheapest first", cost_columns, priced_routes),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from finapi.core.counts import format_count
+
+_SECONDS_PER_MINUTE = 60
+_SECONDS_PER_HOUR = 3_600
+
 _NAMES = {
     "app": "Filings, holdings, account and all other calls",
     "financials": "Counts of stored rows (/financials)",
@@ -22,3 +27,12 @@ _NAMES = {
 def get_limit_name(zone: str) -> str:
     """Return the name of a limit for readers; ``zone`` is its name in the API."""
     return _NAMES[zone]
+
+
+def describe_limit(request_count: int, window_seconds: int) -> str:
+    """Return the number of requests that a limit allows, such as "60 a minute"."""
+    if window_seconds == _SECONDS_PER_MINUTE:
+        return f"{request_count:,} a minute"
+    if window_seconds == _SECONDS_PER_HOUR:
+        return f"{request_count:,} an hour"
+    return f"{request_count:,} in {format_count(window_seconds, 'second')}"

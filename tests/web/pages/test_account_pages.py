@@ -171,7 +171,7 @@ def test_wrong_passwords_end_in_a_lockout_with_a_wait(app: App) -> None:
     visitor = Visitor(app)
     answers = [visitor.send("/login", email=EMAIL, password="wrong password") for _ in range(5)]
     assert [answer.status for answer in answers] == [401] * 4 + [429]
-    assert get_message(answers[0]) == "Invalid email or password"
+    assert get_message(answers[0]) == "Invalid email or password."
     assert 'value="ann@example.com"' in answers[0].body.decode()
     seconds = lockout.LOCK_SECONDS_BY_FAILURES[5]
     assert get_message(answers[4]) == f"Too many failed login attempts. Try again later. Wait {seconds} seconds."
@@ -252,6 +252,14 @@ def test_a_visitor_registers_with_an_invite_and_a_mailed_link(app: App) -> None:
         "/register", email="b@example.com", password=PASSWORD, invite_code=code, form_token=visitor.form_token
     )
     assert (again.status, b'value="b@example.com"' in again.body) == (410, True)
+    assert get_message(again) == "The invite code has already been used."
+    code = invites.create(app, app.clock.now(), lifetime=None, note=None).code
+    fields = {"email": EMAIL, "password": PASSWORD, "form_token": visitor.form_token}
+    taken = visitor.send("/register", invite_code=code, **fields)
+    taken_text = "An account with this email address exists already. Sign in, or request a new password."
+    assert (taken.status, get_message(taken)) == (400, taken_text)
+    wrong = visitor.send("/register", invite_code="AAAA-BBBB", **fields)
+    assert (wrong.status, get_message(wrong)) == (400, "The invite code is wrong or has expired.")
 
 
 @run_each_case(
@@ -288,7 +296,11 @@ def test_the_account_shows_balance_key_limits_and_sessions(app: App, member: Vis
     key = get_api_key(app)
     assert f"<code>{key}</code>" in body
     assert "<dt>Tokens left</dt><dd>2,000</dd>" in body
-    assert find_row(body, "Statements and figures (/xbrl)") == ["120", "60", "31"]
+    assert find_row(body, "Statements and figures (/xbrl)") == ["120 a minute", "31"]
+    limits = [row[1:] for row in parse_rows(body) if row[0] == "Filings, holdings, account and all other calls"]
+    assert limits == [["100,000 a minute", "100,000"], ["100,000 an hour", "100,000"]]
+    assert f"<code>curl -H 'X-API-Key: {key}' http://x/api/v1/account/balance</code>" in body
+    assert '<a href="/docs/first-call">' in body
     assert "<dt>Dollars in the wallet</dt><dd>0.00</dd>" in body
     assert "The wallet is empty." in body
     assert 'name="amount_dollars"' not in body
@@ -455,7 +467,7 @@ def test_a_new_password_keeps_only_the_session_that_set_it(app: App, member: Vis
     [
         ({}, 400, "The password is required."),
         ({"password": PASSWORD}, 400, "The new password is required."),
-        ({"password": PASSWORD, "newpassword": "short"}, 400, "The password must have 8 to 1024 characters"),
+        ({"password": PASSWORD, "newpassword": "short"}, 400, "The password must have 8 to 1024 characters."),
         ({"password": PASSWORD, "newpassword": PASSWORD}, 400, "The new password is the same as the old one."),
         ({"password": "wrong", "newpassword": "long enough"}, 401, "This is not your account's password."),
     ],
@@ -531,12 +543,19 @@ def test_an_unknown_action_returns_404(member: Visitor, name: str) -> None:
 
 
 def test_settings_are_validated_as_by_the_api(app: App, member: Visitor) -> None:
-    fields = {"webhook_url": "https://example.com/h", "topic-13f.holdings.updated": "on", "notify_email": "on"}
+    fields = {"webhook_url": "https://example.com/h", "topic-13f.holdings.updated": "on"}
     assert member.submit("/account/do/settings", **fields).status == 303
     body = member.get("/account/webhooks").body.decode()
     assert 'value="https://example.com/h"' in body
     assert '<input type="checkbox" name="topic-13f.holdings.updated" checked>' in body
     assert '<input type="checkbox" name="topic-insider.transaction.created">' in body
+    assert "Insider transactions (Forms 3, 4 and 5)" in body
+    assert set(account_pages.TOPIC_LABELS) == set(users.TOPICS)
+    # No mails of events exist, so the page does not offer them, and it leaves the stored setting alone.
+    assert "notify_email" not in body
+    user_id = users.get_id(app, EMAIL)
+    with app.db.read() as tx:
+        assert users.build_profile(app, tx, user_id, app.clock.now())["notify_email"] is True
     assert member.submit("/account/do/settings", webhook_url="http://127.0.0.1/x").status == 400
     assert member.submit("/account/do/settings", webhook_url="").status == 303
     assert 'value="https://example.com/h"' not in member.get("/account/webhooks").body.decode()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from finapi.app import App
 from finapi.core.config import CustomPlan
+from finapi.web.pages import limit_names
 from tests.client import Client
 from tests.support.html_pages import get_page, parse_rows
 
@@ -14,9 +15,10 @@ MakeApp = Callable[..., App]
 
 def test_the_plans_page_lists_costs_and_limits(browser: Client) -> None:
     rows = parse_rows(get_page(browser, "/plans"))
-    assert ["Statements and figures (/xbrl)", "120", "60"] in rows
-    assert ["Filings, holdings, account and all other calls", "60", "60"] in rows
-    assert ["Filings, holdings, account and all other calls", "1,000", "3,600"] in rows
+    assert ["Statements and figures (/xbrl)", "120 a minute"] in rows
+    assert ["Filings, holdings, account and all other calls", "60 a minute"] in rows
+    assert ["Filings, holdings, account and all other calls", "1,000 an hour"] in rows
+    assert limit_names.describe_limit(5, 10) == "5 in 10 seconds"
     assert 'id="limits"' in get_page(browser, "/plans")
     assert ["Plan", "Includes"] in rows
     assert "A dollar" not in get_page(browser, "/plans")

@@ -28,7 +28,7 @@ from finapi.web.http.route import API
 from finapi.web.pages import session_cookie
 from finapi.web.pages.api_backed_pages import build_api_call, build_url, render_section
 from finapi.web.pages.form_attempts import NO_ATTEMPT, FormAttempt
-from finapi.web.pages.limit_names import get_limit_name
+from finapi.web.pages.limit_names import describe_limit, get_limit_name
 from finapi.web.pages.member import sign_in_pages
 
 ACTION_PARAMS = (path_param("action"),)
@@ -52,6 +52,15 @@ LEDGER_REASONS = {
     "purchase": "Bought from the wallet",
     "grant": "Granted by the operator",
     "carried_over": "All older changes",
+}
+# The events that a receiver can get for all companies.
+TOPIC_LABELS = {
+    "sniper.window_expired": "A sniper target ended without a filing",
+    "insider.transaction.created": "Insider transactions (Forms 3, 4 and 5)",
+    "13f.holdings.updated": "Holdings of a fund (13F)",
+    "ownership.filing.created": "Owners of more than 5 % (Schedules 13D and 13G)",
+    "insider.proposed_sale.created": "Proposed sales of insiders (Form 144)",
+    "nport.report.created": "Positions of a mutual fund or ETF (N-PORT)",
 }
 # The names of fields in messages of the API, and in those of the pages.
 FIELD_NAMES = {
@@ -192,7 +201,6 @@ def _build_body(action: str, fields: Mapping[str, str]) -> dict[str, Any]:
         return {
             "webhook_url": fields.get("webhook_url") or None,
             "webhook_topics": [topic for topic in users.TOPICS if fields.get(f"topic-{topic}")],
-            "notify_email": "notify_email" in fields,
         }
     body: dict[str, Any] = {name: text for name, text in fields.items() if text}
     if "duration_minutes" in body:
@@ -278,9 +286,15 @@ def _format_dollars(amount: Any) -> str:
 
 def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
     key = user["api_key"] or "none until the email is verified"
+    command = f"curl -H 'X-API-Key: {key}' {call.app.config.public_url}{API}/account/balance"
     return render_section(
         "API key",
-        h.details(h.summary("Show"), h.pre(h.code(key), tabindex=0)),
+        h.details(
+            h.summary("Show the key and a first call"),
+            h.pre(h.code(key), tabindex=0),
+            h.pre(h.code(command), tabindex=0),
+        ),
+        h.p("Data calls need it: see ", h.a("The first call", href="/docs/first-call"), ".", class_="quiet"),
         h.p("A new key replaces the old one immediately: programs with the old key stop working.", class_="quiet"),
         session_cookie.render_form(call, "/account/do/rotate-key", "Replace the key"),
     )
@@ -369,11 +383,11 @@ def _render_limits(call: Call) -> Html:
     limits = _get_answer(call, "/account/limits")["limits"]
     columns = (
         GridColumn("Calls", lambda row: h.th(get_limit_name(row["zone"]), scope="row")),
-        GridColumn("Allowed", "requests", numeric=True),
-        GridColumn("in seconds", "window_seconds", numeric=True),
+        GridColumn("Allowed", lambda row: describe_limit(row["requests"], row["window_seconds"])),
         GridColumn("Remaining", "remaining", numeric=True),
     )
-    return render_section("Limits", html_tables.render_grid("Viewing this page does not count", columns, limits))
+    caption = "The remaining calls can be made immediately. They come back evenly. Viewing this page does not count."
+    return render_section("Limits", html_tables.render_grid(caption, columns, limits))
 
 
 # ---- security and data
@@ -517,16 +531,32 @@ def _render_webhooks(call: Call, attempt: FormAttempt = NO_ATTEMPT) -> Response:
         call,
         WEBHOOKS_PATH,
         user,
-        render_section("Receiver", _render_receiver_form(call, user, attempt)),
+        render_section("Receiver", h.p(*_RECEIVER_NOTE, class_="quiet"), _render_receiver_form(call, user, attempt)),
         render_section(
             "Signing secret",
             h.details(h.summary("Show"), h.pre(h.code(secret), tabindex=0)),
             session_cookie.render_form(call, "/account/do/rotate-secret", "Replace the secret"),
         ),
         render_section("Deliveries", test_form, _render_deliveries(call, deliveries)),
-        render_section("Sniper targets", _render_target_form(call, attempt), _render_targets(call, targets)),
+        render_section(
+            "Sniper targets",
+            h.p(
+                "A target waits for the next filing of a company and sends it to the receiver. It ends with that "
+                "filing, or after the minutes.",
+                class_="quiet",
+            ),
+            _render_target_form(call, attempt),
+            _render_targets(call, targets),
+        ),
         attempt=attempt,
     )
+
+
+_RECEIVER_NOTE = (
+    "The events that you choose are sent to this URL as signed POST requests. ",
+    h.a("Webhooks", href="/docs/webhooks"),
+    " shows how to verify them.",
+)
 
 
 def _render_receiver_form(call: Call, user: Mapping[str, Any], attempt: FormAttempt) -> Html:
@@ -534,8 +564,7 @@ def _render_receiver_form(call: Call, user: Mapping[str, Any], attempt: FormAtte
     for topic in users.TOPICS:
         is_checked = bool(attempt.get_content("settings", f"topic-{topic}", topic in user["webhook_topics"]))
         checkbox = h.input(type="checkbox", name=f"topic-{topic}", checked=is_checked)
-        topic_fields.append(h.label(checkbox, " ", topic))
-    is_notified = bool(attempt.get_content("settings", "notify_email", user["notify_email"]))
+        topic_fields.append(h.label(checkbox, f" {TOPIC_LABELS[topic]} ", h.small(h.code(topic))))
     return session_cookie.render_form(
         call,
         "/account/do/settings",
@@ -550,7 +579,6 @@ def _render_receiver_form(call: Call, user: Mapping[str, Any], attempt: FormAtte
             maxlength=2000,
         ),
         topic_fields,
-        h.label(h.input(type="checkbox", name="notify_email", checked=is_notified), " Mail me too"),
     )
 
 

@@ -19,6 +19,13 @@ MAX_FIELD_CHARACTERS = 1024
 NOT_VERIFIED_TEXT = (
     "Verify your email address first: follow the link in the mail that was sent to you, then sign in again."
 )
+# The texts of pages for errors whose sentence in the API is that of its specification.
+_ERROR_TEXTS = {
+    "EMAIL_NOT_VERIFIED": NOT_VERIFIED_TEXT,
+    "INVALID_INVITE": "The invite code is wrong or has expired.",
+    "INVITE_USED": "The invite code has already been used.",
+    "EMAIL_EXISTS": "An account with this email address exists already. Sign in, or request a new password.",
+}
 
 
 # ---- sign in and out
@@ -128,7 +135,7 @@ def register(call: Call) -> Response:
             raise
         return show_register(call, error, fields)
     sign_in_link = h.a("sign in", href="/login")
-    message = h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", sign_in_link)
+    message = h.p("A link was sent to ", h.b(body["email"]), ". Follow it, then ", sign_in_link, ".")
     return page_layout.render_page(call, "Almost done", message)
 
 
@@ -157,8 +164,9 @@ def render_error(error: ApiError | None) -> Html | None:
     if error is None:
         return None
     retry_seconds = error.headers.get("Retry-After") if error.headers else None
-    # The API's sentence is that of its specification.
-    message = NOT_VERIFIED_TEXT if error.code == "EMAIL_NOT_VERIFIED" else error.message
+    message = _ERROR_TEXTS.get(error.code, error.message)
+    if not message.endswith("."):
+        message += "."
     wait = retry_seconds and f" Wait {format_count(int(retry_seconds), 'second')}."
     return h.p(message, wait, role="alert", id="problem")
 
