@@ -41,6 +41,7 @@ EXIT_STATUS_NOTE = (
 
 _API = "/api/v1"
 _STATEMENTS, _SERIES, _SCREEN = "/xbrl/companies/{ticker}/statements", "/xbrl/timeseries", "/xbrl/screen"
+_FUND = "/form-13f/fund/{cik}"
 _TICKER = arg("ticker", help="ticker or CIK")
 _PERIOD = arg("-p", "--period", choices=["A", "Q"], help="years or quarters")
 _AS_OF = arg("--as-of", metavar="DAY", help="the answer of this day: 2024-12-31")
@@ -123,7 +124,7 @@ _QUERIES = {
     ),
     "fund": _Query(
         "holdings of a fund at the end of a quarter",
-        "/form-13f/fund/{cik}",
+        _FUND,
         (
             "cusip",
             "ticker",
@@ -191,6 +192,8 @@ def _build_run(query: _Query | None) -> Callable[..., int]:
                     _print_empty_reason(client, say)
         except ApiFailure as failure:
             return report_failure(say, failure, config.url, "" if operation else _suggest_path(target, failure))
+        if on_terminal and path == _FUND:
+            _print_fund(client, say)
         if unit:
             response = terminal_tables.scale_series(response, unit)
         if on_terminal:
@@ -328,6 +331,13 @@ def _fetch_other_period(client: Client, operation: ApiOperation, parameters: dic
     return _fetch_rows(client, operation, {**parameters, "period": period}, say)
 
 
+def _print_fund(client: Client, say: Say) -> None:
+    """Print the name of a fund and the quarter of its holdings."""
+    assert client.last is not None
+    answer = json.loads(client.last.body.decode())
+    say("err", escape_unprintable(f"finapi: holdings of {answer['fund']['name']} at {answer['period']}"))
+
+
 def _print_empty_reason(client: Client, say: Say) -> None:
     """Print why the last answer has no rows, if it states that."""
     assert client.last is not None
@@ -395,7 +405,9 @@ def _render_tables(path: str, columns: Sequence[str], rows: Any) -> Iterator[str
     width = terminal_tables.get_terminal_width()
     if path == _STATEMENTS:
         for kind, statement in rows.items():
-            title = ": ".join(filter(None, (kind, statement["definition"])))
+            # The SEC numbers the sections of a report: "9952151 - Statement - BALANCE SHEETS".
+            definition = re.sub(r"^[0-9]+ - \w+ - ", "", statement["definition"] or "")
+            title = ": ".join(filter(None, (kind, definition)))
             yield from ("", escape_unprintable(title))
             yield from terminal_tables.render_table(
                 terminal_tables.iter_statement_rows(statement), coloured=coloured, width=width

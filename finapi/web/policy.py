@@ -17,6 +17,11 @@ from finapi.web.http.route import AUTHENTICATED_BODY, PUBLIC_BODY
 from finapi.web.http.schema import Envelope, Schema, array_schema, build_schema, const_schema, object_schema
 
 STATIC_BODY_NAME = "policy"  # The key of the built document in ``App.static_bodies``.
+_PASSWORD_STATEMENTS = {
+    "refused": "The 3,000 most common passwords of 8 characters or more, in any case of letters, are refused with 400 "
+    "INVALID_PARAM, at registration and as a new password.",
+    "allowed": "Every password of the allowed length is accepted.",
+}
 LIMIT_HEADERS = ["Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
 GATEWAY_LIMIT_LAYER = "gateway, nginx limit_req nodelay semantics: a bucket of burst + 1"
 
@@ -85,8 +90,7 @@ def build_policy(config: Config, *, no_deprecations: bool) -> dict[str, Any]:
             "min_length": passwords.MIN_LENGTH,
             "max_length": passwords.MAX_LENGTH,
             "common_passwords": config.common_passwords,
-            "statement": "Refused: the 3,000 most common passwords of 8 characters or more, in any case of letters, "
-            "are 400 INVALID_PARAM at registration and as a new password. Allowed: any password of that length.",
+            "statement": _PASSWORD_STATEMENTS[config.common_passwords],
         },
         "freshness": _FRESHNESS,
         "tooling": _build_tooling(config),

@@ -208,7 +208,12 @@ def test_lists_are_tables_json_or_csv(capsys: pytest.CaptureFixture[str]) -> Non
     assert days == ["2026-06-15"] * 3 + ["2024-04-18"] + ["2022-05-04"] * 7
     filed_first = lines(capsys, "insiders", "AAPL", "--sort-by", "filing_date")[1:]
     assert sorted(filed_first) == sorted(lines(capsys, "insiders", "AAPL")[1:])
-    assert lines(capsys, "fund", "1067983", "-n", "1")[1].startswith("02079K107")
+    assert cli.main(("fund", "1067983", "-n", "1")) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("02079K107")
+    assert printed.err == "finapi: holdings of Berkshire Hathaway Inc at 2026-03-31\n"
+    title = "income: CONDENSED CONSOLIDATED STATEMENTS OF OPERATIONS (Unaudited)"
+    assert lines(capsys, "statements", "AAPL", "-p", "Q", "--statement", "income")[1] == title
     for options, output in (((), "no rows"), (("--csv",), rows[0])):
         assert cli.main(("filings", "UPXI", "--form-type", "25-NSE", *options)) == 0
         printed = capsys.readouterr()

@@ -219,7 +219,7 @@ _REPORT_COLUMNS = (
     GridColumn("Filed", "filed_at"),
     GridColumn("Form", "form_type"),
     GridColumn("Value", "table_value_total", numeric=True),
-    GridColumn("Entries", "holdings_count", numeric=True),
+    GridColumn("Entries stored", "holdings_count", numeric=True),
     *(_build_change_column(change) for change in CHANGES if change != "all"),
     GridColumn("Filing", _render_filing_link),
 )

@@ -215,9 +215,11 @@ def _build_filings_column(form_type: str) -> GridColumn:
 def _render_no_results(call: Call, search: SearchText) -> Html:
     """Return a note that nothing matches, the scope of the search, and the ways to find or load other companies."""
     unknown = ApiError("UNKNOWN_TICKER", "No stored company, fund or insider has or had this ticker, CIK or name.")
-    message = demo_companies.add_companies(call.app, unknown).message
+    demo_error = demo_companies.add_companies(call.app, unknown)
+    # The message of a demo says itself how companies are loaded.
+    load_hint = demo_error is unknown and h.li(api_backed_pages.render_load_hint("TICKER", pronoun="other companies"))
     return h.div(
-        h.p(message, class_="note", role="status"),
+        h.p(demo_error.message, class_="note", role="status"),
         h.ul(
             h.li("The search compares tickers, CIKs, and names that contain the text, not the texts of filings."),
             h.li(
@@ -225,7 +227,7 @@ def _render_no_results(call: Call, search: SearchText) -> Html:
                 h.a("a search of their own", href=build_url("/filings/text", q=search.name)),
                 ".",
             ),
-            h.li(api_backed_pages.render_load_hint("TICKER", pronoun="other companies")),
+            load_hint,
         ),
     )
 

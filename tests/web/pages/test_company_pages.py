@@ -105,7 +105,7 @@ def test_conflicting_values_are_shown_next_to_the_value(clock: FixedClock) -> No
 
 def test_overlapping_segment_members_are_not_stacked(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/segments")
-    assert "The 6 greatest" in body
+    assert "The 6 largest" in body
     assert "<rect" not in body
 
 

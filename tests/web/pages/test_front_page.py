@@ -176,9 +176,11 @@ def test_a_search_without_results_says_what_it_compares(browser: Client) -> None
     try:
         with browser.app.db.write() as tx:
             tx.run("bump_data_version")
-        assert "This is a demo with figures of AAPL, NFLX" in get_page(browser, "/search?q=zzzz")
+        page = get_page(browser, "/search?q=zzzz")
     finally:
         del browser.app.static_bodies[DEMO_KEY]
+    assert "This is a demo with figures of AAPL, NFLX" in page
+    assert page.count("finapi load") == 1
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def _render_chart(
         figures = [points.get((member, end), {}).get("value") for end in oldest_first]
         lines.append(ChartSeries(name, figures, format_short))
     labels = [period_names[end] for end in oldest_first]
-    return charts.render_line_chart(f"The {len(lines)} greatest", labels, lines)
+    return charts.render_line_chart(f"The {len(lines)} largest", labels, lines)
 
 
 def _get_greatest_value(series: Mapping[str, Any]) -> Any:

@@ -294,7 +294,7 @@ def _render_key(call: Call, user: Mapping[str, Any]) -> Html:
             h.pre(h.code(key), tabindex=0),
             h.pre(h.code(command), tabindex=0),
         ),
-        h.p("Data calls need it: see ", h.a("The first call", href="/docs/first-call"), ".", class_="quiet"),
+        h.p("Data calls need the key: see ", h.a("The first call", href="/docs/first-call"), ".", class_="quiet"),
         h.p("A new key replaces the old one immediately: programs with the old key stop working.", class_="quiet"),
         session_cookie.render_form(call, "/account/do/rotate-key", "Replace the key"),
     )
