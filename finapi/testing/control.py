@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -41,6 +41,8 @@ BODY_MEMBERS = {
     "events": ("feed", "type", "data"),
     "webhooks": ("event_type", "data", "url", "email"),
 }
+# The names in the query of each call.
+QUERY_NAMES = {"filings": ("name",), "webhooks/inbox": ("name",)}
 # Control calls that wait until other calls of the world have ended, or until webhooks are delivered whose receivers may
 # call the world.
 EXCLUSIVE_CALLS = ("reset", "snapshot", "restore", "clock", "webhooks/inbox", "world")
@@ -103,23 +105,24 @@ class ControlCalls:
 
     def call(self, world: World, method: str, name: str, environ: Environ) -> dict[str, Any]:
         """Make a control call and return its answer. Raise ApiError if it is unknown or fails."""
-        if (method, name) == ("POST", "filings"):
-            with world.enter_call():
-                return _file_document(world, environ)
         control_call = self._calls.get((method, name))
-        if control_call is None:
+        is_filing = (method, name) == ("POST", "filings")
+        if control_call is None and not is_filing:
             known_calls = [*self._calls, ("POST", "filings")]
             call_names = ", ".join(" ".join(call) for call in known_calls)
             raise ApiError("NOT_FOUND", f"Unknown control call. Use one of: {call_names}.")
-        body = _read_json(environ) if method == "POST" else {}
+        query = _parse_query(environ, QUERY_NAMES.get(name, ()))
+        if control_call is None:
+            with world.enter_call():
+                return _file_document(world, environ, query.get("name", "document"))
+        if method != "POST":
+            return _make_call(control_call, world, name, query)
+        body = _read_json(environ)
         allowed_members = BODY_MEMBERS.get(name, ())
         for member in body:
             if member not in allowed_members:
                 raise invalid_param(member, "Unknown member.", allowed=list(allowed_members))
-        if name in EXCLUSIVE_CALLS:
-            return control_call(world, body)
-        with world.enter_call():
-            return control_call(world, body)
+        return _make_call(control_call, world, name, body)
 
     def _reset(self, world: World, body: dict[str, Any]) -> dict[str, Any]:
         world.reset()
@@ -153,6 +156,23 @@ class ControlCalls:
 
 
 # ---- the body of a call
+
+
+def _make_call(control_call: ControlCall, world: World, name: str, members: dict[str, Any]) -> dict[str, Any]:
+    """Make a control call with the members of its body, or of the query of a GET, and return its answer."""
+    if name in EXCLUSIVE_CALLS:
+        return control_call(world, members)
+    with world.enter_call():
+        return control_call(world, members)
+
+
+def _parse_query(environ: Environ, allowed_names: Sequence[str]) -> dict[str, Any]:
+    """Return the parameters of a query by name. Raise INVALID_PARAM for an unknown one."""
+    texts = parse_qs(environ.get("QUERY_STRING", ""), keep_blank_values=True)
+    for name in texts:
+        if name not in allowed_names:
+            raise invalid_param(name, "Unknown parameter.", allowed=list(allowed_names))
+    return {name: values[0] for name, values in texts.items()}
 
 
 def _read_json(environ: Environ) -> dict[str, Any]:
@@ -261,7 +281,7 @@ def _send_event(world: World, body: dict[str, Any]) -> dict[str, Any]:
     if feed not in events.TYPES_BY_FEED:
         raise invalid_param("feed", "Unknown feed.", allowed=list(events.TYPES_BY_FEED))
     if event_type not in events.TYPES_BY_FEED[feed]:
-        message = f"type must be one that {feed} tells of."
+        message = f"type must be an event type of {feed}."
         raise invalid_param("type", message, allowed=list(events.TYPES_BY_FEED[feed]))
     if not isinstance(payload, dict):
         raise invalid_param("data", "data must be an object.", expected="object")
@@ -303,8 +323,7 @@ def _get_sample_payload(event_type: str) -> Any:
     return EVENTS[event_type].example["payload"]
 
 
-def _file_document(world: World, environ: Environ) -> dict[str, Any]:
-    name = parse_qs(environ.get("QUERY_STRING", "")).get("name", ["document"])[0]
+def _file_document(world: World, environ: Environ, name: str) -> dict[str, Any]:
     document = _read_body(environ, MAX_DOCUMENT_BYTES)
     if not document:
         raise ApiError("BAD_REQUEST", "The body must be a document.")
@@ -344,11 +363,13 @@ def _list_calls(world: World, body: dict[str, Any]) -> dict[str, Any]:
     return {"requests": list(world.call_log)}
 
 
-def _list_inboxes(world: World, body: dict[str, Any]) -> dict[str, Any]:
+def _list_inboxes(world: World, query: dict[str, Any]) -> dict[str, Any]:
     world.settle()  # Webhooks that are being sent must have arrived.
-    inboxes: dict[str, list[dict[str, Any]]] = {}
+    name = query.get("name")
+    inboxes: dict[str, list[dict[str, Any]]] = {} if name is None else {name: []}
     for inbox_name, message in world.inbox_log:
-        inboxes.setdefault(inbox_name, []).append({**message, "json": _parse_json(message["body"])})
+        if name in (None, inbox_name):
+            inboxes.setdefault(inbox_name, []).append({**message, "json": _parse_json(message["body"])})
     return {"inboxes": inboxes}
 
 

@@ -174,7 +174,7 @@ class Control:
 
     def inbox(self, name: str = "default") -> list[dict[str, Any]]:
         """Return the webhooks in an inbox, each with the verdict on its signature."""
-        return list(self.call("GET", "webhooks/inbox")["inboxes"].get(name, []))
+        return list(self.call("GET", f"webhooks/inbox?name={quote(name)}")["inboxes"][name])
 
     def inbox_url(self, name: str = "default", status: int = 200) -> str:
         """Return the URL of an inbox, which answers with this status."""

@@ -93,6 +93,7 @@ class ControlOperation(NamedTuple):
     summary: str
     answer: Schema
     body: Schema | None = None
+    query: tuple[Schema, ...] = ()  # The parameters of its query.
 
 
 def _build_body(properties: Mapping[str, Schema], required: tuple[str, ...] = ()) -> Schema:
@@ -225,6 +226,9 @@ OPERATIONS: Mapping[tuple[str, str], ControlOperation] = {
     ("GET", "webhooks/inbox"): ControlOperation(
         "The webhooks in the inboxes, with a verdict on each signature",
         object_schema({"inboxes": mapping_schema(array_schema(_MESSAGE))}),
+        query=(
+            {"name": "name", "in": "query", "schema": TEXT, "description": "Only this inbox, also if it is empty."},
+        ),
     ),
     ("DELETE", "world"): ControlOperation("Delete the world", _EMPTY),
     ("POST", "filings"): ControlOperation(
@@ -245,9 +249,16 @@ OPERATIONS: Mapping[tuple[str, str], ControlOperation] = {
             }
         ),
         {"type": "string", "format": "binary"},
+        query=(
+            {
+                "name": "name",
+                "in": "query",
+                "schema": {**TEXT, "default": "document"},
+                "description": "A file name.",
+            },
+        ),
     ),
 }
-_FILE_NAME = {"name": "name", "in": "query", "schema": {**TEXT, "default": "document"}, "description": "A file name."}
 _INBOX: dict[str, Any] = {
     "operationId": "post_inbox_name",
     "summary": "Receive a webhook",
@@ -305,10 +316,10 @@ def _build_operation(method: str, name: str, operation: ControlOperation) -> dic
             "4XX": {"$ref": "#/components/responses/Error"},
         },
     }
+    if operation.query:
+        document["parameters"] = list(operation.query)
     if operation.body is not None:
         is_document = operation.body.get("format") == "binary"
         media_type = "application/octet-stream" if is_document else "application/json"
         document["requestBody"] = {"required": True, "content": {media_type: {"schema": operation.body}}}
-        if is_document:
-            document["parameters"] = [_FILE_NAME]
     return document

@@ -25,6 +25,7 @@ class FixtureWorld:
 
     url: str
     accounts: dict[str, FixtureAccount]
+    invite_codes: list[str]
     control: Control
     send: Send
     # For example for ``httpx.WSGITransport(app=world.wsgi)``. None if the server is another process.
@@ -99,7 +100,7 @@ class FinapiServer:
         elif isinstance(self._ready, str | Path):
             self._ready = json.loads(Path(self._ready).read_text("utf-8"))
         control = Control(self._ready["control_url"], self._ready["control_token"], self._send)
-        self._world = FixtureWorld(self._ready["url"], self._ready["accounts"], control, self._send, self._wsgi)
+        self._world = self._build_world(self._ready["url"], self._ready["accounts"], control)
         return self
 
     def _run_fixture(self) -> None:
@@ -141,6 +142,11 @@ class FinapiServer:
         return self._unnamed_world.accounts
 
     @property
+    def invite_codes(self) -> list[str]:
+        """Ten codes to register with."""
+        return self._unnamed_world.invite_codes
+
+    @property
     def api_key(self) -> str:
         """The API key of the account ``pro``."""
         return self._unnamed_world.api_key
@@ -179,4 +185,7 @@ class FinapiServer:
         token, url = self._ready["control_token"], f"{self._ready['url']}/_world/{name}"
         control = Control(f"{url}/_control", token, self._send)
         accounts = control.call("GET", "accounts")["accounts"]
-        return FixtureWorld(url, accounts, control, self._send, self._wsgi)
+        return self._build_world(url, accounts, control)
+
+    def _build_world(self, url: str, accounts: dict[str, FixtureAccount], control: Control) -> FixtureWorld:
+        return FixtureWorld(url, accounts, [*self._ready["invite_codes"]], control, self._send, self._wsgi)

@@ -957,6 +957,27 @@ def test_control_requires_its_token_and_a_known_call(world: FixtureWorld) -> Non
         assert catch_failure(lambda body=body: world.control.call("POST", "accounts", body)).details["param"] == param  # type: ignore[misc]
 
 
+def test_an_unknown_parameter_of_a_control_call_is_refused(world: FixtureWorld) -> None:
+    for method, name, allowed in (
+        ("GET", "webhooks/inbox?inbox=mine", ["name"]),
+        ("GET", "mailbox?to=ann", []),
+        ("POST", "reset?all=yes", []),
+        ("POST", "filings?file=x.xml", ["name"]),
+    ):
+        failure = catch_failure(lambda method=method, name=name: world.control.call(method, name, b"{}"))  # type: ignore[misc]
+        assert (failure.status, failure.code, failure.details["allowed"]) == (400, "INVALID_PARAM", allowed), name
+
+
+def test_one_inbox_is_listed_by_its_name(world: FixtureWorld) -> None:
+    for name in ("mine", "other"):
+        assert get_status(world, "POST", f"/_control/inbox/{name}", {"sent": name}) == 200
+    assert {*world.control.call("GET", "webhooks/inbox")["inboxes"]} == {"mine", "other"}
+    (message,) = world.control.call("GET", "webhooks/inbox?name=mine")["inboxes"]["mine"]
+    assert (message["json"], message["signature"]) == ({"sent": "mine"}, "no signature")
+    assert world.control.call("GET", "webhooks/inbox?name=empty") == {"inboxes": {"empty": []}}
+    assert world.control.inbox("empty") == []
+
+
 def test_the_unnamed_world_cannot_be_deleted(server: FinapiServer) -> None:
     assert catch_failure(server.control.drop).code == "CONFLICT"
 

@@ -15,7 +15,6 @@ import pytest
 
 from finapi.client import ApiFailure
 from finapi.testing import FinapiServer
-from finapi.testing.server import FixtureWorld
 from tests.support.case_tables import run_each_case
 
 ROOT = Path(__file__).parents[2]
@@ -32,22 +31,17 @@ def server() -> Iterator[FinapiServer]:
         yield fixture_server
 
 
-@pytest.fixture
-def finapi(server: FinapiServer) -> Iterator[FixtureWorld]:
-    world = server.world("docs")
-    yield world
-    world.control.drop()
-
-
-def test_the_document_has_five_examples() -> None:
-    assert len(BLOCKS) == 5
+def test_the_document_has_seven_examples() -> None:
+    assert len(BLOCKS) == 7
 
 
 @run_each_case("source, name", BLOCKS)
-def test_an_example_runs(finapi: FixtureWorld, source: str, name: str) -> None:
+def test_an_example_runs(server: FinapiServer, source: str, name: str) -> None:
     namespace: dict[str, Any] = {"pytest": pytest, "ApiFailure": ApiFailure}
     exec(source, namespace)
-    namespace[name](finapi)
+    world = server.world(name)
+    namespace[name](world)
+    world.control.drop()
 
 
 @run_each_case("file", sorted(filter(Path.is_file, FOLDER.iterdir())))
