@@ -287,7 +287,8 @@ def test_register_checks_the_body_before_the_invite(client: Client) -> None:
 def test_a_setting_refuses_common_passwords(make_app: Callable[..., App], setting: str) -> None:
     client = Client(make_app(**ACCOUNTS, common_passwords=setting))
     policy = client.get("/api/v1/policy").json["data"]["passwords"]
-    assert (policy["common_passwords"], "are refused with 400" in policy["statement"]) == (setting, setting == "refused")
+    is_refused = "are refused with 400" in policy["statement"]
+    assert (policy["common_passwords"], is_refused) == (setting, setting == "refused")
     body = {"email": "ann@example.com", "password": "Password1", "invite_token": "nonsense"}
     answer = client.post(AUTH + "register", body)
     sign_up(client, email="bob@example.com")
