@@ -60,7 +60,7 @@ def by_urllib(timeout_seconds: float = TIMEOUT_SECONDS, *, with_reason: bool = F
         return exchange.build_unreachable_answer(error) if with_reason else None
 
     def send(request: ApiRequest) -> ApiAnswer | None:
-        """Send a request. Return its answer, whatever its status is. Raise ValueError if its URL is not of HTTP."""
+        """Send a request and return its answer, of any status. Raise ValueError for a URL that is not of HTTP."""
         if not request.url.startswith(("http://", "https://")):
             raise ValueError(f"not an http or https URL: {request.url}")
         headers = dict(request.headers)
@@ -104,6 +104,7 @@ def by_httpx(http: Any) -> Send:
     import httpx
 
     def send(request: ApiRequest) -> ApiAnswer | None:
+        """Send a request and return its answer, of any status. Without one, return an answer of status 0."""
         timeout = httpx.USE_CLIENT_DEFAULT if request.timeout_seconds is None else request.timeout_seconds
         try:
             with http.stream(
