@@ -1,6 +1,6 @@
 """The demo data as a database image, built once for each installed version and cached in the user's cache directory.
 
-Storing the demo data takes half a second of CPU, reading a cached image 9 ms. The image has no account and no secret.
+Storing the demo data takes a second of CPU, reading a cached image 9 ms. The image has no account and no secret.
 The time of storage, the data stamp and the epoch of the journal are the same in every image, and :func:`redate`
 replaces them in a copy.
 
@@ -31,7 +31,7 @@ from finapi.store.db import Database
 
 # The time of storage in every image, noon of a Saturday. No document has this time, so it can be replaced as text.
 STORED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
-MAX_CACHED_IMAGES = 4  # Each edit of a checkout is a new version, with an image of 3 MB.
+MAX_CACHED_IMAGES = 4  # Each edit of a checkout is a new version, with an image of 4 MB.
 _REDATE_QUERIES = (
     "date_filings",
     "date_arrivals",
