@@ -222,7 +222,10 @@ def perform(app: App, command: datadir.Command, say: Say) -> int:
         ]
         if changed_options:
             options = ", ".join(changed_options)
-            raise UsageError(f"a running server has settings of its own; stop it, or start it with {options}")
+            raise UsageError(
+                f"the running server executes this command with its own settings: leave out {options}, or stop the "
+                f"server, or start it with {options}"
+            )
         verb: Verb = args.verb
         if verb.work is None:
             raise UsageError(f"{args.name} cannot be run through a server")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
-from finapi import __version__
+from finapi import __version__, cli
+from finapi.core.errors import UsageError
 from finapi.delivery.events import TYPES_BY_FEED
+from finapi.testing import conformance
 from finapi.verbs.verb_table import VERBS
 from finapi.web.routes import ROUTES
 from tests import floor_plan
@@ -33,6 +36,44 @@ def test_the_readme_has_one_command_that_runs_and_one_that_tests() -> None:
 def test_operations_show_every_verb() -> None:
     operations_text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
     assert {verb for verb in VERBS if f"finapi {verb}" not in operations_text} == {"openapi"}
+
+
+def list_commands() -> list[tuple[str, list[str]]]:
+    """Return the finapi commands in blocks of shell of all documents, each with its document and its words."""
+    commands = []
+    guides = (ROOT / "finapi" / "web" / "pages" / "docs" / "guides").glob("*.md")
+    for document in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *guides]):
+        for block in re.findall(r"^```sh\n(.*?)^```", document.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+            for line in block.replace("\\\n", " ").splitlines():
+                lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+                lexer.whitespace_split = True
+                words: list[str] = []
+                for word in [*lexer, ";"]:
+                    if word[0] not in "();<>|&":
+                        words.append(word)
+                        continue
+                    while words and re.fullmatch(r"\w+=.*", words[0]):
+                        words.pop(0)
+                    if words[:1] == ["finapi"] and "--help" not in words:
+                        commands.append((document.name, words[1:]))
+                    words = []
+    return commands
+
+
+def test_every_command_of_the_documents_is_accepted() -> None:
+    commands = list_commands()
+    assert len(commands) > 80
+    refused = []
+    for document, words in commands:
+        try:
+            args = cli._build_parser(words).parse_args(words)
+        except UsageError as error:
+            refused.append(f"{document}: finapi {' '.join(words)}: {error}")
+            continue
+        # The command itself refuses the name of an unknown check, not its parser.
+        if args.name == "conformance" and not {*args.checks} <= {*conformance.CHECKS}:
+            refused.append(f"{document}: finapi {' '.join(words)}")
+    assert refused == []
 
 
 def test_every_event_type_is_listed_with_its_feed() -> None:

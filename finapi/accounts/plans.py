@@ -17,6 +17,7 @@ from finapi.app import App
 from finapi.core import stopping
 from finapi.core.clock import iso
 from finapi.core.config import Config
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, UsageError
 from finapi.core.records import Time, build_record
 from finapi.store.db import Row, Transaction
@@ -167,7 +168,7 @@ def run_refill_step(app: App, now: datetime) -> float:
 def grant(app: App, user_id: int, tokens: int, now: datetime, actor: audit.Actor | None = None) -> None:
     """Add tokens to a user's balance."""
     with app.accounts.write() as tx:
-        audit.record_action(tx, actor, "grant", now, user_id, f"{tokens} tokens")
+        audit.record_action(tx, actor, "grant", now, user_id, format_count(tokens, "token"))
         _add_tokens(tx, user_id, tokens, "grant", now)
 
 

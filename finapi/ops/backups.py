@@ -91,7 +91,7 @@ def create(
     if target.exists():
         raise UsageError(f"{target} already exists")
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is not a directory")
+        raise UsageError(f"there is no directory {target.parent}")
     secrets_to_store = list(_read_secrets(config)) if secrets else []
     with backup.temporary_copy(path, target.parent, "backup", report_progress) as copy:
         db = Database(copy, reads_only=True)

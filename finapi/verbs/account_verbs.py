@@ -230,7 +230,7 @@ def _rotate_key(app: App, args: argparse.Namespace, say: Say) -> int:
         )
         say("progress", "")
         secrets = f", webhook secrets: {counts.webhook_secrets}" if args.webhooks else ""
-        line = f"replaced API keys: {counts.api_keys}{secrets}; mails tell their owners"
+        line = f"replaced API keys: {counts.api_keys}{secrets}; their owners get a mail"
         return print_result(say, args, line, api_keys=counts.api_keys, webhook_secrets=counts.webhook_secrets)
     api_key = credential_replacement.replace_credentials(app, args.email, now, args.webhooks, args.actor)
     return print_result(say, args, f"{args.email} has the API key {api_key}", email=args.email, api_key=api_key)

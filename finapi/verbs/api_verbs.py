@@ -248,6 +248,10 @@ def report_failure(say: Say, failure: ApiFailure, url: str, suggestion: str = ""
     allowed = failure.details.get("allowed")
     if isinstance(allowed, list) and not any(str(value) in failure.message for value in allowed):
         message += f" Allowed: {', '.join(map(str, allowed))}."
+    if failure.status == 401:
+        suggestion = (
+            suggestion or " Set FINAPI_API_KEY, or give --key. The operator's finapi user add EMAIL prints a key."
+        )
     say("err", escape_unprintable(f"finapi: {message}{suggestion}"))
     return EXIT_STATUSES.get(failure.status, 1)
 

@@ -41,7 +41,7 @@ def _run_backup(args: argparse.Namespace, config: Config, origins: settings.Orig
     if args.keep is not None and args.keep < 1:
         raise UsageError("--keep: must be at least 1")
     if args.keep is not None and not file.is_dir():
-        raise UsageError(f"--keep: {file} is not a directory")
+        raise UsageError(f"--keep: there is no directory {file}")
     move = account_moves.find_move(config.data_dir)
     if move is not None:
         line = f"finapi: the copy has the accounts that the file holds now, but {move.describe()}"
@@ -151,11 +151,11 @@ def _run_restore(
     for problem in problems:
         say("err", escape_unprintable(f"finapi: {problem}"))
     if problems:
-        say("err", escape_unprintable(f"finapi: {file} was not put back; nothing has changed"))
+        say("err", escape_unprintable(f"finapi: {file} was not restored; nothing has changed"))
         return 1
-    line = f"{file} is in its place"
+    line = f"{file} is restored"
     if previous:
-        line += f"; what was there is {previous}"
+        line += f"; the previous database is {previous}"
     if refunds["count"]:
         tokens = format_count(refunds["tokens"], "token")
         line += f"; {format_count(refunds['count'], 'call')} that had not ended: {tokens} refunded"

@@ -117,7 +117,7 @@ def _run_pack(app: App, args: argparse.Namespace, directory: str, say: Say) -> i
             with TemporaryFolder("export", file.parent) as folder:
                 (folder / "file").write_bytes(data)
                 (folder / "file").replace(file)
-            return print_result(say, args, f"{file}: {len(data)} bytes", file=str(file), bytes=len(data))
+            return print_result(say, args, f"{file}: {len(data):,} bytes", file=str(file), bytes=len(data))
         stored = packs.load(app, file.read_bytes(), str(file))
         return print_result(say, args, f"{format_count(stored, 'report')} stored", file=str(file), reports=stored)
     except OSError as error:

@@ -159,13 +159,19 @@ def print_table(say: Say, args: argparse.Namespace, name: str, rows: Sequence[An
         return print_document(say, {name: list(map(dict, rows))})
     columns = column_names.split()
     table = [[column.replace("_", " ").upper() for column in columns]]
-    table += [
-        [escape_unprintable("-" if row[column] is None else str(row[column])) for column in columns] for row in rows
-    ]
+    table += [[_format_cell(row[column]) for column in columns] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
     for line in table:
         say("out", "  ".join(map(str.ljust, line, widths)).rstrip())
     return 0
+
+
+def _format_cell(content: Any) -> str:
+    if content is None:
+        return "-"
+    if isinstance(content, bool):
+        return "yes" if content else "no"
+    return escape_unprintable(str(content))
 
 
 def escape_unprintable(text: str) -> str:

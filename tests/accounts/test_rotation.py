@@ -408,7 +408,7 @@ def test_a_leak_is_recovered_from_by_the_verbs(tmp_path: Path) -> None:
     refused = finapi("secret", "drop", old["name"], *data)
     assert (refused.status, refused.complaint[:9]) == (1, "1 API key")
     done = finapi("user", "rotate-key", "--all", *data)
-    assert done.out == "replaced API keys: 1; mails tell their owners\n"
+    assert done.out == "replaced API keys: 1; their owners get a mail\n"
     assert finapi("secret", "drop", old["name"], *data).out == f"the secret {old['name']} is gone\n"
     new_key = finapi("user", "show", ANN, "--json", *data).json["api_key"]
     assert new_key not in (None, key)

@@ -192,7 +192,7 @@ def test_a_backup_replaces_nothing_and_makes_no_directory(app: App, config: Conf
     (shelf / "b.db").write_text("mine")
     with pytest.raises(UsageError, match="already exists"):
         made(config, shelf / "b.db")
-    with pytest.raises(UsageError, match="is not a directory"):
+    with pytest.raises(UsageError, match="there is no directory"):
         made(config, shelf / "below" / "b.db")
     assert (names(shelf), (shelf / "b.db").read_text()) == (["b.db"], "mine")
 
@@ -618,7 +618,7 @@ def test_an_operator_restores_everything_from_a_live_backup(tmp_path: Path, shel
         assert finapi("check", *data).out == ("all is well: 1 account, 0 filings, 0 facts, 1 ledger row, 0 documents\n")
         assert server.stop() == 0
     elsewhere = ("--data-dir", tmp_path / "elsewhere")
-    assert finapi("restore", report["file"], *elsewhere).out == f"{report['file']} is in its place\n"
+    assert finapi("restore", report["file"], *elsewhere).out == f"{report['file']} is restored\n"
     with serve(tmp_path / "elsewhere") as server:
         assert server.get("/api/v1/account/balance", key).status == 200
     assert finapi("check", "--file", report["file"]).status == 0

@@ -253,7 +253,10 @@ def test_help_and_version_are_not_handed_over(running: tuple[Path, Running], wor
 def test_a_setting_is_accepted_if_it_equals_the_servers(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
     assert heard(data_dir, "follow", "list", "--follow-days", "400")[0] == 0
-    refused = "finapi: a running server has settings of its own; stop it, or start it with --follow-days"
+    refused = (
+        "finapi: the running server executes this command with its own settings: leave out --follow-days, or stop the "
+        "server, or start it with --follow-days"
+    )
     assert heard(data_dir, "follow", "list", "--follow-days", "9") == (2, [("err", refused)])
 
 

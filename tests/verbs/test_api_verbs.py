@@ -309,6 +309,7 @@ def test_what_a_server_says_does_not_write_to_the_terminal() -> None:
     "words, status, code",
     [
         (("filings", "--key", "bad"), 3, "UNAUTHORIZED"),
+        (("filings", "--key", "bad"), 3, "Set FINAPI_API_KEY, or give --key."),
         (("statements", "ZZZZ"), 4, "UNKNOWN_TICKER"),
         (("statements", "../policy"), 4, "UNKNOWN_TICKER"),
         (("statements", "AAPL", "--as-of", "never"), 2, "INVALID_PARAM"),

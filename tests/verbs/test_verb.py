@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import argparse
 import contextlib
 import signal
 import sqlite3
@@ -23,7 +24,7 @@ from finapi.ops import moving, proof
 from finapi.ops.app_opening import open_app
 from finapi.store import backup
 from finapi.testing import conformance
-from finapi.verbs.verb import ProgressBar, format_duration, read_company_names, run_interruptibly
+from finapi.verbs.verb import ProgressBar, format_duration, print_table, read_company_names, run_interruptibly
 
 
 def test_progress_reports_share_speed_and_remaining_time() -> None:
@@ -43,6 +44,14 @@ def test_progress_reports_share_speed_and_remaining_time() -> None:
         "sub.txt: 3 of 9 filings",
         "a\\x1b[2J: 1 filings",
     ]
+
+
+def test_a_table_shows_missing_values_and_flags_in_words() -> None:
+    lines: list[str] = []
+    rows = [{"name": "a", "newest": True, "note": None}, {"name": "b\x1b", "newest": False, "note": "x"}]
+    arguments = argparse.Namespace(json=False)
+    assert print_table(lambda stream, text: lines.append(text), arguments, "rows", rows, "name newest note") == 0
+    assert lines == ["NAME   NEWEST  NOTE", "a      yes     -", "b\\x1b  no      x"]
 
 
 def test_a_time_is_told_in_two_units() -> None:
