@@ -56,7 +56,7 @@ _EFFECTS: dict[str, Schema] = {
     "truncate": {"type": "integer", "minimum": 0, "description": "Bytes after which the answer ends."},
     "reset": {**_TRUE, "description": "The connection is reset."},
     "wrong_length": {**_TRUE, "description": "A Content-Length that is never reached."},
-    "stale": {**TIME, "description": "The answer as of this time."},
+    "stale": {**TIME, "description": "The answer as if no filing had arrived since this time."},
     "duplicate": {**_TRUE, "description": "A webhook that is sent twice."},
     "reorder": {**_TRUE, "description": "A webhook that follows the next one."},
     "close": {"type": "integer", "description": "The code with which the readers of the feeds are closed."},
