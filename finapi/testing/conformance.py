@@ -432,8 +432,11 @@ def check_events(server: GradedServer) -> str:
 
 def _iter_feed_numbers(server: GradedServer, since: int) -> Iterator[int]:
     """Yield the numbers of the first events that a WebSocket sends after ``since``."""
-    from websockets.exceptions import WebSocketException
-    from websockets.sync.client import connect
+    try:
+        from websockets.exceptions import WebSocketException
+        from websockets.sync.client import connect
+    except ModuleNotFoundError:
+        raise NotGradedError("the package websockets is not installed: pip install websockets") from None
 
     url = f"{server.url.rstrip('/').replace('http', 'ws', 1)}/ws/main-api?since_seq={since}"
     headers = {"X-API-Key": server.api_key}

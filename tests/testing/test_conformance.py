@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -60,6 +61,19 @@ def test_finapi_passes_every_check() -> None:
             "financials 11, xbrl 31, app 60",
             "passes after 1 s",
         ]
+
+
+def test_events_are_skipped_without_the_package_websockets(
+    server: FinapiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded_names = [name for name in sys.modules if name.startswith("websockets.")]
+    for name in ("websockets", *loaded_names):
+        monkeypatch.setitem(sys.modules, name, None)
+    world = server.world("grade-without-websockets")
+    graded_server = GradedServer(world.url, world.api_key, world.send, world.control.advance)
+    (verdict,) = conformance.grade_server(graded_server, ["events"])
+    assert verdict.outcome == "skipped"
+    assert verdict.message == "the package websockets is not installed: pip install websockets"
 
 
 def change_headers(answer: ApiAnswer, **changes: str | None) -> ApiAnswer:
