@@ -77,7 +77,7 @@ Q4 = Param(
     "q4",
     default="reported",
     allowed=LAST_QUARTERS,
-    help="estimated: averages of shares and EPS of last quarters too, made of the year's; marked estimated.",
+    help="estimated: also fourth quarters' average shares and EPS, estimated from those of the year and marked so.",
     example="reported",
 )
 PARAMS = (
@@ -124,7 +124,7 @@ PARAMS = (
         "layout",
         default="wide",
         allowed=("wide", "long"),
-        help="Of CSV and NDJSON. wide: a row a period, a column a metric. long: a row a figure, with its filing.",
+        help="For CSV and NDJSON. wide: one row for each period. long: one row for each figure, with its filing.",
         example="wide",
     ),
 )

@@ -76,7 +76,7 @@ SECTOR = Param(
 )
 INDUSTRY = Param("industry", help="SIC major group, by name or two digits.", example="Machinery and Computer Equipment")
 INCLUDE_OUTCOME = flag_param(
-    "include_outcome", "Add the share's later returns, where prices are held, and the date of the next earnings."
+    "include_outcome", "Add the share's later returns, where prices are stored, and the date of the next earnings."
 )
 OWNER_PARAMS = (
     flag_param("dedup_owners", "List a trade that several owners report once: leave out rows with same_trade_as."),
