@@ -33,6 +33,7 @@ from finapi.market.financials.cells import (
 )
 from finapi.market.financials.company_books import CompanyBook
 from finapi.market.financials.empty_series import EmptySeries, explain_empty
+from finapi.market.financials.metric_mapping import Metric, MetricMapping
 from finapi.market.financials.periods import HALF_YEAR_DAYS, SAME_DAYS, YEAR_DAYS, Period
 from finapi.market.financials.provenance import CellRecord, FullProvenance, build_full_provenance, build_provenance
 from finapi.market.financials.series_links import SeriesLinks
@@ -265,8 +266,9 @@ def _iter_rows(
     if not page:
         return
     main_series = next(iter(series_by_period.values()))
+    amounts = _list_amounts(main_series.resolver.mapping, keys)
     newer_row = _find_adjacent_row(series_by_period[page[0]], page[0], -1)
-    newer_changes = {} if newer_row is None else _find_changed_definitions(newer_row, keys)
+    newer_changes = {} if newer_row is None else _find_changed_definitions(newer_row, amounts)
     if newer_row is not None and not query.adjusted:
         newer_factor = splits.find_last_factor(splits.compute_factors(newer_row, share_keys, share_splits))
     newer_figures = _find_newer_figures(series_by_period[page[0]], page[0], keys)
@@ -275,7 +277,7 @@ def _iter_rows(
         if newer_row is not None and newer_row.series is not row.series:
             newer_changes = {}
             newer_figures = dict.fromkeys(newer_figures)
-        changes = _find_changed_definitions(row, keys)
+        changes = _find_changed_definitions(row, amounts)
         factors = splits.compute_factors(row, share_keys, share_splits)
         if query.adjusted:
             adjustments = {key: factor for key, (_, factor) in factors.items()}
@@ -329,25 +331,29 @@ def _find_adjacent_row(series: FigureSeries, period: Period, distance: int) -> R
     return series.get_row(series.periods[index]) if 0 <= index < len(series.periods) else None
 
 
-def _find_changed_definitions(row: RowView, keys: Iterable[str]) -> dict[str, TagBreak]:
-    """Return the metrics of a row with another definition than in the next older row, with the tags of both."""
-    metrics = row.series.resolver.mapping.metrics
+def _list_amounts(mapping: MetricMapping, keys: Iterable[str]) -> list[Metric]:
+    """Return the metrics among ``keys`` that are amounts of money."""
+    metrics = [mapping.metrics[key] for key in keys if key in mapping.metrics]
+    return [metric for metric in metrics if metric.units == "currency"]
+
+
+def _find_changed_definitions(row: RowView, amounts: Iterable[Metric]) -> dict[str, TagBreak]:
+    """Return the amounts of a row with another definition than in the next older row, with the tags of both.
+
+    Share counts are not compared, because those of the cover and of the balance sheet differ by their days.
+    """
     reported = row.series.resolver.reported
     older_row = _find_adjacent_row(row.series, row.period, 1)
     changes: dict[str, TagBreak] = {}
     if older_row is None:
         return changes
-    for key in keys:
-        metric = metrics.get(key)
-        # The share counts of the cover and of the balance sheet differ by their days.
-        if metric is None or metric.units != "currency":
-            continue
-        cell = row.get_cell(key)
-        older_cell = older_row.get_cell(key)
+    for metric in amounts:
+        cell = row.get_cell(metric.key)
+        older_cell = older_row.get_cell(metric.key)
         if isinstance(cell, Missing) or isinstance(older_cell, Missing) or cell.concepts == older_cell.concepts:
             continue
         if reported.is_other_definition(metric, cell, older_cell):
-            changes[key] = {"tags": list_concepts(older_cell), "later_tags": list_concepts(cell)}
+            changes[metric.key] = {"tags": list_concepts(older_cell), "later_tags": list_concepts(cell)}
     return changes
 
 

@@ -116,6 +116,8 @@ class ReportedFigures:
         self.is_original = is_original
         self._figures: dict[tuple[str, PeriodKey], Figure | None] = {}
         self._custom_concepts = {concept for concept in book.vintages if concept not in mapping.unit_kinds}
+        # The rules of each metric that have a concept in the book, and those of them that figures are chosen from.
+        self._reported_rules: dict[str, list[UsableRule]] = {}
         self._usable_rules: dict[str, list[UsableRule]] = {}
         # Only with stored pages is it known which facts are in notes or in parentheses.
         self._has_pages = bool(book.face_concepts or book.containing_concepts or book.bracketed_concepts)
@@ -182,11 +184,9 @@ class ReportedFigures:
         if (figure.value and not may_be_part) or self._is_on_statement(metric, figure):
             return candidate
         # All rules are tried, because the tags of totals may disagree with those of parts.
-        all_rules = [UsableRule(rule, self._list_rule_concepts(rule)) for rule in metric.rules[self.industry]]
+        candidates = self._iter_candidates(metric, period_key, self._list_reported_rules(metric))
         others = [
-            other
-            for other in self._iter_candidates(metric, period_key, [usable for usable in all_rules if usable.concepts])
-            if other.figure.filing_index == figure.filing_index and other.figure.value
+            other for other in candidates if other.figure.filing_index == figure.filing_index and other.figure.value
         ]
         if figure.value:
             # A formula that starts with a total is the part of it that is the metric: debt less current maturities.
@@ -204,10 +204,13 @@ class ReportedFigures:
         return all(operand.vintage.concept in face_concepts for operand in figure.operands)
 
     def _choose_within_rule(self, metric: Metric, usable: UsableRule, period_key: PeriodKey) -> Candidate | None:
-        if usable.rule.terms:
-            formula_candidates = self._iter_formula_candidates(metric, usable.rule, period_key)
-            return min(formula_candidates, key=lambda candidate: candidate.order_within_rule, default=None)
         best: Candidate | None = None
+        if usable.rule.terms:
+            for candidate in self._iter_formula_candidates(metric, usable.rule, period_key, newest_first=True):
+                if not candidate.figure.is_from_note:
+                    return candidate  # Those of earlier filings are worse.
+                best = best or candidate
+            return best
         for tag_index, concept in enumerate(usable.concepts):
             newest = self.book.find_newest(concept, period_key)
             if newest is None:
@@ -240,8 +243,10 @@ class ReportedFigures:
                     if not self.book.is_in_brackets(metric, vintage):
                         yield self._build_candidate(metric, usable.rule, concept, tag_index, period_key, vintage)
 
-    def _iter_formula_candidates(self, metric: Metric, rule: Rule, period_key: PeriodKey) -> Iterator[Candidate]:
-        for figure in self._iter_formula_figures(rule, period_key, metric):
+    def _iter_formula_candidates(
+        self, metric: Metric, rule: Rule, period_key: PeriodKey, *, newest_first: bool = False
+    ) -> Iterator[Candidate]:
+        for figure in self._iter_formula_figures(rule, period_key, metric, newest_first=newest_first):
             yield Candidate(figure, self.book.source_ranks[figure.filing_index], tag_index=0)
 
     def _build_candidate(
@@ -332,17 +337,24 @@ class ReportedFigures:
     def _list_usable_rules(self, metric: Metric) -> list[UsableRule]:
         usable_rules = self._usable_rules.get(metric.key)
         if usable_rules is None:
-            usable_rules = []
-            for rule in metric.rules[self.industry]:
-                concepts = self._list_rule_concepts(rule)
-                if concepts:
-                    usable_rules.append(UsableRule(rule, concepts))
+            usable_rules = self._list_reported_rules(metric)
             if metric.is_steady and len(usable_rules) > 1:
                 usable_rules = self._drop_disagreeing(usable_rules, metric)
             if self.industry in metric.single_tag_industries:
                 usable_rules = self._limit_to_one_definition(usable_rules, metric)
             self._usable_rules[metric.key] = usable_rules
         return usable_rules
+
+    def _list_reported_rules(self, metric: Metric) -> list[UsableRule]:
+        """Return the rules of a metric that have a concept in the book."""
+        reported_rules = self._reported_rules.get(metric.key)
+        if reported_rules is None:
+            reported_rules = self._reported_rules[metric.key] = []
+            for rule in metric.rules[self.industry]:
+                concepts = self._list_rule_concepts(rule)
+                if concepts:
+                    reported_rules.append(UsableRule(rule, concepts))
+        return reported_rules
 
     def _drop_disagreeing(self, usable_rules: list[UsableRule], metric: Metric) -> list[UsableRule]:
         """Drop fallback tags whose values differ from those of a preferred tag in most common periods.
@@ -417,14 +429,15 @@ class ReportedFigures:
     # ---- formulas
 
     def _iter_formula_figures(
-        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None
+        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None, *, newest_first: bool = False
     ) -> Iterator[Figure]:
-        """Yield the result of a formula in each filing that reports its terms, in order of filing.
+        """Yield the result of a formula in each filing that reports its terms, in order of filing or newest first.
 
         With ``metric``, facts on its statement are preferred to facts in notes. A payment that is tagged negative is
         never used.
         """
-        for filing_index, operands, is_from_note in self._iter_formula_operands(rule, period_key, metric):
+        formulas = self._iter_formula_operands(rule, period_key, metric, newest_first=newest_first)
+        for filing_index, operands, is_from_note in formulas:
             if self._has_negative_outlay(operands):
                 continue
             if rule.text == SUM_OF_LINES:
@@ -483,12 +496,13 @@ class ReportedFigures:
         )
 
     def _iter_formula_operands(
-        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None
+        self, rule: Rule, period_key: PeriodKey, metric: Metric | None = None, *, newest_first: bool = False
     ) -> Iterator[FormulaOperands]:
-        """Yield the operands of a formula for each filing that reports all required terms, in order of filing.
+        """Yield the operands of a formula for each filing that reports all required terms.
 
-        Filings that report a concept of ``rule.unless_reported``, or a line that belongs to the sum but is not in it,
-        are left out. Optional terms are only taken from notes if all terms are.
+        The filings are in order, or the newest first. Filings that report a concept of ``rule.unless_reported``, or a
+        line that belongs to the sum but is not in it, are left out. Optional terms are only taken from notes if all
+        terms are.
         """
         facts_by_term = [self._find_term_facts(term, period_key, metric) for term in rule.terms]
         filing_indexes = _list_common_filings(rule.terms, facts_by_term)
@@ -496,7 +510,7 @@ class ReportedFigures:
             for vintage in self.book.vintages[concept].get(period_key, ()):
                 if Decimal(vintage.value):
                     filing_indexes.discard(vintage.filing_index)
-        for filing_index in sorted(filing_indexes):
+        for filing_index in sorted(filing_indexes, reverse=newest_first):
             term_facts = [
                 (term, facts[filing_index])
                 for term, facts in zip(rule.terms, facts_by_term, strict=True)
@@ -565,8 +579,8 @@ class ReportedFigures:
         """Return the newest value of a period under the concepts of a figure, or None."""
         rule = self.get_rule(metric, figure)
         if rule.terms:
-            filed_figures = list(self.iter_filed(rule, period_key, figure.concepts))
-            return filed_figures[-1].value if filed_figures else None
+            filed_figures = self._iter_formula_figures(rule, period_key, newest_first=True)
+            return next((filed.value for filed in filed_figures if filed.concepts == figure.concepts), None)
         if len(figure.concepts) > 1:
             return None  # A sum of figures of two metrics.
         newest = self.book.find_newest(figure.concepts[0], period_key)

@@ -89,10 +89,10 @@ class LazyVintages(Mapping[PeriodKey, list[Vintage]]):
             return None
         # The text ends with the last vintage that is written in full and the filings that repeat it.
         head, kind_number, number_and_repeats = text.rsplit(",", 2)
-        number, *repeating_filings = number_and_repeats.split("|")
+        number, _, repeating_filings = number_and_repeats.partition("|")
         concept, unit, decimals = self._kinds[int(kind_number)]
-        filing_index = int(repeating_filings[-1] if repeating_filings else head.rpartition("|")[2])
-        return _build_vintage((filing_index, concept or self._concept, unit, number, decimals))
+        filing_index = (repeating_filings or head).rpartition("|")[2]
+        return _build_vintage((int(filing_index), concept or self._concept, unit, number, decimals))
 
     def __contains__(self, period_key: object) -> bool:
         return period_key in self._period_numbers and self._period_numbers[period_key] in self._texts  # type: ignore[index]
