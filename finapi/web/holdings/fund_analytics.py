@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TypedDict
 
+from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.core.records import Date
 from finapi.market.holdings import cost_basis, fund_returns, funds, quarters, signals
@@ -394,9 +395,12 @@ def list_cross_signals(call: Call) -> Response:
 def _describe_coverage(found_signals: signals.Signals) -> str:
     """Return a note about the data in which signals were searched for."""
     last_day = found_signals.last_purchase_day
-    days = f"up to {last_day}" if last_day else "of no day"
+    purchases = "No purchase by an insider is stored."
+    if last_day:
+        purchases = f"Purchases by insiders are stored up to {last_day}."
+    securities = format_count(found_signals.bought_count, "security", "securities")
     return (
-        f"Of {found_signals.bought_count:,} securities that funds bought on balance the issuer of "
-        f"{found_signals.known_issuer_count:,} is known. Purchases by insiders are held {days}. "
-        "Only funds with reports for this quarter and the one before count."
+        f"Funds bought {securities} on balance; the number of those with a known issuer is "
+        f"{found_signals.known_issuer_count:,}. {purchases} Only funds with reports for this quarter and the one "
+        "before count."
     )

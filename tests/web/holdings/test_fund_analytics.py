@@ -431,8 +431,8 @@ def test_cross_signals_of_funds_and_insiders(app: App, tmp_path: Path) -> None:
         "end": "2026-02-14",
         "description": data["time_window"]["description"],
     }
-    assert "issuer of 1 is known" in data["coverage_note"]
-    assert "held up to 2026-01-05" in data["coverage_note"]
+    assert data["coverage_note"].startswith("Funds bought 1 security on balance; the number of those ")
+    assert "Purchases by insiders are stored up to 2026-01-05." in data["coverage_note"]
     wider = get_valid_json(api, "/cross-filing-signals?window_before=31")["data"]["signals"]
     assert select_columns(wider, "insider_buy_value") == [[23_000]]
     for none in ("min_insider_buyers=3", "min_fund_flow=1800", "window_before=0&window_after=1"):
@@ -444,4 +444,4 @@ def test_cross_signals_of_funds_and_insiders(app: App, tmp_path: Path) -> None:
 def test_without_insiders_there_are_no_signals(api: Client) -> None:
     data = get_valid_json(api, "/cross-filing-signals")["data"]
     assert (data["signals"], data["signal_count"]) == ([], 0)
-    assert "held of no day" in data["coverage_note"]
+    assert "No purchase by an insider is stored." in data["coverage_note"]
