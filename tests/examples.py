@@ -1,7 +1,7 @@
 """``python -m tests.examples``: write the example answers of the OpenAPI document.
 
 Each operation is called as the document describes, on the demo's data. ``finapi/web/examples.json`` stores the answers
-by operation, with shortened lists and masked secrets. Clock, ids and random bytes are fixed.
+by operation, with shortened lists and texts and masked secrets. Clock, ids and random bytes are fixed.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ MASKS = {
 }
 # The secrets of the test vectors are public.
 SECRETS = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLasw"}
+TEXT_CHARACTERS = 2_000  # Of a longer text, such as a document.
 ENTRIES = 2
 URL = "https://finapi.example.com"
 # Parameters used where the document's own examples match nothing in the demo.
@@ -115,6 +116,8 @@ def _cut(value: Any, schema: Schema, masks: dict[str, str]) -> Any:
         rows = any(isinstance(entry, dict | list) for entry in value)
         entries = [max(value[:20], key=lambda entry: len(text(entry)))] if rows else value[:ENTRIES]
         return [_cut(entry, schema.get("items", {}), masks) for entry in entries]
+    if isinstance(value, str) and len(value) > TEXT_CHARACTERS:
+        return f"{value[:TEXT_CHARACTERS]} ..."
     if not isinstance(value, dict):
         return value
     members = schema.get("properties", {})

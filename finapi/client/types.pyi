@@ -2793,6 +2793,20 @@ class SecFilingsAccessionNumber(TypedDict, Generic[Day, Moment]):
     request_id: str
     timestamp: Moment
 
+class SecDocumentData(TypedDict):
+    url: str
+    content_type: str
+    size: int
+    encoding: Literal["utf-8", "base64"]
+    content: str
+
+class SecDocument(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: SecDocumentData
+    meta: dict[str, Any]
+    request_id: str
+    timestamp: Moment
+
 class XbrlBulkDataFiles(TypedDict, Generic[Day, Moment]):
     dataset: str
     filename: str
@@ -5754,6 +5768,11 @@ class GetSecFilingsAccessionNumberDocumentsDocumentGiven(CallOptions, total=Fals
     plain: bool | None
     as_of: str | date | None
 
+class GetSecDocumentGiven(CallOptions, total=False):
+    url: Required[str]
+    raw: bool | None
+    as_of: str | date | None
+
 class GetXbrlBulkGiven(CallOptions, total=False):
     dataset: Literal["facts", "filings", "holdings", "nport", "form-3", "form-4", "form-5", "form-144", "beneficial-ownership"] | None
 
@@ -6834,6 +6853,8 @@ class Calls(Generic[Day, Moment]):
         """The primary document of a filing, as HTML or text."""
     def get_sec_filings_accession_number_documents_document(self, **given: Unpack[GetSecFilingsAccessionNumberDocumentsDocumentGiven]) -> bytes:
         """A document of a filing: an exhibit, an image or the primary document."""
+    def get_sec_document(self, **given: Unpack[GetSecDocumentGiven]) -> SecDocument[Day, Moment]:
+        """A document of a filing by its URL at the SEC."""
     def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Available bulk files."""
     def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:
@@ -7353,6 +7374,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """The primary document of a filing, as HTML or text."""
     async def get_sec_filings_accession_number_documents_document(self, **given: Unpack[GetSecFilingsAccessionNumberDocumentsDocumentGiven]) -> bytes:
         """A document of a filing: an exhibit, an image or the primary document."""
+    async def get_sec_document(self, **given: Unpack[GetSecDocumentGiven]) -> SecDocument[Day, Moment]:
+        """A document of a filing by its URL at the SEC."""
     async def get_xbrl_bulk(self, **given: Unpack[GetXbrlBulkGiven]) -> XbrlBulk[Day, Moment]:
         """Available bulk files."""
     async def get_xbrl_bulk_filename(self, **given: Unpack[GetXbrlBulkFilenameGiven]) -> bytes:

@@ -42,6 +42,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /sec/filings/{accession_number}",
             "GET /sec/filings/{accession_number}/html",
             "GET /sec/filings/{accession_number}/documents/{document}",
+            "GET /sec/document",
             "GET /sec/forms",
             "GET /sec/forms/{form_type}",
             "GET /sec/entities",

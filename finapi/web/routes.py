@@ -1576,6 +1576,18 @@ _ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        API + "/sec/document",
+        filings("get_document_by_url"),
+        auth="key",
+        cost=5,
+        zone="app",
+        summary="A document of a filing by its URL at the SEC",
+        params=filings("URL_PARAMS"),
+        cacheable=True,
+        shape=filings("CONTENT_SHAPE"),
+    ),
+    Route(
+        "GET",
         API + "/xbrl/bulk",
         bulk("list_bulk_files"),
         auth="key",

@@ -269,9 +269,14 @@ def _insert_body(
 
 
 def find_document(tx: Transaction, accession: str, name: str) -> NamedBody | None:
-    """Return a document of a filing by its position or its file name, or None if no list has it."""
+    """Return a document of a filing by its position or its file name, or None.
+
+    A primary document that was stored alone is in no list of documents, but it has its name.
+    """
     seq = int(name) if re.fullmatch("[0-9]{1,9}", name) else None
     row = tx.find_row("document_body", accession=accession, seq=seq, filename=name)
+    if row is None:
+        row = tx.find_row("primary_document_body", accession=accession, filename=name)
     if row is None:
         return None
     content = None if row["packed"] is None else DocumentBody(row["media"], zlib.decompress(row["packed"]))

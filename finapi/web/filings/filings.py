@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from dataclasses import replace
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from finapi.core.empty_lists import EmptyList, explain_empty_list
 from finapi.core.errors import ApiError, invalid_param
 from finapi.core.records import Date, Object, Url
 from finapi.market.documents import filing_rows, submission_documents
 from finapi.market.documents.filing_rows import FilingDetail, FilingRow
-from finapi.market.documents.submission_documents import DocumentBody
+from finapi.market.documents.submission_documents import DocumentBody, NamedBody
 from finapi.market.filings import filing_search, lists
 from finapi.market.filings.filing_search import FilingOfDay, FilingPosition, FilingQuery, PageRequest
 from finapi.market.filings.lists import MissingPage
@@ -20,6 +22,7 @@ from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
 from finapi.web.http.params import ACCESSION_NUMBER, OFFSET, Param, cursor_param, limit_param, offset_param, path_param
+from finapi.web.http.route import API
 from finapi.web.http.schema import Envelope, WindowMeta
 
 
@@ -108,8 +111,19 @@ class FilingsOfDay(TypedDict):
     next_cursor: str | None
 
 
+class DocumentContent(TypedDict):
+    """A document by its URL at the SEC. ``content`` is text, or the base64 of a document that is not text."""
+
+    url: Url
+    content_type: str
+    size: int  # In bytes.
+    encoding: Literal["utf-8", "base64"]
+    content: str
+
+
 LIST_SHAPE = Envelope[list[FilingRow], FilingsMeta]
 DETAIL_SHAPE = Envelope[FilingDetail, Object]
+CONTENT_SHAPE = Envelope[DocumentContent, Object]
 
 COMPANY_AND_FORM = (
     Param("ticker", "words", help="Tickers (any spelling) or CIKs.", example="AAPL,BRK.B"),
@@ -190,6 +204,16 @@ DOCUMENT_PARAMS = (
     path_param("document", help="The position in the submission, or the file name.", example="1"),
     *(replace(param, help=f"{param.help} Of HTML and text only.") for param in TEXT_PARAMS[1:]),
 )
+# The URL of a document of a filing: the CIK of a party, the accession number without dashes, and the file name.
+_ARCHIVE_URL = re.compile(
+    r"https?://www\.sec\.gov/(?:ix\?doc=/)?Archives/edgar/data/[0-9]{1,10}/"
+    r"([0-9]{10})([0-9]{2})([0-9]{6})/(?![0-9]+$)([A-Za-z0-9_][A-Za-z0-9_.-]{0,119})"
+)
+_EXAMPLE_URL = "https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"
+URL_PARAMS = (
+    Param("url", required=True, help="The URL of a document of a filing at the SEC.", example=_EXAMPLE_URL),
+    Param("raw", "boolean", default=False, help="Only false is served.", example="false"),
+)
 LINKS_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
     Param("date", "date", required=True, help="The filing date.", example="2025-05-02"),
@@ -204,6 +228,7 @@ INERT_DOCUMENT_CSP = "sandbox; default-src 'none'; img-src data:; style-src 'uns
 _DOCUMENT_HEADERS = {"Content-Security-Policy": INERT_DOCUMENT_CSP, "Referrer-Policy": "no-referrer"}
 # A browser may show these. It saves all other binary documents, which could contain scripts.
 _SHOWN_MEDIA = ("jpeg", "gif", "png")
+_TEXT_MEDIA = ("html", "text", "xml")
 
 
 def list_filings(call: Call) -> Response:
@@ -276,19 +301,56 @@ def get_document(call: Call) -> Response:
     params = call.params
     with call.app.db.read() as tx:
         document = submission_documents.find_document(tx, params["accession_number"], params["document"])
+    content = _get_stored_content(document)
+    if content.media in _TEXT_MEDIA:
+        return _render_text(call, content)
+    headers = {**_DOCUMENT_HEADERS}
+    if content.media not in _SHOWN_MEDIA:
+        filename = document.filename if document else None
+        headers["Content-Disposition"] = f'attachment; filename="{filename or "document"}"'
+    return Response(200, content.body, submission_documents.MEDIA_TYPES[content.media], headers)
+
+
+def get_document_by_url(call: Call) -> Response:
+    """Return a stored document by its URL at the SEC, as JSON that contains it.
+
+    Raise ApiError INVALID_PARAM for another URL or for ``raw``, NOT_FOUND if the document is not stored.
+    """
+    url = call.params["url"]
+    match = _ARCHIVE_URL.fullmatch(url)
+    if match is None:
+        raise invalid_param("url", "url is not that of a document of a filing at the SEC.", expected=_EXAMPLE_URL)
+    accession, filename = "-".join(match.groups()[:3]), match[4]
+    path = f"{API}/sec/filings/{accession}/documents/{filename}"
+    if call.params["raw"] is True:
+        raise invalid_param(
+            "raw", f"raw=true is not served; GET {path} returns the document itself.", allowed=["false"]
+        )
+    with call.app.db.read() as tx:
+        document = submission_documents.find_document(tx, accession, filename)
+    content = _get_stored_content(document)
+    is_text = content.media in _TEXT_MEDIA
+    record: DocumentContent = {
+        "url": url,
+        "content_type": submission_documents.MEDIA_TYPES[content.media],
+        "size": len(content.body),
+        "encoding": "utf-8" if is_text else "base64",
+        "content": content.body.decode() if is_text else base64.b64encode(content.body).decode(),
+    }
+    return call.success_bounded(
+        record, dict, lambda bound: invalid_param("url", f"The document exceeds {bound}; request {path}.")
+    )
+
+
+def _get_stored_content(document: NamedBody | None) -> DocumentBody:
+    """Return the content of a document. Raise ApiError NOT_FOUND if there is none."""
     if document is None:
         message = "finapi knows no such document of this filing; see documents in GET /sec/filings/{accession_number}."
         raise ApiError("NOT_FOUND", message)
     if document.content is None:
         message = f"finapi knows this document of {document.size:,} bytes, but has not stored its content."
         raise ApiError("NOT_FOUND", message)
-    if document.content.media in ("html", "text", "xml"):
-        return _render_text(call, document.content)
-    headers = {**_DOCUMENT_HEADERS}
-    if document.content.media not in _SHOWN_MEDIA:
-        headers["Content-Disposition"] = f'attachment; filename="{document.filename or "document"}"'
-    content_type = submission_documents.MEDIA_TYPES[document.content.media]
-    return Response(200, document.content.body, content_type, headers)
+    return document.content
 
 
 def _render_text(call: Call, content: DocumentBody) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import binascii
 from collections.abc import Callable
 from pathlib import Path
@@ -123,6 +124,62 @@ def test_no_other_text_names_a_document(api: Client, name: str) -> None:
     """The first two are a superscript and an Arabic two: digits to Python, but no position in a list."""
     answer = api.get(f"{FILING}/documents/{name}")
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
+
+
+def test_a_document_is_returned_by_its_url_at_the_sec(api: Client) -> None:
+    folder = f"https://www.sec.gov/Archives/edgar/data/1/{ACCESSION.replace('-', '')}"
+    for url, content_type, encoding, content in (
+        (f"{folder}/press.htm", "text/html; charset=utf-8", "utf-8", PRESS),
+        (
+            f"https://www.sec.gov/ix?doc=/Archives/{folder.partition('/Archives/')[2]}/press.htm",
+            "text/html",
+            "utf-8",
+            PRESS,
+        ),
+        (f"{folder}/contract.txt", "text/plain; charset=utf-8", "utf-8", "A contract about lanterns."),
+        (f"{folder}/logo.png", "image/png", "base64", base64.b64encode(PNG).decode()),
+        (f"{folder}/slides.pdf", "application/pdf", "base64", base64.b64encode(PDF).decode()),
+    ):
+        answer = api.get("/api/v1/sec/document", query={"url": url})
+        assert (answer.status, answer.headers["x-tokens-charged"]) == (200, "5"), url
+        data = answer.json["data"]
+        assert data["content_type"].startswith(content_type)
+        assert data | {"content_type": ""} == {
+            "url": url,
+            "content_type": "",
+            "size": len(base64.b64decode(content)) if encoding == "base64" else len(content.encode()),
+            "encoding": encoding,
+            "content": content,
+        }
+    assert api.get("/api/v1/sec/document", query={"url": f"{folder}/other.htm"}).json["code"] == "NOT_FOUND"
+    raw = api.get("/api/v1/sec/document", query={"url": f"{folder}/press.htm", "raw": "true"})
+    assert (raw.status, raw.json["details"]) == (400, {"param": "raw", "allowed": ["false"]})
+    assert f"GET {FILING}/documents/press.htm returns" in raw.json["message"]
+
+
+@run_each_case(
+    "url",
+    [
+        "https://www.sec.gov/Archives/edgar/data/320193/0000320193-25-000057.txt",
+        "https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/",
+        "https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/1",
+        "https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/a/b.htm",
+        "https://www.sec.gov.example.com/Archives/edgar/data/320193/000032019325000057/a.htm",
+        "https://example.com/a.htm",
+        "a.htm",
+    ],
+)
+def test_another_url_is_refused(api: Client, url: str) -> None:
+    answer = api.get("/api/v1/sec/document", query={"url": url})
+    assert (answer.status, answer.json["code"], answer.json["details"]["param"]) == (400, "INVALID_PARAM", "url")
+
+
+def test_a_primary_document_outside_of_a_list_has_its_file_name(api: Client) -> None:
+    with api.app.db.write() as tx:
+        run_sql(tx, "DELETE FROM filing_documents")
+    by_name = api.get(f"{FILING}/documents/lamp-8k.htm")
+    assert (by_name.status, by_name.body) == (200, api.get(f"{FILING}/html").body)
+    assert api.get(f"{FILING}/documents/1").status == 404
 
 
 def test_the_primary_document_is_one_of_the_documents(api: Client) -> None:

@@ -28,6 +28,13 @@ WHERE filings.accession = :accession AND (filing_documents.seq = :seq OR filing_
 ORDER BY filing_documents.seq
 LIMIT 1
 
+-- name: primary_document_body
+-- The primary document if it has this file name. A page that was stored alone is in no list of documents.
+SELECT filings.primary_document AS filename, 0 AS size, filing_bodies.media, filing_bodies.packed
+FROM filings
+JOIN filing_bodies ON filing_bodies.filing_id = filings.id
+WHERE filings.accession = :accession AND filing_bodies.is_primary AND filings.primary_document = :filename
+
 -- name: next_unindexed_body
 SELECT id, filing_id, media, packed
 FROM filing_bodies
