@@ -301,7 +301,7 @@ def test_the_page_names_every_part_once(outage_page: str) -> None:
         ("HTTP interface", "main_api"),
         ("Database", "postgres_db"),
         ("Rate limits in memory", "redis"),
-        ("Checks of this page", "sec_watchdog"),
+        ("Checks of the components", "sec_watchdog"),
     ]
 
 

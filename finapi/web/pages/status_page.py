@@ -29,7 +29,7 @@ COMPONENT_TITLES = {
     "news_daemon": "Intake of 8-K news",
     "sec_gateway": "Connection to EDGAR",
     "frontend": "Pages",
-    "sec_watchdog": "Checks of this page",
+    "sec_watchdog": "Checks of the components",
 }
 
 STATUS_TEXTS = {"operational": "operational", "degraded": "degraded", "down": "down"}

@@ -55,6 +55,8 @@ def test_the_index_lists_every_call(browser: Client, calls: list[api_reference.O
             :40
         ] in body.replace("'", "&#x27;")
     assert len(body) < 37_000
+    # A heading is the first sentence of the tag's description.
+    assert "<h2>Insiders: transactions, holdings, forms<small> <code>insiders</code></small></h2>" in body
 
 
 def test_the_reference_lists_parameters_cost_and_errors(browser: Client) -> None:

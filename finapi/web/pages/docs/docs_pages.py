@@ -195,7 +195,8 @@ def _render_tag(tag: str, description: str, operations: Sequence[Operation]) -> 
         )
         for operation in operations
     ]
-    heading = h.h2(description.rstrip("."), h.small(" ", h.code(tag)))
+    first_sentence = description.partition(". ")[0].rstrip(".")
+    heading = h.h2(first_sentence, h.small(" ", h.code(tag)))
     return h.section(heading, h.ul(entries, class_="calls"))
 
 
