@@ -32,7 +32,7 @@ SERVER_IMPORTS = {
     ("finapi/testing/server.py", "finapi.testing.running"),
     ("finapi/verbs/api_verbs.py", "finapi.ops.app_opening"),
     ("finapi/verbs/api_verbs.py", "finapi.web.application"),
-    ("finapi/verbs/api_verbs.py", "finapi.web.financials.screen"),
+    ("finapi/verbs/api_verbs.py", "finapi.market.intake.latest_years_work"),
 }
 
 
