@@ -41,16 +41,23 @@ class Browser:
         self._events: list[dict[str, Any]] = []
 
     def open(self, url: str) -> None:
-        """Open a page and wait for its stylesheets: on a busy machine the driver may return before they are applied.
+        """Open a page and wait until it is complete.
 
         Chromium aborts requests when an interface of the machine changes. The page is then loaded once more.
         """
         self.driver.get(url)
-        ready = "return document.readyState === 'complete'"
-        eventually(lambda: self.driver.execute_script(ready), SECONDS)
+        self._wait_for_document()
         if self._missing_stylesheets() and "net::ERR_NETWORK_CHANGED" in self._failed_requests():
             self.driver.refresh()
-        assert self._missing_stylesheets() == [], (url, self._failed_requests())
+        self._require_stylesheets()
+
+    def _wait_for_document(self) -> None:
+        """Wait for the stylesheets and images of the page: on a busy machine the driver may return before."""
+        ready = "return document.readyState === 'complete'"
+        eventually(lambda: self.driver.execute_script(ready), SECONDS)
+
+    def _require_stylesheets(self) -> None:
+        assert self._missing_stylesheets() == [], (self.driver.current_url, self._failed_requests())
 
     def _missing_stylesheets(self) -> list[str]:
         """Return the URLs of the stylesheets that have no rules. Those of one that failed cannot be read."""
@@ -97,14 +104,20 @@ class Browser:
 
     def presses(self, selector: str) -> None:
         """Press a button of a form and wait for the next page."""
-        before = self.driver.find_elements("css selector", "main")
-        self.click(selector)
-        # Between two pages there is none.
-        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
+        self._leave_page(self.driver.find_element("css selector", selector))
 
     def follow(self, text: str) -> None:
-        """Follow the first link with a text."""
-        self.driver.find_element("link text", text).click()
+        """Follow the first link with a text and wait for its page."""
+        self._leave_page(self.driver.find_element("link text", text))
+
+    def _leave_page(self, element: Any) -> None:
+        """Click an element and wait until the next page is complete."""
+        before = self.driver.find_elements("css selector", "main")
+        element.click()
+        # Between two pages there is none.
+        eventually(lambda: self.driver.find_elements("css selector", "main") not in ([], before), SECONDS)
+        self._wait_for_document()
+        self._require_stylesheets()
 
     def send_form(self, password: str) -> None:
         """Type a password, press the button and wait for the next page."""

@@ -37,8 +37,9 @@ async function suggest() {
   if (!text) return show([]);
   const url = new URL(`../search.json?q=${encodeURIComponent(text)}`, import.meta.url);
   const response = await fetch(url).catch(() => null);
+  const companies = response?.ok ? (await response.json()).companies : [];
   // A response to an earlier text is ignored.
-  if (request === requestCount) show(response?.ok ? (await response.json()).companies : []);
+  if (request === requestCount) show(companies);
 }
 
 function moveSelection(step) {
