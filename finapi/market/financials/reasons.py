@@ -35,8 +35,8 @@ NOT_REPORTED = _add_hole(
 NOT_MAPPED = _add_hole(
     "not_mapped",
     "Not mapped",
-    "The statement has a line that may be this figure, but that is not certain (its name stands in another part of the "
-    "balance sheet or on another page), or several lines would have to be added; `line` names it.",
+    "The statement has a line that may be this figure, but that is not certain (its name appears in another part of "
+    "the balance sheet or on another page), or several lines would have to be added; `line` names it.",
 )
 REPORTED_NIL = _add_hole("reported_nil", "Reported as nil", "The filing has the line and leaves it empty (nil).")
 OTHER_UNIT = _add_hole(

@@ -43,9 +43,9 @@ COSTS_PARAMS = (
 )
 
 _COSTS_DISCLAIMER = (
-    "A 13F reports no price paid: shares are costed at the price of the quarter end in which they first appear, and "
-    "sales reduce the cost in proportion (average cost). Positions older than the reports held have no cost. Options "
-    "and principal amounts are left out."
+    "A 13F reports no price paid. The cost of a share is its price at the end of the quarter in which it first "
+    "appears, and sales reduce the cost in proportion (average cost). Positions older than the stored reports have no cost. "
+    "Options and principal amounts are left out."
 )
 
 
