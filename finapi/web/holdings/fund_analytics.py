@@ -44,8 +44,8 @@ COSTS_PARAMS = (
 
 _COSTS_DISCLAIMER = (
     "A 13F reports no price paid. The cost of a share is its price at the end of the quarter in which it first "
-    "appears, and sales reduce the cost in proportion (average cost). Positions older than the stored reports have no cost. "
-    "Options and principal amounts are left out."
+    "appears, and sales reduce the cost in proportion (average cost). Positions older than the stored reports have no "
+    "cost. Options and principal amounts are left out."
 )
 
 
