@@ -354,6 +354,16 @@ def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> No
     assert '<a href="/insider/0001462356">' in body
 
 
+def test_transactions_state_their_direction_and_derivatives(browser: Client) -> None:
+    rows = parse_rows(get_page(browser, "/company/AAPL/insiders"))[1:5]
+    assert [(row[3], row[4]) for row in rows] == [
+        ("exercise (disposed of)Restricted Stock Unit", "30,104"),
+        ("shares withheld or delivered for the exercise price or taxes (disposed of)", "16,238"),
+        ("exercise (acquired)", "30,104"),
+        ("acquisition or disposition by will or inheritance (acquired)", "42"),
+    ]
+
+
 def test_holders_are_funds_with_their_positions(browser: Client) -> None:
     body = get_page(browser, "/company/AAPL/holders")
     cells = ["692,000", "175,622,680", "0.07 %", "–", "no report for the previous quarter", "0001193125-26-226661"]

@@ -38,6 +38,9 @@ INSIDER_PARAMS = (
 HOLDER_PARAMS = (*company_layout.PARAMS, Param("period", "quarter", empty_is_default=True), offset_param(100_000))
 
 
+_DIRECTIONS = {"A": "acquired", "D": "disposed of"}
+
+
 # ---- insiders
 
 
@@ -187,12 +190,19 @@ def _render_company_header(trade: Mapping[str, Any]) -> Html:
 
 
 def _render_kind(trade: Mapping[str, Any]) -> Html:
-    """Return the kind of a transaction. One of kind "other" shows what its code means."""
+    """Return the kind of a transaction, its direction unless it is clear, and the title of a derivative.
+
+    A transaction of kind "other" shows what its code means.
+    """
     description = trade["transaction_description"]
     kind = trade["standard_type"].replace("_", " ")
     if kind == "other" and description:
-        return h.td(description[0].lower() + description[1:])
-    return h.td(kind, title=description)
+        kind = description[0].lower() + description[1:]
+    if kind not in ("purchase", "sale"):
+        direction = _DIRECTIONS.get(trade["acquired_disposed_code"])
+        kind += f" ({direction})" if direction else ""
+    security = trade["is_derivative"] and trade["security_type"] and h.small(trade["security_type"], class_="under")
+    return h.td(kind, security, title=description)
 
 
 def _render_price(trade: Mapping[str, Any]) -> Html:
