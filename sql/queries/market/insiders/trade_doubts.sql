@@ -3,9 +3,11 @@
 superseded_by IS NULL AND derivative = 0 AND code IN ('P', 'S', 'F', 'D') AND price > '0' AND shares > '0'
 
 -- name: priced_days_of_forms
+-- The forms come first, because SQLite would else read all stored rows with one of the codes.
 SELECT min(date) AS first, max(date) AS last, min(CAST(price AS REAL)) AS lowest, max(CAST(price AS REAL)) AS highest
-FROM insider_transactions
-WHERE {is_compared} AND form_id IN (SELECT value FROM json_each(:forms))
+FROM (SELECT value AS form_id FROM json_each(:forms)) AS form
+CROSS JOIN insider_transactions USING (form_id)
+WHERE {is_compared}
 
 -- part: priced_row
 SELECT id, form_id, seq, date, code, direction, title, price, shares, value_doubt
@@ -24,8 +26,9 @@ ORDER BY id
 
 -- name: priced_rows_of_forms
 {priced_row}
-FROM insider_transactions
-WHERE {is_compared} AND form_id IN (SELECT value FROM json_each(:forms)) AND date IS NOT NULL
+FROM (SELECT value AS form_id FROM json_each(:forms)) AS form
+CROSS JOIN insider_transactions USING (form_id)
+WHERE {is_compared} AND date IS NOT NULL
 ORDER BY id
 
 -- name: bodies_of_forms
