@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import postgres_cluster
-from tests.process import ROOT, Finished, Running, child, environment, eventually, finapi, get, serve
+from tests.process import ROOT, Finished, Running, child, environment, eventually, finapi, find_free_port, get, serve
 
 API_NODES, WORKERS = 3, 2
 
@@ -80,13 +80,13 @@ class Nodes:
 
     def start_api(self, number: int) -> None:
         """Start a node, again too."""
-        port = self.ports.setdefault(f"api{number}", free_port())
+        port = self.ports.setdefault(f"api{number}", find_free_port())
         words = ("--role", "api", "--trusted-proxies", "127.0.0.1", "--port", port)
         self.api[number] = self.stack.enter_context(serve(self.get_data_dir(number), *words, env=self.environment()))
 
     def start_worker(self, number: int) -> None:
         """Start a worker, again too: one that waits says nothing until it works."""
-        port = self.ports.setdefault(f"worker{number}", free_port())
+        port = self.ports.setdefault(f"worker{number}", find_free_port())
         words = ("serve", "--role", "worker", "--trusted-proxies", "127.0.0.1", "--port", port, "--data-dir", self.home)
         log = (self.directory / f"worker{number}.log").open("ab")
         self.stack.callback(log.close)
@@ -121,7 +121,7 @@ def nodes_running(directory: Path, **settings: str) -> Iterator[Nodes]:
 @contextmanager
 def _proxy(nodes: Nodes, program: str) -> Iterator[None]:
     """The proxy of ``deploy`` on loopback."""
-    directory, port = nodes.directory, free_port()
+    directory, port = nodes.directory, find_free_port()
     text = (ROOT / "deploy" / "nginx-nodes.conf").read_text()
     for name in [f"api{number}" for number in range(API_NODES)] + [f"worker{number}" for number in range(WORKERS)]:
         old = f"10.0.{0 if name.startswith('api') else 1}.{int(name[-1]) + 1}:8000"
@@ -146,13 +146,6 @@ def _proxy(nodes: Nodes, program: str) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait(20)
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:

@@ -6,6 +6,7 @@ import atexit
 import http.client
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -357,6 +358,42 @@ def eventually(holds: Callable[[], object], seconds: float = SECONDS) -> None:
     while not holds():
         assert time.monotonic() < until, holds
         time.sleep(0.01)
+
+
+def run_in_new_process(function: Callable[..., None], *arguments: str) -> None:
+    """Run a function of a test module in a process that has no server of another test.
+
+    Other servers start a thread when they need it, also while a test counts the threads that its own server left.
+    """
+    code = "import importlib, sys; getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(*sys.argv[3:])"
+    command = [sys.executable, "-c", code, function.__module__, function.__name__, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def list_open_files(directory: Path) -> list[str]:
+    """Return the paths of the files below a directory that this process has open, one for each descriptor."""
+    paths = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # Another thread has closed it.
+            paths.append(os.readlink(descriptor))
+    return [path for path in paths if Path(path).is_relative_to(directory)]
+
+
+def find_free_port() -> int:
+    """Return a port that nobody listens on.
+
+    It is below the range of which the system gives ports to connections and to listeners on port 0. One from that range
+    may be in use again before the caller listens on it.
+    """
+    first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    random_numbers = random.SystemRandom()
+    while True:
+        port = random_numbers.randrange(10_000, max(first_given, 20_000))
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 # Filings, written by hand: the parts of a real one, with three lines of income.

@@ -42,7 +42,7 @@ from finapi.verbs import service_manager, serving_verbs
 from finapi.verbs.service_manager import ServiceManager
 from finapi.web.routes import ROUTES
 from tests.client import Client
-from tests.process import COMMAND, ROOT, Running, environment, eventually, serve
+from tests.process import COMMAND, ROOT, Running, environment, eventually, find_free_port, serve
 from tests.support.case_tables import run_each_case
 
 DEPLOY = ROOT / "deploy"
@@ -294,12 +294,6 @@ def test_no_data_or_secret_is_copied_into_an_image(name: str) -> None:
 # ---- in front: one request and one WebSocket through the real programs
 
 
-def free_port() -> int:
-    with socket.socket() as probe_socket:
-        probe_socket.bind(("127.0.0.1", 0))
-        return int(probe_socket.getsockname()[1])
-
-
 @contextmanager
 def started(port: int, *words: object, **options: Any) -> Iterator[None]:
     process = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
@@ -472,7 +466,7 @@ def demo_in_folder(tmp_path: Path) -> Iterator[tuple[Running, int]]:
     """Yield a demo whose public URL is a folder, and the port of its proxy."""
     from tests.process import running
 
-    port = free_port()
+    port = find_free_port()
     public_url = f"http://127.0.0.1:{port}/finapi"
     words = ("--port", 0, "--data-dir", tmp_path / "data", "--public-url", public_url)
     with running("demo", *words, "--trusted-proxies", "127.0.0.1", "--pages-per-minute", 10_000) as demo_server:
@@ -532,11 +526,11 @@ def behind(tmp_path: Path) -> Iterator[Running]:
 def test_nginx_in_front(behind: Running, certify: tuple[trustme.CA, Path, Path], tmp_path: Path) -> None:
     nginx = program("nginx")
     authority, chain, key = certify
-    port = free_port()
+    port = find_free_port()
     text = (DEPLOY / "nginx.conf").read_text()
     for old, new in (
         ("127.0.0.1:8000", f"127.0.0.1:{behind.address[1]}"),
-        ("listen 80;", f"listen 127.0.0.1:{free_port()};"),
+        ("listen 80;", f"listen 127.0.0.1:{find_free_port()};"),
         ("listen 443 ssl http2;", f"listen 127.0.0.1:{port} ssl http2;"),
         ("/etc/ssl/finapi/fullchain.pem", str(chain)),
         ("/etc/ssl/finapi/privkey.pem", str(key)),
@@ -564,7 +558,7 @@ def test_caddy_in_front(behind: Running, certify: tuple[trustme.CA, Path, Path],
     assert "Valid configuration" in run(
         caddy, "validate", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile", env=env
     )
-    port = free_port()
+    port = find_free_port()
     text = (DEPLOY / "Caddyfile").read_text()
     text = text.replace("127.0.0.1:8000", f"127.0.0.1:{behind.address[1]}")
     text = text.replace(

@@ -41,7 +41,8 @@ class Steps:
 def no_thread_is_left() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
-    assert set(threading.enumerate()) == before
+    # Threads of earlier tests of this process may end meanwhile.
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_worker_calls_its_step_at_once() -> None:

@@ -39,6 +39,7 @@ from tests.httpd.running_listener import (
     eventually,
     list_request_threads,
 )
+from tests.process import run_in_new_process
 from tests.support.case_tables import run_each_case
 
 
@@ -927,7 +928,8 @@ def test_a_call_beyond_the_grace_is_left_behind(start: Start, app: EchoApplicati
     eventually(lambda: not list_request_threads())
 
 
-def test_starts_and_stops_leave_no_thread_and_no_descriptor(app: EchoApplication) -> None:
+def start_and_stop_listeners() -> None:
+    app = EchoApplication()
     RunningListener(app).stop()
     threads, files = threading.enumerate(), count_descriptors()
     for _ in range(20):
@@ -938,6 +940,10 @@ def test_starts_and_stops_leave_no_thread_and_no_descriptor(app: EchoApplication
         running.stop()
     assert threading.enumerate() == threads
     assert count_descriptors() == files
+
+
+def test_starts_and_stops_leave_no_thread_and_no_descriptor() -> None:
+    run_in_new_process(start_and_stop_listeners)
 
 
 def test_a_stop_before_the_run_ends_it_at_once(app: EchoApplication) -> None:

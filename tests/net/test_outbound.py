@@ -187,10 +187,11 @@ def test_a_receiver_that_never_reads_is_given_up(outbound: Outbound) -> None:
 
 
 def test_nobody_there(outbound: Outbound) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with pytest.raises(OutboundError, match="cannot be reached: Connection refused"):
-        outbound.send(OutboundRequest(f"http://127.0.0.1:{port}/"))
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{not_listening.getsockname()[1]}/"
+        with pytest.raises(OutboundError, match="cannot be reached: Connection refused"):
+            outbound.send(OutboundRequest(url))
 
 
 # ---- names and addresses

@@ -90,9 +90,10 @@ def test_a_probe_times_out_at_its_deadline() -> None:
 
 
 def test_a_probe_reports_a_refused_connection() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    assert get_probe_error(f"http://127.0.0.1:{port}") == ("refused", "cannot be reached: Connection refused")
+    with socket.socket() as not_listening:
+        not_listening.bind(("127.0.0.1", 0))
+        error = get_probe_error(f"http://127.0.0.1:{not_listening.getsockname()[1]}")
+    assert error == ("refused", "cannot be reached: Connection refused")
 
 
 def test_closing_ends_a_probe_that_waits() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -13,7 +14,7 @@ from finapi.core.clock import FixedClock
 from finapi.core.health import HEALTH_BY_OUTCOME, CheckResult, HealthChecker, Outcome, Probe, ProbeError
 from tests.support.case_tables import run_each_case
 
-DEADLINE = 0.2  # seconds; longer than any check here that is meant to come back
+DEADLINE = 0.2  # seconds
 
 
 def works() -> None:
@@ -32,13 +33,30 @@ def finds(*troubles: ProbeError | Exception | None) -> Probe:
     return probe
 
 
-@pytest.fixture
-def checks(clock: FixedClock) -> Iterator[HealthChecker]:
-    checker = HealthChecker(clock.monotonic, DEADLINE)
+def count_check_threads() -> int:
+    return sum(thread.name.startswith("finapi-check") for thread in threading.enumerate())
+
+
+@contextmanager
+def run_checker(clock: FixedClock, deadline_seconds: float) -> Iterator[HealthChecker]:
+    checker = HealthChecker(clock.monotonic, deadline_seconds)
     yield checker
     checker.close()
     checker.join(30.0)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("finapi-check")]
+    assert count_check_threads() == 0
+
+
+@pytest.fixture
+def checks(clock: FixedClock) -> Iterator[HealthChecker]:
+    with run_checker(clock, 30.0) as checker:
+        yield checker
+
+
+@pytest.fixture
+def short_checks(clock: FixedClock) -> Iterator[HealthChecker]:
+    """Yield a checker with a deadline for checks that hang."""
+    with run_checker(clock, DEADLINE) as checker:
+        yield checker
 
 
 @pytest.fixture
@@ -153,39 +171,40 @@ def test_the_log_names_the_check_that_failed(checks: HealthChecker, caplog: pyte
     assert "the check of store failed" in caplog.text
 
 
-def test_a_part_that_hangs_is_down_and_holds_up_no_other(checks: HealthChecker, hang: Callable[[], None]) -> None:
-    assert checks.check_all({"a": hang, "b": works}) == {
+def test_a_part_that_hangs_is_down_and_holds_up_no_other(short_checks: HealthChecker, hang: Callable[[], None]) -> None:
+    assert short_checks.check_all({"a": hang, "b": works}) == {
         "a": CheckResult("timeout", 200, "no answer within 0.2 s"),
         "b": CheckResult("answered", 0),
     }
 
 
-def test_many_parts_that_hang_take_one_deadline_together(checks: HealthChecker, hang: Callable[[], None]) -> None:
+def test_many_parts_that_hang_take_one_deadline_together(short_checks: HealthChecker, hang: Callable[[], None]) -> None:
     began = time.monotonic()
-    results = checks.check_all({str(number): hang for number in range(12)})
+    results = short_checks.check_all({str(number): hang for number in range(12)})
     assert {result.outcome for result in results.values()} == {"timeout"}
     assert len(results) == 12
     assert time.monotonic() - began < 6 * DEADLINE  # one after another they would take 12
 
 
-def test_no_second_check_is_started_behind_one_that_hangs(checks: HealthChecker, hang: Callable[[], None]) -> None:
-    before = threading.active_count()
+def test_no_second_check_is_started_behind_one_that_hangs(
+    short_checks: HealthChecker, hang: Callable[[], None]
+) -> None:
     for _ in range(3):
-        assert checks.check_all({"a": hang})["a"].outcome == "timeout"
-    assert threading.active_count() == before + 1
+        assert short_checks.check_all({"a": hang})["a"].outcome == "timeout"
+    assert count_check_threads() == 1
 
 
-def test_a_late_answer_does_not_count_in_the_next_round(checks: HealthChecker) -> None:
+def test_a_late_answer_does_not_count_in_the_next_round(short_checks: HealthChecker) -> None:
     release = threading.Event()
 
     def slow() -> None:
         release.wait(30.0)
         raise ProbeError("wrong", "of the first round")
 
-    assert checks.check_all({"a": slow})["a"].outcome == "timeout"
+    assert short_checks.check_all({"a": slow})["a"].outcome == "timeout"
     release.set()
-    checks.join(30.0)
-    assert checks.check_all({"a": works})["a"] == CheckResult("answered", 0)
+    short_checks.join(30.0)
+    assert short_checks.check_all({"a": works})["a"] == CheckResult("answered", 0)
 
 
 def test_a_stop_leaves_out_checks_that_have_not_returned(hang: Callable[[], None]) -> None:

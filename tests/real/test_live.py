@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests import process
 from tests.feeds.test_node import modules  # noqa: F401  (a fixture)
 from tests.feeds.test_restart import ingest, said
 from tests.feeds.test_socketio import _clients_leave_nothing  # noqa: F401  (a fixture)
-from tests.process import child, eventually, finapi, running, serve
+from tests.process import child, eventually, finapi, find_free_port, running, serve
 from tests.receiver import receiver
 from tests.support.edgar_server import AGENT, Page, fake_edgar, feed
 from tests.web.accounts.test_webhook_bodies import EIGHT_K, FORM_4, REPORT, assert_matches_schema, list_all_forms
@@ -87,14 +86,9 @@ def test_listed_filings_are_stored_delivered_and_streamed(tmp_path: Path) -> Non
     assert [message["data"]["accession_no"] for message in messages["13f-live"]] == [REPORT]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 @pytest.mark.parametrize("transports", [None, ["websocket"], ["polling"]])
 def test_a_python_client_reconnects_without_loss_or_repeat(tmp_path: Path, transports: list[str] | None) -> None:
-    data, port = tmp_path / "data", free_port()
+    data, port = tmp_path / "data", find_free_port()
     user = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
     seqs: list[int] = []
     received_seqs: queue.Queue[int] = queue.Queue()
@@ -145,7 +139,7 @@ def test_a_javascript_client_reconnects_without_loss_or_repeat(
     modules: Path,  # noqa: F811
     transports: str,
 ) -> None:
-    data, port = tmp_path / "data", free_port()
+    data, port = tmp_path / "data", find_free_port()
     user = finapi("user", "add", "ann@example.com", "--plan", "pro", "--json", "--data-dir", data)
     start = ("serve", "--port", port, "--data-dir", data)
     url = f"http://127.0.0.1:{port}"

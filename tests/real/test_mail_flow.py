@@ -24,7 +24,7 @@ from finapi.core.config import Config
 from finapi.server import Server
 from tests.conftest import NOW
 from tests.mail_server import Mailbox, mail_server
-from tests.process import Answer, call, eventually
+from tests.process import Answer, call, eventually, find_free_port
 
 # Other tests check the texts of mails (tests/web/accounts); these wait for their arrival.
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -98,12 +98,6 @@ def hanging_server() -> Iterator[tuple[int, list[socket.socket]]]:
             thread.join()
             for connection in connections:
                 connection.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def list_queue(tmp_path: Path) -> list[tuple[Any, ...]]:
@@ -252,7 +246,7 @@ def test_resend_repairs_a_register_whose_mail_was_refused(tmp_path: Path, refuse
 
 def test_resend_repairs_a_register_without_a_mail_server(tmp_path: Path) -> None:
     mailbox = Mailbox()
-    port = free_port()
+    port = find_free_port()
     with service(tmp_path, port) as finapi:
         assert finapi.register(ANN).json["code"] == "MAIL_FAILED"
         with mail_server(mailbox, port):
@@ -301,7 +295,7 @@ def test_a_reset_mail_that_was_given_up_can_be_asked_for_anew(tmp_path: Path) ->
 def test_queued_mail_is_delivered_after_a_restart(tmp_path: Path) -> None:
     mailbox = Mailbox()
     clock = FixedClock(NOW)
-    port = free_port()
+    port = find_free_port()
     with service(tmp_path, port, clock) as finapi:
         assert finapi.register(ANN).status == 500
         finapi.ask("resend-verification", ANN)
@@ -329,7 +323,7 @@ def test_a_link_sent_before_a_restart_is_good_after_it(tmp_path: Path) -> None:
 def test_a_link_that_waited_too_long_is_not_sent(tmp_path: Path) -> None:
     mailbox = Mailbox()
     clock = FixedClock(NOW)
-    port = free_port()
+    port = find_free_port()
     with service(tmp_path, port, clock) as finapi:
         finapi.register(ANN)
         finapi.ask("forgetpassword", ANN)

@@ -111,10 +111,9 @@ def test_the_lock_is_let_go_when_the_block_raises(tmp_path: Path) -> None:
 
 
 def test_the_lock_keeps_no_file_open(tmp_path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
     with lock_directory(tmp_path), pytest.raises(DirectoryBusyError), lock_directory(tmp_path):
         raise AssertionError
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert process.list_open_files(tmp_path) == []
 
 
 def test_a_file_in_the_place_of_the_directory_is_one_line(tmp_path: Path) -> None:

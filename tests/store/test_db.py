@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import pytest
 from finapi.store import db
 from finapi.store.db import ConstraintError, Database, StoreUnwritableError, Transaction
 from finapi.store.portions import write_in_portions
+from tests.process import list_open_files
 from tests.support.raw_sql import get_writer, run_sql
 
 NOW = "2026-01-31T12:00:00.000Z"
@@ -406,18 +406,18 @@ def test_a_closed_database_answers_nothing(database: Database) -> None:
 
 
 def test_threads_that_come_and_go_leave_no_connection_open(path: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
     database = Database(path)
     assert get_count(database) == 0
-    opened = len(os.listdir("/proc/self/fd"))
+    opened = len(list_open_files(path.parent))
     rows: list[int] = []
     for _ in range(20):
         in_threads(1, lambda number: rows.append(get_count(database)))
     # The writer and the reader of this thread, and one that the others had one after the other.
-    assert len(os.listdir("/proc/self/fd")) <= opened + 2
+    assert opened > 0
+    assert len(list_open_files(path.parent)) <= opened + 2
     assert rows == [0] * 20
     database.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert list_open_files(path.parent) == []
 
 
 def test_an_idle_threads_connection_serves_the_next_reader(path: Path) -> None:

@@ -530,7 +530,9 @@ def test_answers_have_the_date_of_the_world(world: FixtureWorld) -> None:
 @pytest.mark.slow
 def test_two_processes_with_a_seed_give_the_same_bytes() -> None:
     """The runs differ in Python's hash seed, and one of them has another world."""
-    first_run, second_run = run_process("1", has_other_world=False), run_process("2", has_other_world=True)
+    port = process.find_free_port()
+    first_run = run_process(port, "1", has_other_world=False)
+    second_run = run_process(port, "2", has_other_world=True)
     assert [
         (first_answer, second_answer)
         for first_answer, second_answer in zip(first_run, second_run, strict=True)
@@ -539,19 +541,8 @@ def test_two_processes_with_a_seed_give_the_same_bytes() -> None:
     assert len(first_run) > 70
 
 
-def find_free_port() -> int:
-    import socket
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-PORT = find_free_port()
-
-
-def run_process(hash_seed: str, *, has_other_world: bool) -> list[Any]:
-    command = [*process.COMMAND, "fixture", "--port", str(PORT), "--ready", "json", "--seed", "7", "--exit-with-parent"]
+def run_process(port: int, hash_seed: str, *, has_other_world: bool) -> list[Any]:
+    command = [*process.COMMAND, "fixture", "--port", str(port), "--ready", "json", "--seed", "7", "--exit-with-parent"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     with subprocess.Popen(
         command,

@@ -102,7 +102,7 @@ def test_webhooks_are_sent_while_the_clock_runs() -> None:
         assert arrived.wait(process.SECONDS)
 
 
-def test_a_stop_leaves_no_thread_and_no_directory() -> None:
+def start_and_stop_server() -> None:
     thread_count = threading.active_count()
     with FinapiServer() as server:
         directory = server.ready["data_dir"]
@@ -111,6 +111,10 @@ def test_a_stop_leaves_no_thread_and_no_directory() -> None:
                 feed.recv(10)
     assert threading.active_count() == thread_count
     assert not process.Path(directory).exists()
+
+
+def test_a_stop_leaves_no_thread_and_no_directory() -> None:
+    process.run_in_new_process(start_and_stop_server)
 
 
 @pytest.mark.slow

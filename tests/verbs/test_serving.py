@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -226,16 +226,6 @@ def footprint() -> tuple[set[int], int]:
     return threads, len(os.listdir("/proc/self/fd"))
 
 
-def run_in_new_process(function: Callable[[Path], None], directory: Path) -> None:
-    """Run a function of this module in a process that has no server of another test.
-
-    Other servers start a thread when they need it, also while a test counts the threads that its own server left.
-    """
-    code = f"import pathlib, {__name__} as m; m.{function.__name__}(pathlib.Path({str(directory)!r}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=process.ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def use(config: Config) -> None:
     """Run a server once with clients that use everything, some of which it has to disconnect."""
     with contextlib.ExitStack() as clients, run_server(config, perform) as server:
@@ -256,7 +246,8 @@ def use(config: Config) -> None:
         assert len(output_lines) == 1
 
 
-def start_twice_on_a_used_port(directory: Path) -> None:
+def start_twice_on_a_used_port(directory_name: str) -> None:
+    directory = Path(directory_name)
     with socket.create_server(("127.0.0.1", 0)) as other:
         config = Config(port=other.getsockname()[1], data_dir=directory / "data")
         for _ in range(2):
@@ -269,10 +260,11 @@ def start_twice_on_a_used_port(directory: Path) -> None:
 
 @pytest.mark.slow
 def test_a_port_that_is_taken_leaves_nothing_behind(tmp_path: Path) -> None:
-    run_in_new_process(start_twice_on_a_used_port, tmp_path)
+    process.run_in_new_process(start_twice_on_a_used_port, str(tmp_path))
 
 
-def serve_several_times(directory: Path) -> None:
+def serve_several_times(directory_name: str) -> None:
+    directory = Path(directory_name)
     spool = directory / "tmp"
     spool.mkdir()
     tempfile.tempdir = str(spool)
@@ -288,7 +280,7 @@ def serve_several_times(directory: Path) -> None:
 
 @pytest.mark.slow
 def test_no_thread_socket_or_file_is_left_after_several_lives(tmp_path: Path) -> None:
-    run_in_new_process(serve_several_times, tmp_path)
+    process.run_in_new_process(serve_several_times, str(tmp_path))
 
 
 @pytest.mark.slow
