@@ -278,11 +278,19 @@ def test_usage_by_endpoint_is_added_up_by_index(connection: sqlite3.Connection) 
     assert reads == [f"{search})", f"{search} AND endpoint>?)", *2 * [f"{search} AND endpoint=? AND day>?)"]]
 
 
-@pytest.mark.parametrize("name", ["priced_days_of_forms", "priced_rows_of_forms"])
-def test_the_prices_of_forms_are_found_by_form(connection: sqlite3.Connection, name: str) -> None:
+@run_each_case(
+    "name, table",
+    [
+        ("priced_days_of_forms", "insider_transactions"),
+        ("priced_rows_of_forms", "insider_transactions"),
+        ("forms_by_query", "trade"),
+        ("forms_of_parties_by_query", "trade"),
+    ],
+)
+def test_the_trades_of_forms_are_found_by_form(connection: sqlite3.Connection, name: str, table: str) -> None:
     plan = [str(row[3]) for row in explain_query(connection, QUERIES[name], "EXPLAIN QUERY PLAN")]
-    reads = [step for step in plan if "insider_transactions" in step]
-    assert reads == ["SEARCH insider_transactions USING INDEX sqlite_autoindex_insider_transactions_1 (form_id=?)"]
+    reads = [step for step in plan if table in step.split()]
+    assert reads == [f"SEARCH {table} USING INDEX sqlite_autoindex_insider_transactions_1 (form_id=?)"]
 
 
 def test_every_market_index_is_used_by_a_query_or_trigger(connection: sqlite3.Connection) -> None:

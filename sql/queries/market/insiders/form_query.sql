@@ -21,7 +21,8 @@ WHERE NOT EXISTS (
         WHEN 'amendment' THEN form.is_amendment = (test.value ->> 'truth')
         WHEN 'code' THEN EXISTS (
             SELECT 1 FROM insider_transactions AS trade
-            WHERE trade.form_id = form.id AND trade.code = (test.value ->> 'code')
+            -- Without the plus sign, SQLite would read all stored trades with the code for each form.
+            WHERE trade.form_id = form.id AND +trade.code = (test.value ->> 'code')
         )
     END
 )
