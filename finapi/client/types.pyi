@@ -5770,7 +5770,7 @@ class GetSecFilingsAccessionNumberDocumentsDocumentGiven(CallOptions, total=Fals
 
 class GetSecDocumentGiven(CallOptions, total=False):
     url: Required[str]
-    raw: bool | None
+    raw: Literal["false", "0"] | None
     as_of: str | date | None
 
 class GetXbrlBulkGiven(CallOptions, total=False):

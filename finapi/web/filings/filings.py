@@ -205,14 +205,19 @@ DOCUMENT_PARAMS = (
     *(replace(param, help=f"{param.help} Of HTML and text only.") for param in TEXT_PARAMS[1:]),
 )
 # The URL of a document of a filing: the CIK of a party, the accession number without dashes, and the file name.
-_ARCHIVE_URL = re.compile(
+_ARCHIVE_URL = (
     r"https?://www\.sec\.gov/(?:ix\?doc=/)?Archives/edgar/data/[0-9]{1,10}/"
-    r"([0-9]{10})([0-9]{2})([0-9]{6})/(?![0-9]+$)([A-Za-z0-9_][A-Za-z0-9_.-]{0,119})"
+    r"([0-9]{10})([0-9]{2})([0-9]{6})/([A-Za-z0-9_-]{1,60}\.[A-Za-z0-9_.-]{1,59})"
 )
-_EXAMPLE_URL = "https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm"
 URL_PARAMS = (
-    Param("url", required=True, help="The URL of a document of a filing at the SEC.", example=_EXAMPLE_URL),
-    Param("raw", "boolean", default=False, help="Only false is served.", example="false"),
+    Param(
+        "url",
+        required=True,
+        pattern=_ARCHIVE_URL,
+        help="The URL of a document of a filing at the SEC.",
+        example="https://www.sec.gov/Archives/edgar/data/320193/000032019325000057/aapl-20250329.htm",
+    ),
+    Param("raw", allowed=("false",), aliases=(("0", "false"),), help="No other value is served.", example="false"),
 )
 LINKS_PARAMS = (*COMPANY_AND_FORM, _Q, *DAYS, _LIMIT, _CURSOR)
 DAY_PARAMS = (
@@ -314,18 +319,12 @@ def get_document(call: Call) -> Response:
 def get_document_by_url(call: Call) -> Response:
     """Return a stored document by its URL at the SEC, as JSON that contains it.
 
-    Raise ApiError INVALID_PARAM for another URL or for ``raw``, NOT_FOUND if the document is not stored.
+    Raise ApiError NOT_FOUND if the document is not stored.
     """
     url = call.params["url"]
-    match = _ARCHIVE_URL.fullmatch(url)
-    if match is None:
-        raise invalid_param("url", "url is not that of a document of a filing at the SEC.", expected=_EXAMPLE_URL)
+    match = re.fullmatch(_ARCHIVE_URL, url)
+    assert match is not None  # The parameter has this pattern.
     accession, filename = "-".join(match.groups()[:3]), match[4]
-    path = f"{API}/sec/filings/{accession}/documents/{filename}"
-    if call.params["raw"] is True:
-        raise invalid_param(
-            "raw", f"raw=true is not served; GET {path} returns the document itself.", allowed=["false"]
-        )
     with call.app.db.read() as tx:
         document = submission_documents.find_document(tx, accession, filename)
     content = _get_stored_content(document)
@@ -337,6 +336,7 @@ def get_document_by_url(call: Call) -> Response:
         "encoding": "utf-8" if is_text else "base64",
         "content": content.body.decode() if is_text else base64.b64encode(content.body).decode(),
     }
+    path = f"{API}/sec/filings/{accession}/documents/{filename}"
     return call.success_bounded(
         record, dict, lambda bound: invalid_param("url", f"The document exceeds {bound}; request {path}.")
     )
