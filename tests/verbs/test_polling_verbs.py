@@ -53,7 +53,7 @@ def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None
         edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))
         settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
         polled = finapi("poll", *settings, *data)
-        assert polled.out == "1 new filings, 0 documents stored, 0 refused, 1 put off\n"
+        assert polled.out == "1 new filing, 0 documents stored, 0 refused, 1 put off\n"
         (document,) = finapi("documents", "list", "--json", *data).json["documents"]
         assert (document["accession"], document["state"], document["tries"]) == (ACCESSION, "put_off", 1)
         assert finapi("documents", "list", *data).out.rstrip().endswith("1      does not exist")
@@ -77,7 +77,7 @@ def test_poll_reports_what_it_gave_up_with_status_1(tmp_path: Path) -> None:
         edgar.pages[build_document_path(320193, ACCESSION)] = Page(form)
         settings = ("--user-agent", AGENT, "--base-url", f"http://127.0.0.1:{edgar_settings.port}")
         polled = finapi("poll", *settings, *data)
-        assert (polled.status, polled.out) == (1, "1 new filings, 0 documents stored, 1 refused\n")
+        assert (polled.status, polled.out) == (1, "1 new filing, 0 documents stored, 1 refused\n")
         reason = "form4.xml: line 1, column 28: no element found; the filing is stored without it"
         assert f"finapi: gave up on {ACCESSION}: {reason}" in polled.err.splitlines()
         (document,) = finapi("documents", "list", "--json", *data).json["documents"]
@@ -96,7 +96,7 @@ def test_a_recording_is_played_into_a_running_server(tmp_path: Path) -> None:
     with serve(tmp_path / "data"):
         data = ("--data-dir", tmp_path / "data")
         played = finapi("poll", "--replay", folder, *data)
-        assert played.out == "1 new filings, 0 documents stored, 0 refused\n", played
+        assert played.out == "1 new filing, 0 documents stored, 0 refused\n", played
         forwarded = finapi("poll", "--every", "60", *data)
         assert forwarded.complaint == "a running server does its own polling; start it with --poll-every SECONDS"
         assert finapi("poll", "--replay", tmp_path, *data).status == 2
