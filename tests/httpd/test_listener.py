@@ -1160,9 +1160,7 @@ def test_only_request_threads_are_bound_to_one_core(start: Start, app: EchoAppli
     assert os.sched_getaffinity(0) == every
 
 
-def test_a_connection_that_fails_to_begin_does_not_end_the_loop(
-    start: Start,
-) -> None:
+def test_a_connection_that_fails_to_begin_does_not_end_the_loop(start: Start, clock: ManualClock) -> None:
     addresses: list[str] = []
 
     def address_of(peer: str, forwarded: str | None) -> str | None:
@@ -1171,8 +1169,12 @@ def test_a_connection_that_fails_to_begin_does_not_end_the_loop(
             raise RuntimeError("nobody expected this")
         return peer
 
-    running = start(address_of=address_of, header_timeout=0.1)  # a tick is a quarter of that
+    running = start(clock, address_of=address_of, header_timeout=15)
     assert running.connect().is_closed()
+    # No connection is accepted until the next tick.
+    eventually(lambda: running.listener._listening_socket._is_suspended)
+    clock.now += 15
+    running.listener.loop.wake()
     assert running.connect().send(GET).read_answer().status == 200
 
 

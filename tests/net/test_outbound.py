@@ -154,7 +154,7 @@ def test_no_receiver_holds_longer_than_the_limit(
 
 def test_a_body_without_a_length_may_end_with_the_limit(server: Receiver, outbound: Outbound) -> None:
     server.behave = drip(b"HTTP/1.1 200 OK\r\n\r\n", every=0.02)
-    response = outbound.send(post(server, seconds=0.3))
+    response = outbound.send(post(server, seconds=1.0))
     assert (response.status, response.is_truncated) == (200, False)
     assert set(response.body) == {ord("x")}
 
