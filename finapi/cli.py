@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import Field, fields
+from dataclasses import Field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -346,7 +346,7 @@ def _list_verbs() -> str:
 
 def _build_verb_settings_parser(name: str, verb: Verb, arguments: Sequence[str]) -> _Parser:
     """Return the parser of the settings that the help of a verb shows, and of those in the command line."""
-    setting_names = [setting.name for setting in fields(Config)]
+    setting_names = [setting.name for setting in settings.list_settings()]
     help_names = setting_names if name == "config" else verb.help_settings
     # argparse also accepts an abbreviated option, unless it is ambiguous.
     prefixes = tuple(argument.partition("=")[0] for argument in arguments if argument.startswith("--"))
@@ -362,7 +362,7 @@ def _build_settings_parser(help_names: tuple[str, ...], given_names: tuple[str, 
     group.add_argument("--config", metavar="FILE", default=argparse.SUPPRESS, help="TOML file of settings")
     special_group = parser.add_argument_group("settings for special cases (their defaults fit a small host)")
     shows_special_cases = not set(help_names) <= set(settings.USUAL_SETTINGS)
-    for setting in fields(Config):
+    for setting in settings.list_settings():
         # A secret is not an option, because every process can read command lines.
         if setting.metadata["secret"] or setting.name not in {*help_names, *given_names}:
             continue
@@ -420,7 +420,10 @@ def _build_suggestion(message: str, options: Sequence[str]) -> str:
         known_words = list(options)
     else:
         return ""
-    for setting in fields(Config):
+    reason = settings.describe_former_setting(unknown_word.removeprefix("--").replace("-", "_"))
+    if reason is not None and option is not None:
+        return f": {reason}"
+    for setting in settings.list_settings():
         if setting.metadata["secret"] and _option_name(setting.name) == unknown_word:
             name = setting.name
             return f" (others can read command lines: set FINAPI_{name.upper()}, or {name} in a --config file)"
@@ -436,7 +439,7 @@ def _describe_unknown_choice(choice: re.Match[str]) -> str:
 
 def _find_unknown_option(arguments: Sequence[str], options: Sequence[str]) -> str | None:
     """Return the first option of a command line that does not exist, or None."""
-    known_options = (*options, *(_option_name(setting.name) for setting in fields(Config)))
+    known_options = (*options, *(_option_name(setting.name) for setting in settings.list_settings()))
     for argument in arguments:
         option = argument.partition("=")[0]
         is_option = argument.startswith("--") and argument != "--"
@@ -453,7 +456,7 @@ def _list_options(arguments: Sequence[str]) -> list[str]:
     verb = VERBS[verb_name]
     action = next((argument for argument in arguments if argument in verb.actions), None)
     if verb_name in ("config", "demo", "serve"):
-        setting_names = [setting.name for setting in fields(Config)]
+        setting_names = [setting.name for setting in settings.list_settings()]
     else:
         setting_names = ["config", *verb.help_settings]
     options = ["--help", *map(_option_name, setting_names)]

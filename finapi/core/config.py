@@ -11,18 +11,18 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
+from finapi.core.bounds import BOUND_NAMES, MIB, Bounds
 from finapi.core.errors import UsageError
 
 ENVIRONMENT_PREFIX = "FINAPI_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 MASK = "********"  # Shown instead of a secret.
-MIB = 1024 * 1024
 _PUBLIC_PATH = re.compile("(/[A-Za-z0-9._~-]+)*")
 MAIL_FROM = "finapi <finapi@localhost>"
 
@@ -66,8 +66,11 @@ USUAL_SETTINGS = (
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config:
-    """The settings. ``body_limit`` is the flag ``--body-limit`` and the variable ``FINAPI_BODY_LIMIT``."""
+class Config(Bounds):
+    """The settings. ``body_limit`` is the flag ``--body-limit`` and the variable ``FINAPI_BODY_LIMIT``.
+
+    The bounds that it inherits are not settings (``list_settings``).
+    """
 
     # Loopback: without configuration, other machines cannot reach the service.
     host: str = _setting("127.0.0.1", "address to listen on")
@@ -89,17 +92,10 @@ class Config:
     threads: int = _setting(16, "threads that answer calls", minimum=1)
     cores: Literal["one", "all"] = _setting("one", "CPU cores that these threads may use")
     connection_limit: int = _setting(1000, "maximum open connections", minimum=1)
-    # Enough for an office behind one address. If no connection is free, the address with the most loses one.
-    connections_per_address: int = _setting(
-        250, "maximum open connections from one address; a trusted proxy has no limit", minimum=1
-    )
     # Only a client that delays on purpose takes longer for a kilobyte.
     header_timeout: float = _setting(15.0, "seconds in which the headers of a request must arrive", minimum=0.05)
     channel_timeout: float = _setting(60.0, "seconds after which an idle connection is closed", minimum=0.05)
     body_limit: int = _setting(50 * MIB, "maximum bytes of a request body (API default: 50 MB)", minimum=0)
-    # A body that arrives with its headers, or within half a second, does not count as long or slow.
-    bodies_at_once: int = _setting(64, "maximum long or slow request bodies that arrive at the same time", minimum=1)
-    bodies_per_address: int = _setting(16, "maximum long or slow request bodies from one address", minimum=1)
     # If /tmp is in memory, so are the temporary files.
     spool_bytes: int = _setting(
         256 * MIB,
@@ -108,25 +104,6 @@ class Config:
         minimum=0,
     )
     server_timeout: float = _setting(300.0, "maximum seconds of a call (API default: 300)", minimum=0.05)
-    # A statement is about 10 KB, so that all frequent answers fit several times.
-    answer_bytes: int = _setting(16 * MIB, "maximum bytes of all cached answers", minimum=0)
-    # An answer takes up to three times its bytes of memory, and most of a second of a core.
-    answer_limit: int = _setting(
-        8 * MIB, "maximum bytes of an answer of series or funds; a longer one is refused with 400", minimum=MIB
-    )
-    series_cells: int = _setting(
-        50_000, "maximum cells (rows times metrics) of an answer of series; more are refused with 400", minimum=1
-    )
-    large_at_once: int = _setting(
-        2,
-        "maximum large answers (above 1 MiB, or of several companies) built together; one account has all but one",
-        minimum=1,
-    )
-    large_waiting: int = _setting(2, "maximum large answers that wait for their turn", minimum=0)
-    turn_wait: float = _setting(
-        3.0, "maximum seconds that a large answer or an SQL query waits for its turn before 503", minimum=0
-    )
-    queue_limit: int = _setting(512, "maximum requests that wait for a thread; more are answered with 503", minimum=1)
     drain_timeout: float = _setting(
         5.0, "maximum seconds that running calls have to end when the server stops", minimum=0
     )
@@ -172,7 +149,6 @@ class Config:
     mail_records_days: int = _setting(
         30, "days after which the record of a mail is deleted; it does not contain the text", minimum=1
     )
-    mail_timeout: float = _setting(10.0, "maximum seconds to send a mail", minimum=0.05)
     mail_from: str = _setting(MAIL_FROM, "sender of mails; with smtp_url it must be an address of yours")
 
     # The least memory that OWASP recommends for argon2id. "library" is argon2-cffi's default, "cheap" is for tests.
@@ -181,13 +157,6 @@ class Config:
     common_passwords: Literal["refused", "allowed"] = _setting(
         "refused", "whether the 3,000 most common passwords are refused as new ones; demo allows them"
     )
-    hashes_at_once: int = _setting(2, "maximum password hashes computed at the same time (19 MiB each)", minimum=1)
-    # By default, running hashes and waiting logins together are fewer than the threads, so that logins cannot occupy
-    # all of them.
-    hashes_waiting: int = _setting(
-        6, "maximum logins that wait for their turn; of more, callers with many attempts get 503", minimum=0
-    )
-    hash_wait: float = _setting(5.0, "maximum seconds that a login waits for its turn before 503", minimum=0)
     session_lifetime: int = _setting(
         3600, "seconds for which a session token is valid (API default: 1 hour)", minimum=1
     )
@@ -195,14 +164,8 @@ class Config:
     verification_lifetime: int = _setting(86_400, "seconds for which a verification link is valid", minimum=1)
     reset_lifetime: int = _setting(86_400, "seconds for which a reset token is valid (API default: 24 h)", minimum=1)
     invite_token_lifetime: int = _setting(900, "seconds for which an invite token is valid", minimum=1)
-    lockout_emails: int = _setting(100_000, "maximum emails whose failed logins are counted", minimum=16)
 
     feed_connections: int = _setting(2_000, "maximum open feed connections of all callers", minimum=1)
-    feed_connections_per_address: int = _setting(200, "maximum open feed connections from one address", minimum=1)
-    feed_unauthenticated: int = _setting(256, "maximum open feed connections that have not sent a key yet", minimum=1)
-    feed_unauthenticated_per_address: int = _setting(
-        64, "maximum open feed connections without a key from one address", minimum=1
-    )
     feed_origins: tuple[str, ...] = _setting(
         (), "origins of pages that may read the feeds, comma-separated; empty: all (they need a key)"
     )
@@ -210,19 +173,9 @@ class Config:
         10_000, "maximum events of a feed that are stored for clients that reconnect", minimum=20
     )
     events_kept_days: int = _setting(30, "days after which an event is deleted, except the newest 20", minimum=1)
-    # A 10-K is 2 to 10 MB of HTML, an eighth of that when compressed.
-    document_bytes: int = _setting(
-        8 * MIB, "maximum bytes of a stored primary document; longer ones are not stored; 0: none are", minimum=0
-    )
     documents_bytes: int = _setting(
         512 * MIB,
         "maximum bytes of all stored primary documents, compressed; later ones are not stored",
-        minimum=0,
-    )
-    # Most exhibits are contracts and press releases of less than a megabyte.
-    exhibit_bytes: int = _setting(
-        4 * MIB,
-        "maximum bytes of a stored exhibit, image or other document of a submission; 0: none are stored",
         minimum=0,
     )
     exhibits_bytes: int = _setting(
@@ -242,7 +195,6 @@ class Config:
     )
 
     watchdog_interval: int = _setting(60, "seconds between two checks of all components", minimum=1)
-    watchdog_deadline: float = _setting(5.0, "maximum seconds of a check", minimum=0.05)
     watchdog_targets: tuple[str, ...] = _setting(
         (), "further URLs to check, comma-separated NAME=URL; they must answer 200"
     )
@@ -250,12 +202,6 @@ class Config:
     sql_seconds: float = _setting(2.0, "SQL proxy: maximum seconds of a query", minimum=0.01)
     sql_rows: int = _setting(
         1_000, "SQL proxy: maximum rows of an answer; a longer one is cut off and marked as such", minimum=1
-    )
-    sql_bytes: int = _setting(MIB, "SQL proxy: maximum bytes of the values of an answer", minimum=1)
-    # Fewer than the threads, so that queries do not block other calls.
-    sql_at_once: int = _setting(2, "SQL proxy: maximum queries that run at the same time, one of an account", minimum=1)
-    sql_waiting: int = _setting(
-        2, "SQL proxy: maximum queries that wait for their turn; more are answered with 503", minimum=0
     )
     sql_cpu_per_minute: float = _setting(20.0, "SQL proxy: maximum seconds of CPU a minute of an account", minimum=0.01)
 
@@ -279,13 +225,10 @@ class Config:
     sql_per_minute: int = _setting(30, "SQL proxy: requests a minute", minimum=1)
     app_per_minute: int = _setting(60, "endpoints without a limit of their own: requests a minute", minimum=1)
     app_per_hour: int = _setting(1_000, "endpoints without a limit of their own: requests an hour", minimum=1)
-    # Five times the limit of an address. The owner of an IPv6 /48 has 65,536 networks (/64) that count as addresses.
-    login_per_minute_per_network: int = _setting(300, "logins a minute from an IPv6 /48", minimum=1)
     register_per_hour_per_ip: int = _setting(5, "registrations an hour per address", minimum=1)
     register_per_hour_per_email: int = _setting(3, "registrations an hour per email", minimum=1)
     resend_per_hour_per_ip: int = _setting(5, "calls of resend-verification an hour per address", minimum=1)
     resend_per_hour_per_email: int = _setting(3, "verification mails an hour per email", minimum=1)
-    limit_keys: int = _setting(100_000, "maximum callers whose requests a limit counts", minimum=16)
 
     default_windows: Literal["recent", "all"] = _setting(
         "recent", "days of calls without dates: recent ones, or all that are stored (as the demo does)"
@@ -341,12 +284,8 @@ class Config:
     deliveries_kept_days: int = _setting(30, "days after which completed deliveries are deleted", minimum=1)
     webhook_threads: int = _setting(32, "maximum deliveries that run at the same time", minimum=2)
     sniper_slots: int = _setting(5, "maximum active sniper targets of an account", minimum=1)
-    targets_kept: int = _setting(
-        10_000, "maximum stored sniper targets of an account; the oldest are deleted", minimum=1
-    )
     feeds_free: int = _setting(1, "maximum open feed connections of an account, plan free", minimum=0)
     feeds_paid: int = _setting(5, "maximum open feed connections of an account, other plans", minimum=0)
-    feed_catchup: int = _setting(20, "maximum past events that a new feed connection receives", minimum=0)
 
     # DECISIONS 4.
     free_tokens: int = _setting(2_000, "tokens a month of the plan free", minimum=0)
@@ -367,7 +306,7 @@ class Config:
     api_key: str = _setting("", "API key for get, statements ...", secret=True)
 
     def __post_init__(self) -> None:
-        for setting in fields(self):
+        for setting in list_settings():
             minimum = setting.metadata["minimum"]
             value = getattr(self, setting.name)
             if minimum is not None and value < minimum:
@@ -408,7 +347,7 @@ class Config:
         for setting in fields(self):
             value = getattr(self, setting.name)
             if value != setting.default:
-                parts.append(f"{setting.name}={MASK if setting.metadata['secret'] else repr(value)}")
+                parts.append(f"{setting.name}={MASK if setting.metadata.get('secret') else repr(value)}")
         return f"Config({', '.join(parts)})"
 
     @property
@@ -465,6 +404,18 @@ class Config:
         return dict(_parse_target(text) for text in self.watchdog_targets)
 
 
+def list_settings() -> list[Field[Any]]:
+    """Return the settings that an operator can change: the fields of Config that are not bounds."""
+    return [field for field in fields(Config) if field.name not in BOUND_NAMES]
+
+
+def describe_former_setting(name: str) -> str | None:
+    """Return the reason why a bound cannot be set, or None if the name is not that of a bound."""
+    if name not in BOUND_NAMES:
+        return None
+    return "it is a constant now, so leave it out; see UPGRADING.md"
+
+
 # The origin of each value by the name of its setting: "default", "file PATH", "environment" or "flag".
 Origins = dict[str, str]
 
@@ -478,9 +429,12 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     environ = os.environ if environ is None else environ
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     settings_by_name: dict[str, Any] = {}
-    origins: Origins = {setting.name: "default" for setting in fields(Config)}
+    origins: Origins = {setting.name: "default" for setting in list_settings()}
 
     def set_value(name: str, raw: Any, origin: str, spelling: str) -> None:
+        reason = describe_former_setting(name)
+        if reason is not None:
+            raise UsageError(f"unknown setting {spelling} ({origin}): {reason}")
         if name not in origins:
             suggestion = _suggest(name, spelling, origins)
             raise UsageError(f"unknown setting {spelling} ({origin}){suggestion}; see finapi config")
@@ -529,7 +483,7 @@ def find_service_manager(environ: Mapping[str, str] | None = None) -> tuple[str,
 def describe_settings(config: Config, origins: Origins) -> list[dict[str, str]]:
     """Return all settings as ``{name, value, origin, help}``, the usual ones first. Secrets are masked."""
     rows = []
-    for setting in sorted(fields(config), key=lambda setting: setting.name not in USUAL_SETTINGS):
+    for setting in sorted(list_settings(), key=lambda setting: setting.name not in USUAL_SETTINGS):
         value = getattr(config, setting.name)
         if setting.metadata["secret"] and value:
             text = MASK

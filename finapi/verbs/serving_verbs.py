@@ -164,7 +164,9 @@ def _run_fixture(
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     if origins["data_dir"] != "default":
         raise UsageError("a fixture stores nothing, so it has no --data-dir")
-    unset_settings = {name: value for name, value in running.FIXTURE_SETTINGS.items() if origins[name] == "default"}
+    unset_settings = {
+        name: value for name, value in running.FIXTURE_SETTINGS.items() if origins.get(name, "default") == "default"
+    }
     config = replace(config, **unset_settings)
     if args.record is not None and (config.public == "yes" or config.is_reachable_remotely):
         raise UsageError("--record uses your key of the service: leave out --public and listen on a loopback address")

@@ -56,7 +56,7 @@ FIRST_DAY = date(2025, 1, 1)
 PRICE_DAYS = 120
 MAX_LIMIT = 60
 RECENT_QUESTIONS = 100  # A repeated question is one of this many asked last.
-CACHED_ANSWER_BYTES = 16 << 20  # As FINAPI_ANSWER_BYTES has by default.
+CACHED_ANSWER_BYTES = 16 << 20  # As Bounds.answer_bytes.
 SERVICES = ("finapi", "bare", "flask")
 CLIENT_CORE, SERVER_CORE = 1, 0
 

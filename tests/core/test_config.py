@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
+import re
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from finapi.core.config import USUAL_SETTINGS, Config, describe_settings, load
+from finapi.core.bounds import BOUND_NAMES, Bounds
+from finapi.core.config import USUAL_SETTINGS, Config, describe_settings, list_settings, load
 from finapi.core.errors import UsageError
 from tests.support.case_tables import run_each_case
 
@@ -34,7 +36,7 @@ def from_file(tmp_path: Path, line: str) -> Config:
 
 
 def test_what_python_shows_of_settings_has_no_secret() -> None:
-    secrets = {setting.name: f"secret of {setting.name}" for setting in fields(Config) if setting.metadata["secret"]}
+    secrets = {setting.name: f"secret of {setting.name}" for setting in list_settings() if setting.metadata["secret"]}
     assert set(secrets) >= {"secrets", "smtp_url", "metrics_token", "api_key"}
     settings_text = repr(Config(**{**secrets, "accounts_url": "postgresql://u:secret@host/db", "port": 8080}))  # type: ignore[arg-type]
     assert "secret of" not in settings_text
@@ -51,7 +53,7 @@ def test_nothing_given_is_the_defaults() -> None:
     settings, origins = load({}, {})
     assert settings == Config()
     assert set(origins.values()) == {"default"}
-    assert set(origins) == {setting.name for setting in fields(Config)}
+    assert set(origins) == {setting.name for setting in list_settings()}
 
 
 def test_defaults_are_those_of_the_spec() -> None:
@@ -141,6 +143,29 @@ def test_a_typo_gets_a_suggestion(flags: dict[str, int], environ: dict[str, str]
     assert ("did you mean" in str(wrong.value)) == (meant is not None)
     if meant is not None:
         assert f", did you mean {meant}?; see finapi config" in str(wrong.value)
+
+
+@pytest.mark.parametrize("name", sorted(BOUND_NAMES))
+def test_a_former_setting_is_refused_as_a_constant(tmp_path: Path, name: str) -> None:
+    reason = "it is a constant now, so leave it out; see UPGRADING.md"
+    file = toml(tmp_path, f"{name} = 1")
+    variable, flag = f"FINAPI_{name.upper()}", "--" + name.replace("_", "-")
+    origins: list[tuple[dict[str, object], dict[str, str], str]] = [
+        ({}, {variable: "1"}, f"{variable} (environment)"),
+        ({"config": file}, {}, f"{name} (file {file})"),
+        ({name: "1"}, {}, f"{flag} (flag)"),
+    ]
+    for flags, environ, spelling in origins:
+        with pytest.raises(UsageError) as refusal:
+            load(flags, environ)
+        assert str(refusal.value) == f"unknown setting {spelling}: {reason}"
+    assert f"`{name}`" in (Path(__file__).parents[2] / "docs" / "UPGRADING.md").read_text()
+
+
+def test_bounds_have_their_documented_values() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "UPGRADING.md").read_text()
+    documented = {name: value.replace(",", "") for name, value in re.findall(r"`(\w+)` \(([\d,.]+)\)", text)}
+    assert documented == {name: str(getattr(Bounds(), name)) for name in BOUND_NAMES}
 
 
 def test_a_file_cannot_name_another_file(tmp_path: Path) -> None:
@@ -294,7 +319,7 @@ def test_home_of_an_unknown_user_is_refused() -> None:
         ("drain_timeout", "-1", "setting drain_timeout: must be at least 0, not -1.0"),
         ("xbrl_per_minute", "0", "setting xbrl_per_minute: must be at least 1, not 0"),
         ("xbrl_burst", "-1", "setting xbrl_burst: must be at least 0, not -1"),
-        ("limit_keys", "15", "setting limit_keys: must be at least 16, not 15"),
+        ("events_kept", "19", "setting events_kept: must be at least 20, not 19"),
         ("free_tokens", "-1", "setting free_tokens: must be at least 0, not -1"),
         ("backup_hour", "24", "setting backup_hour: must be at most 23, not 24"),
         ("webhook_retries", "10,-1", "setting webhook_retries: must be seconds, 0 or more, not -1"),
@@ -314,7 +339,7 @@ def test_wrong_watchdog_targets_are_named() -> None:
         value("watchdog_targets", "mail=http://m,shop=http://a,shop=http://b")
 
 
-@run_each_case("name, text", [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("limit_keys", "16")])
+@run_each_case("name, text", [("port", "0"), ("threads", "1"), ("xbrl_burst", "0"), ("events_kept", "20")])
 def test_bound_itself_is_allowed(name: str, text: str) -> None:
     assert value(name, text) == int(text)
 
@@ -364,7 +389,7 @@ def test_folder_in_place_of_a_file_is_refused_by_name(tmp_path: Path) -> None:
 def test_every_setting_is_shown_with_its_origin_and_reason() -> None:
     settings, origins = load({"trusted_proxies": "10.0.0.1,10.0.0.2"}, {"FINAPI_PORT": "81"})
     rows = describe_settings(settings, origins)
-    names = [setting.name for setting in fields(Config)]
+    names = [setting.name for setting in list_settings()]
     usual_names = [name for name in names if name in USUAL_SETTINGS]
     assert len(usual_names) == len(USUAL_SETTINGS)
     assert [row["name"] for row in rows] == [*usual_names, *(name for name in names if name not in USUAL_SETTINGS)]

@@ -21,14 +21,13 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from finapi import __version__, cli
-from finapi.core.config import USUAL_SETTINGS, Config
+from finapi.core.config import USUAL_SETTINGS, list_settings
 from finapi.core.errors import UsageError
 from finapi.market.documents.outcomes import ALREADY_STORED_NOTE
 from finapi.verbs.examples import EXAMPLES, GROUPS
@@ -154,7 +153,7 @@ def flags(*words: str) -> set[str]:
 
 
 def test_one_page_names_every_setting_but_secrets() -> None:
-    setting_names = {setting.name.replace("_", "-") for setting in fields(Config) if not setting.metadata["secret"]}
+    setting_names = {setting.name.replace("_", "-") for setting in list_settings() if not setting.metadata["secret"]}
     assert flags("config") == {*setting_names, "json"}
 
 
@@ -162,7 +161,7 @@ def test_usual_settings_come_first_in_help_and_output() -> None:
     text = finapi("config", "--help").out
     usual, special = text.partition("settings for special cases")[::2]
     usual_options = set(re.findall(r"^  --([a-z-]+)", usual, flags=re.MULTILINE)) - {"config", "json"}
-    secret_names = {setting.name for setting in fields(Config) if setting.metadata["secret"]}
+    secret_names = {setting.name for setting in list_settings() if setting.metadata["secret"]}
     assert usual_options == {name.replace("_", "-") for name in USUAL_SETTINGS if name not in secret_names}
     assert "--host" not in special
     first_names = [line.split(" ")[0] for line in finapi("config").out.splitlines()[: len(USUAL_SETTINGS)]]
@@ -241,6 +240,11 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown flag with a value": (
         ("config", "--bogus=1"),
         "unrecognized arguments: --bogus=1; see finapi config --help",
+    ),
+    "a former setting as a flag": (
+        ("serve", "--queue-limit", "5"),
+        "unrecognized arguments: --queue-limit 5: it is a constant now, so leave it out; see UPGRADING.md; "
+        "see finapi serve --help",
     ),
     "a word too many": (("openapi", "x"), "unrecognized arguments: x; see finapi openapi --help"),
     "a word with a line break": (("openapi", "a\nb"), "unrecognized arguments: "),
@@ -439,7 +443,7 @@ def test_config_shows_every_value_and_where_it_is_from(layers: tuple[tuple[objec
     done = finapi("config", "--json", *words, env=env)
     assert (done.status, done.err) == (0, "")
     rows_shown = done.json["settings"]
-    assert sorted(row["name"] for row in rows_shown) == sorted(setting.name for setting in fields(Config))
+    assert sorted(row["name"] for row in rows_shown) == sorted(setting.name for setting in list_settings())
     assert all(set(row) == {"name", "value", "origin", "help"} for row in rows_shown)
     set_values = {row["name"]: (row["value"], row["origin"]) for row in rows_shown if row["origin"] != "default"}
     assert set_values == {
@@ -461,7 +465,7 @@ def test_config_as_text_says_the_same(layers: tuple[tuple[object, ...], dict[str
     done = finapi("config", *words, env=env)
     assert (done.status, done.err) == (0, "")
     lines = [line.split(None, 2) for line in done.out.splitlines() if line]
-    assert sorted(name for name, _, _ in lines) == sorted(setting.name for setting in fields(Config))
+    assert sorted(name for name, _, _ in lines) == sorted(setting.name for setting in list_settings())
     assert all(equals == "=" for _, equals, _ in lines)
     values_by_name = {name: value_text for name, _, value_text in lines}
     assert values_by_name["host"].startswith("192.0.2.3  (flag) ")

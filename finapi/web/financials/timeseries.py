@@ -1,6 +1,6 @@
 """Handlers for time series of standardised figures, of one company or several (DECISIONS 7).
 
-A response is limited in its number of cells (the setting ``series_cells``) and in its bytes. The bytes are estimated
+A response is limited in its number of cells (the bound ``series_cells``) and in its bytes. The bytes are estimated
 before any row is built, so that far too large queries are refused cheaply. The exact number is checked while the rows
 are written.
 """
