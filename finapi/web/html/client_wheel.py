@@ -37,6 +37,7 @@ FILES = (
     "finapi/__main__.py",
     "finapi/cli.py",
     "finapi/core/__init__.py",
+    "finapi/core/bounds.py",
     "finapi/core/clock.py",
     "finapi/core/config.py",
     "finapi/core/counts.py",
