@@ -6,7 +6,9 @@ The SEC's viewer shows an inline page with its facts, and scrolls to the element
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -15,6 +17,8 @@ from finapi.market.documents.metadata import is_unfiled
 from finapi.store.db import Transaction
 
 VIEWER_URL = "https://www.sec.gov/ix?doc=/Archives/edgar/data"
+# Nearly all element ids are such texts, which need no escapes in a URL.
+_PLAIN_ID = re.compile(r"[A-Za-z0-9_.~-]+")
 
 
 class FactKey(NamedTuple):
@@ -43,8 +47,14 @@ def build_link(cik: int, accession: str, pages: Sequence[str], page: int | None,
         return NO_LINK
     if is_unfiled(accession):
         return FactLink(element_id, None)
-    folder = f"{VIEWER_URL}/{cik}/{accession.replace('-', '')}"
-    return FactLink(element_id, f"{folder}/{quote(pages[page])}#{quote(element_id)}")
+    fragment = element_id if _PLAIN_ID.fullmatch(element_id) else quote(element_id)
+    return FactLink(element_id, f"{_build_page_url(cik, accession, pages[page])}#{fragment}")
+
+
+# All facts of a statement are on one page, or on a few.
+@lru_cache(maxsize=64)
+def _build_page_url(cik: int, accession: str, page_name: str) -> str:
+    return f"{VIEWER_URL}/{cik}/{accession.replace('-', '')}/{quote(page_name)}"
 
 
 def find_links(tx: Transaction, cik: int, keys: Iterable[FactKey]) -> dict[FactKey, FactLink]:
