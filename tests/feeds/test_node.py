@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from websockets.sync.client import connect
 
+from tests import npm
 from tests.feeds import Service, key, tell
 from tests.real import test_pages as pages
 
@@ -19,25 +19,13 @@ pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).parent / "node_client.js"
 UPGRADES = Path(__file__).parent / "upgrades.js"
-VERSION = "socket.io-client@4"
+PACKAGES = {"socket.io-client": "4.8.4"}
 
 
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of Node modules in which the client is installed."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not installed")
-    folder = tmp_path_factory.mktemp("node")
-    done = subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", VERSION],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=120,
-    )
-    if done.returncode:
-        pytest.skip(f"npm cannot fetch {VERSION}")
-    return folder / "node_modules"
+    return npm.install_packages(tmp_path_factory.mktemp("node"), PACKAGES).parent
 
 
 def node(modules: Path, *words: object) -> list[dict[str, Any]]:

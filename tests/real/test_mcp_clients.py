@@ -16,9 +16,13 @@ import pytest
 
 from finapi.mcp.tools import get_tools
 from finapi.testing import FinapiServer
+from tests import npm
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
+# Exact versions, because a release of tomorrow may expect other versions of the protocol.
+PYTHON_SDK = "mcp==2.3.0"
+PACKAGES = {"@modelcontextprotocol/sdk": "1.32.2", "@modelcontextprotocol/inspector": "0.15.0"}
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EXPECTED = {
@@ -48,15 +52,8 @@ def server_access() -> Iterator[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the npm packages."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("node and npm are not installed")
     folder = tmp_path_factory.mktemp("node")
-    (folder / "package.json").write_text("{}", "utf-8")
-    packages = ["@modelcontextprotocol/sdk@1", "@modelcontextprotocol/inspector"]
-    install = run_command([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", *packages], folder)
-    if install.returncode:
-        pytest.skip("npm does not reach its registry")
+    npm.install_packages(folder, PACKAGES)
     return folder
 
 
@@ -67,8 +64,12 @@ def run_command(words: list[str], folder: Path) -> subprocess.CompletedProcess[s
 def test_the_python_sdk_works_in_both_modes_over_both_transports(server_access: dict[str, Any], tmp_path: Path) -> None:
     venv.create(tmp_path / "sdk", with_pip=True)
     python = str(tmp_path / "sdk" / "bin" / "python")
-    if run_command([python, "-m", "pip", "install", "--quiet", "mcp>=2"], tmp_path).returncode:
-        pytest.skip("pip does not reach an index with mcp 2")
+    try:
+        installation = run_command([python, "-m", "pip", "install", "--quiet", PYTHON_SDK], tmp_path)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"pip has not fetched {PYTHON_SDK} in time")
+    if installation.returncode:
+        pytest.skip(f"pip does not reach an index with {PYTHON_SDK}")
     done = run_command([python, str(HERE / "mcp_client.py"), json.dumps(server_access)], tmp_path)
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
