@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-import xml.etree.ElementTree as ET
 import zipfile
-from collections.abc import Callable, Iterator
-from decimal import Decimal
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.edgar.document_kinds import MAX_PREFIX_BYTES, detect_kind
+from finapi.edgar.document_kinds import MAX_PREFIX_BYTES
 from finapi.edgar.xbrl import InlinePage, parse_inline
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
@@ -512,72 +508,7 @@ def test_stored_conflicting_values_are_bounded(client: Client, ingest_folder: In
     assert values == [f"{number}000000" for number in range(1, MAX_CONFLICTING_VALUES + 1)]
 
 
-# ---- an independent reader of the pages
-
-
-IX = "{http://www.xbrl.org/2013/inlineXBRL}"
-
-
-def iter_elements(page: bytes) -> Iterator[tuple[str, ET.Element]]:
-    """Yield the elements of a page by their ids."""
-    for element in ET.fromstring(page).iter():
-        if "id" in element.attrib:
-            yield element.attrib["id"], element
-
-
-def read_number(element: ET.Element) -> Decimal | None:
-    """Return the value of a tagged number in digits, read from its text, scale and sign; None for words."""
-    text = "".join(element.itertext()).strip().replace(",", "")
-    if element.get("format", "").endswith("fixed-zero"):
-        text = "0"
-    if not re.fullmatch(r"[0-9]*\.?[0-9]+", text):
-        return None
-    sign = -1 if element.get("sign") == "-" else 1
-    return sign * Decimal(text).scaleb(int(element.get("scale", "0")))
-
-
-def list_pages() -> list[tuple[str, bytes]]:
-    return [
-        (path.parent.name, path.read_bytes())
-        for path in sorted((SHARED / "edgar" / "xbrl").glob("*/*.htm"))
-        if detect_kind(path.read_bytes(), path.name) == "inline-html"
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not (SHARED / "edgar").is_dir(), reason="the real filings (../shared/edgar) are not here")
-def test_every_id_of_real_pages_resolves_to_its_value(app: App, client: Client) -> None:
-    pages = list_pages()
-    assert pages
-    for folder, page in pages:
-        outcomes: list[Outcome] = []
-        ingest.run(app, [SHARED / "edgar" / "xbrl" / folder], IngestOptions(), outcomes.append)
-        accession = next(outcome.accession for outcome in outcomes if outcome.accession)
-        elements = dict(iter_elements(page))
-        url = f"/api/v1/xbrl/filing/{accession}/statements?consolidated_only=false"
-        checked_count = 0
-        for statement in client.get(url).json["data"]["statements"].values():
-            for row in statement["rows"]:
-                for value, fact_id, ink_url in zip(row["values"], row["fact_ids"], row["ink_urls"], strict=True):
-                    if value is None:
-                        continue
-                    assert unquote(ink_url.partition("#")[2]) == fact_id
-                    element = elements[fact_id]
-                    assert element.tag == f"{IX}nonFraction"
-                    assert read_number(element) == Decimal(value), (folder, fact_id)
-                    checked_count += 1
-        assert checked_count > 100
-        # All facts of the page, not only those of the statements.
-        with app.db.read() as tx:
-            rows = tx._connection.execute(
-                "SELECT element_id, value, unit_id FROM facts JOIN fact_elements USING "
-                "(fact_set_id, dimension_id, concept_id, end_day, days, unit_id)"
-            ).fetchall()
-        assert len(rows) > checked_count
-        for row in rows:
-            element = elements[row["element_id"]]
-            number = read_number(element) if row["unit_id"] and row["value"] is not None else None
-            assert number is None or number == Decimal(row["value"]), (folder, row["element_id"])
+# ---- a real page
 
 
 @pytest.mark.slow
