@@ -23,6 +23,8 @@ from finapi.core.errors import ParseError
 
 # An integral Decimal with more digits is written with an exponent.
 MAX_INTEGER_DIGITS = 60
+# Python parses no integer with more (sys.set_int_max_str_digits), as the time grows with the square of the digits.
+MAX_PARSED_DIGITS = 4_300
 
 _DECIMAL_MARK = f"exact-{os.urandom(16).hex()}:"
 _ITERATOR_MARK = f"items-{os.urandom(16).hex()}"
@@ -97,6 +99,13 @@ def _parse_finite(text: str) -> float:
     return number
 
 
+def parse_bounded_int(text: str) -> int:
+    """Return an integer. Raise ValueError for one with more digits than a caller has a use for."""
+    if len(text) > MAX_PARSED_DIGITS:
+        raise ValueError(f"a number has more than {MAX_PARSED_DIGITS:,} digits")
+    return int(text)
+
+
 def parse(document: bytes, name: str, *, parse_float: Callable[[str], Any] = _parse_finite) -> Any:
     """Parse a JSON document from an outside source and return its value.
 
@@ -115,14 +124,21 @@ def parse(document: bytes, name: str, *, parse_float: Callable[[str], Any] = _pa
         raise ParseError(name, "", f"not JSON: {error}") from None
 
 
-def build_strict_decoder(parse_float: Callable[[str], Any] = _parse_finite, *, unique: bool = True) -> json.JSONDecoder:
+def build_strict_decoder(
+    parse_float: Callable[[str], Any] = _parse_finite,
+    *,
+    parse_int: Callable[[str], Any] | None = None,
+    unique: bool = True,
+) -> json.JSONDecoder:
     """Return the decoder of :func:`parse`, for a document that is decoded in parts.
 
     If ``unique`` is False, the decoder accepts a key that occurs twice in an object, and the caller has to refuse it.
     This is faster, because the check is a call of a Python function for each object.
     """
     hook = _build_unique if unique else None
-    return json.JSONDecoder(object_pairs_hook=hook, parse_float=parse_float, parse_constant=_refuse_constant)
+    return json.JSONDecoder(
+        object_pairs_hook=hook, parse_float=parse_float, parse_int=parse_int, parse_constant=_refuse_constant
+    )
 
 
 def _build_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

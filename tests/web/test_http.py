@@ -423,3 +423,23 @@ def test_values_that_json_cannot_represent_are_refused(value: object) -> None:
 )
 def test_a_table_is_returned_if_its_type_is_preferred(accept: str, kind: str | None) -> None:
     assert request(HTTP_ACCEPT=accept).find_preferred_type(("text/csv", "application/x-ndjson")) == kind
+
+
+@run_each_case(
+    "body, message",
+    [
+        (b'{"x":' + b"9" * 4301 + b"}", "The body cannot be read: a number has more than 4,300 digits."),
+        (b'{"x":1e999}', "The body cannot be read: 1e999 is beyond the range of a double."),
+        (b'{"x":NaN}', "The body cannot be read: NaN is not a JSON value."),
+        (b'{"x":1,"x":1}', "The body cannot be read: a key occurs twice in one object."),
+    ],
+)
+def test_refused_json_names_the_mistake(body: bytes, message: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        messages.parse_json_object(body, "application/json")
+    assert (refusal.value.code, refusal.value.message) == ("BAD_REQUEST", message)
+
+
+def test_longest_integer_of_a_body_is_read() -> None:
+    digits = "9" * 4300
+    assert messages.parse_json_object(f'{{"x":{digits}}}'.encode(), "application/json") == {"x": int(digits)}

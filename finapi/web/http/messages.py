@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote
 
 from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError
-from finapi.core.json import build_strict_decoder
+from finapi.core.json import build_strict_decoder, parse_bounded_int
 
 MIN_GZIP_BYTES = 1024  # bytes; DECISIONS 2
 # Files that are sent unchanged.
@@ -37,7 +37,7 @@ MAX_HOPS, MAX_ADDRESS = 16, 72
 # Fields of a query: more than any route has parameters. A longer query is an attack on the parser.
 MAX_QUERY_FIELDS = 200
 
-_STRICT = build_strict_decoder()
+_STRICT = build_strict_decoder(parse_int=parse_bounded_int)
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # No file name, no time, unknown operating system.
 _CALLER_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,191}")
 _ADDRESS_WITH_PORT = re.compile(r"(?P<ipv4>[0-9.]+):[0-9]{1,5}|\[(?P<ipv6>[^\[\]]*)\](:[0-9]{1,5})?")

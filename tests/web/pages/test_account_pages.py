@@ -109,6 +109,11 @@ def test_a_form_needs_the_token_of_its_session(app: App, member: Visitor, path: 
     [
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://["},
+        {"Origin": "http://[::1"},
+        {"Origin": "http://x/path"},
+        {"Origin": "http://x@evil.example"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
