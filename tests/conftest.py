@@ -119,15 +119,18 @@ def node(url: str, clock: FixedClock) -> Iterator[Callable[..., App]]:
         market.close()
 
 
-@pytest.fixture
-def loggers() -> Iterator[None]:
-    """Puts finapi's and waitress's loggers back after a command of this process has configured them."""
-    loggers_to_restore = [logging.getLogger(name) for name in ("finapi", "waitress")]
-    before = [(logger.handlers[:], logger.propagate, logger.level) for logger in loggers_to_restore]
+@pytest.fixture(autouse=True)
+def restore_loggers() -> Iterator[None]:
+    """Puts finapi's and waitress's loggers back after a command of this process may have configured them.
+
+    pytest collects the records of a logger twice if a test before left it without propagation.
+    """
     yield
-    for logger, (handlers, propagate, level) in zip(loggers_to_restore, before, strict=True):
-        logger.handlers[:], logger.propagate = handlers, propagate
-        logger.setLevel(level)
+    for name in ("finapi", "waitress"):
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture

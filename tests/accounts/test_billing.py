@@ -473,9 +473,8 @@ def test_who_spent_what_in_so_many_days_of_which_today_is_one(
 
 
 def test_opening_a_data_directory_refunds_what_a_crash_cut_off(
-    killed_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    killed_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.WARNING, "finapi.server"), open_app(Config(data_dir=killed_dir)) as app:
         assert get_balance(app) == 499_975
     assert [record.getMessage() for record in caplog.records] == ["refunded 2 calls that a crash cut off"]

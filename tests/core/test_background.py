@@ -95,7 +95,6 @@ def test_a_step_that_fails_is_logged_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(background, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     steps = Steps(ValueError("no luck"), LONG)
     with caplog.at_level(logging.ERROR, "finapi.background"), run_workers([Worker("unlucky", steps)]):
         steps.wait_for(2)

@@ -31,7 +31,7 @@ Configure = Callable[..., io.StringIO]
 
 
 @pytest.fixture
-def configure(loggers: None) -> Configure:
+def configure() -> Configure:
     """Return a function that configures logs to a text; the loggers are restored afterwards."""
 
     def make(format: str, level: str = "info") -> io.StringIO:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sqlite3
 import threading
@@ -446,9 +445,8 @@ def test_what_a_thread_does_is_broken_off_and_no_others(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_a_step_that_hangs_while_writing_does_not_block_a_stop(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     database, entered, over = Database(tmp_path / "finapi.db"), threading.Event(), threading.Event()
 
     def step() -> None:

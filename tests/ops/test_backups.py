@@ -575,7 +575,7 @@ def test_restoring_a_file_refunds_no_accounts_in_postgresql(killed_config: Confi
 
 
 def test_the_verbs_list_the_calls_that_had_not_ended(
-    killed_config: Config, shelf: Path, capsys: pytest.CaptureFixture[str], loggers: None
+    killed_config: Config, shelf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = ("--data-dir", str(killed_config.data_dir))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import logging
 import shutil
 import signal
 import sqlite3
@@ -96,7 +95,6 @@ def test_a_damaged_page_is_503_and_costs_nothing(
     damage_table(copied_dir / "finapi.db", "filings")
     app = apps.open_on_disk(Config(data_dir=copied_dir))
     client = Client(app, sound_data[1])
-    logging.getLogger("finapi").propagate = True
     balance = client.get("/api/v1/account/balance").json["current_balance"]
     answers = [client.get("/api/v1/xbrl/companies/1065280/statements?period=Q") for _ in range(3)]
     assert {(answer.status, answer.json["code"], answer.headers["retry-after"]) for answer in answers} == {
@@ -351,7 +349,6 @@ def test_a_start_removes_files_of_killed_processes(tmp_path: Path) -> None:
 def test_few_descriptors_lower_the_limits(
     files: int, threads: int, webhooks: int, connections: int, feeds: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    logging.getLogger("finapi").propagate = True
     fitted = fit_to_file_limit(Config(), files)
     assert (fitted.threads, fitted.webhook_threads) == (threads, webhooks)
     assert (fitted.connection_limit, fitted.feed_connections) == (connections, feeds)

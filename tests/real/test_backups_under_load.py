@@ -34,9 +34,7 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run_ahead(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loggers: None
-) -> Callable[[timedelta], Run]:
+def run_ahead(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[timedelta], Run]:
     """Return a factory of functions that run a command with the clock ahead and return its JSON."""
     now = SystemClock.now
 

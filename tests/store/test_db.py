@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import sqlite3
 import subprocess
 import sys
@@ -616,10 +615,7 @@ def grow(tx: Transaction) -> None:
     run_sql(tx, "INSERT INTO poll_state VALUES (hex(randomblob(8)), hex(randomblob(40000)))")
 
 
-def test_a_full_disk_is_logged_once_until_a_write_succeeds(
-    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+def test_a_full_disk_is_logged_once_until_a_write_succeeds(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     database = Database(path)
     with database.write() as tx:
         add_user(tx, 1)

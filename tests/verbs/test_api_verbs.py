@@ -33,7 +33,7 @@ def server() -> Iterator[FinapiServer]:
 
 
 @pytest.fixture(autouse=True)
-def environ(server: FinapiServer, loggers: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.control.reset()
     monkeypatch.setenv("FINAPI_URL", server.url)
     monkeypatch.setenv("FINAPI_API_KEY", server.api_key)

@@ -305,9 +305,7 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 @pytest.fixture
-def run_in_process(
-    loggers: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Finished]:
+def run_in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Finished]:
     """Return a function that runs a command in this process, ten times faster; for those that end before they begin."""
 
     def run_in_process(*words: object, **settings: str) -> Finished:
@@ -1065,7 +1063,7 @@ def all_statements(running: Running, data_dir: Path) -> Iterator[tuple[str, str]
 def test_a_pack_that_is_loaded_elsewhere_serves_the_same(demo_dir: Path, tmp_path: Path) -> None:
     file, fresh = tmp_path / "all.pack", tmp_path / "fresh"
     exported = finapi("pack", "export", file, "--data-dir", demo_dir)
-    assert exported == Finished(0, f"{file}: {file.stat().st_size} bytes\n", "")
+    assert exported == Finished(0, f"{file}: {file.stat().st_size:,} bytes\n", "")
     reports = rows(demo_dir, "SELECT count(*) FROM reports")[0][0]
     assert reports > 1
     assert finapi("pack", "load", file, "--data-dir", fresh) == Finished(0, f"{reports} reports stored\n", "")

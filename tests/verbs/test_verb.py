@@ -112,7 +112,6 @@ CUT_OFF = {
 }
 
 
-@pytest.mark.usefixtures("loggers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("case", CUT_OFF)
 def test_an_interrupted_verb_says_how_to_continue(

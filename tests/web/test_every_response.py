@@ -212,9 +212,8 @@ def test_an_unexpected_failure_reveals_no_details(app: App, user: users.NewUser)
 
 
 def test_an_unexpected_failure_is_logged_and_refunded(
-    app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.ERROR, "finapi.access"):
         answer = create_client(app, user.api_key, EXPLODING).get(EXPLODING.path)
     assert [record.getMessage() for record in caplog.records] == [f"request {answer.json['request_id']} failed"]
@@ -315,10 +314,7 @@ def test_a_finished_answer_is_not_given_up(app: App, user: users.NewUser) -> Non
     assert get_balance(app, user.id) == 500_000 - 25
 
 
-def test_a_call_that_overran_is_logged_once(
-    app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
+def test_a_call_that_overran_is_logged_once(app: App, user: users.NewUser, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "finapi.access"):
         call_slow_route(app, user.api_key, 0)
     (record,) = [log_record for log_record in caplog.records if hasattr(log_record, "fields")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import io
-import logging
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -165,7 +164,6 @@ def test_document_larger_than_memory_is_refused(
 def test_memory_error_refuses_one_document_only(
     step: str, app: App, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     real = families.load_family
 
     def family(form: Any) -> Any:
@@ -187,7 +185,6 @@ def test_zip_directory_larger_than_memory_is_refused(tmp_path: Path, monkeypatch
     assert list(sources.iter_groups([file])) == [Unreadable(str(file), TOO_LITTLE_MEMORY)]
 
 
-@pytest.mark.usefixtures("loggers")
 def test_memory_error_in_verb_prints_one_line(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

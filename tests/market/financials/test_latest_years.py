@@ -254,7 +254,7 @@ def test_database_and_memory_errors_mark_no_company_as_failed(
 
 
 def test_the_mcp_verb_computes_due_years_before_a_screen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], loggers: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with open_app(Config(data_dir=tmp_path)) as app:
         for cik in (SEVEN, EIGHT):

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import itertools
 import json
-import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -170,7 +169,6 @@ def test_resend_works_after_a_failed_verification_mail(
     token, working = invite_token(client), app.mail_settings.transport
     break_mail(app)
     body = {"email": "ann@example.com", "password": PASSWORD, "invite_token": token}
-    logging.getLogger("finapi").propagate = True
     failed = client.post(AUTH + "register", body)
     assert failed.verdict[:2] == (500, "MAIL_FAILED")
     # The operator is told why, under the id that the caller has.

@@ -137,11 +137,8 @@ def test_forms_of_visitors_lead_to_the_login_page(app: App, path: str) -> None:
 # ---- signing in
 
 
-def test_the_access_log_names_the_user_of_a_login(
-    app: App, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_access_log_names_the_user_of_a_login(app: App, caplog: pytest.LogCaptureFixture) -> None:
     sign_up(Client(app))
-    monkeypatch.setattr(logging.getLogger("finapi"), "propagate", True)
     with caplog.at_level(logging.INFO, "finapi.access"):
         uuid = login(Client(app)).json["user"]["uuid"]
         assert login(Client(app), password="wrong password").status == 401
@@ -578,7 +575,7 @@ def test_a_test_event_is_listed_and_can_be_redelivered(member: Visitor) -> None:
     assert member.submit("/account/do/redeliver", delivery_id="dlv_none").status == 404
 
 
-def test_the_response_of_a_receiver_is_escaped(app: App, member: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_response_of_a_receiver_is_escaped(app: App, member: Visitor) -> None:
     from finapi.web.pages.member import account_pages
 
     attempt = {"started_at": "2026-01-31T12:00:00.000Z", "duration_ms": 5, "status_code": 500, "error": None}
