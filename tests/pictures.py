@@ -34,6 +34,7 @@ PAGES = (
     "/fund/1067983",
     "/insider/1462356",
     "/screen?ratio0=revenue&above0=1bn&ratio1=revenue_growth&ratio2=roe",
+    "/claims?ticker=AAPL&figure=revenue&period=FY2022&value=394.3+billion",
     "/login",
     "/docs",
     "/docs/webhooks",

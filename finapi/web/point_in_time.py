@@ -249,6 +249,7 @@ _PAGES: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
             "GET /portfolio/{fund}",
             "GET /insider/{cik}",
             "GET /screen",
+            "GET /claims",
             "GET /filing/{accession_number}",
             "GET /filing/{accession_number}/document",
             "GET /filings/text",

@@ -71,6 +71,7 @@ mail_links = LazyModule("finapi.web.pages.mail_links")
 fund_page = LazyModule("finapi.web.pages.fund_page")
 portfolio_page = LazyModule("finapi.web.pages.portfolio_page")
 insider_page = LazyModule("finapi.web.pages.insider_page")
+claims_page = LazyModule("finapi.web.pages.claims_page")
 screen_page = LazyModule("finapi.web.pages.screen_page")
 search_page = LazyModule("finapi.web.pages.search_page")
 status_page = LazyModule("finapi.web.pages.status_page")
@@ -230,6 +231,7 @@ _ROUTES: tuple[Route, ...] = (
     _page(
         "/screen", screen_page("show_screen"), "Screen companies by figures, growth and ratios", screen_page("PARAMS")
     ),
+    _page("/claims", claims_page("show_claim"), "Compare a stated figure with the filings", claims_page("PARAMS")),
     _page("/filing/{accession_number}", filing_pages("show_filing"), "A filing's page", filing_pages("PARAMS")),
     _page(
         "/filing/{accession_number}/document",

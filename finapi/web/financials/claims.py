@@ -26,7 +26,7 @@ MAX_CLAIMS = 100
 # The books of past days are not stored, so a call may read this number of them: one for each company and day.
 MAX_PAST_BOOKS = 20
 
-_CLAIM_MEMBERS = (
+CLAIM_MEMBERS = (
     Field("ticker", "ticker", help="Ticker (any spelling) or CIK.", example="AAPL"),
     Field("cik", "cik", help="CIK, instead of a ticker.", example="0000320193"),
     Field("metric", help="Key of a metric, derived figure or ratio.", example="revenue"),
@@ -65,7 +65,7 @@ BODY = (
         required=True,
         minimum=1,
         maximum=MAX_CLAIMS,
-        members=_CLAIM_MEMBERS,
+        members=CLAIM_MEMBERS,
         help="The claims, each with a ticker or cik, and a metric or concept.",
         example=[{"ticker": "AAPL", "metric": "revenue", "period": "FY2022", "value": "394.3 billion"}],
     ),

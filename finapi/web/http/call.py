@@ -207,7 +207,9 @@ class Call(NamedTuple):
         """
         if not self.release_callbacks:
             slots = self.app.large_answer_queue
-            owners = (("user", self.user_id), ("address", self.request.address))
+            # A visitor of a public page has no account.
+            users = () if self.caller is None else (("user", self.caller.id),)
+            owners = (*users, ("address", self.request.address))
             slots.acquire(*owners)
             self.release_callbacks.append(lambda: slots.release(*owners))
 

@@ -271,6 +271,7 @@ _MARKUP = "%22%3E%3Cscript%3Ex%3C/script%3E"
         f"/filing/{_MARKUP}",
         f"/screen?ratio0=roe&above0={_MARKUP}",
         f"/screen?ratio0={_MARKUP}",
+        f"/claims?ticker=AAPL&figure={_MARKUP}&period=FY2022&value={_MARKUP}",
         f"/search?q={_MARKUP}",
         f"/company/{_MARKUP}",
         f"/company/AAPL?as_of={_MARKUP}",

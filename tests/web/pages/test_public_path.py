@@ -26,6 +26,7 @@ PAGES = (
     "/filings",
     "/search?q=marvell",
     "/screen",
+    "/claims",
     "/status",
     "/plans",
     "/docs",

@@ -97,7 +97,7 @@ def _render_proof(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -
         return company_layout.render_missing_tab(call, view, tab, error)
     cell, operands, vintages = proof["cell"], proof["cell"]["operands"], proof["vintages"]
     facts = (*operands, *vintages)
-    links = _load_sec_links(call, [cell["accession"], *(fact["accession"] for fact in facts)])
+    links = load_sec_links(call, [cell["accession"], *(fact["accession"] for fact in facts)])
     return company_layout.render_tab(
         call,
         view,
@@ -107,9 +107,10 @@ def _render_proof(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -
         _render_missing_reason(cell),
         _render_description(proof, links),
         _render_inputs(view, proof["inputs"]),
-        render_section("Facts it is computed from", _render_facts(operands, links, with_signs=True)),
-        vintages and render_section("Everything that was filed for this period", _render_facts(vintages, links)),
+        render_section("Facts it is computed from", render_facts(operands, links, with_signs=True)),
+        vintages and render_section("Everything that was filed for this period", render_facts(vintages, links)),
         _render_rules(proof["considered"]),
+        _render_claim_link(call, view, proof),
         api_backed_pages.render_source_note(call, *api_calls),
     )
 
@@ -141,19 +142,19 @@ def _render_description(proof: Mapping[str, Any], links: Mapping[str, SecLinks])
     concept = None if cell["concept"] == proof["metric"] else cell["concept"]
     return html_tables.render_description_list(
         [
-            ("Period", _format_span(proof["period_start"], proof["period_end"])),
+            ("Period", format_span(proof["period_start"], proof["period_end"])),
             ("What it is", proof["definition"]),
             ("Formula", proof["formula"] and h.code(proof["formula"])),
             ("Concept", concept and h.code(concept)),
             ("How", _METHOD_TEXTS.get(cell["method"] or "", cell["method"])),
             ("Total", _CHECK_TEXTS.get(cell["calc_status"] or "")),
             ("Confidence", confidence is not None and f"{confidence} of 100"),
-            ("Filing", accession_number and _render_filing_links(accession_number, links)),
+            ("Filing", accession_number and render_filing_links(accession_number, links)),
         ]
     )
 
 
-def _format_span(first_day: str | None, last_day: str) -> str:
+def format_span(first_day: str | None, last_day: str) -> str:
     """Return a duration as "2024-01-01 to 2024-12-31", an instant as its day."""
     return f"{first_day} to {last_day}" if first_day else last_day
 
@@ -165,7 +166,7 @@ def _render_missing_reason(cell: Mapping[str, Any]) -> Html | None:
     return h.p(h.b(reason.label, "."), " ", reason.definition, class_="note", role="status")
 
 
-def _load_sec_links(call: Call, accession_numbers: Iterable[str | None]) -> dict[str, SecLinks]:
+def load_sec_links(call: Call, accession_numbers: Iterable[str | None]) -> dict[str, SecLinks]:
     """Return the SEC's URLs of filings by accession number. Facts without an accession number are ignored."""
     unique_numbers = list(dict.fromkeys(number for number in accession_numbers if number))
     with call.app.db.read() as tx:
@@ -178,7 +179,7 @@ def _load_sec_links(call: Call, accession_numbers: Iterable[str | None]) -> dict
     return links
 
 
-def _render_filing_links(accession_number: str, links: Mapping[str, SecLinks]) -> Html:
+def render_filing_links(accession_number: str, links: Mapping[str, SecLinks]) -> Html:
     """Return the link to a filing's page, and the link to the SEC's copy if it is known."""
     page_link = h.a(accession_number, href=f"/filing/{accession_number}")
     sec_links = links.get(accession_number, SecLinks(None, None))
@@ -186,19 +187,20 @@ def _render_filing_links(accession_number: str, links: Mapping[str, SecLinks]) -
     return h.span(page_link, sec_url and [" ", h.a("at the SEC", href=sec_url, rel="noreferrer")])
 
 
-def _render_facts(
+def render_facts(
     facts: Sequence[Mapping[str, Any]], links: Mapping[str, SecLinks], *, with_signs: bool = False
 ) -> Html:
+    """Return the table of facts, whose values link to the printed numbers. ``links`` has the URLs of their filings."""
     if not facts:
         return h.p("None.", class_="quiet")
     columns = [
         GridColumn("Concept", lambda fact: h.th(h.code(fact["concept"]), scope="row")),
         GridColumn("Value", lambda fact: _render_fact_value(fact, links), numeric=True),
         GridColumn("Unit", "unit"),
-        GridColumn("Period", lambda fact: _format_span(fact["start_date"], fact["end_date"])),
+        GridColumn("Period", lambda fact: format_span(fact["start_date"], fact["end_date"])),
         GridColumn("Form", "form_type"),
         GridColumn("Filed", "filed_at"),
-        GridColumn("Filing", lambda fact: h.td(_render_filing_links(fact["accession"], links), class_="id")),
+        GridColumn("Filing", lambda fact: h.td(render_filing_links(fact["accession"], links), class_="id")),
     ]
     if with_signs:
         columns.insert(0, GridColumn("Sign", lambda fact: _SIGNS.get(fact["sign"], "")))
@@ -260,6 +262,21 @@ def _render_rules(rules: Sequence[Mapping[str, Any]]) -> Html | None:
     return render_section("Rules in order of preference", h.ol(entries, class_="rules")) if entries else None
 
 
+def _render_claim_link(call: Call, view: CompanyView, proof: Mapping[str, Any]) -> Html | None:
+    """Return the link to the form that compares a stated value with this figure; None on a page as of a past day."""
+    if any(view.as_of_arguments.values()):
+        return None
+    kind = call.params["cell"]
+    kind_word = next((f"{word} " for word in ("TTM", "YTD") if kind.startswith(word)), "")
+    url = api_backed_pages.build_url(
+        "/claims",
+        ticker=view.url_name,
+        figure=proof["metric"],
+        period=f"{kind_word}{proof['fiscal_period']} {proof['fiscal_year']}",
+    )
+    return h.p(h.a("Compare a stated value with this figure", href=url))
+
+
 # ---- facts of a concept
 
 
@@ -288,8 +305,8 @@ def _render_concept(call: Call, view: CompanyView, api_calls: Sequence[ApiCall])
         return company_layout.render_missing_tab(call, view, tab, error)
     rows = answer["facts"]
     if rows:
-        links = _load_sec_links(call, [row["accession_number"] for row in rows])
-        body = _render_facts([_build_fact(row, answer["concept"]) for row in rows], links)
+        links = load_sec_links(call, [row["accession_number"] for row in rows])
+        body = render_facts([_build_fact(row, answer["concept"]) for row in rows], links)
     else:
         text = "No stored filing states this concept for the entire company in this period."
         body = h.p(text, class_="note", role="status")
