@@ -138,8 +138,8 @@ def _render_form(call: Call) -> Html:
         h.datalist(options, id="figures"),
         h.p(
             "A figure is a metric, a ratio or a concept such as us-gaap:Assets. Periods are fiscal: FY2022, Q3 2022, "
-            "TTM Q3 2022, or a last day. The digits of the value set its rounding. Without a unit, the value is in that of "
-            "the filing.",
+            "TTM Q3 2022, or a last day. The digits of the value set its rounding. Without a unit, that of the "
+            "filing is meant.",
             class_="quiet",
         ),
         action=PATH,
