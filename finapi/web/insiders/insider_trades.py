@@ -21,7 +21,7 @@ from finapi.market.reference import companies
 from finapi.store.db import Transaction
 from finapi.web.http.call import Call
 from finapi.web.http.messages import Response
-from finapi.web.http.params import OFFSET, TICKER, Field, Param, invalid_cursor, path_param
+from finapi.web.http.params import OFFSET, TICKER, Field, Param, path_param
 from finapi.web.http.schema import Envelope, WindowMeta
 from finapi.web.insiders import filters
 from finapi.web.insiders.filters import (
@@ -53,7 +53,8 @@ _SORT_BY = Param(
     "sort_by",
     default="filing_date",
     allowed=("filing_date", "transaction_date"),
-    help="The date by which the newest come first, over all pages. Transactions without the date come last.",
+    help="The date by which the newest come first, over all pages. Transactions without the date come last. A cursor "
+    "continues the list in the order in which it began.",
     example="transaction_date",
 )
 _NAME = Param("query", help="Words of an insider's or company's name, a ticker or CIK.", example="Buffett")
@@ -217,11 +218,10 @@ def _is_later_page(call: Call) -> bool:
 
 
 def _is_sorted_by_trade_date(call: Call, trade_filters: TradeFilters) -> bool:
-    """Return True for a list sorted by the date of the trade. Raise INVALID_PARAM for a cursor of the other order."""
+    """Return True for a list sorted by the date of the trade. A cursor continues the list in the order of its page."""
+    if call.params["cursor"] is not None:
+        return trade_filters.cursor.value != trades.FILING_ORDER_VALUE
     by_trade_date: bool = call.params["sort_by"] == "transaction_date"
-    is_filing_cursor = trade_filters.cursor.value == trades.FILING_ORDER_VALUE
-    if call.params["cursor"] is not None and is_filing_cursor == by_trade_date:
-        raise invalid_cursor()
     return by_trade_date
 
 
