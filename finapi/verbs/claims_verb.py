@@ -70,8 +70,16 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
     try:
         with connect(config) as (url, send):
             client = Client(url, get_api_key(args, config), send=send)
-            for start in range(0, len(claims), MAX_CALL_CLAIMS):
-                answer = client.post_claims(claims=claims[start : start + MAX_CALL_CLAIMS])
+            call_size = MAX_CALL_CLAIMS
+            while len(results) < len(claims):
+                call_claims = claims[len(results) : len(results) + call_size]
+                try:
+                    answer = client.post_claims(claims=call_claims)
+                except ApiFailure as failure:
+                    if len(call_claims) == 1 or not _has_too_many_days(failure):
+                        raise
+                    call_size = len(call_claims) // 2
+                    continue
                 results += answer["data"]["results"]
                 bar.update("claims", "claims", len(results), len(claims))
     except ApiFailure as failure:
@@ -123,6 +131,11 @@ def _read_rows(name: str) -> tuple[Sequence[str], list[_ClaimRow]]:
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return read_bounded(file, MAX_FILE_BYTES + 1)
+
+
+def _has_too_many_days(failure: ApiFailure) -> bool:
+    """Return True if a call was refused because its claims are about too many past days. Such a call is free."""
+    return failure.details.get("param") == "claims"
 
 
 def _name_line(failure: ApiFailure, rows: Sequence[_ClaimRow], first_index: int) -> str:

@@ -14,6 +14,7 @@ import pytest
 from finapi import cli
 from finapi.testing import FinapiServer
 from finapi.verbs import claims_verb
+from finapi.web.financials import claims
 
 HEADER = "sentence,ticker,metric,period,value\n"
 
@@ -68,6 +69,22 @@ def test_rows_of_a_file_get_verdicts(
         "USD/shares",
     )
     assert rows[0]["link"].startswith("https://www.sec.gov/")
+
+
+def test_a_call_with_too_many_past_days_is_split(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: FinapiServer
+) -> None:
+    monkeypatch.setattr(claims, "MAX_PAST_BOOKS", 1)
+    file = tmp_path / "claims.csv"
+    days = ("2023-12-31", "2025-06-30", "2025-12-31")
+    rows = [f"AAPL,revenue,FY2022,394.3 billion,{day}\n" for day in days]
+    file.write_text("ticker,metric,period,value,as_of\n" + "".join(rows))
+    assert cli.main(["claims", str(file)]) == 0
+    results = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["as_of"], row["verdict"]) for row in results] == [(day, "matches") for day in days]
+    file.write_text("ticker,metric,period,value,as_of\n" + "".join(rows) + "AAPL,revenue,FY2022,1,soon\n")
+    assert cli.main(["claims", str(file)]) == 2
+    assert "It is in line 5." in capsys.readouterr().err
 
 
 def test_true_claims_from_standard_input_end_with_status_0(

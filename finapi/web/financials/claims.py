@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Any, TypedDict
 
 from finapi.core.errors import ApiError, invalid_param
@@ -11,7 +12,7 @@ from finapi.market.claims import claim_checks, claim_records, concept_claims, me
 from finapi.market.claims.claim_records import ClaimRecord, ClaimResult, StatedClaim, UnclearClaimError
 from finapi.market.claims.metric_claims import CompanyFigures
 from finapi.market.claims.verdicts import VERDICTS
-from finapi.market.financials import price_lookup
+from finapi.market.financials import company_books, price_lookup
 from finapi.market.financials.metric_mapping import get_mapping
 from finapi.market.reference import companies
 from finapi.market.reference.companies import Company
@@ -23,7 +24,8 @@ from finapi.web.http.params import Field
 from finapi.web.http.schema import Envelope
 
 MAX_CLAIMS = 100
-# The books of past days are not stored, so a call may read this number of them: one for each company and day.
+# The books of past days are not stored, and each takes about 50 ms of CPU to build. So a call may read this number of
+# them. All days between two filings of a company share a book.
 MAX_PAST_BOOKS = 20
 
 CLAIM_MEMBERS = (
@@ -66,7 +68,8 @@ BODY = (
         minimum=1,
         maximum=MAX_CLAIMS,
         members=CLAIM_MEMBERS,
-        help="The claims, each with a ticker or cik, and a metric or concept.",
+        help="The claims, each with a ticker or cik, and a metric or concept. Those with as_of are about at most "
+        f"{MAX_PAST_BOOKS} companies and days; days between two filings of a company count once.",
         example=[{"ticker": "AAPL", "metric": "revenue", "period": "FY2022", "value": "394.3 billion"}],
     ),
 )
@@ -99,12 +102,13 @@ SHAPE = Envelope[ClaimsData, ClaimsMeta]
 def check_claims(call: Call) -> Response:
     """Return a verdict on each claim, with the figure on file. A claim that cannot be checked has the reason."""
     records = [_build_record(claim, call.body.get("as_of")) for claim in call.body["claims"]]
-    past_books = {(record["ticker"] or record["cik"], record["as_of"]) for record in records if record["as_of"]}
-    if len(past_books) > MAX_PAST_BOOKS:
+    book_count = _count_past_books(call, records)
+    if book_count > MAX_PAST_BOOKS:
         raise invalid_param(
             "claims",
-            f"The claims with as_of are about {len(past_books)} companies and days; send at most {MAX_PAST_BOOKS}.",
-            expected=f"at most {MAX_PAST_BOOKS} companies and days",
+            f"The claims with as_of need the figures of {book_count} companies and days between filings; send at most "
+            f"{MAX_PAST_BOOKS} in a call.",
+            expected=f"at most {MAX_PAST_BOOKS} companies and days between filings",
         )
     call.acquire_large_slot()
     results: dict[int, ClaimResult] = {}
@@ -118,6 +122,21 @@ def check_claims(call: Call) -> Response:
         "mapping_version": get_mapping().version,
     }
     return call.success({"results": [results[number] for number in range(len(records))]}, meta)
+
+
+def _count_past_books(call: Call, records: Iterable[ClaimRecord]) -> int:
+    """Return the number of books that claims with a past day need: one for each company and newest filing by then."""
+    past_books: set[tuple[int, str | None]] = set()
+    with call.app.db.read() as tx:
+        for record in records:
+            if record["as_of"] is None:
+                continue
+            try:
+                company = _find_company(tx, record)
+            except UnclearClaimError:
+                continue
+            past_books.add((company.cik, company_books.find_newest_filing_day(tx, company.cik, record["as_of"])))
+    return len(past_books)
 
 
 def _build_record(claim: dict[str, Any], call_as_of: str | None) -> ClaimRecord:
