@@ -14,7 +14,7 @@ becomes free, the waiting calls are compared in this order (:class:`_Rank`):
 
 If the queue is full, a new call replaces the waiting call with the worst rank, which is then refused. A new call that
 has the worst rank itself is refused. With ``pick``, chance decides between calls that differ only in their arrival, so
-that many callers who are new each time do not keep out one other new caller.
+that many callers who are new each time do not keep out one other new caller, also if that caller repeats its call.
 """
 
 from __future__ import annotations
@@ -230,8 +230,13 @@ class _Rank(NamedTuple):
     position: int
 
     def build_standing(self) -> tuple[bool, int, list[int]]:
-        """Return the rank without the order of arrival, by which the recent arrivals differ a little too."""
-        return self.no_priority, self.competing_count, [round(count) for count in self.recent_arrivals]
+        """Return the rank without the order of arrival, by which the recent arrivals differ a little too.
+
+        Keys with few recent arrivals do not differ, so that a caller who repeats a refused call is not refused again
+        in favour of a flood whose keys are new each time.
+        """
+        arrivals = [round(max(count, FREQUENT_ARRIVALS)) for count in self.recent_arrivals]
+        return self.no_priority, self.competing_count, arrivals
 
 
 class _RecentArrivals(NamedTuple):

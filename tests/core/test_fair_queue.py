@@ -143,6 +143,37 @@ def test_chance_decides_which_of_several_new_callers_is_refused() -> None:
     assert house.order == ["inside", "a", "c"]
 
 
+def test_chance_treats_a_repeated_call_like_a_new_one() -> None:
+    counts: list[int] = []
+    picks = iter([2, 0])
+
+    def pick(count: int) -> int:
+        counts.append(count)
+        return next(picks)
+
+    house = House(FairQueue("Busy.", 1, 2, 60, pick=pick))
+    for name in ("inside", "a", "b"):
+        house.come(name)
+    house.come("c", "newcomer")
+    house.come("c again", "newcomer")
+    assert (counts, house.refused) == ([3, 3], ["c", "a"])
+    house.empty()
+    assert house.order == ["inside", "b", "c again"]
+
+
+def test_chance_refuses_a_frequent_caller_first() -> None:
+    # Chance refuses the newest of three equals four times, and then the oldest.
+    picks = iter([2, 2, 2, 2, 0])
+    house = House(FairQueue("Busy.", 1, 2, 60, pick=lambda count: next(picks)))
+    for name in ("inside", "a", "b"):
+        house.come(name)
+    for number in range(5):
+        house.come(f"flood {number}", "flood")
+    assert house.refused == [f"flood {number}" for number in range(5)]
+    house.empty()
+    assert house.order == ["inside", "a", "b"]
+
+
 def test_chance_does_not_refuse_a_caller_of_better_rank() -> None:
     house = House(FairQueue("Busy.", 1, 2, 60, pick=lambda count: count - 1))
     for name, key in (("inside", "x"), ("a1", "a"), ("a2", "a")):
