@@ -20,7 +20,7 @@ from finapi.core.config import Config
 from finapi.core.errors import ApiError, UsageError
 from finapi.market.intake import fetch_queue
 from finapi.ops import copy_node, status
-from finapi.store import checkpoints, db, heartbeats
+from finapi.store import checkpoints, db, heartbeats, wal_index
 from finapi.store.copies import MarketCopy
 from tests.client import Client
 from tests.conftest import NOW
@@ -193,6 +193,14 @@ def test_pages_written_in_place_are_read_immediately(tmp_path: Path) -> None:
             assert follower.stdout.readline() == "written\n"
             assert copy.check_file()
         follower.stdin.close()
+
+
+def test_a_copy_in_wal_mode_is_read_without_a_wal_index(path: Path) -> None:
+    assert wal_index.uses_wal(path)
+    with closing(MarketCopy(path)) as copy:
+        assert version_of(copy) == 1
+        assert [file.name for file in path.parent.glob("*.db-*")] == []
+    assert not wal_index.uses_wal(path)
 
 
 def test_a_node_on_a_copy_answers_and_says_how_old_it_is(path: Path, clock: FixedClock) -> None:
