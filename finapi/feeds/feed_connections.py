@@ -165,6 +165,7 @@ class FeedContext:
             return _KeyResult(hub, keys_version, hub.find_callers([request.key]).get(request.key))
 
         def on_result(result: _KeyResult) -> None:
+            """Subscribe the reader to the feed, or refuse it if its key is wrong or the feed is not available."""
             hub, keys_version, caller = result
             if hub is not None and hub.keys_version is not keys_version:
                 # Keys have changed meanwhile, so the result may be wrong. Look it up again.

@@ -360,6 +360,7 @@ class _LabelReader(_LinkReader):
         )
 
     def open_label(self, name: str, attributes: Attributes) -> None:
+        """Collect the text of a label. Skip it if its language is not one of those that are read."""
         # Even a label in another language may be the end of an arc.
         label_texts = self._label_texts.setdefault(self.get_required(attributes, _LABEL), [])
         labels = self._get_labels(attributes.get(_XML_LANG, "en"))
