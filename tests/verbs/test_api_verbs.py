@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -25,18 +24,7 @@ from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.web.financials.test_figures import year
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FinapiServer]:
-    with FinapiServer(seed=21) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.control.reset()
-    monkeypatch.setenv("FINAPI_URL", server.url)
-    monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
+pytestmark = pytest.mark.usefixtures("environ")
 
 
 def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,7 @@ from finapi.web.financials import claims
 HEADER = "sentence,ticker,metric,period,value\n"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FinapiServer]:
-    with FinapiServer(seed=21) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.control.reset()
-    monkeypatch.setenv("FINAPI_URL", server.url)
-    monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
+pytestmark = pytest.mark.usefixtures("environ")
 
 
 def test_rows_of_a_file_get_verdicts(

@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,18 +23,7 @@ from finapi.verbs.verb_table import VERBS
 from tests.support.case_tables import run_each_case
 from tests.support.slow_cases import slow_after
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FinapiServer]:
-    with FinapiServer(seed=23) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def environ(server: FinapiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    server.control.reset()
-    monkeypatch.setenv("FINAPI_URL", server.url)
-    monkeypatch.setenv("FINAPI_API_KEY", server.api_key)
+pytestmark = pytest.mark.usefixtures("environ")
 
 
 @pytest.fixture

@@ -70,9 +70,9 @@ def test_a_filing_links_to_the_parts_of_its_document(client: Client, monkeypatch
     assert "<p>Part 2 of 2.</p>" in get_page(client, f"/filing/{NUMBER}/document?part=2")
 
 
-def test_an_exhibit_has_a_sanitised_page(client: Client) -> None:
-    listed = ListedDocument(2, "EX-99.1", "ex.htm", None, 40)
-    exhibit = submission_documents.prepare_exhibit(listed, b"<html><p>Lanterns</p><script>x</script></html>", 1_000)
+def store_exhibit(client: Client, listed: ListedDocument, content: bytes) -> None:
+    """Store an exhibit of the filing."""
+    exhibit = submission_documents.prepare_exhibit(listed, content, 1_000)
     assert exhibit is not None
     with client.app.db.write() as tx:
         filing_id = tx.find_value("filing_id", accession=NUMBER)
@@ -87,6 +87,11 @@ def test_an_exhibit_has_a_sanitised_page(client: Client) -> None:
             max_indexed_characters=1_000,
         )
         tx.run("bump_data_version")
+
+
+def test_an_exhibit_has_a_sanitised_page(client: Client) -> None:
+    listed = ListedDocument(2, "EX-99.1", "ex.htm", None, 40)
+    store_exhibit(client, listed, b"<html><p>Lanterns</p><script>x</script></html>")
     link = f'<a href="/filing/{NUMBER}/document?document=2" aria-label="Stored document 2">stored</a>'
     assert link in get_page(client, f"/filing/{NUMBER}")
     answer = client.get(f"/filing/{NUMBER}/document?document=2", headers=HTML)
@@ -100,21 +105,7 @@ def test_a_link_to_a_number_leads_to_its_part(client: Client, monkeypatch: pytes
     """The style of the page highlights the element that the fragment names, and the browser scrolls to it."""
     numbers = "".join(f"<p><ix:nonFraction id='f {n}'>{n}</ix:nonFraction></p>" for n in range(9))
     listed = ListedDocument(2, "EX-99.1", "ex.htm", None, 900)
-    exhibit = submission_documents.prepare_exhibit(listed, f"<html>{numbers}</html>".encode(), 1_000)
-    assert exhibit is not None
-    with client.app.db.write() as tx:
-        filing_id = tx.find_value("filing_id", accession=NUMBER)
-        submission_documents.insert_documents(
-            tx,
-            filing_id,
-            [],
-            None,
-            [exhibit],
-            max_stored_bytes=0,
-            max_exhibit_bytes=1_000,
-            max_indexed_characters=1_000,
-        )
-        tx.run("bump_data_version")
+    store_exhibit(client, listed, f"<html>{numbers}</html>".encode())
     monkeypatch.setattr(sanitizer, "PART_CHARACTERS", 200)
     answer = client.get(f"/filing/{NUMBER}/document?document=ex.htm&fact=f+7", headers=HTML)
     assert answer.status == 303
