@@ -189,7 +189,7 @@ OF_THE_FILE: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "tests/accounts/test_billing.py::test_a_debit_is_refunded_once_whoever_refunds_it_first",
+            "tests/accounts/test_billing.py::test_a_debit_is_refunded_only_once",
             "tests/accounts/test_billing.py::test_a_debit_that_was_refunded_is_not_kept_afterwards",
             "tests/accounts/test_plans.py::TestAccounting",
         ),

@@ -176,7 +176,7 @@ def test_an_archive_older_than_a_restore_is_not_overwritten(app: App, clock: Fix
     assert archive.list_errors(app) == []
 
 
-def test_an_open_debit_and_what_is_behind_it_stay(app: App, clock: FixedClock) -> None:
+def test_an_open_debit_and_later_rows_are_not_archived(app: App, clock: FixedClock) -> None:
     with charged(app, 1, "GET /x", 25, "long"):
         old(app, clock)
         finish(app)

@@ -212,7 +212,7 @@ def test_a_refund_stands_at_its_own_time(app: App, user: users.NewUser, clock: F
     assert times == ["2026-01-31T12:00:00.000Z", "2026-01-31T12:00:00.000Z", "2026-01-31T12:00:03.250Z"]
 
 
-def test_a_debit_is_refunded_once_whoever_refunds_it_first(app: App, user: users.NewUser, clock: FixedClock) -> None:
+def test_a_debit_is_refunded_only_once(app: App, user: users.NewUser, clock: FixedClock) -> None:
     def call() -> None:
         with charged(app, user.id, "GET /x", 25, "r1"):
             assert billing.refund_open_debits(app, clock.now()) == 1

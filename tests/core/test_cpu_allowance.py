@@ -67,7 +67,7 @@ def test_the_key_counted_longest_ago_makes_room(clock: FixedClock) -> None:
     assert [wait_of(allowance, name) for name in ("ann", "bea", "cid")] == ["180", "0", "60"]
 
 
-def test_an_infinite_allowance_refuses_nobody(clock: FixedClock) -> None:
+def test_an_infinite_allowance_refuses_no_caller(clock: FixedClock) -> None:
     allowance = CpuAllowance(math.inf, clock.monotonic, refusal="Used up.")
     allowance.add("ann", 1e9)
     assert wait_of(allowance, "ann") == "0"

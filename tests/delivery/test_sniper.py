@@ -252,7 +252,7 @@ def test_stopping_what_has_expired_says_so_and_still_tells(app: App, user: users
     assert [delivery["event_type"] for delivery in outbox(app, user)] == ["sniper.window_expired"]
 
 
-def test_anothers_target_is_not_there(app: App, user: users.NewUser) -> None:
+def test_targets_of_other_users_are_not_found(app: App, user: users.NewUser) -> None:
     target = create(app, user)
     other = users.create(app, "bob@example.com", "pro", NOW)
     with pytest.raises(ApiError) as caught:

@@ -221,7 +221,7 @@ def test_an_attempt_is_recorded_before_it_is_made(app: App, user: users.NewUser,
     assert statuses[0]["attempts"][0]["ended_at"] is None
 
 
-def test_what_a_crash_broke_off_is_sent_again_and_costs_no_retry(app: App, user: users.NewUser) -> None:
+def test_a_crashed_attempt_is_repeated_without_using_a_retry(app: App, user: users.NewUser) -> None:
     with receiver(receivers.silent) as server:
         delivery_id = enqueue(app, user, server.url)
         crashed = Dispatcher(app)
@@ -486,7 +486,7 @@ def test_receivers_are_told_a_tolerance_of_five_minutes() -> None:
     assert webhooks.build_vectors()["tolerance_seconds"] == 300
 
 
-def test_nobody_sees_or_sends_what_is_anothers(app: App, user: users.NewUser) -> None:
+def test_users_cannot_see_or_send_deliveries_of_others(app: App, user: users.NewUser) -> None:
     other = users.create(app, "bob@example.com", "pro", app.clock.now())
     delivery_id = enqueue(app, user, "https://example.com/")
     assert deliveries(app, other) == []

@@ -332,7 +332,7 @@ def test_the_certificate_is_of_the_name_not_of_the_address(authority: trustme.CA
     assert len(server.received) == 1
 
 
-def test_a_certificate_of_nobody_is_not_trusted(authority: trustme.CA) -> None:
+def test_a_certificate_of_an_unknown_issuer_is_not_trusted(authority: trustme.CA) -> None:
     with receiver(context=build_tls_context(authority, "hook.example")) as server:
         stranger = Outbound(ReachPolicy(LOOPBACK), resolve=lambda host: ["127.0.0.1"])
         with pytest.raises(OutboundError, match="TLS: the certificate is not trusted"):

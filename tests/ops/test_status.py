@@ -140,7 +140,7 @@ def test_a_bucket_has_counts_share_and_mean(app: App) -> None:
     assert history(app, days=1, resolution="hourly")["history"] == {"redis": [expected]}
 
 
-def test_an_answer_repeats_what_was_asked(app: App) -> None:
+def test_an_answer_repeats_the_requested_period(app: App) -> None:
     assert history(app) == {
         "days": 30,
         "resolution": "daily",

@@ -464,7 +464,7 @@ def test_a_part_has_its_first_time_to_make_its_first_step(app: App, clock: Fixed
     assert changes.value.outcome == "timeout"
 
 
-def test_a_beat_of_before_the_start_is_none(app: App, clock: FixedClock) -> None:
+def test_a_beat_from_before_the_start_is_ignored(app: App, clock: FixedClock) -> None:
     beat(app, failure="EDGAR answered 503")
     heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     assert heart() is None

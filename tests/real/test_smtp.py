@@ -260,7 +260,7 @@ def test_a_certificate_for_another_name_is_refused(certificates: Certificates, s
 
 
 @pytest.mark.parametrize("scheme", ["smtp", "smtps"])
-def test_a_certificate_that_nobody_vouches_for_is_refused(certificates: Certificates, scheme: str) -> None:
+def test_a_certificate_without_a_trusted_issuer_is_refused(certificates: Certificates, scheme: str) -> None:
     received = Mailbox()
     where = "tls_context" if scheme == "smtp" else "implicit_tls"
     with mail_server(received, **{where: certificates.server}) as port:

@@ -141,7 +141,7 @@ def test_a_copy_that_cannot_be_used_is_not_moved_to(copy: MarketCopy, path: Path
     assert (copy.refusal, version_of(copy)) == (None, 5)
 
 
-def test_a_copy_with_a_log_beside_it_is_none(path: Path) -> None:
+def test_a_copy_with_a_write_ahead_log_is_refused(path: Path) -> None:
     path.with_name("finapi.db-wal").write_bytes(b"x" * 32)
     with pytest.raises(UsageError, match="a copy must be a single file"):
         MarketCopy(path)

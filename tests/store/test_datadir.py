@@ -116,7 +116,7 @@ def test_the_lock_keeps_no_file_open(tmp_path: Path) -> None:
     assert process.list_open_files(tmp_path) == []
 
 
-def test_a_file_in_the_place_of_the_directory_is_one_line(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_directory_prints_one_line(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     done = finapi("ingest", tmp_path, "--data-dir", tmp_path / "data")
     assert done.status == 2
@@ -127,7 +127,7 @@ def test_a_file_in_the_place_of_the_directory_is_one_line(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root ignores modes")
-def test_a_directory_that_may_not_be_written_is_one_line(tmp_path: Path) -> None:
+def test_a_directory_that_may_not_be_written_prints_one_line(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path)
     assert done.status == 2
@@ -191,7 +191,7 @@ def test_output_and_status_are_those_of_the_verb_alone(tmp_path: Path) -> None:
     assert again.json["counts"] == {"ingested": 0, "unchanged": 5, "skipped": 0, "refused": 1}
 
 
-def test_a_command_that_fails_beside_a_server_is_one_line(running: tuple[Path, Running]) -> None:
+def test_a_failed_command_next_to_a_server_prints_one_line(running: tuple[Path, Running]) -> None:
     data_dir, _ = running
     assert finapi("user", "add", "twice@example.com", "--data-dir", data_dir).status == 0
     twice = finapi("user", "add", "twice@example.com", "--data-dir", data_dir)
@@ -266,7 +266,7 @@ def test_a_command_socket_closes_without_its_directory(tmp_path: Path) -> None:
         (tmp_path / "data").write_bytes(b"a file in its place")
 
 
-def test_a_system_without_proc_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_proc_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = tmp_path / "proc"
     monkeypatch.setattr(datadir, "DESCRIPTORS", str(missing))
     line = f"{missing} is missing: finapi needs /proc; mount it with: mount -t proc proc /proc"
@@ -299,7 +299,7 @@ def test_a_data_directory_behind_a_symbolic_link_is_the_same_one(running: tuple[
 
 
 @pytest.mark.slow
-def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_socket_left_by_kill_9_does_not_prevent_a_start(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with process.serve(data_dir) as running:
         running.stop(signal.SIGKILL)
@@ -312,7 +312,7 @@ def test_a_socket_left_by_kill_9_is_in_nobodys_way(tmp_path: Path) -> None:
     assert not (data_dir / "control.sock").exists()
 
 
-def test_a_holder_that_takes_no_commands_is_one_line(tmp_path: Path) -> None:
+def test_a_holder_that_takes_no_commands_is_reported_in_one_line(tmp_path: Path) -> None:
     with lock_directory(tmp_path / "data"):
         (tmp_path / "data" / "finapi.db").touch()
         done = finapi("user", "add", "ann@example.com", "--data-dir", tmp_path / "data")

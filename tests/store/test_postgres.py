@@ -411,7 +411,7 @@ def test_a_refused_row_names_the_column_as_sqlite_does(node: Callable[..., App],
         users.change_credit(app, "ann@example.com", 100, now, audit_line)
 
 
-def test_a_text_that_postgresql_cannot_hold_finds_nobody(node: Callable[..., App]) -> None:
+def test_a_text_that_postgresql_cannot_store_finds_no_user(node: Callable[..., App]) -> None:
     with node().accounts.read() as tx:
         assert tx.find_row("user_by_email", email="a\0b@example.com") is None
 

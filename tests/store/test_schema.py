@@ -239,7 +239,7 @@ def test_an_empty_file_is_refused_as_a_database(path: Path, with_secrets: bool) 
     assert path.read_bytes() == b""
 
 
-def test_a_database_of_a_development_version_is_one_line(path: Path) -> None:
+def test_a_database_of_a_development_version_prints_one_line(path: Path) -> None:
     path.parent.chmod(0o700)
     run_script(path, f"{DEVELOPMENT} PRAGMA user_version=65")
     for verb in (

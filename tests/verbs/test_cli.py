@@ -318,7 +318,9 @@ def run_in_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 
 
 @run_each_case("case", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2(case: str, run_in_process: Callable[..., Finished], tmp_path: Path) -> None:
+def test_a_mistake_prints_one_line_and_exits_with_status_2(
+    case: str, run_in_process: Callable[..., Finished], tmp_path: Path
+) -> None:
     words, complaint = MISTAKES[case]
     process.made((*words, "--data-dir", tmp_path / "data"))
     done = run_in_process(*words, FINAPI_DATA_DIR=str(tmp_path / "data"))
@@ -327,7 +329,7 @@ def test_a_mistake_is_one_line_and_status_2(case: str, run_in_process: Callable[
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a" * 64 + ".example", "192.0.2.1"])
-def test_a_host_that_cannot_be_listened_on_is_one_line(host: str, tmp_path: Path) -> None:
+def test_a_host_that_cannot_be_listened_on_prints_one_line(host: str, tmp_path: Path) -> None:
     done = finapi("serve", "--public", "--host", host, "--port", 0, "--data-dir", tmp_path / "data")
     assert done.status == 2
     assert done.complaint.startswith(f"cannot listen on {host}:0: ")
@@ -347,7 +349,7 @@ def test_a_mistake_in_the_environment_stops_every_verb(verb: str) -> None:
     assert done.complaint == "unknown setting FINAPI_PROT (environment), did you mean FINAPI_PORT?; see finapi config"
 
 
-def test_a_data_directory_of_a_later_finapi_is_one_line(tmp_path: Path) -> None:
+def test_a_data_directory_of_a_later_finapi_prints_one_line(tmp_path: Path) -> None:
     assert finapi("user", "add", "ann@example.com", "--data-dir", tmp_path).status == 0
     with contextlib.closing(sqlite3.connect(tmp_path / "finapi.db")) as db:
         db.execute("PRAGMA user_version=999")
@@ -361,14 +363,14 @@ def test_a_data_directory_of_a_later_finapi_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"this is no database at all, but a text\n" * 200, b"SQLite format 3\0" + b"\xff" * 4080]
 )
-def test_a_database_that_is_none_is_one_line(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_reported_in_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "finapi.db").write_bytes(content)
     done = finapi("serve", "--port", "0", "--data-dir", tmp_path)
     assert done.status in (1, 2)
     assert str(tmp_path) in done.complaint
 
 
-def test_a_secrets_file_that_holds_none_is_one_line(tmp_path: Path) -> None:
+def test_a_secrets_file_without_secrets_prints_one_line(tmp_path: Path) -> None:
     (tmp_path / "secrets").write_text("open sesame\n")
     (tmp_path / "secrets").chmod(0o600)
     done = finapi("serve", "--port", "0", "--data-dir", tmp_path)
@@ -400,7 +402,7 @@ def test_streams_that_are_closed_are_done_without(closing: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_a_full_disk_is_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*COMMAND, "config"], cwd=ROOT, env=environment(), stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -504,7 +506,7 @@ def test_a_file_may_be_named_in_the_environment(tmp_path: Path) -> None:
         ("caf\u00e9".encode("latin-1"), "{}: 'utf-8' codec can't decode byte 0xe9 in position 3"),
     ],
 )
-def test_a_mistake_in_the_file_is_one_line(
+def test_a_mistake_in_the_file_is_reported_in_one_line(
     run_in_process: Callable[..., Finished], tmp_path: Path, text: str | bytes, complaint: str
 ) -> None:
     file = tmp_path / "finapi.toml"
@@ -862,7 +864,7 @@ def ingested_beside(good: Path, *paths: Path, data_dir: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*BAD_FILES, *BAD_MEMBERS])
-def test_a_bad_file_is_one_line_and_other_filings_are_stored(name: str, good: Path, tmp_path: Path) -> None:
+def test_a_bad_file_prints_one_line_and_others_are_stored(name: str, good: Path, tmp_path: Path) -> None:
     content, kind, reason = {**BAD_FILES, **BAD_MEMBERS}[name]
     write(tmp_path / "in" / "bad", {name.partition("!")[0]: content()})
     (line,) = ingested_beside(good, data_dir=tmp_path / "data")
@@ -1108,7 +1110,7 @@ BAD_PACKS = {
 
 
 @run_each_case("case", BAD_PACKS)
-def test_a_bad_pack_is_one_line(case: str, tmp_path: Path) -> None:
+def test_a_bad_pack_is_reported_in_one_line(case: str, tmp_path: Path) -> None:
     data, reason = BAD_PACKS[case]
     (tmp_path / "bad").write_bytes(data)
     done = finapi("pack", "load", tmp_path / "bad", "--data-dir", tmp_path / "data")
@@ -1222,7 +1224,7 @@ def test_demo_takes_a_free_port_when_8000_is_taken(tmp_path: Path) -> None:
         assert running.get("/livez").status == 200
 
 
-def test_demo_with_a_port_that_is_named_and_taken_is_one_line(tmp_path: Path) -> None:
+def test_demo_on_a_port_in_use_prints_one_line(tmp_path: Path) -> None:
     temporary_dir, env = temporary(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]

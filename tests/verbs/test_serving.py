@@ -192,7 +192,7 @@ def used_port() -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path, used_port: int) -> None:
+def test_a_port_that_is_taken_is_reported_in_one_line(tmp_path: Path, used_port: int) -> None:
     done = finapi("serve", "--port", used_port, "--data-dir", tmp_path / "data")
     assert done.status == 2
     assert done.complaint.startswith(f"cannot listen on 127.0.0.1:{used_port}: Address already in use")

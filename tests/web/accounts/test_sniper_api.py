@@ -164,7 +164,7 @@ def test_a_session_or_a_key_is_required(app: App) -> None:
     assert client.get(f"{WEBHOOKS}/vectors").status == 200
 
 
-def test_anothers_target_and_delivery_are_404(app: App, client: Client) -> None:
+def test_targets_and_deliveries_of_other_users_are_404(app: App, client: Client) -> None:
     other = Client(app, users.create(app, "bob@example.com", "pro", NOW).api_key)
     target = other.post(TARGETS, {"ticker": "BRK-B", "webhook_url": "https://example.com/"}).json
     store_filing(app)
