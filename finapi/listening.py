@@ -29,7 +29,7 @@ FILES_PER_THREAD = 2  # The database and its write-ahead log.
 FILES_PER_CONNECTION = 3  # The socket and two temporary files.
 
 
-def listen_error(config: Config, error: OSError) -> UsageError:
+def build_listen_error(config: Config, error: OSError) -> UsageError:
     """Return the UsageError to raise if the server cannot listen on its address."""
     return UsageError(f"cannot listen on {config.host}:{config.port}: {error.strerror or error}")
 

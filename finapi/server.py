@@ -29,7 +29,7 @@ from finapi.delivery import WEBHOOKS_TOPIC, outbox
 from finapi.feeds import feed_requests
 from finapi.feeds.lazy_feeds import LazyFeeds
 from finapi.httpd.listener import Listener
-from finapi.listening import build_listen_settings, build_url, fit_to_file_limit, listen_error, run_loop
+from finapi.listening import build_listen_error, build_listen_settings, build_url, fit_to_file_limit, run_loop
 from finapi.market import financials
 from finapi.net import mail
 from finapi.ops.app_opening import open_app
@@ -446,7 +446,7 @@ def _listen(config: Config, application: WsgiApp, feeds: LazyFeeds) -> Listener:
             request_taker=feeds,
             answer_from_memory=application.answer_from_memory,
             check_before_body=application.check_before_body,
-            address_of=application.address_of,
+            find_client_address=application.find_client_address,
         )
     except OSError as error:
-        raise listen_error(config, error) from None
+        raise build_listen_error(config, error) from None

@@ -132,7 +132,7 @@ class RateLimiter:
         """
         with self._lock:
             decisions = self._decide(key, now)
-            decision = min((decision for decision, _ in decisions), key=_strictness)
+            decision = min((decision for decision, _ in decisions), key=_compute_strictness)
             if not decision.allowed:
                 return decision
             self._states[key] = [state for _, state in decisions]
@@ -161,7 +161,7 @@ class RateLimiter:
         return [decide(limit, state, now) for limit, state in zip(self.limits, states, strict=True)]
 
 
-def _strictness(decision: Decision) -> tuple[bool, int, float]:
+def _compute_strictness(decision: Decision) -> tuple[bool, int, float]:
     """Return a sort key: refusals first, then the fewest remaining requests, then the longest wait."""
     return decision.allowed, decision.remaining, -decision.retry_seconds
 

@@ -67,7 +67,7 @@ class ListeningSocket(WatchedSocket):
     def _begin_connection(self, sock: socket.socket, peer: tuple[str, int]) -> bool:
         """Return False if the address has its share of connections, and none of them can make room."""
         server = self.server
-        address = server.address_of(peer[0], None)
+        address = server.find_client_address(peer[0], None)
         has_share = server.connections_by_address[address] >= server.settings.connections_per_address
         if address is not None and has_share:
             same_address = [connection for connection in list_connections(self.loop) if connection.address == address]

@@ -19,10 +19,10 @@ from finapi.httpd.connection import HttpConnection, list_connections
 from finapi.httpd.loop import Loop
 from finapi.httpd.server_context import ServerContext
 from finapi.httpd.settings import (
-    AddressOf,
     AnswerFromMemory,
     CheckBeforeBody,
     ErrorResponse,
+    FindClientAddress,
     ListenSettings,
     RequestTaker,
 )
@@ -77,7 +77,7 @@ class Listener:
         request_taker: RequestTaker | None = None,
         answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
         check_before_body: CheckBeforeBody | None = None,
-        address_of: AddressOf = lambda peer, forwarded: peer,
+        find_client_address: FindClientAddress = lambda peer, forwarded: peer,
     ) -> None:
         """Bind the address. Raise OSError if it cannot be bound."""
         sock = _bind(settings)
@@ -93,7 +93,7 @@ class Listener:
             request_taker=request_taker,
             answer_from_memory=answer_from_memory,
             check_before_body=check_before_body,
-            address_of=address_of,
+            find_client_address=find_client_address,
             loop=self.loop,
             effective_port=self.port,
         )
@@ -139,7 +139,7 @@ class Listener:
         self.loop.wake()
 
     def close(self) -> None:
-        """Release everything, as run() does at its end. For a listener that was never run."""
+        """Release the sockets and threads of a listener that was never run. ``run`` does it at its end."""
         self.loop.close()
         stuck_threads = self.context.pool.stop(JOIN_SECONDS)
         if stuck_threads:

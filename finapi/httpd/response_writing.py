@@ -84,7 +84,7 @@ class ResponseConnection(Connection, ABC):
         self.server = server
         self.settings = server.settings
         self.addr = peer  # waitress reads it.
-        self.address = server.address_of(peer[0], None)
+        self.address = server.find_client_address(peer[0], None)
         self.used_at = time.monotonic()
         self.requests: list[RequestParser] = []  # Received in full, oldest first. The first one is being answered.
         self.call: ApplicationCall | None = None  # The latest call, also when it is over.
@@ -366,4 +366,4 @@ class ResponseConnection(Connection, ABC):
     def find_address(self, request: RequestParser) -> str:
         """Return the address that a request counts for, which a trusted proxy may name."""
         forwarded = request.headers.get("X_FORWARDED_FOR", "")
-        return self.server.address_of(self.addr[0], forwarded) or self.addr[0]
+        return self.server.find_client_address(self.addr[0], forwarded) or self.addr[0]

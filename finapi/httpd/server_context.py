@@ -12,10 +12,10 @@ from finapi.httpd.loop import Loop
 from finapi.httpd.pool import ThreadPool
 from finapi.httpd.request_parser import RequestParser
 from finapi.httpd.settings import (
-    AddressOf,
     AnswerFromMemory,
     CheckBeforeBody,
     ErrorResponse,
+    FindClientAddress,
     ListenSettings,
     RequestTaker,
 )
@@ -59,7 +59,7 @@ class ServerContext:
     request_taker: RequestTaker | None
     answer_from_memory: AnswerFromMemory
     check_before_body: CheckBeforeBody | None
-    address_of: AddressOf
+    find_client_address: FindClientAddress
     loop: Loop
     effective_port: int
     stopping: bool = False

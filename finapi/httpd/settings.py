@@ -30,7 +30,7 @@ CheckBeforeBody = Callable[["WSGIEnvironment"], int | Answer]
 # (address of the peer, X-Forwarded-For) -> the address that a request counts for. With None in place of the header: the
 # address that the connection counts for, or None if the peer is a proxy that forwards the requests of many clients. It
 # is called in the loop and must be quick.
-AddressOf = Callable[[str, str | None], str | None]
+FindClientAddress = Callable[[str, str | None], str | None]
 
 
 class ListenSettings(NamedTuple):

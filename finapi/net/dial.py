@@ -200,7 +200,7 @@ class Dialer:
             self._open.add(handle)
         try:
             if closed:
-                raise OSError("closed")
+                raise OSError("the dialer is closed")
             yield
         finally:
             with self._lock:

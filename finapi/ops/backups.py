@@ -44,7 +44,7 @@ ReportProgress = Callable[[int, int], None]
 
 
 class Backup(TypedDict):
-    """A verified backup."""
+    """The file, the size and the contents of a verified backup."""
 
     file: str
     bytes: int

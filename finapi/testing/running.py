@@ -18,7 +18,7 @@ from finapi.core.errors import UsageError
 from finapi.core.temporary import TemporaryFolder, sweep
 from finapi.httpd.listener import Listener
 from finapi.httpd.settings import RequestSummary
-from finapi.listening import build_listen_settings, build_url, listen_error, run_loop
+from finapi.listening import build_listen_error, build_listen_settings, build_url, run_loop
 from finapi.store import datadir
 from finapi.testing import base
 from finapi.testing.base import Base
@@ -131,7 +131,7 @@ def _open_listener(pool: WorldPool, config: Config) -> Listener:
     try:
         return Listener(pool.gate, build_listen_settings(config), build_error, request_taker=pool.feeds)
     except OSError as error:
-        raise listen_error(config, error) from None
+        raise build_listen_error(config, error) from None
 
 
 @cache

@@ -125,7 +125,7 @@ class WsgiApp:
                 request = request._replace(target_error=too_large(limit))
         return self._answer(self._new_exchange(route), lambda: request)
 
-    def address_of(self, peer: str, forwarded: str | None) -> str | None:
+    def find_client_address(self, peer: str, forwarded: str | None) -> str | None:
         """Return the client address that limits apply to, from a request's peer and its ``X-Forwarded-For``.
 
         Without ``forwarded``, return the address of the connection itself, or None for a trusted proxy, whose

@@ -15,9 +15,9 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from finapi.httpd.listener import Listener
 from finapi.httpd.settings import (
-    AddressOf,
     AnswerFromMemory,
     CheckBeforeBody,
+    FindClientAddress,
     ListenSettings,
     RequestSummary,
     RequestTaker,
@@ -191,7 +191,7 @@ class RunningListener:
         clock: Callable[[], float] = time.monotonic,
         answer_from_memory: AnswerFromMemory = lambda target, headers, peer: None,
         check_before_body: CheckBeforeBody | None = None,
-        address_of: AddressOf = lambda peer, forwarded: peer,
+        find_client_address: FindClientAddress = lambda peer, forwarded: peer,
         request_taker: RequestTaker | None = None,
         **settings: Any,
     ) -> None:
@@ -207,7 +207,7 @@ class RunningListener:
             request_taker,
             answer_from_memory,
             check_before_body,
-            address_of,
+            find_client_address,
         )
         self.thread = threading.Thread(target=self.listener.run)
         self.thread.start()

@@ -1163,13 +1163,13 @@ def test_only_request_threads_are_bound_to_one_core(start: Start, app: EchoAppli
 def test_a_connection_that_fails_to_begin_does_not_end_the_loop(start: Start, clock: ManualClock) -> None:
     addresses: list[str] = []
 
-    def address_of(peer: str, forwarded: str | None) -> str | None:
+    def find_client_address(peer: str, forwarded: str | None) -> str | None:
         addresses.append(peer)
         if len(addresses) == 1:
             raise RuntimeError("nobody expected this")
         return peer
 
-    running = start(clock, address_of=address_of, header_timeout=15)
+    running = start(clock, find_client_address=find_client_address, header_timeout=15)
     assert running.connect().is_closed()
     # No connection is accepted until the next tick.
     eventually(lambda: running.listener._listening_socket._is_suspended)

@@ -320,7 +320,7 @@ def test_spooled_bodies_have_a_limit_together(start: Start) -> None:
 
 
 def test_the_address_of_a_body_is_that_which_a_proxy_tells(start: Start) -> None:
-    running = start(bodies_per_address=1, address_of=lambda peer, forwarded: forwarded)
+    running = start(bodies_per_address=1, find_client_address=lambda peer, forwarded: forwarded)
     head = b"POST / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Length: 100000\r\n\r\n"
     first = running.connect().send(head % b"192.0.2.1")
     running.wait_for_loop()
@@ -506,7 +506,7 @@ def test_an_address_with_a_busy_share_gets_no_more_connections(start: Start) -> 
 
 
 def test_a_proxy_has_no_share(start: Start) -> None:
-    running = start(connections_per_address=1, address_of=lambda peer, forwarded: None)
+    running = start(connections_per_address=1, find_client_address=lambda peer, forwarded: None)
     clients = [running.connect().send(GET) for _ in range(3)]
     assert [client.read_answer().status for client in clients] == [200] * 3
     assert [client.send(GET).read_answer().status for client in clients] == [200] * 3

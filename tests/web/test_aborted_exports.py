@@ -120,7 +120,7 @@ def start(app: App) -> Iterator[Start]:
         hooks = {
             "answer_from_memory": wsgi.answer_from_memory,
             "check_before_body": wsgi.check_before_body,
-            "address_of": wsgi.address_of,
+            "find_client_address": wsgi.find_client_address,
         }
         started.append(RunningListener(wsgi, *args, **hooks, **settings))  # type: ignore[arg-type]
         return started[-1]

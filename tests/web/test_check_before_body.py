@@ -124,7 +124,7 @@ def test_the_document_states_the_body_limit_of_each_call(client: Client) -> None
 def test_only_a_trusted_proxy_can_forward_an_address(make_app: Callable[..., App]) -> None:
     application = WsgiApp(make_app(trusted_proxies=("10.0.0.0/8",)))
     peers = [("192.0.2.1", None), ("192.0.2.1", "198.51.100.7"), ("10.1.2.3", None), ("10.1.2.3", "198.51.100.7")]
-    addresses = [application.address_of(peer, forwarded) for peer, forwarded in peers]
+    addresses = [application.find_client_address(peer, forwarded) for peer, forwarded in peers]
     assert addresses == ["192.0.2.1", "192.0.2.1", None, "198.51.100.7"]
-    assert application.address_of("2001:db8::1", None) == application.address_of("2001:db8::2", None)
-    assert application.address_of("::ffff:10.1.2.3", None) is None
+    assert application.find_client_address("2001:db8::1", None) == application.find_client_address("2001:db8::2", None)
+    assert application.find_client_address("::ffff:10.1.2.3", None) is None

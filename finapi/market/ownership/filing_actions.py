@@ -75,16 +75,16 @@ def find_actions(tx: Transaction, filings: Sequence[FilingKey]) -> dict[FilingKe
             actions[key] = "holding"  # Replaced below if the form has transactions.
         else:
             actions[key] = None
-    for row in tx.list_rows("transaction_flags_of_forms", ids=_list_ids(filings, "form_4")):
+    for row in tx.list_rows("transaction_flags_of_forms", ids=_encode_filing_ids(filings, "form_4")):
         actions["form_4", row["id"]] = _find_trade_action(row)
-    for row in tx.list_rows("schedule_person_facts", ids=_list_ids(filings, "form_13dg")):
+    for row in tx.list_rows("schedule_person_facts", ids=_encode_filing_ids(filings, "form_13dg")):
         actions["form_13dg", row["id"]] = _find_stake_action(row)
-    for row in tx.list_rows("holdings_report_facts", ids=_list_ids(filings, "form_13f")):
+    for row in tx.list_rows("holdings_report_facts", ids=_encode_filing_ids(filings, "form_13f")):
         actions["form_13f", row["id"]] = _find_report_action(row)
     return actions
 
 
-def _list_ids(filings: Sequence[FilingKey], source: str) -> str:
+def _encode_filing_ids(filings: Sequence[FilingKey], source: str) -> str:
     """Return the ids of a source's filings as JSON."""
     return json.dumps([filing_id for filing_source, filing_id in filings if filing_source == source])
 

@@ -196,7 +196,7 @@ def render_daily_chart(
 
 
 def render_sparkline(values: Sequence[Decimal | None], label: str) -> Html:
-    """Return a line as high as a word, with its last point marked. ``label`` is read out instead of it."""
+    """Return a chart of one line, as high as a word, with its last point marked. Screen readers read ``label``."""
     points = [(index, number) for index, number in enumerate(values) if number is not None]
     if len(points) < 2:
         return NOTHING
