@@ -434,7 +434,7 @@ def test_the_top_of_the_house_stays_small() -> None:
     assert len([*PACKAGE.glob("*.py")]) <= 6
 
 
-def test_a_class_name_stands_once() -> None:
+def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = {}
     for file in FILES:
         for node in nodes_of(file):

@@ -177,7 +177,7 @@ def test_a_document_takes_nothing_away_from_itself() -> None:
         ),
     ],
 )
-def test_what_a_client_loses_is_told(change: Callable[[Json], Any], message: str) -> None:
+def test_a_change_that_breaks_clients_is_reported(change: Callable[[Json], Any], message: str) -> None:
     assert lost(change) == [message]
 
 

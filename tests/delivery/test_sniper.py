@@ -102,7 +102,7 @@ def test_every_state_but_the_last_leads_on_and_the_last_never() -> None:
 # ---- windows
 
 
-def test_a_window_lasts_an_hour_unless_told_otherwise(app: App, user: users.NewUser) -> None:
+def test_a_window_lasts_an_hour_by_default(app: App, user: users.NewUser) -> None:
     target = create(app, user)
     assert target == {
         "target_id": "tgt_100000000000",

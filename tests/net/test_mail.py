@@ -472,7 +472,7 @@ def test_memory_and_directory_are_named_by_a_setting(clock: FixedClock, tmp_path
         "smtp://u:hunter2@mail..example",
     ],
 )
-def test_a_mistake_in_the_setting_is_told_without_repeating_it(text: str, clock: FixedClock) -> None:
+def test_a_wrong_setting_is_reported_without_its_value(text: str, clock: FixedClock) -> None:
     with pytest.raises(UsageError) as caught:
         mail.create_transport(text, clock)
     assert "hunter2" not in str(caught.value)

@@ -486,7 +486,7 @@ def test_a_part_is_down_while_its_heartbeats_are_missing(app: App, clock: FixedC
     assert heart() is None
 
 
-def test_a_step_that_failed_is_told_until_one_succeeds(app: App, clock: FixedClock) -> None:
+def test_a_failed_step_is_reported_until_one_succeeds(app: App, clock: FixedClock) -> None:
     heart = HeartbeatProbe(app, "sec_worker", max_age_seconds=120.0)
     clock.advance(1)
     beat(app, failure="EDGAR answered 503")

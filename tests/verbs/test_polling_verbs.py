@@ -47,7 +47,7 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     assert finapi("follow", "drop", "320193", *data).out == "320193 (CIK 0000320193) is followed no more\n"
 
 
-def test_what_was_given_up_is_listed_and_asked_for_again(tmp_path: Path) -> None:
+def test_abandoned_documents_are_listed_and_requested_again(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     with fake_edgar() as (edgar, edgar_settings):
         edgar.feed[0] = Page(feed(entry(ACCESSION, form="4")))

@@ -127,7 +127,7 @@ def test_a_watch_says_that_nobody_answers(capsys: pytest.CaptureFixture[str], mo
     assert all(line.startswith("finapi: no answer from http://127.0.0.1:9") for line in error_lines)
 
 
-def test_an_address_that_does_not_answer_is_told(
+def test_an_address_that_does_not_answer_is_reported(
     server: FinapiServer, capsys: pytest.CaptureFixture[str], ready: str
 ) -> None:
     lines(capsys, "trigger", "finapi.test", "--ready-line", ready, "--to", server.control.inbox_url())
@@ -191,7 +191,7 @@ def test_what_cannot_be_triggered_is_told(
     assert message in capsys.readouterr().err
 
 
-def test_a_ready_line_of_something_else_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_ready_line_of_another_program_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for text in ("", "[]", "{}", '{"control_url": "http://x", "control_token": "t", "accounts": []}'):
         (tmp_path / "ready.json").write_text(text)
         assert cli.main(["trigger", "finapi.test", "--ready-line", str(tmp_path / "ready.json")]) == 2
