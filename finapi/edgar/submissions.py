@@ -352,7 +352,7 @@ def _require_accession(value: Any) -> str:
 
 def _require_text(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("not a text, or empty")
+        raise ValueError(f"{str(value)[:40]!r} is not a text or is empty")
     return value
 
 

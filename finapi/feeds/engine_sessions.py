@@ -353,7 +353,7 @@ class EngineSession:
 
     # ---- time and end
 
-    def expired(self) -> None:
+    def handle_timer(self) -> None:
         """Send a ping. End the session if no namespace was joined or the last ping was not answered in time."""
         if self._pending is not None and not self._namespaces:
             self.end(TRY_AGAIN_LATER, BUSY_MESSAGE)

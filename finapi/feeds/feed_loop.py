@@ -233,7 +233,7 @@ class Feeds:
         if is_tick:
             for session in list(self._sessions.values()):
                 if not session.closed and self.loop.now() >= session.due:
-                    session.expired()
+                    session.handle_timer()
             for hub in hubs:
                 hub.end_slow_readers()
         self._has_more_news = any(hub.has_news for hub in hubs)

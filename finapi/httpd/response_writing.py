@@ -311,7 +311,7 @@ class ResponseConnection(Connection, ABC):
     # ---- the end of a response
 
     def schedule_sent_callback(self) -> None:
-        """Have the function called that the application registered, because its call is over."""
+        """Schedule the function that the application registered for the end of the response."""
         if self.call is None or self.call.when_sent is None:
             return
         callback = self.call.when_sent

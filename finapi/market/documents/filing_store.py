@@ -337,7 +337,7 @@ def _update_filing(
 
 
 def _choose_main_cik(ranks: dict[int, int]) -> int:
-    """Return the party with the lowest rank, of equals the lowest CIK."""
+    """Return the CIK with the lowest rank. Of several with this rank, return the lowest CIK."""
     return min(ranks, key=lambda cik: (ranks[cik], cik))
 
 
