@@ -11,7 +11,7 @@ import re
 import subprocess
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -262,13 +262,18 @@ def test_deletions_within_a_second_release_memory_once(monkeypatch: pytest.Monke
         stepper = cast(World, cast(Gate, server.wsgi).worlds[""]).wake.__self__  # type: ignore[attr-defined]
         for name in ("a", "b", "c"):
             server.world(name).control.drop()
-        (job,) = [job for due_time, job in stepper._jobs if job.__name__ == "_trim"]
+
+        def list_trims() -> list[Callable[[], object]]:
+            # The thread may still have to open databases for the next worlds.
+            return [job for _, job in stepper._jobs if job.__name__ == "_trim"]
+
+        (job,) = list_trims()
         assert released == []
         stepper._jobs.clear()
         stepper.add_job(job)
         process.eventually(lambda: len(released) == 1)
         server.world("d").control.drop()
-        assert [job.__name__ for due_time, job in stepper._jobs] == ["_trim"]
+        assert len(list_trims()) == 1
 
 
 # ---- deleted worlds, and many threads
