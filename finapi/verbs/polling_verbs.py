@@ -120,8 +120,8 @@ def _run_follow(app: App, args: argparse.Namespace, directory: str, say: Say) ->
         outcome = changed_text if row["changed"] else unchanged_text
         say("out", escape_unprintable(f"{row['name']} (CIK {row['cik']}) {outcome}"))
     for text in unknown:
-        line = f"finapi: {text}: no company with this ticker or CIK is known; finapi load {text} loads it"
-        say("err", escape_unprintable(line))
+        advice = f"finapi load {text} loads it if the SEC lists it"
+        say("err", escape_unprintable(f"finapi: {text}: no company with this ticker or CIK is known; {advice}"))
     return 1 if unknown else 0
 
 

@@ -25,7 +25,7 @@ def test_companies_are_followed_and_polled_for(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "data")
     assert finapi("poll", *data).complaint.startswith("EDGAR requires a contact address")
     assert finapi("follow", "add", "NOSUCH", *data).complaint == (
-        "NOSUCH: no company with this ticker or CIK is known; finapi load NOSUCH loads it"
+        "NOSUCH: no company with this ticker or CIK is known; finapi load NOSUCH loads it if the SEC lists it"
     )
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed\n"
     assert finapi("follow", "add", "320193", *data).out == "320193 (CIK 0000320193) is followed already\n"

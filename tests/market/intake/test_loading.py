@@ -508,7 +508,9 @@ def test_unknown_companies_are_named_and_others_followed(edgar: FakeEdgar, tmp_p
     done = finapi("follow", "add", "AAPL", "NOSUCH", "--file", tmp_path / "list", *data)
     assert done.out == "AAPL (CIK 0000320193) is followed\nGS (CIK 0000886982) is followed\n"
     assert done.err == "".join(
-        f"finapi: {name}: no company with this ticker or CIK is known\n" for name in ("NOSUCH", "BOGUS")
+        f"finapi: {name}: no company with this ticker or CIK is known; "
+        f"finapi load {name} loads it if the SEC lists it\n"
+        for name in ("NOSUCH", "BOGUS")
     )
     assert done.status == 1
     again = finapi("follow", "add", "AAPL", "--json", *data)
