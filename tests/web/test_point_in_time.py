@@ -195,7 +195,8 @@ def choose_days(order: FilingOrder, count: int) -> list[str]:
     days_of_filings = [filed_at for filed_at in order.list_days() if filed_at <= END]
     days_before = [days.shift(filed_at, -1) for filed_at in days_of_filings]
     candidates = sorted({*days_of_filings, *days_before})
-    return candidates[:: max(1, len(candidates) // count)][:count]
+    count = min(count, len(candidates))
+    return [candidates[number * len(candidates) // count] for number in range(count)]
 
 
 def check_days(order: FilingOrder, full_world: DatedWorld, count: int, max_per_route: int) -> None:
