@@ -35,6 +35,7 @@ from tests import postgres_cluster
 from tests.charging import charged
 from tests.conftest import NOW
 from tests.postgres_cluster import Cluster
+from tests.process import eventually
 from tests.support.raw_sql import run_sql
 
 pytestmark = [
@@ -806,6 +807,12 @@ def test_a_node_answers_503_while_its_accounts_are_elsewhere(postgres_config: Co
     # Its connections break, and the operator takes it for stopped.
     api.accounts._idle_connections.pop().close()  # type: ignore[attr-defined]
     kill_after(postgres_config, moving.move_to_file, "leaving")
+    # PostgreSQL releases the lock of a killed process a moment later.
+    in_use = (
+        f"SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = {postgres.USE_LOCK} AND database ="
+        " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    eventually(lambda: query(postgres_config.accounts_url, in_use) == [])
     with (
         pytest.raises(postgres.PostgresUnreachableError, match=r"accounts from there to .* is not decided"),
         api.accounts.read(),
