@@ -86,6 +86,7 @@ def open_copy(file: Path) -> App:
     return app
 
 
+@pytest.mark.slow
 def test_a_copy_equals_a_store_that_was_loaded_now(cache: Path, tmp_path: Path) -> None:
     fresh = create_in_memory(Config(), FixedClock(NOW))
     events.open_journal(fresh, NOW)
