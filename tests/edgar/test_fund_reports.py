@@ -158,6 +158,7 @@ def test_prefixes_of_elements_do_not_matter() -> None:
     assert fund_reports.parse(made.report(made.position(), prefix="nport"), "f") == parse(made.position())
 
 
+@pytest.mark.slow
 def test_ten_thousand_positions_are_read() -> None:
     report = parse(*[made.position(balance=str(number)) for number in range(12_000)])
     assert len(report.positions) == 12_000

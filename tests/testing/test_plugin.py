@@ -69,6 +69,7 @@ def test_a_seed_repeats_ids_in_every_run(tmp_path: Path) -> None:
     assert other_lines[0].split()[2] != lines[0].split()[2]
 
 
+@pytest.mark.slow
 def test_a_world_of_a_killed_run_is_reset(tmp_path: Path) -> None:
     with FinapiServer(seed=3) as server:
         name = build_world_name("test_suite.py::test_target[AAPL]")

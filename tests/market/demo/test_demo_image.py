@@ -104,6 +104,7 @@ def test_a_copy_equals_a_store_that_was_loaded_now(cache: Path, tmp_path: Path) 
         fresh.db.close()
 
 
+@pytest.mark.slow
 def test_a_copy_has_the_book_of_each_company(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = open_copy(tmp_path / "one.db")
     try:
@@ -119,6 +120,7 @@ def test_a_copy_has_the_book_of_each_company(cache: Path, tmp_path: Path, monkey
         app.db.close()
 
 
+@pytest.mark.slow
 def test_copies_have_different_stamps_and_no_accounts(cache: Path, tmp_path: Path) -> None:
     first, second = open_copy(tmp_path / "one.db"), open_copy(tmp_path / "two.db")
     try:

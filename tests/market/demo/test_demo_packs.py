@@ -43,6 +43,7 @@ def unpack(content: bytes) -> bytes:
     return content[:head_length] + zlib.decompress(content[head_length:])
 
 
+@pytest.mark.slow
 @needs_shared
 def test_packs_are_what_the_documents_give() -> None:
     built = demo_packs.build_packs(SHARED / "edgar")
