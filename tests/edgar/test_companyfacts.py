@@ -116,6 +116,7 @@ def test_instant_has_no_start() -> None:
         ("-0.50", "-0.50"),
         ("-0", "0"),
         ("1" * 60, "1" * 60),
+        (f"0.{'1' * 58}", f"0.{'1' * 58}"),
     ],
 )
 def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
@@ -123,7 +124,7 @@ def test_value_is_the_text_of_the_document(text: str, value: str) -> None:
         assert read(data.replace(b"11.91", text.encode())).concepts[0].rows[0][3] == value
 
 
-@run_each_case("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61])
+@run_each_case("text", ["1e400", "NaN", "Infinity", "null", "true", "[]", '"a"', '""', "9" * 61, f"0.{'1' * 59}"])
 def test_invalid_value_is_refused_with_its_concept(text: str) -> None:
     for data in (json.dumps(DOCUMENT).encode(), encode_as_the_sec(DOCUMENT)):
         assert "EarningsPerShareDiluted" in get_error(data.replace(b"11.91", text.encode()))

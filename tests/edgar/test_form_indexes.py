@@ -42,6 +42,9 @@ def parse(text: str | bytes) -> list[IndexRow]:
         + "LAMP CORP                     10-K/A      1750        2020-03-18  "
         + "https://www.sec.gov/Archives/edgar/data/1750/0000001750-20-000001-index.htm\n",
         MASTER + f"1750|LAMP CORP|10-K/A|20200318|{PATH}\n",
+        # Nothing stands before the names of the columns.
+        COMPANY.removeprefix(DESCRIPTION)
+        + f"LAMP CORP                     10-K/A      1750        20200318    {PATH}\n",
         MASTER + f"\n0000001750|LAMP CORP|10-K/A|2020-03-18|{PATH}\n\n",
     ],
 )

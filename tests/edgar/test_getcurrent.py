@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from finapi.core.errors import ParseError
@@ -53,6 +55,18 @@ def test_name_may_contain_the_separators_of_a_title() -> None:
     (filing,) = getcurrent.parse_page(feed(entry(ACCESSION, form="SC 13D/A", name=name)), "f").filings
     assert filing.parties == (FeedParty(320193, "Société Générale - X (Y) & Co. (0000000001)", "Filer"),)
     assert filing.form == "SC 13D/A"
+
+
+def test_the_category_states_the_form_and_else_the_title() -> None:
+    text = entry(ACCESSION, form="8-K")
+    without_category = re.sub("<category[^>]*>", "", text)
+    with_other_category = text.replace('term="8-K"', 'term="8-K/A"')
+    forms = [filing.form for part in (without_category, with_other_category) for filing in parse_filings(part)]
+    assert forms == ["8-K", "8-K/A"]
+
+
+def parse_filings(text: str) -> tuple[FeedFiling, ...]:
+    return getcurrent.parse_page(feed(text), "f").filings
 
 
 @pytest.mark.parametrize(

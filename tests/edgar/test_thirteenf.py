@@ -316,6 +316,12 @@ def test_berkshire_includes_fourteen_managers() -> None:
         (xml.cover(period="2025-09-30"), "periodOfReport", "'2025-09-30' is not a date MM-DD-YYYY"),
         (xml.cover(period="02-30-2025"), "periodOfReport", "day is out of range for month"),
         (xml.cover(name=" "), "filingManager", "the manager has no name"),
+        (xml.cover(total=10**15 + 1), "tableValueTotal", f"'{10**15 + 1}' is not a whole number up to {10**15}"),
+        (
+            xml.cover(total=1, entries=1).replace(b"<tableEntryTotal>1<", b"<tableEntryTotal>a<"),
+            "tableEntryTotal",
+            f"'a' is not a whole number up to {10**15}",
+        ),
         (
             xml.cover(form="13F-HR/A", amendment=(1, "OTHER")),
             "amendmentType",

@@ -147,6 +147,7 @@ def test_columns_of_the_table_are_found_by_name() -> None:
         (b'{"0":{"cik_str":1,"ticker":null,"title":"A"}}', "$['0']"),
         (b'{"0":{"cik_str":1,"ticker":"A_B","title":"A"}}', "$['0']"),
         (b'{"0":{"cik_str":1,"ticker":"A","title":null}}', "$['0']"),
+        (b'{"0":{"cik_str":1,"ticker":5,"title":"A"}}', "$['0']"),
         (b'{"fields":"cik","data":[]}', "$.fields"),
         (b'{"fields":["cik",1],"data":[]}', "$.fields"),
         (b'{"fields":["cik","name","ticker"]}', "$.data"),

@@ -111,6 +111,11 @@ def test_quarters_before_the_first_year_are_in_open_years() -> None:
     ]
 
 
+def test_a_company_without_annual_reports_has_one_open_year() -> None:
+    quarter = build_facts(LAST - 89, LAST)
+    assert list_spans(quarter) == [("open", -364, 0)]
+
+
 def test_quarters_of_12_12_12_and_16_weeks_are_distinguished() -> None:
     first, weeks = A_YEAR[0], [0, 84, 168, 252, 364]
     year = build_facts(first, first + 363)

@@ -148,6 +148,12 @@ def test_a_restatement_is_doubtful_if_it_drops_a_known_book(
     assert fund_positions.is_doubtful_restatement(restated, earlier, previous) is is_doubtful
 
 
+def test_dropping_half_of_the_positions_is_not_doubtful() -> None:
+    small = build_positions(10, 10, value=1)
+    earlier = {**build_positions(10, 10, 10, 10, value=10_000), **small}
+    assert not fund_positions.is_doubtful_restatement(small, earlier, earlier)
+
+
 def test_dropping_small_positions_is_not_doubtful() -> None:
     earlier = {**build_positions(10, value=10_000), **dict(list(build_positions(10, 10, 10, 10).items())[1:])}
     assert not fund_positions.is_doubtful_restatement(build_positions(10), earlier, earlier)

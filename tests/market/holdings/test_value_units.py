@@ -90,6 +90,13 @@ def test_too_few_or_divided_managers_do_not_overrule() -> None:
     assert unit(rows=[(700, 1)], implied_prices=[(700.0, [7e5, 7e5]), (4.0, [4.0, 4.0])]).rule == "dollars:filing_date"
 
 
+@pytest.mark.parametrize(("contradiction_count", "source"), [(5, "filing_date"), (6, "other_managers")])
+def test_six_tenths_of_the_prices_of_other_managers_decide(contradiction_count: int, source: str) -> None:
+    contradictions = [(700.0, [7e5, 7e5])] * contradiction_count
+    agreements = [(4.0, [4.0, 4.0])] * 4
+    assert unit(rows=[(700, 1)], implied_prices=contradictions + agreements).rule.endswith(f":{source}")
+
+
 def test_a_price_of_5_000_dollars_is_too_high_for_thousands() -> None:
     assert unit(filed_at="2021-02-12", rows=[(5_000, 1_000)]).rule == "dollars:implied_price"
     assert unit(filed_at="2021-02-12", rows=[(4_999, 1_000)]).rule == "thousands:filing_date"
