@@ -198,6 +198,15 @@ CREATE TABLE kept_answers (
 
 CREATE INDEX kept_answers_by_age ON kept_answers (created_at);
 
+-- The end of the chain of a user's receipts (POST /api/v1/claims). The receipts themselves are not stored.
+CREATE TABLE receipt_chains (
+    user_id     INTEGER PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    -- Number of receipts, which is the number of the last one.
+    receipts    INTEGER NOT NULL CHECK (receipts > 0),
+    -- SHA-256 of the last receipt, in hexadecimal.
+    last_sha256 TEXT NOT NULL
+) STRICT;
+
 
 -- ==================================================================================================================
 -- 2. Plans and tokens

@@ -58,6 +58,19 @@ class Charge:
         if debit is not None:
             self._app.debits_to_settle.append(debit["id"])
 
+    def settle_in_transaction(self, tx: Transaction) -> None:
+        """Settle the charge together with the work of ``tx``. If it is rolled back, the charge is open again."""
+        debit = self._debit
+        if debit is None:
+            return
+
+        def reopen() -> None:
+            self._debit = debit
+
+        tx.insert_rows("settle_debit", [(debit["id"],)])
+        tx.undo.append(reopen)
+        self._debit = None
+
     def refund(self, error: BaseException) -> None:
         """Refund the tokens of a call that ended with ``error``, later if the store cannot be written now."""
         debit, self._debit = self._debit, None

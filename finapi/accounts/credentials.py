@@ -114,6 +114,16 @@ def derive_form_token(secrets: Sequence[bytes], session: bytes) -> str:
     return _base64url(_derive(secrets[0], "form", session.hex()))
 
 
+def sign_receipt(secrets: Sequence[bytes], sha256: str) -> str:
+    """Return the signature of the receipt with this hash, as 64 hex characters."""
+    return _derive(secrets[0], "receipt", sha256).hex()
+
+
+def is_receipt_signature(secrets: Sequence[bytes], sha256: str, signature: str) -> bool:
+    """Return True if a signature was made for this hash with one of the master secrets."""
+    return any(hmac.compare_digest(sign_receipt([secret], sha256), signature) for secret in secrets)
+
+
 def fingerprint(credential: str) -> bytes:
     """Return the SHA-256 by which a credential is stored and found."""
     # A credential has at least 128 random bits, so a plain hash cannot be reversed by guessing.

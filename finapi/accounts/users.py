@@ -326,6 +326,7 @@ _ERASING_QUERIES = (
     "delete_resets_of_user",
     "delete_email_changes",
     "delete_kept_answers",
+    "delete_receipt_chain",
     "delete_login_addresses",
     "delete_webhook_secrets",
     "delete_failing_receivers",

@@ -3594,8 +3594,62 @@ class PostClaimsDataResults(TypedDict, Generic[Day, Moment]):
     agreeing_cell: PostClaimsDataResultsCell[Day, Moment] | None
     scale_exponent: int | None
 
+class PostClaimsDataReceiptDocuments(TypedDict):
+    accession: str
+    source: Literal["xbrl", "fsds", "facts"]
+    sha256: str
+
+class PostClaimsDataReceiptResultsClaim(TypedDict, Generic[Day, Moment]):
+    ticker: str | None
+    cik: str | None
+    metric: str | None
+    concept: str | None
+    period: str
+    value: str
+    unit: str | None
+    as_of: Day | None
+    tolerance: str | None
+
+class PostClaimsDataReceiptResultsCell(TypedDict, Generic[Day, Moment]):
+    period: Literal["A", "Q", "TTM", "YTD"] | None
+    fiscal_year: int | None
+    fiscal_period: str | None
+    period_start: Day | None
+    period_end: Day
+    accession: str
+    form_type: str
+    filed_at: Day | None
+    value: str
+    unit: str
+    concept: str
+
+class PostClaimsDataReceiptResults(TypedDict, Generic[Day, Moment]):
+    claim: PostClaimsDataReceiptResultsClaim[Day, Moment]
+    verdict: Literal["matches", "matches_first_filed", "restated_since", "wrong_scale", "wrong_sign", "wrong_period", "contradicted", "not_on_file", "cannot_tell"]
+    reason_code: Literal["unknown_company", "ambiguous_company", "company_not_on_file", "period_not_on_file", "figure_not_on_file", "no_metric", "unknown_metric", "unknown_concept", "value_not_understood", "period_not_understood", "unit_not_understood", "other_unit", "other_line", "more_digits_than_filed", "doubtful_figure", "figure_not_certain"] | None
+    cik: str | None
+    cell: PostClaimsDataReceiptResultsCell[Day, Moment] | None
+    agreeing_cell: PostClaimsDataReceiptResultsCell[Day, Moment] | None
+    scale_exponent: int | None
+    data_version: int
+
+class PostClaimsDataReceipt(TypedDict, Generic[Day, Moment]):
+    account: str
+    documents: list[PostClaimsDataReceiptDocuments]
+    epoch: int
+    format: str
+    issued_at: Moment
+    mapping_version: int
+    number: int
+    previous_sha256: str | None
+    request_id: str
+    results: list[PostClaimsDataReceiptResults[Day, Moment]]
+    sha256: str
+    signature: str
+
 class PostClaimsData(TypedDict, Generic[Day, Moment]):
     results: list[PostClaimsDataResults[Day, Moment]]
+    receipt: PostClaimsDataReceipt[Day, Moment] | None
 
 class PostClaimsMetaVerdicts(TypedDict):
     matches: int
@@ -3617,6 +3671,28 @@ class PostClaims(TypedDict, Generic[Day, Moment]):
     status: Literal["success"]
     data: PostClaimsData[Day, Moment]
     meta: PostClaimsMeta
+    request_id: str
+    timestamp: Moment
+
+class PostClaimsReceiptsVerifyDataReceipts(TypedDict):
+    sha256: str
+    is_issued: bool
+
+class PostClaimsReceiptsVerifyDataChain(TypedDict):
+    receipts: int
+    last_sha256: str | None
+
+class PostClaimsReceiptsVerifyData(TypedDict):
+    receipts: list[PostClaimsReceiptsVerifyDataReceipts]
+    chain: PostClaimsReceiptsVerifyDataChain
+
+class PostClaimsReceiptsVerifyMeta(TypedDict):
+    count: int
+
+class PostClaimsReceiptsVerify(TypedDict, Generic[Day, Moment]):
+    status: Literal["success"]
+    data: PostClaimsReceiptsVerifyData
+    meta: PostClaimsReceiptsVerifyMeta
     request_id: str
     timestamp: Moment
 
@@ -5947,7 +6023,11 @@ class PostXbrlTimeseriesBatchGiven(CallOptions, total=False):
 
 class PostClaimsGiven(CallOptions, total=False):
     claims: Required[Sequence[Any]]
+    receipt: bool | None
     as_of: str | date | None
+
+class PostClaimsReceiptsVerifyGiven(CallOptions, total=False):
+    receipts: Required[Sequence[Any]]
 
 class GetXbrlSegmentsGiven(CallOptions, total=False):
     ticker: str | None
@@ -6903,6 +6983,8 @@ class Calls(Generic[Day, Moment]):
         """Standardised figures of several companies."""
     def post_claims(self, **given: Unpack[PostClaimsGiven]) -> PostClaims[Day, Moment]:
         """Verdicts on stated figures."""
+    def post_claims_receipts_verify(self, **given: Unpack[PostClaimsReceiptsVerifyGiven]) -> PostClaimsReceiptsVerify[Day, Moment]:
+        """Confirmation of receipts."""
     def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:
@@ -7424,6 +7506,8 @@ class AsyncCalls(Generic[Day, Moment]):
         """Standardised figures of several companies."""
     async def post_claims(self, **given: Unpack[PostClaimsGiven]) -> PostClaims[Day, Moment]:
         """Verdicts on stated figures."""
+    async def post_claims_receipts_verify(self, **given: Unpack[PostClaimsReceiptsVerifyGiven]) -> PostClaimsReceiptsVerify[Day, Moment]:
+        """Confirmation of receipts."""
     async def get_xbrl_segments(self, **given: Unpack[GetXbrlSegmentsGiven]) -> XbrlSegments[Day, Moment]:
         """Figures by segment, product or region."""
     async def get_xbrl_share_classes(self, **given: Unpack[GetXbrlShareClassesGiven]) -> XbrlShareClasses[Day, Moment]:

@@ -20,6 +20,7 @@ ACCOUNTS = (
     "email_changes",
     "mails",
     "kept_answers",
+    "receipt_chains",
     "feeds",
     "events",
     "journal",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from finapi.client.errors import ApiFailure
 from finapi.client.synchronous import Client
 from finapi.core import config as settings
-from finapi.core import json
+from finapi.core import json, receipts
 from finapi.core.config import Config
 from finapi.core.errors import UsageError
 from finapi.core.files import read_bounded
@@ -65,6 +65,8 @@ class _ClaimRow(NamedTuple):
 def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, say: Say, perform: Perform) -> int:
     columns, rows = _read_rows(args.file)
     claims = [row.build_claim() for row in rows]
+    if args.receipt is not None:
+        _append_receipt(args.receipt, b"")
     bar = ProgressBar(say)
     results: list[Mapping[str, Any]] = []
     try:
@@ -74,12 +76,14 @@ def _run(args: argparse.Namespace, config: Config, origins: settings.Origins, sa
             while len(results) < len(claims):
                 call_claims = claims[len(results) : len(results) + call_size]
                 try:
-                    answer = client.post_claims(claims=call_claims)
+                    answer = client.post_claims(claims=call_claims, receipt=args.receipt is not None)
                 except ApiFailure as failure:
                     if len(call_claims) == 1 or not _has_too_many_days(failure):
                         raise
                     call_size = len(call_claims) // 2
                     continue
+                if args.receipt is not None:
+                    _append_receipt(args.receipt, receipts.canonicalise(answer["data"]["receipt"]) + b"\n")
                 results += answer["data"]["results"]
                 bar.update("claims", "claims", len(results), len(claims))
     except ApiFailure as failure:
@@ -131,6 +135,18 @@ def _read_rows(name: str) -> tuple[Sequence[str], list[_ClaimRow]]:
 def _read_file(path: Path) -> bytes:
     with path.open("rb") as file:
         return read_bounded(file, MAX_FILE_BYTES + 1)
+
+
+def _append_receipt(name: str, line: bytes) -> None:
+    """Append a line to the file of receipts. Raise UsageError if it cannot be written.
+
+    An empty line is written before the first call, so that a call is not paid for if its receipt cannot be stored.
+    """
+    try:
+        with Path(name).open("ab") as file:
+            file.write(line)
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from None
 
 
 def _has_too_many_days(failure: ApiFailure) -> bool:
@@ -201,6 +217,7 @@ CLAIMS = Verb(
     "compare the figures in a CSV file with the filings",
     (
         arg("file", metavar="FILE", help=f"CSV with the columns {', '.join(CLAIM_COLUMNS)}; - is standard input"),
+        arg("--receipt", metavar="FILE", help="append the receipt of each call to FILE (finapi receipts verify FILE)"),
         KEY,
     ),
     _run,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 # The verbs by what a user wants to do, in the order of ``finapi --help``.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "try it": ("demo", "get", "statements", "timeseries", "screen", "filings", "insiders", "fund", "nport", "claims"),
+    "try it": ("demo", "get", "statements", "timeseries", "screen", "filings", "insiders", "fund", "nport"),
+    "check figures": ("claims", "receipts"),
     "serve": ("serve", "config", "doctor", "backup", "restore", "check", "move", "secret"),
     "load data": ("load", "ingest", "follow", "poll", "documents", "outbox", "pack", "mapping"),
     "accounts": ("user", "invite", "audit", "mail"),
@@ -74,7 +75,9 @@ EXAMPLES: Mapping[str, str] = {
     "get": "finapi get 'xbrl/timeseries?ticker=AAPL&metrics=revenue'",
     "statements": "finapi statements AAPL --period Q --statement income",
     "timeseries": "finapi timeseries AAPL revenue,net_income --limit 5 --unit m",
-    "claims": "finapi claims claims.csv > verdicts.csv",
+    "claims": "finapi claims claims.csv --receipt receipts.jsonl > verdicts.csv",
+    "receipts": "finapi receipts verify receipts.jsonl",
+    "receipts verify": "finapi receipts verify receipts.jsonl",
     "filings": "finapi filings AAPL --form-type 8-K",
     "insiders": "finapi insiders AAPL --limit 10",
     "screen": "finapi screen 'gross_margin>0.4' 'roe>0.2'",

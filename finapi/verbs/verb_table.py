@@ -22,6 +22,7 @@ mapping_verb = LazyModule("finapi.verbs.mapping_verb")
 mcp_verb = LazyModule("finapi.verbs.mcp_verb")
 move_verb = LazyModule("finapi.verbs.move_verb")
 polling_verbs = LazyModule("finapi.verbs.polling_verbs")
+receipts_verb = LazyModule("finapi.verbs.receipts_verb")
 secret_verb = LazyModule("finapi.verbs.secret_verb")
 serving_verbs = LazyModule("finapi.verbs.serving_verbs")
 watch_verbs = LazyModule("finapi.verbs.watch_verbs")
@@ -57,6 +58,7 @@ _VERBS: dict[str, LazyReference] = {
     "get": api_verbs("GET"),
     **dict.fromkeys(("statements", "timeseries", "filings", "insiders", "screen", "fund", "nport"), api_verbs("VERBS")),
     "claims": claims_verb("CLAIMS"),
+    "receipts": receipts_verb("RECEIPTS"),
     **dict.fromkeys(("watch", "listen", "trigger"), watch_verbs("VERBS")),
     "mcp": mcp_verb("MCP"),
     "completion": completion_verb("build_completion_verb"),
@@ -64,7 +66,9 @@ _VERBS: dict[str, LazyReference] = {
 
 
 # The modules that are also in the wheel of the client (finapi/web/html/client_wheel.py).
-_CLIENT_MODULES = ("api_verbs", "claims_verb", "completion_verb", "conformance_verb", "mcp_verb", "watch_verbs")
+_CLIENT_MODULES = (
+    *("api_verbs", "claims_verb", "completion_verb", "conformance_verb", "mcp_verb", "receipts_verb", "watch_verbs"),
+)
 # The verbs that need the server's modules, and are missing where only the client is installed.
 SERVER_VERB_NAMES = frozenset(
     name for name, reference in _VERBS.items() if reference.module.rpartition(".")[2] not in _CLIENT_MODULES

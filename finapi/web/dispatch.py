@@ -396,6 +396,8 @@ def run_handler(call: Call, exchange: Exchange, charge: Charge) -> Response:
         if response.is_preliminary:
             exchange.tag = None
         check_time(call, exchange)
+        if response.complete is not None:
+            response = response.complete(charge)
     except BaseException as failure:
         if response is not None and response.stream is not None:
             response.stream.close()

@@ -119,6 +119,7 @@ _CALLS: tuple[tuple[AsOfRule, tuple[str, ...]], ...] = (
     (
         NO_DATES,
         (
+            "POST /claims/receipts/verify",
             "GET /status",
             "GET /status/history",
             "POST /auth/redeem-invite",

@@ -1887,6 +1887,17 @@ _ROUTES: tuple[Route, ...] = (
         shape=claims("SHAPE"),
     ),
     Route(
+        "POST",
+        API + "/claims/receipts/verify",
+        claims("verify_receipts"),
+        auth="key",
+        cost=1,
+        zone="xbrl",
+        summary="Confirmation of receipts",
+        body=claims("RECEIPTS_BODY"),
+        shape=claims("RECEIPTS_SHAPE"),
+    ),
+    Route(
         "GET",
         API + "/xbrl/segments",
         segments("get_segments"),

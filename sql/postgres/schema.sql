@@ -188,6 +188,13 @@ CREATE TABLE kept_answers (
 
 CREATE INDEX kept_answers_by_age ON kept_answers (created_at);
 
+-- The end of the chain of a user's receipts (POST /api/v1/claims). The receipts themselves are not stored.
+CREATE TABLE receipt_chains (
+    user_id     BIGINT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+    receipts    BIGINT NOT NULL CHECK (receipts > 0),
+    last_sha256 TEXT COLLATE "C" NOT NULL
+);
+
 
 -- ==================================================================================================================
 -- 2. Plans and tokens

@@ -102,7 +102,16 @@ BY_DATA = {
     "units",
     "validators",
 }
-BY_ACCOUNTS = {"api_keys", "invites", "resets", "userplans", "users", "verifications", "webhook_secrets"}
+BY_ACCOUNTS = {
+    "api_keys",
+    "invites",
+    "receipt_chains",
+    "resets",
+    "userplans",
+    "users",
+    "verifications",
+    "webhook_secrets",
+}
 # Money: a row for each purchase, kept for ever. An archive of the ledger is a row, of a hundred thousand. What
 # operators did stays too.
 FOR_EVER = {"wallet", "ledger_archives", "audit"}

@@ -88,6 +88,7 @@ VERBS = (
     "fund",
     "nport",
     "claims",
+    "receipts",
     "watch",
     "listen",
     "trigger",

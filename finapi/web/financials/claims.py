@@ -1,4 +1,4 @@
-"""The handler for claims: it compares stated numbers with the figures that are on file."""
+"""The handlers for claims: they compare stated numbers with the figures on file, and confirm receipts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Any, TypedDict
 
+from finapi.accounts import credentials, receipt_chains
+from finapi.accounts.billing import Charge
 from finapi.core.errors import ApiError, invalid_param
-from finapi.core.records import JsonSchema
-from finapi.market.claims import claim_checks, claim_records, concept_claims, metric_claims
+from finapi.core.records import JsonSchema, build_record
+from finapi.market.claims import claim_checks, claim_receipts, claim_records, concept_claims, metric_claims
+from finapi.market.claims.claim_receipts import CheckedResults, ReceiptRecord
 from finapi.market.claims.claim_records import ClaimRecord, ClaimResult, StatedClaim, UnclearClaimError
 from finapi.market.claims.metric_claims import CompanyFigures
 from finapi.market.claims.verdicts import VERDICTS
@@ -72,6 +75,30 @@ BODY = (
         f"{MAX_PAST_BOOKS} companies and days; days between two filings of a company count once.",
         example=[{"ticker": "AAPL", "metric": "revenue", "period": "FY2022", "value": "394.3 billion"}],
     ),
+    Field(
+        "receipt",
+        "boolean",
+        help="Return a receipt of the verdicts, which finapi receipts verify checks offline.",
+        example=True,
+    ),
+)
+
+MAX_RECEIPTS = 100
+_HEX_SHA256 = "[0-9a-f]{64}"
+RECEIPTS_BODY = (
+    Field(
+        "receipts",
+        "objects",
+        required=True,
+        minimum=1,
+        maximum=MAX_RECEIPTS,
+        members=(
+            Field("sha256", pattern=_HEX_SHA256, required=True, help="sha256 of the receipt.", example="0" * 64),
+            Field("signature", pattern=_HEX_SHA256, required=True, help="signature of the receipt.", example="0" * 64),
+        ),
+        help="The seals of the receipts.",
+        example=[{"sha256": "0" * 64, "signature": "0" * 64}],
+    ),
 )
 
 _COUNTS_SCHEMA = {
@@ -83,9 +110,10 @@ _COUNTS_SCHEMA = {
 
 
 class ClaimsData(TypedDict):
-    """One result for each claim, in their order."""
+    """One result for each claim, in their order, and the receipt."""
 
     results: list[ClaimResult]
+    receipt: Annotated[ReceiptRecord | None, "Null if the call did not request one."]
 
 
 class ClaimsMeta(TypedDict):
@@ -97,6 +125,36 @@ class ClaimsMeta(TypedDict):
 
 
 SHAPE = Envelope[ClaimsData, ClaimsMeta]
+
+
+class ReceiptOrigin(TypedDict):
+    """The origin of a receipt with this hash."""
+
+    sha256: str
+    is_issued: Annotated[bool, "True if this server signed the hash."]
+
+
+class ReceiptChainEnd(TypedDict):
+    """The end of the caller's own chain of receipts."""
+
+    receipts: Annotated[int, "Number of receipts, which is the number of the last one."]
+    last_sha256: Annotated[str | None, "sha256 of the last receipt; null if there is none."]
+
+
+class ReceiptsData(TypedDict):
+    """The origin of each receipt, in their order, and the end of the caller's chain."""
+
+    receipts: list[ReceiptOrigin]
+    chain: ReceiptChainEnd
+
+
+class ReceiptsMeta(TypedDict):
+    """The number of receipts."""
+
+    count: int
+
+
+RECEIPTS_SHAPE = Envelope[ReceiptsData, ReceiptsMeta]
 
 
 def check_claims(call: Call) -> Response:
@@ -111,17 +169,47 @@ def check_claims(call: Call) -> Response:
             expected=f"at most {MAX_PAST_BOOKS} companies and days between filings",
         )
     call.acquire_large_slot()
-    results: dict[int, ClaimResult] = {}
+    checks: list[CheckedResults] = []
     for as_of in dict.fromkeys(record["as_of"] for record in records):
         numbered = [(number, record) for number, record in enumerate(records) if record["as_of"] == as_of]
-        results |= _check_claims_of_day(call if as_of is None else call.as_of(as_of), as_of, dict(numbered))
-    counts = Counter(result["verdict"] for result in results.values())
+        checks.append(_check_claims_of_day(call if as_of is None else call.as_of(as_of), as_of, dict(numbered)))
+    results_by_number = {number: result for check in checks for number, result in check.results.items()}
+    results = [results_by_number[number] for number in range(len(records))]
+    counts = Counter(result["verdict"] for result in results)
     meta: ClaimsMeta = {
         "count": len(records),
         "verdicts": {verdict: counts[verdict] for verdict in VERDICTS},
         "mapping_version": get_mapping().version,
     }
-    return call.success({"results": [results[number] for number in range(len(records))]}, meta)
+    if not call.body.get("receipt"):
+        return call.success({"results": results, "receipt": None}, meta)
+
+    def complete(charge: Charge) -> Response:
+        content = claim_receipts.build_content(checks, call.request_id, meta["mapping_version"])
+        receipt = receipt_chains.append_receipt(call.app, call.user_id, charge, content)
+        return call.success({"results": results, "receipt": receipt}, meta)
+
+    return Response(200, b"", complete=complete)
+
+
+def verify_receipts(call: Call) -> Response:
+    """Return for each receipt whether this server signed its hash, and the end of the caller's chain.
+
+    A server that no longer has the master secret of a signature cannot confirm it.
+    """
+    origins: list[ReceiptOrigin] = [
+        {
+            "sha256": seals["sha256"],
+            "is_issued": credentials.is_receipt_signature(call.app.secrets, seals["sha256"], seals["signature"]),
+        }
+        for seals in call.body["receipts"]
+    ]
+    with call.app.accounts.read_one() as tx:
+        row = tx.find_row("receipt_chain", user_id=call.user_id)
+    assert row is not None
+    data: ReceiptsData = {"receipts": origins, "chain": build_record(ReceiptChainEnd, row)}
+    meta: ReceiptsMeta = {"count": len(origins)}
+    return call.success(data, meta)
 
 
 def _count_past_books(call: Call, records: Iterable[ClaimRecord]) -> int:
@@ -156,8 +244,8 @@ def _build_record(claim: dict[str, Any], call_as_of: str | None) -> ClaimRecord:
     }
 
 
-def _check_claims_of_day(call: Call, as_of: str | None, records: dict[int, ClaimRecord]) -> dict[int, ClaimResult]:
-    """Return the results of claims about what was known on one day, by their numbers."""
+def _check_claims_of_day(call: Call, as_of: str | None, records: dict[int, ClaimRecord]) -> CheckedResults:
+    """Return the results of claims about what was known on one day."""
     results: dict[int, ClaimResult] = {}
     figures_by_company: dict[tuple[int, str | None], CompanyFigures] = {}
     with call.app.db.read() as tx:
@@ -177,7 +265,9 @@ def _check_claims_of_day(call: Call, as_of: str | None, records: dict[int, Claim
                 results[number] = claim_records.build_unclear_result(record, company, error.reason)
         for cik, numbers in numbers_by_cik.items():
             claim_checks.add_links(tx, cik, [results[number] for number in numbers])
-    return results
+        has_receipt = call.body.get("receipt", False)
+        hashes = claim_receipts.list_document_hashes(tx, results.values()) if has_receipt else []
+        return CheckedResults(results, tx.find_value("data_version"), hashes)
 
 
 def _find_company(tx: Transaction, record: ClaimRecord) -> Company:

@@ -7,7 +7,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -140,6 +140,8 @@ class Response:
     cached: Response | None = None
     # The uuid of the user whom the call logged in, for the access log.
     logged_in_uuid: str | None = None
+    # Returns the complete response, as the last step of the call. It settles the charge in the transaction of its work.
+    complete: Callable[[Charge], Response] | None = None
     # The charge of the call. It stays open until the response has been built or, if it is a stream, sent.
     charge: Charge | None = None
 

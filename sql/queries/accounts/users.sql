@@ -52,6 +52,9 @@ DELETE FROM kept_answers WHERE user_id = :user_id
 -- name: delete_login_addresses
 DELETE FROM login_addresses WHERE user_id = :user_id
 
+-- name: delete_receipt_chain
+DELETE FROM receipt_chains WHERE user_id = :user_id
+
 -- name: delete_webhook_secrets
 DELETE FROM webhook_secrets WHERE user_id = :user_id
 
