@@ -248,6 +248,7 @@ NEEDS_NONE = {
     "load",
     "restore",
     "config",
+    "receipts",
     "openapi",
     "doctor",
     "trigger",
