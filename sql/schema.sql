@@ -131,12 +131,15 @@ CREATE TABLE email_changes (
     old_email  TEXT NOT NULL,
     new_email  TEXT NOT NULL CHECK (new_email = lower(new_email)),
     created_at TEXT NOT NULL,
-    -- The end of the link. A later request, a new password and the confirmation end it earlier.
-    expires_at TEXT NOT NULL
+    -- The end of the link that confirms. A later request, a new password and the confirmation end it earlier.
+    expires_at TEXT NOT NULL,
+    -- The end of the link by which the old address reverts the change. Until then no other account gets the old email.
+    revert_until TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX email_changes_by_user ON email_changes (user_id);
 CREATE INDEX email_changes_by_time ON email_changes (created_at);
+CREATE INDEX email_changes_by_old_email ON email_changes (old_email);
 
 -- Consecutive failed logins for a submitted email address, kept across restarts.
 CREATE TABLE login_failures (

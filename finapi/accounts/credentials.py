@@ -47,8 +47,8 @@ _SIGNATURE_ONLY: Any = {f"verify_{claim}": False for claim in ("exp", "nbf", "ia
 
 TokenType = Literal["session", "invite"]
 
-LinkKind = Literal["verify", "reset", "email_change"]
-_LINK_PREFIX: dict[LinkKind, str] = {"verify": "v", "reset": "r", "email_change": "e"}
+LinkKind = Literal["verify", "reset", "email_change", "email_revert"]
+_LINK_PREFIX: dict[LinkKind, str] = {"verify": "v", "reset": "r", "email_change": "e", "email_revert": "b"}
 _LINK = re.compile(rf"([a-z])([1-9][0-9]{{0,18}})\.({_MAC})")
 _MAX_ROW_ID = 2**63 - 1  # SQLite's largest rowid
 

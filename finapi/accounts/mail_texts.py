@@ -5,6 +5,12 @@ from __future__ import annotations
 from finapi.core.counts import format_count
 from finapi.net.letters import Letter
 
+_REVERT_NOTE = (
+    "The link is valid for seven days after the change. It ends all sessions and the password, and you get a mail to "
+    "set a new password. Tick the boxes there that replace the key and remove the receivers. If it was you, ignore "
+    "this mail."
+)
+
 # For each template: the subject, the text before the link or key, and the text after it.
 _TEXTS = {
     "verify": (
@@ -27,14 +33,16 @@ _TEXTS = {
     ),
     "email_change_notice": (
         "Your email address is about to change",
-        "Someone who knows your password requested another email address for your account at {url}. It is:",
-        "The change takes effect when the link that was sent to that address is followed. If it was not you, set a new "
-        "password now with Forgotten password on the page to sign in: this also cancels the change.",
+        "Someone who knows your password requested another email address for your account at {url}: {new_email}. The "
+        "change takes effect when the link that was sent to that address is followed. If it was not you, follow this "
+        "link to keep your address, now or after the change:",
+        _REVERT_NOTE,
     ),
     "email_changed": (
         "Your email address has changed",
-        "Your account at {url} no longer uses this email address. Its new address is:",
-        "If it was not you, write to the operator of the host immediately.",
+        "Your account at {url} no longer uses this email address. Its new address is {new_email}. If it was not you, "
+        "follow this link to revert the change:",
+        _REVERT_NOTE,
     ),
     "password_changed": (
         "Your password has changed",
@@ -77,15 +85,17 @@ _TEXTS = {
 }
 
 
-def build_letter(template: str, address: str, line: str, *, lifetime: int = 1, url: str = "") -> Letter:
+def build_letter(
+    template: str, address: str, line: str, *, lifetime: int = 1, url: str = "", new_email: str = ""
+) -> Letter:
     """Return the mail of a template with its ``line``: a link, a key or an email.
 
-    A link is valid for ``lifetime`` seconds.
+    A link is valid for ``lifetime`` seconds. Notices of a changed email state the ``new_email``.
     """
     from html import escape
 
     subject, introduction, note = _TEXTS[template]
-    introduction = introduction.format(lifetime=_format_duration(lifetime), url=url)
+    introduction = introduction.format(lifetime=_format_duration(lifetime), url=url, new_email=new_email)
     escaped_line = escape(line)
     link = f'<a href="{escaped_line}">{escaped_line}</a>' if line.startswith("http") else f"<code>{escaped_line}</code>"
     return Letter(

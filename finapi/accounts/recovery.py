@@ -20,11 +20,13 @@ from finapi.net import mail
 from finapi.net.letters import Letter, MailError
 from finapi.store.db import Row, Transaction
 
-# Templates of mails. The first three are also the kinds of link tokens. A decoy is queued but not sent, so that the
-# time of a response does not reveal whether an email has an account.
+# Templates of mails. The first three are also the kinds of link tokens, and so is EMAIL_REVERT, whose links are in both
+# notices of a change. A decoy is queued but not sent, so that the time of a response does not reveal whether an email
+# has an account.
 VERIFY: Literal["verify"] = "verify"
 RESET: Literal["reset"] = "reset"
 EMAIL_CHANGE: Literal["email_change"] = "email_change"
+EMAIL_REVERT: Literal["email_revert"] = "email_revert"
 WELCOME = "welcome"
 DECOY = "decoy"
 # Notices to users whose credentials the operator replaced, or whose master secret was removed.
@@ -49,8 +51,14 @@ _LINK_PATHS: dict[LinkKind, str] = {
     VERIFY: "/api/v1/auth/verifyEmail",
     RESET: "/api/v1/auth/verifyPasswordLink",
     EMAIL_CHANGE: "/confirm-email",
+    EMAIL_REVERT: "/revert-email",
 }
-_ROW_QUERIES: dict[LinkKind, str] = {VERIFY: "verification", RESET: "reset", EMAIL_CHANGE: "email_change"}
+_ROW_QUERIES: dict[LinkKind, str] = {
+    VERIFY: "verification",
+    RESET: "reset",
+    EMAIL_CHANGE: "email_change",
+    EMAIL_REVERT: "email_revert",
+}
 
 
 def invalid_token() -> ApiError:
@@ -147,11 +155,16 @@ def request_password_reset(app: App, email: str, now: datetime) -> None:
 
     For an unknown email a decoy is queued, so that the time of the response does not reveal it (DECISIONS 3).
     """
-    expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
-    values = {"email": users.normalise_email(email), "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
     with app.accounts.write() as tx:
-        reset_id = tx.find_value("upsert_reset", values)
-        mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
+        queue_reset(tx, app, users.normalise_email(email), now)
+
+
+def queue_reset(tx: Transaction, app: App, email: str, now: datetime) -> None:
+    """Queue a reset mail or a decoy. ``email`` is normalised."""
+    expires_at = iso(now + timedelta(seconds=app.config.reset_lifetime))
+    values = {"email": email, "uuid": app.new_uuid(), "now": iso(now), "expires_at": expires_at}
+    reset_id = tx.find_value("upsert_reset", values)
+    mail.enqueue(tx, RESET if reset_id is not None else DECOY, reset_id or 0, now)
 
 
 def get_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
@@ -198,20 +211,30 @@ def render_mail(app: App, template: str, row_id: int) -> Letter | None:
             # Only the host, as the URL may contain a secret.
             return build_letter(template, failing["email"], failing["host"], url=app.config.public_url)
         if template in (EMAIL_CHANGE_NOTICE, EMAIL_CHANGED):
-            change = tx.find_row("email_change", id=row_id)
-            if change is None:
+            change = tx.find_row("email_revert", id=row_id)
+            if change is None or change["expires_at"] <= iso(app.clock.now()):
                 return None
-            return build_letter(template, change["old_email"], change["new_email"], url=app.config.public_url)
+            return build_letter(
+                template,
+                change["old_email"],
+                build_link(app, EMAIL_REVERT, change),
+                url=app.config.public_url,
+                new_email=change["new_email"],
+            )
         if template not in _ROW_QUERIES:
             return None
         kind: LinkKind = template
         row = tx.find_row(_ROW_QUERIES[kind], id=row_id)
     if row is None or row["expires_at"] <= iso(app.clock.now()):
         return None
-    token = credentials.build_link_token(app.secrets, kind, row["id"], row["uuid"])
-    link = f"{app.config.public_url}{_LINK_PATHS[kind]}?token={token}"
     address = row["new_email"] if kind == EMAIL_CHANGE else row["email"]
-    return build_letter(kind, address, link, lifetime=_get_link_lifetime(app, kind))
+    return build_letter(kind, address, build_link(app, kind, row), lifetime=_get_link_lifetime(app, kind))
+
+
+def build_link(app: App, kind: LinkKind, row: Row) -> str:
+    """Return the URL of a link with its token. ``row`` has the columns id and uuid."""
+    token = credentials.build_link_token(app.secrets, kind, row["id"], row["uuid"])
+    return f"{app.config.public_url}{_LINK_PATHS[kind]}?token={token}"
 
 
 def _get_link_lifetime(app: App, kind: LinkKind) -> int:

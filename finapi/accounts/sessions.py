@@ -52,7 +52,7 @@ def register(app: App, email: str, password: str, invite_token: str, address: st
     passwords.check_new(password, "password", common=app.config.common_passwords)
     with app.accounts.read() as tx:
         invite_id = invites.get_id_by_token(app, tx, invite_token, now)
-        if tx.find_row("user_by_email", email=email) is not None:
+        if tx.find_row("user_by_email", email=email) is not None or users.is_email_reserved(tx, email, now):
             raise ApiError("EMAIL_EXISTS", "Email already exists")
     password_hash = app.hasher.hash(password, ("address", address))
     try:

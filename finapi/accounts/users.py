@@ -163,6 +163,11 @@ def normalise_email(email: str) -> str:
     return email.strip().lower()
 
 
+def is_email_reserved(tx: Transaction, email: str, now: datetime, *, user_id: int = 0) -> bool:
+    """Return True for an address to which a change of an account other than ``user_id`` can still be reverted."""
+    return bool(tx.find_value("is_email_reserved", email=email, user_id=user_id, now=iso(now)))
+
+
 def create(
     app: App,
     email: str,
@@ -175,12 +180,15 @@ def create(
 ) -> NewUser:
     """Create a verified user at the operator's request. ``password`` is plain text that the caller has checked.
 
-    Raise CONFLICT if the email is taken, and UsageError for an unknown plan.
+    Raise CONFLICT if the email is taken or reserved, and UsageError for an unknown plan.
     """
     plans.check_name(app.config, plan)
     password_hash = app.hasher.hash(password) if password is not None else None
     try:
         with app.accounts.write() as tx:
+            if is_email_reserved(tx, normalise_email(email), now):
+                message = f"{normalise_email(email)} is reserved: the account that had it can still revert its change."
+                raise ApiError("CONFLICT", message)
             user = insert(tx, app, email, plan, now, password=password_hash, verified=True)
             if is_admin:
                 tx.run("make_admin", id=user.id)
@@ -197,9 +205,11 @@ def insert(
 ) -> NewUser:
     """Insert a user with an API key and the first period of ``plan``. ``password`` is a hash.
 
-    Raise ConstraintError if the email is taken.
+    Raise ConstraintError if the email is taken, and EMAIL_EXISTS if it is reserved.
     """
     email = normalise_email(email)
+    if is_email_reserved(tx, email, now):
+        raise ApiError("EMAIL_EXISTS", "Email already exists")
     created_at = iso(now)
     user_uuid, key_uuid = app.new_uuid(), app.new_uuid()
     user_id = tx.insert_row(

@@ -131,11 +131,13 @@ CREATE TABLE email_changes (
     old_email  TEXT COLLATE "C" NOT NULL,
     new_email  TEXT COLLATE "C" NOT NULL CHECK (new_email = lower(new_email)),
     created_at TEXT COLLATE "C" NOT NULL,
-    expires_at TEXT COLLATE "C" NOT NULL
+    expires_at TEXT COLLATE "C" NOT NULL,
+    revert_until TEXT COLLATE "C" NOT NULL
 );
 
 CREATE INDEX email_changes_by_user ON email_changes (user_id);
 CREATE INDEX email_changes_by_time ON email_changes (created_at);
+CREATE INDEX email_changes_by_old_email ON email_changes (old_email);
 
 -- Consecutive failed logins for a submitted email address, kept across restarts.
 CREATE TABLE login_failures (

@@ -208,6 +208,18 @@ def _change_password_and_email(flow: Flow) -> None:
     flow.send_form("/confirm-email", form, recorded_body="token=<used token>")
     flow.request("GET", USER)
     flow.record_mails()
+    (token,) = (
+        re.findall(r"\?token=(\S+)", mail["text"])[0]
+        for mail in flow.world.list_mails()
+        if mail["subject"] == "Your email address has changed"
+    )
+    page = "/revert-email?token="
+    flow.request("GET", page + token, recorded_target=page + "<token>")
+    form = f"token={token}".encode()
+    flow.send_form("/revert-email", form, recorded_body="token=<token>")
+    flow.send_form("/revert-email", form, recorded_body="token=<used token>")
+    flow.request("GET", USER)
+    flow.record_mails()
 
 
 def account(flow: Flow) -> None:

@@ -24,6 +24,11 @@ EMAIL_TITLE = "Confirm your new email address"
 EMAIL_LINK_PROBLEM = (
     "This link was used already, or is invalid or has expired. If your email is still the old one, request it again."
 )
+REVERT_TITLE = "Keep your email address"
+REVERT_LINK_PROBLEM = (
+    "This link was used already, or is invalid or has expired, or the account is locked. If you cannot sign in, write "
+    "to the operator of the host."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ def show_email_confirmation(call: Call) -> Response:
     try:
         new_email = email_changes.get_new_email(call.app, token, call.now)
     except ApiError as error:
-        return _render_email_problem(call, error)
+        return _render_email_problem(call, EMAIL_TITLE, EMAIL_LINK_PROBLEM, error)
     form = h.form(
         h.p("The email address of your finapi account becomes ", h.b(new_email), ". You sign in with it from then on."),
         h.input(type="hidden", name="token", value=token),
@@ -136,7 +141,7 @@ def confirm_email(call: Call) -> Response:
     except ApiError as error:
         if error.status >= 500:
             raise
-        return _render_email_problem(call, error)
+        return _render_email_problem(call, EMAIL_TITLE, EMAIL_LINK_PROBLEM, error)
     return render_page(
         call,
         "Email address changed",
@@ -146,9 +151,55 @@ def confirm_email(call: Call) -> Response:
     )
 
 
-def _render_email_problem(call: Call, error: ApiError) -> Response:
-    message = EMAIL_LINK_PROBLEM if error.code == "INVALID_TOKEN" else error.message
-    return render_problem_page(call, EMAIL_TITLE, message, error.status)
+def show_email_revert(call: Call) -> Response:
+    """Show the button that reverts a change of the email, or the reason why the link does not work.
+
+    Opening the page changes nothing, because mail scanners open links too.
+    """
+    token = call.request.query.get("token", [""])[0]
+    try:
+        old_email = email_changes.get_old_email(call.app, token, call.now)
+    except ApiError as error:
+        return _render_email_problem(call, REVERT_TITLE, REVERT_LINK_PROBLEM, error)
+    form = h.form(
+        h.p("The email address of your finapi account becomes or stays ", h.b(old_email), "."),
+        h.p(
+            "All sessions end and the password no longer works, because somebody else may know it. You get a mail to "
+            "set a new one. The API key keeps working until you replace it there."
+        ),
+        h.input(type="hidden", name="token", value=token),
+        h.button("Keep this address"),
+        method="post",
+        action="/revert-email",
+    )
+    return render_page(call, REVERT_TITLE, form, secret=True)
+
+
+def revert_email(call: Call) -> Response:
+    """Make the old address of the form's token the account's email again, or show why not."""
+    token = call.request.read_form().get("token", "")
+    try:
+        old_email = email_changes.revert_change(call.app, token, call.now)
+    except ApiError as error:
+        if error.status >= 500:
+            raise
+        return _render_email_problem(call, REVERT_TITLE, REVERT_LINK_PROBLEM, error)
+    return render_page(
+        call,
+        "Email address kept",
+        h.p(
+            "The email address of your account is ",
+            h.b(old_email),
+            ". All sessions have ended and the password no longer works. Set a new one with the link in the mail that "
+            "was just sent to this address, and tick the boxes that replace the key and remove the receivers.",
+        ),
+        secret=True,
+    )
+
+
+def _render_email_problem(call: Call, title: str, link_problem: str, error: ApiError) -> Response:
+    message = link_problem if error.code == "INVALID_TOKEN" else error.message
+    return render_problem_page(call, title, message, error.status)
 
 
 def _render_form(form: ResetForm, *, is_wrong: bool = False) -> Html:

@@ -38,11 +38,27 @@ DELETE FROM resets WHERE id = :id AND uuid = :uuid AND expires_at > :now RETURNI
 DELETE FROM resets WHERE id = :id
 
 -- name: insert_email_change
-INSERT INTO email_changes (user_id, uuid, old_email, new_email, created_at, expires_at)
-VALUES (:user_id, :uuid, :old_email, :new_email, :now, :expires_at)
+INSERT INTO email_changes (user_id, uuid, old_email, new_email, created_at, expires_at, revert_until)
+VALUES (:user_id, :uuid, :old_email, :new_email, :now, :expires_at, :revert_until)
 
 -- name: email_change
 SELECT id, user_id, uuid, old_email, new_email, expires_at FROM email_changes WHERE id = :id
+
+-- name: email_revert
+SELECT id, user_id, uuid, old_email, new_email, revert_until AS expires_at FROM email_changes WHERE id = :id
+
+-- name: extend_email_revert
+UPDATE email_changes SET revert_until = :revert_until WHERE id = :id
+
+-- name: end_email_reverts
+-- The links of this change and of the later ones.
+UPDATE email_changes SET revert_until = :now WHERE user_id = :user_id AND id >= :id AND revert_until > :now
+
+-- name: is_email_reserved
+-- True for an address to which a change of another account can still be reverted.
+SELECT EXISTS (
+    SELECT 1 FROM email_changes WHERE old_email = :email AND revert_until > :now AND user_id <> :user_id
+)
 
 -- name: end_email_changes
 UPDATE email_changes SET expires_at = :now WHERE user_id = :user_id AND expires_at > :now

@@ -129,6 +129,12 @@ UPDATE users SET password = :password, password_serial = password_serial + 1, up
 UPDATE users SET email = :new_email, verify_email = 1, updated_at = :now
 WHERE id = :user_id AND email = :old_email AND locked_at IS NULL
 
+-- name: revert_email
+-- No row if the account was locked or deleted. Without a password nobody can log in until it is reset.
+UPDATE users
+SET email = :old_email, verify_email = 1, password = NULL, password_serial = password_serial + 1, updated_at = :now
+WHERE id = :user_id AND locked_at IS NULL
+
 -- name: update_password_hash
 UPDATE users SET password = :password WHERE id = :id AND password = :old
 

@@ -12,7 +12,7 @@ from finapi.accounts import email_changes, recovery, rotation, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
-from tests.client import AUTH, PASSWORD, Client, login, sent, session_of, sign_up, token_in
+from tests.client import AUTH, PASSWORD, Client, login, register, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.support.raw_sql import run_sql
 
@@ -229,3 +229,122 @@ def test_requests_are_deleted_after_thirty_days(app: App, client: Client, sessio
     clock.advance(seconds=timedelta(days=30, seconds=1).total_seconds())
     assert request_change(client, session_of(client)) == 200
     assert run_sql(app.db, "SELECT count(*) FROM email_changes").fetchone()[0] == 1
+
+
+# ---- the reverted email
+
+
+def get_revert_token(app: App, subject: str = "Your email address has changed", email: str = EMAIL) -> str:
+    """Return the token of the last link that reverts a change, as it was mailed to an old address."""
+    recovery.run_mail_step(app)
+    return token_in(sent(app, subject, email)[-1])
+
+
+def revert(app: App, token: str) -> str:
+    """Return the restored email, or the code of the refusal."""
+    try:
+        return email_changes.revert_change(app, token, app.clock.now())
+    except ApiError as error:
+        return error.code
+
+
+def change_email(app: App, client: Client, session: str, email: str = NEW_EMAIL) -> None:
+    assert request_change(client, session, email) == 200
+    assert confirm(app, get_link_token(app, email)) == email
+
+
+def test_the_old_address_reverts_a_confirmed_change(app: App, client: Client, session: str, clock: FixedClock) -> None:
+    change_email(app, client, session)
+    thief = session_of(client, NEW_EMAIL)
+    client.post(AUTH + "forgetpassword", {"email": NEW_EMAIL})
+    recovery.run_mail_step(app)
+    thief_reset = token_in(sent(app, "Set a new password", NEW_EMAIL)[-1])
+    clock.advance(seconds=timedelta(days=7).total_seconds() - 1)
+    token = get_revert_token(app)
+    assert (revert(app, token), list_emails(app)) == (EMAIL, [EMAIL])
+    assert client.get(USER, session=thief).status == 401
+    assert [login(client, email=email).status for email in (EMAIL, NEW_EMAIL)] == [401, 401]
+    body = {"token": thief_reset, "newpassword": NEW_PASSWORD}
+    assert client.put(AUTH + "newpassword", body).json["code"] == "INVALID_TOKEN"
+    assert [revert(app, token), list_emails(app)] == ["INVALID_TOKEN", [EMAIL]]
+    recovery.run_mail_step(app)
+    reset = {"token": token_in(sent(app, "Set a new password", EMAIL)[-1]), "newpassword": NEW_PASSWORD}
+    assert client.put(AUTH + "newpassword", reset).status == 200
+    assert login(client, password=NEW_PASSWORD).status == 200
+
+
+def test_the_old_address_reverts_a_change_that_is_not_confirmed(app: App, client: Client, session: str) -> None:
+    assert request_change(client, session) == 200
+    confirmation = get_link_token(app)
+    assert revert(app, get_revert_token(app, "Your email address is about to change")) == EMAIL
+    assert confirm(app, confirmation) == "INVALID_TOKEN"
+    assert (client.get(USER, session=session).status, login(client).status) == (401, 401)
+
+
+def test_a_revert_ends_later_changes_and_their_links(app: App, client: Client, session: str) -> None:
+    change_email(app, client, session)
+    change_email(app, client, session_of(client, NEW_EMAIL), "thief@example.org")
+    own_token, thief_token = get_revert_token(app), get_revert_token(app, email=NEW_EMAIL)
+    assert (revert(app, own_token), revert(app, thief_token)) == (EMAIL, "INVALID_TOKEN")
+    assert list_emails(app) == [EMAIL]
+
+
+def test_the_link_of_an_earlier_change_outlasts_the_revert_of_a_later_one(
+    app: App, client: Client, session: str
+) -> None:
+    change_email(app, client, session)
+    change_email(app, client, session_of(client, NEW_EMAIL), "thief@example.org")
+    assert revert(app, get_revert_token(app, email=NEW_EMAIL)) == NEW_EMAIL
+    assert (revert(app, get_revert_token(app)), list_emails(app)) == (EMAIL, [EMAIL])
+
+
+def test_the_old_email_is_reserved_while_the_change_can_be_reverted(
+    app: App, client: Client, session: str, clock: FixedClock
+) -> None:
+    sign_up(client, "bob@example.com")
+    assert request_change(client, session_of(client, "bob@example.com"), "carl@example.com") == 200
+    change_email(app, client, session)
+    bob = session_of(client, "bob@example.com")
+    assert request_change(client, bob, EMAIL) == 200
+    recovery.run_mail_step(app)
+    assert sent(app, "Confirm your new email address", EMAIL) == []
+    assert register(client, EMAIL).json["code"] == "EMAIL_EXISTS"
+    with pytest.raises(ApiError, match="is reserved: the account that had it can still revert its change"):
+        users.create(app, EMAIL, "free", clock.now())
+    # The account itself may go back.
+    change_email(app, client, session_of(client, NEW_EMAIL), EMAIL)
+    change_email(app, client, session_of(client), NEW_EMAIL)
+    clock.advance(seconds=timedelta(days=7).total_seconds())
+    assert register(client, EMAIL).status == 200
+    assert list_emails(app) == [NEW_EMAIL, "bob@example.com", EMAIL]
+
+
+def test_a_link_to_revert_expires_and_is_of_its_own_kind(
+    app: App, client: Client, session: str, clock: FixedClock
+) -> None:
+    change_email(app, client, session)
+    token = get_revert_token(app)
+    for wrong in ("", "x", token[:-1], "e" + token[1:], "r" + token[1:], f"b{2**63}.{token.partition('.')[2]}"):
+        assert revert(app, wrong) == "INVALID_TOKEN"
+    assert confirm(app, token) == "INVALID_TOKEN"
+    users.set_locked(app, NEW_EMAIL, True, clock.now())
+    assert revert(app, token) == "INVALID_TOKEN"
+    users.set_locked(app, NEW_EMAIL, False, clock.now())
+    clock.advance(seconds=timedelta(days=7).total_seconds())
+    assert (revert(app, token), list_emails(app)) == ("INVALID_TOKEN", [NEW_EMAIL])
+
+
+def test_two_clicks_at_once_revert_a_change_once(app: App, client: Client, session: str) -> None:
+    change_email(app, client, session)
+    token = get_revert_token(app)
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(lambda _: revert(app, token), range(2))) == ["INVALID_TOKEN", EMAIL]
+    recovery.run_mail_step(app)
+    assert len(sent(app, "Set a new password", EMAIL)) == 1
+
+
+def test_an_account_deleted_by_the_thief_cannot_be_reverted(app: App, client: Client, session: str) -> None:
+    change_email(app, client, session)
+    token = get_revert_token(app)
+    assert client.call("DELETE", USER, json={"password": PASSWORD}, session=session_of(client, NEW_EMAIL)).status == 200
+    assert revert(app, token) == "INVALID_TOKEN"

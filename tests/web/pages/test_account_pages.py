@@ -510,7 +510,18 @@ def test_an_email_changes_when_its_link_is_confirmed(app: App, member: Visitor) 
     for used in (Visitor(app).get(f"/confirm-email?token={token}"), Visitor(app).send("/confirm-email", token=token)):
         assert (used.status, get_message(used)) == (400, mail_links.EMAIL_LINK_PROBLEM)
     recovery.run_mail_step(app)
-    assert len(sent(app, "Your email address has changed", EMAIL)) == 1
+    (notice,) = sent(app, "Your email address has changed", EMAIL)
+    token = token_in(notice)
+    page = Visitor(app).get(f"/revert-email?token={token}")
+    assert (page.status, f"<b>{EMAIL}</b>".encode() in page.body) == (200, True)
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert "script-src" not in page.headers["content-security-policy"]
+    assert Visitor(app).send("/login", email="ann@example.org", password=PASSWORD).status == 303
+    reverted = Visitor(app).send("/revert-email", token=token)
+    assert (reverted.status, b"<h1>Email address kept</h1>" in reverted.body) == (200, True)
+    assert Visitor(app).send("/login", email="ann@example.org", password=PASSWORD).status == 401
+    for used in (Visitor(app).get(f"/revert-email?token={token}"), Visitor(app).send("/revert-email", token=token)):
+        assert (used.status, get_message(used)) == (400, mail_links.REVERT_LINK_PROBLEM)
 
 
 @pytest.mark.parametrize("token", ["", "x", "e1.x", "r1." + "A" * 43, "<b>"])
@@ -518,6 +529,8 @@ def test_a_wrong_link_changes_no_email(app: App, token: str) -> None:
     for answer in (
         Visitor(app).get(f"/confirm-email?token={quote(token)}"),
         Visitor(app).send("/confirm-email", token=token),
+        Visitor(app).get(f"/revert-email?token={quote(token)}"),
+        Visitor(app).send("/revert-email", token=token),
     ):
         assert (answer.status, b"<form" in answer.body.partition(b"<main")[2], b"<b>" in answer.body) == (
             400,
