@@ -307,6 +307,9 @@ def test_a_bought_file_is_resumed_for_free(api: Client) -> None:
         ("bytes=-10", size - 10, size - 1),
         (f"Bytes= 5-{size + 100} ", 5, size - 1),
         (f"bytes=-{size + 100}", 0, size - 1),
+        (f"bytes=0-{'9' * 5_000}", 0, size - 1),
+        (f"bytes={'0' * 5_000}7-9", 7, 9),
+        (f"bytes=-{'9' * 19}", 0, size - 1),
     ):
         part = get_range(api, ranges, If_Range=file.headers["etag"])
         assert (part.status, part.body) == (206, file.body[first : last + 1]), ranges
@@ -351,7 +354,6 @@ def test_a_new_version_of_a_file_is_complete_and_charged(api: Client) -> None:
         "items=0-5",
         "bytes 0-5",
         "bytes=0-5x",
-        "bytes=" + "9" * 19 + "-",
     ],
 )
 def test_other_ranges_are_answered_with_the_complete_file(api: Client, ranges: str) -> None:
@@ -370,7 +372,7 @@ def test_if_range_of_another_version_gets_the_complete_file(api: Client, if_rang
 def test_a_range_behind_the_end_is_416_and_free(api: Client) -> None:
     size = len(api.get(NAME).body)
     before = get_balance(api.app, 1)
-    for ranges in (f"bytes={size}-", f"bytes={size}-{size + 5}", "bytes=-0"):
+    for ranges in (f"bytes={size}-", f"bytes={size}-{size + 5}", "bytes=-0", f"bytes={'9' * 5_000}-"):
         answer = get_range(api, ranges)
         assert (answer.status, answer.json["code"]) == (416, "RANGE_NOT_SATISFIABLE")
         assert answer.headers["content-range"] == f"bytes */{size}"

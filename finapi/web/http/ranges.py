@@ -9,7 +9,9 @@ from typing import NamedTuple
 from finapi.core.errors import ApiError
 
 # One range. A request with several gets the complete file, as RFC 9110, 14.2 permits.
-_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*", re.IGNORECASE)
+_RANGE = re.compile(r"bytes=[ \t]*([0-9]*)-([0-9]*)[ \t]*", re.IGNORECASE)
+# Larger than any file. A position of more digits, without leading zeros, is taken for this one.
+_MAX_POSITION = 10**18
 
 
 class ByteRange(NamedTuple):
@@ -36,13 +38,13 @@ def find_range(headers: Mapping[str, str], size: int, etag: str) -> ByteRange | 
         return None
     first_text, last_text = match.groups()
     if not first_text:  # The last bytes, ``bytes=-500``.
-        byte_count = int(last_text)
+        byte_count = _parse_position(last_text)
         first, last = max(size - byte_count, 0), size - 1
         is_satisfiable = byte_count > 0 and size > 0
     else:
-        first = int(first_text)
-        last = min(int(last_text), size - 1) if last_text else size - 1
-        if last_text and int(last_text) < first:
+        first = _parse_position(first_text)
+        last = min(_parse_position(last_text), size - 1) if last_text else size - 1
+        if last_text and _parse_position(last_text) < first:
             return None
         is_satisfiable = first < size
     if not is_satisfiable:
@@ -50,3 +52,8 @@ def find_range(headers: Mapping[str, str], size: int, etag: str) -> ByteRange | 
         error_headers = {"Content-Range": f"bytes */{size}", "Accept-Ranges": "bytes"}
         raise ApiError("RANGE_NOT_SATISFIABLE", message, details={"size": size}, headers=error_headers)
     return ByteRange(first, last)
+
+
+def _parse_position(digits: str) -> int:
+    significant_digits = digits.lstrip("0")
+    return int(significant_digits or "0") if len(significant_digits) <= 18 else _MAX_POSITION
