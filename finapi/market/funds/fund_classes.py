@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple, TypedDict
 
+from finapi.core.errors import ApiError
 from finapi.core.records import build_record
 from finapi.edgar import tickers
 from finapi.edgar.sgml import SubmissionHeader
@@ -96,6 +97,20 @@ def resolve_ticker(tx: Transaction, text: str) -> list[FundMatch]:
     if tx.find_value("has_fund_reports", fund_id=company.padded_cik):
         return [FundMatch(company.padded_cik, None, None, company.cik, "company_ticker")]
     return []
+
+
+def find_reporting_fund(tx: Transaction, text: str) -> FundMatch | None:
+    """Return the first fund that a ticker or CIK stands for and whose reports are stored, or None."""
+    try:
+        matches = resolve_ticker(tx, text)
+    except ApiError as error:
+        if error.code not in ("UNKNOWN_TICKER", "INVALID_PARAM"):
+            raise
+        return None
+    for match in matches:
+        if tx.find_value("has_fund_reports", fund_id=match.fund_id):
+            return match
+    return None
 
 
 def _normalise_ticker(text: str | None) -> str | None:

@@ -1,7 +1,8 @@
 """The search: a page of companies, funds and insiders, and suggestions while the visitor types.
 
-An exact ticker or CIK leads to its page. A form type at the end of a text, as in "apple inc 10-k", leads to the filings
-of that form by the company that the other words find.
+An exact ticker or CIK leads to its page: that of a company, a manager or an insider, or the portfolio of a mutual fund
+or ETF. A form type at the end of a text, as in "apple inc 10-k", leads to the filings of that form by the company that
+the other words find.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from urllib.parse import quote
 from finapi.core.errors import ApiError
 from finapi.core.json import dumps
 from finapi.market.demo import demo_companies
+from finapi.market.funds import fund_classes
 from finapi.market.holdings import funds
 from finapi.market.insiders import names
 from finapi.market.reference import companies
@@ -138,6 +140,9 @@ def _find_page_url(tx: Transaction, search: SearchText) -> str | None:
         if exact_company is not None:
             matches = [_build_match(exact_company)]
         return _get_filings_url(matches[0], search.form_type) if len(matches) == 1 else None
+    reporting_fund = fund_classes.find_reporting_fund(tx, search.name)
+    if reporting_fund is not None:
+        return f"/portfolio/{reporting_fund.fund_id}"
     if exact_company is None:
         return None
     # A filer without a ticker may be a fund or a person, whose own pages show more than that of a company.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from urllib.parse import quote
 
 import pytest
 
@@ -33,6 +34,8 @@ def stored_app(make_stored: Callable[..., App]) -> Iterator[App]:
     )
     with app.db.write() as tx:
         fund_report_xml.store_examples(tx, NOW)
+        bare_class = ("C000900099", "S000900099", "Bare Fund", 9200001, "Class A", "BARE", "2025-01-17")
+        tx.insert_rows("upsert_fund_classes", [bare_class])
         metadata = FilingMetadata(LONE, DOCUMENT_EVIDENCE, filed_at="2026-01-26")
         fund_report_store.upsert(tx, fund_reports.parse(lone_report, "f"), metadata, NOW)
     return app
@@ -84,6 +87,26 @@ def test_a_portfolio_has_positions_months_and_reports(browser: Client) -> None:
 def test_a_portfolio_is_found_by_any_id(browser: Client, path: str, accession: str) -> None:
     body = get_page(browser, path)
     assert f'<dt>Filing</dt><dd><a href="/filing/{accession}">{accession}</a></dd>' in body
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("lntn", "/portfolio/S000900001"),
+        ("9200009", "/portfolio/0009200009"),
+        # This registrant has series, so its own page is that of a company.
+        ("9200001", "/company/0009200001"),
+        # No report of this fund is stored.
+        ("BARE", None),
+        ("LNTN 10-K", None),
+    ],
+)
+def test_the_search_leads_to_the_portfolio_of_a_fund(browser: Client, text: str, location: str | None) -> None:
+    answer = browser.get(f"/search?q={quote(text)}", headers=HTML)
+    assert answer.headers.get("location") == location
+    assert answer.status == (303 if location else 200)
+    if location is not None:
+        get_page(browser, location)
 
 
 def test_doubts_of_a_report_are_explained(browser: Client) -> None:
