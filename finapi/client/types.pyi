@@ -3092,6 +3092,7 @@ class XbrlFactsData(TypedDict, Generic[Day, Moment]):
     dimensions: list[XbrlFactsDataDimensions]
     is_extension: bool
     source: str
+    conflicting_values: NotRequired[list[int | Decimal]]
 
 class XbrlFactsMeta(TypedDict):
     pagination: OwnershipCrossReferenceHolderUuidMeta

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from statistics import median
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core import days
 from finapi.core.errors import ApiError
@@ -47,6 +47,7 @@ class FiledFact(NamedTuple):
     ``start`` is None for an instant. ``value`` is the text as tagged, None for nil. ``decimals`` is an integer as text,
     ``INF``, or None if the source does not state it. ``form`` and ``filed`` belong to the filing and are None if
     unknown. ``source`` is ``xbrl``, ``companyfacts`` or ``fsds``; the dates of ``fsds`` are rounded to month ends.
+    ``conflicting_values`` are further values that the filing states with the same precision, where they were queried.
     """
 
     concept: str
@@ -60,6 +61,7 @@ class FiledFact(NamedTuple):
     filed: str | None
     source: str
     dims: Dimensions = ()
+    conflicting_values: tuple[str, ...] = ()
 
 
 # ---- Facts as the API returns them
@@ -103,6 +105,9 @@ class XbrlFact(TypedDict):
     dimensions: list[FactDimension]
     is_extension: bool
     source: str
+    conflicting_values: NotRequired[
+        Annotated[list[Decimal], "Further values that the filing states for the fact with the same precision."]
+    ]
 
 
 class FactValue(TypedDict):
@@ -150,7 +155,7 @@ def parse_decimals(text: str | None) -> Decimals:
 def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
     """Return a fact of a company in the form that ``/xbrl/facts`` returns."""
     taxonomy, _, concept = fact.concept.partition(":")
-    return {
+    record: XbrlFact = {
         "accession_no": fact.accession,
         "cik": f"{cik:010}",
         "form_type": fact.form,
@@ -166,6 +171,9 @@ def build_xbrl_fact(cik: int, fact: FiledFact) -> XbrlFact:
         "is_extension": is_extension(fact.concept),
         "source": fact.source,
     }
+    if fact.conflicting_values:
+        record["conflicting_values"] = [Decimal(value) for value in fact.conflicting_values]
+    return record
 
 
 def build_listed_fact(fact: FiledFact) -> ListedFact:
@@ -216,11 +224,16 @@ def list_company_facts(
 
 
 def iter_facts_by_set(
-    tx: Transaction, fact_sets: Iterable[Row], *, concepts: Iterable[str] | None = None, dimensioned: bool = True
+    tx: Transaction,
+    fact_sets: Iterable[Row],
+    *,
+    concepts: Iterable[str] | None = None,
+    dimensioned: bool = True,
+    with_conflicts: bool = False,
 ) -> Iterator[tuple[Row, list[FiledFact]]]:
     """Yield each set with its facts in the order of concept, unit, period and dimensions.
 
-    Facts with dimensions are included only with ``dimensioned``.
+    Facts with dimensions are included only with ``dimensioned``, and their conflicting values ``with_conflicts``.
     """
     concepts_json = None if concepts is None else json.dumps(sorted(set(concepts)))
     plain_query = "plain_facts" if concepts_json is None else "plain_facts_of_concepts"
@@ -231,6 +244,7 @@ def iter_facts_by_set(
         rows = tx.list_rows(plain_query, id=fact_set["id"], concepts=concepts_json)
         if dimensioned:
             rows += tx.list_rows("dimensioned_facts", id=fact_set["id"], concepts=concepts_json)
+        conflicting_values = _find_conflicts_of_set(tx, fact_set["id"]) if with_conflicts else {}
         accession = fact_set["accession"]
         form = fact_set["form"]
         filed = fact_set["filed_at"]
@@ -249,11 +263,21 @@ def iter_facts_by_set(
                 filed=filed,
                 source=source,
                 dims=tuple(json.loads(dimension_members[dimension_id]).items()) if dimension_id else (),
+                conflicting_values=conflicting_values.get((dimension_id, concept_id, end_day, day_count, unit_id), ()),
             )
             for dimension_id, concept_id, end_day, day_count, unit_id, value, decimals in rows
         ]
         facts.sort(key=lambda fact: (fact.concept, fact.unit, fact.end, fact.start or "", fact.dims))
         yield fact_set, facts
+
+
+def _find_conflicts_of_set(tx: Transaction, fact_set_id: int) -> dict[tuple[int, ...], tuple[str, ...]]:
+    """Return the further values of the facts of a set, by dimension, concept, last day, number of days and unit."""
+    values: dict[tuple[int, ...], tuple[str, ...]] = {}
+    for *columns, value in tx.list_rows("conflicts_of_fact_set", id=fact_set_id):
+        key = tuple(columns)
+        values[key] = (*values.get(key, ()), value)
+    return values
 
 
 def _compute_start(end_day: int, day_count: int) -> str | None:
@@ -320,7 +344,8 @@ class FactFilters(NamedTuple):
     """The filters for the facts of sets: concepts, the day on which the period ends, and dimensions.
 
     ``concepts`` are full names. ``dims`` are axes (``ProductOrServiceAxis``) or axes with a member
-    (``ProductOrServiceAxis=ServiceMember``); a fact must match all of them.
+    (``ProductOrServiceAxis=ServiceMember``); a fact must match all of them. ``with_conflicts`` is not a filter: the
+    conflicting values of the facts are queried too.
     """
 
     concepts: Sequence[str] | None = None
@@ -328,6 +353,7 @@ class FactFilters(NamedTuple):
     last: str | None = None
     dimensioned: bool = False
     dims: Sequence[str] = ()
+    with_conflicts: bool = False
 
     def accepts(self, fact: FiledFact) -> bool:
         """Return True if period and dimensions of a fact match; its concept is not checked."""
@@ -363,7 +389,13 @@ def list_fact_page(
             if fact_count <= offset:
                 offset -= fact_count
                 continue
-        facts_by_set = iter_facts_by_set(tx, [fact_set], concepts=filters.concepts, dimensioned=filters.dimensioned)
+        facts_by_set = iter_facts_by_set(
+            tx,
+            [fact_set],
+            concepts=filters.concepts,
+            dimensioned=filters.dimensioned,
+            with_conflicts=filters.with_conflicts,
+        )
         for _, facts in facts_by_set:
             accepted = [(fact_set["cik"], fact) for fact in facts if filters.accepts(fact)]
             page += accepted[offset:]

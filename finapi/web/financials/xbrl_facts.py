@@ -154,6 +154,7 @@ def list_xbrl_facts(call: Call) -> Response:
         filed_facts.list_qualified_names(params["tag"]),
         dimensioned=not params["consolidated_only"],
         dims=params["dims"] or (),
+        with_conflicts=True,
     )
     with call.app.db.read() as tx:
         fact_sets = filed_facts.list_fact_sets(

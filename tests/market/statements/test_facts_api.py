@@ -26,6 +26,7 @@ from finapi.web.routes import ROUTES
 from tests.client import Answer, Client
 from tests.conftest import NOW
 from tests.support.case_tables import run_each_case
+from tests.support.raw_sql import run_sql
 from tests.support.statement_set_tables import ADSH, tables, write_zip
 
 APPLE, OTHER, THIRD = 320193, 789019, 51143
@@ -191,6 +192,22 @@ def test_facts_with_dimensions_are_found_by_axis_and_member(ask: Ask) -> None:
     ]
     for dims, count in (("BusinessSegments", 1), ("BusinessSegments=Trading", 1), ("BusinessSegments=No", 0)):
         assert len(ask("/xbrl/facts", query={"accession": ADSH, "dims": dims}).json["data"]) == count
+
+
+def test_conflicting_values_of_facts_with_dimensions_are_returned(app: App, ask: Ask) -> None:
+    with app.db.write() as tx:
+        for seq, value in ((1, "7.5"), (2, "-3")):
+            run_sql(
+                tx,
+                "INSERT INTO fact_conflicts "
+                "SELECT fact_set_id, dimension_id, concept_id, end_day, days, unit_id, :seq, :value FROM facts "
+                "JOIN fact_sets ON fact_sets.id = fact_set_id JOIN filings ON filings.id = filing_id "
+                "WHERE dimension_id > 0 AND accession = :accession",
+                {"seq": seq, "value": value, "accession": ADSH},
+            )
+    facts = ask("/xbrl/facts", query={"accession": ADSH}).json["data"]
+    assert [fact["conflicting_values"] for fact in facts if fact["dimensions"]] == [[7.5, -3]]
+    assert all("conflicting_values" not in fact for fact in facts if not fact["dimensions"])
 
 
 def test_custom_tags_are_marked_and_nil_is_null(ask: Ask) -> None:

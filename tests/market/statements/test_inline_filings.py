@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import zipfile
 from collections.abc import Callable
@@ -470,6 +472,15 @@ def test_numbers_of_equal_precision_conflict(app: App, client: Client, ingest_fo
     assert [fact["conflicting_values"] for fact in facts] == [[5_100_000_000, 4_900_000_000]] * 2
     proof = client.get("/api/v1/xbrl/proof", query={**PROOF, "metric": "total_liabilities"}).json["data"]
     assert all("conflicting_values" not in fact for fact in (*proof["cell"]["operands"], *proof["vintages"]))
+    query = {"cik": CIK, "tag": "Assets,Liabilities"}
+    filed_facts = client.get("/api/v1/xbrl/facts", query=query).json["data"]
+    assert [(fact["concept"], fact["value"], fact.get("conflicting_values", "none")) for fact in filed_facts] == [
+        ("Assets", 5_000_000_000, [5_100_000_000, 4_900_000_000]),
+        ("Liabilities", 2_100_000_000, "none"),
+    ]
+    fact_table = client.get("/api/v1/xbrl/facts", query={**query, "format": "csv"}).body.decode()
+    conflicting_cells = [row["conflicting_values"] for row in csv.DictReader(io.StringIO(fact_table))]
+    assert conflicting_cells == ["[5100000000,4900000000]", ""]
     series = client.get("/api/v1/xbrl/timeseries", query={"ticker": CIK, "metrics": "total_assets,total_liabilities"})
     [row] = series.json["data"]["rows"]
     assert row["conflicting_values"] == ["total_assets"]

@@ -34,6 +34,12 @@ WHERE fact_set_id = :id AND dimension_id > 0 AND hidden = 0 AND unit_id <> 0
     AND (:concepts IS NULL
         OR concept_id IN (SELECT id FROM concepts WHERE name IN (SELECT value FROM json_each(:concepts))))
 
+-- name: conflicts_of_fact_set
+SELECT dimension_id, concept_id, end_day, days, unit_id, value
+FROM fact_conflicts
+WHERE fact_set_id = :id
+ORDER BY dimension_id, concept_id, end_day, days, unit_id, seq
+
 -- name: count_facts
 SELECT count(*)
 FROM facts
