@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -28,7 +28,8 @@ READ, INSERT, UPDATE, DELETE = 20, 18, 23, 9
 _PACKAGE = Path(__file__).parents[1] / "finapi"
 
 
-original_empty = schema.get_empty_database
+original_empty = schema.get_empty_database.__wrapped__
+original_empty_of_version = schema._get_empty_database_of_version.__wrapped__
 
 
 def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapping[str, str]) -> None:
@@ -42,21 +43,26 @@ def add_migrations(monkeypatch: pytest.MonkeyPatch, directory: Path, files: Mapp
     monkeypatch.setattr(sql_files, "_get_root", lambda: directory)
     # Not what the caches have of the SQL files before.
     monkeypatch.setattr(schema, "list_migrations", cache(schema.list_migrations.__wrapped__))
-    monkeypatch.setattr(schema, "get_empty_database", _CachedEmpty())
+    monkeypatch.setattr(schema, "_read_scripts", cache(schema._read_scripts.__wrapped__))
+    monkeypatch.setattr(schema, "get_empty_database", _CachedDatabases(original_empty))
+    monkeypatch.setattr(schema, "_get_empty_database_of_version", _CachedDatabases(original_empty_of_version))
 
 
-class _CachedEmpty:
-    """``schema.get_empty_database`` with a cache of its own, whose connection is closed when the test is over."""
+class _CachedDatabases:
+    """A function that creates databases, with a cache of its own. Its connections are closed when the test is over."""
 
-    def __init__(self) -> None:
-        self._create = cache(original_empty.__wrapped__)
+    def __init__(self, create: Callable[..., sqlite3.Connection]) -> None:
+        self._create = create
+        self._connections: dict[tuple[int, ...], sqlite3.Connection] = {}
 
-    def __call__(self) -> sqlite3.Connection:
-        return self._create()
+    def __call__(self, *version: int) -> sqlite3.Connection:
+        if version not in self._connections:
+            self._connections[version] = self._create(*version)
+        return self._connections[version]
 
     def __del__(self) -> None:
-        if self._create.cache_info().currsize:
-            self._create().close()
+        for connection in self._connections.values():
+            connection.close()
 
 
 @cache

@@ -129,6 +129,8 @@ def _find_existing_directory(config: Config) -> Path:
 def _check_database(config: Config, clock: Clock) -> Observations:
     file, newest = config.data_dir / datadir.DATABASE, newest_version()
     version = backup.read_version(file)
+    if version == newest:
+        backup.check_is_complete(file)
     text = f"schema {version} of {newest}" if file.exists() else "there is none yet"
     yield version <= newest, text, "a newer finapi wrote it: install that one"
     advice = "a Python whose SQLite is built with FTS5, as Debian's and python.org's are"

@@ -213,6 +213,7 @@ class Database:
             if schema.upgrade(self._writer, path) and checkpoints:
                 # The upgrade wrote everything to the WAL, which would otherwise keep its size until the next stop.
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            schema.check_is_complete(self._writer, path)
             schema.create_full_text(self._writer)
             self._ensure_stamp()
             status = os.stat(path)

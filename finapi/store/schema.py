@@ -9,6 +9,7 @@ transaction: an interrupted one leaves the database as it was.
 from __future__ import annotations
 
 import logging
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,6 +41,8 @@ FOREIGN_TABLES = {
     "_litestream_lock",
     "_litestream_seq",
 }
+# The start of a statement that creates an object: its kind and name.
+_CREATE = re.compile(r"^CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW|TRIGGER) (\w+)", re.MULTILINE)
 
 
 class UnknownDatabaseError(UsageError):
@@ -47,7 +50,7 @@ class UnknownDatabaseError(UsageError):
 
 
 class DevelopmentDatabaseError(UnknownDatabaseError):
-    """A database that was made by a development version of finapi."""
+    """A database that was made by a development version of finapi, or lacks a part of the schema."""
 
 
 def newest_version() -> int:
@@ -85,6 +88,58 @@ def check_is_current(connection: sqlite3.Connection, path: Path) -> None:
     version = read_version(connection, path)
     if version != newest_version():
         raise UsageError(f"{path} has schema version {version}, but this finapi reads {newest_version()}")
+
+
+def check_is_complete(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise DevelopmentDatabaseError if a database of this version lacks an object or a column of the schema.
+
+    A development version of finapi has the schema version of the release but not all of its tables. An object whose
+    definition is in the files of ``sql`` needs no comparison, so that a start takes 4 ms here instead of 30.
+    """
+    definitions = _read_definitions(connection)
+    definitions.pop(("table", FULL_TEXT_TABLE), None)  # The start creates it if it is missing.
+    script = _read_scripts()
+    if _list_names(script) <= definitions.keys() and all(sql in script for sql in definitions.values()):
+        return
+    missing = _list_missing_parts(connection, _get_empty_database_of_version(newest_version()))
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise DevelopmentDatabaseError(
+            f"{path} lacks {missing[0]}{more} and was probably made by a development version of finapi: "
+            "restore a backup with finapi restore FILE, or move it away and load the data again"
+        )
+
+
+@cache
+def _read_scripts() -> str:
+    """Return the text of ``sql/schema.sql`` and of all migrations."""
+    names = ["schema.sql", *(f"migrations/{name}" for name in list_migrations())]
+    return "\n".join(map(sql_files.read_text, names))
+
+
+@cache
+def _list_names(script: str) -> frozenset[tuple[str, str]]:
+    """Return kind and name of each object that a script creates."""
+    return frozenset((kind.lower(), name) for kind, name in _CREATE.findall(script))
+
+
+def _list_missing_parts(connection: sqlite3.Connection, complete: sqlite3.Connection) -> list[str]:
+    """Return the objects and columns of a complete database that another one lacks, such as "the table companies"."""
+    missing = [
+        f"the {kind} {name}"
+        for kind, name in _read_definitions(complete).keys() - _read_definitions(connection).keys()
+        if name != FULL_TEXT_TABLE
+    ]
+    if not missing:
+        statement = (
+            "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns "
+            "WHERE tables.type = 'table'"
+        )
+        columns = set(complete.execute(statement)) - set(connection.execute(statement))
+        missing = [
+            f"the column {column} of the table {table}" for table, column in columns if table not in FOREIGN_TABLES
+        ]
+    return sorted(missing)
 
 
 def list_differences(connection: sqlite3.Connection, *, may_have_secrets: bool = False) -> list[str]:

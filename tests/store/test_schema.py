@@ -16,6 +16,7 @@ from finapi.store import schema, sql_files
 from finapi.store.db import Database
 from tests.process import finapi
 from tests.stores import add_migrations
+from tests.support.case_tables import run_each_case
 from tests.support.raw_sql import run_sql
 
 
@@ -108,13 +109,6 @@ def test_a_new_database_has_what_the_migrations_add(
 # ---- differences from the schema
 
 
-def forget_empty_databases(*versions: int) -> None:
-    """Close the cached databases of versions, and forget them."""
-    for version in versions:
-        schema._get_empty_database_of_version(version).close()
-    schema._get_empty_database_of_version.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("script", "messages"),
     [
@@ -161,7 +155,6 @@ def test_an_older_database_is_compared_with_its_own_version(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Database(path).close()
-    forget_empty_databases(1)
     add_migrations(
         monkeypatch, tmp_path / "sql", {"migrations/0002_later.sql": "CREATE TABLE later (x INTEGER) STRICT;"}
     )
@@ -172,7 +165,6 @@ def test_an_older_database_is_compared_with_its_own_version(
         assert schema.list_differences(connection) == []
         connection.execute("DROP TABLE later")
         assert schema.list_differences(connection) == ["the table later is missing"]
-    forget_empty_databases(1, 2)
 
 
 # ---- recognition
@@ -252,6 +244,69 @@ def test_a_database_of_a_development_version_prints_one_line(path: Path) -> None
         assert (done.status, done.complaint) == (2, f"{path} was {MADE_BY_DEVELOPMENT}"), verb
 
 
+LACKS_PARTS = (
+    "and was probably made by a development version of finapi: "
+    "restore a backup with finapi restore FILE, or move it away and load the data again"
+)
+
+
+@run_each_case(
+    "script, missing",
+    [
+        ("DROP TABLE fact_conflicts", "the table fact_conflicts"),
+        ("DROP TABLE fact_conflicts; DROP VIEW ticker", "the table fact_conflicts and 1 more"),
+        ("DROP INDEX email_changes_by_time", "the index email_changes_by_time"),
+        ("DROP TRIGGER audit_stays", "the trigger audit_stays"),
+        (
+            "DROP INDEX email_changes_by_old_email; ALTER TABLE email_changes DROP COLUMN revert_until; "
+            "CREATE INDEX email_changes_by_old_email ON email_changes (old_email)",
+            "the column revert_until of the table email_changes",
+        ),
+    ],
+)
+def test_a_start_refuses_a_database_without_a_part_of_the_schema(path: Path, script: str, missing: str) -> None:
+    path.unlink(missing_ok=True)
+    Database(path).close()
+    run_script(path, script)
+    path.parent.chmod(0o700)
+    with pytest.raises(schema.DevelopmentDatabaseError) as refused:
+        Database(path)
+    assert str(refused.value) == f"{path} lacks {missing} {LACKS_PARTS}"
+
+
+@run_each_case(
+    "script",
+    [
+        "DROP TABLE filing_words",
+        "CREATE INDEX mine ON users (email)",
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+        "ALTER TABLE users ADD COLUMN more TEXT",
+    ],
+)
+def test_a_start_accepts_a_database_with_all_parts_of_the_schema(path: Path, script: str) -> None:
+    path.unlink(missing_ok=True)
+    Database(path).close()
+    run_script(path, script)
+    with closing(Database(path)) as database, database.read() as tx:
+        assert run_sql(tx, "SELECT count(*) FROM filing_words").fetchone()[0] == 0
+
+
+def test_an_unchanged_schema_is_recognised_without_a_second_database(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Database(path).close()
+    monkeypatch.setattr(schema, "_get_empty_database_of_version", lambda version: pytest.fail("a database was created"))
+    Database(path).close()
+
+
+def test_a_start_prints_the_missing_table_in_one_line(path: Path) -> None:
+    Database(path).close()
+    run_script(path, "DROP TABLE fact_conflicts")
+    path.parent.chmod(0o700)
+    done = finapi("serve", "--port", "0", "--data-dir", path.parent)
+    assert (done.status, done.complaint) == (2, f"{path} lacks the table fact_conflicts {LACKS_PARTS}")
+
+
 def test_a_backup_of_a_development_version_is_refused(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "old-without-secrets.db"
     run_script(file, f"{DEVELOPMENT} PRAGMA user_version=65")
@@ -267,6 +322,13 @@ def test_doctor_reports_a_database_that_no_start_would_take(path: Path) -> None:
     path.unlink()
     run_script(path, f"{DEVELOPMENT} PRAGMA user_version=65")
     assert f"database: {path} was {MADE_BY_DEVELOPMENT}" in finapi("doctor", "--data-dir", path.parent).out
+    path.unlink()
+    Database(path).close()
+    run_script(path, "DROP TABLE fact_conflicts")
+    assert (
+        f"database: {path} lacks the table fact_conflicts {LACKS_PARTS}"
+        in finapi("doctor", "--data-dir", path.parent).out
+    )
 
 
 # ---- migrations
