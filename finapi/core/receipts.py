@@ -6,7 +6,7 @@ fractions are not needed). Its member ``sha256`` is the hash of the canonical fo
 account form a chain. Anyone can check hashes and chain. Only the server can check the signature, which is an HMAC.
 
 A restored backup contains an earlier end of the chain, and the next receipt continues there. Its ``epoch`` is greater
-than those before, which tells this branch from one that somebody made.
+than those before. Without that, it would look like a receipt that was put into the chain by somebody else.
 """
 
 from __future__ import annotations

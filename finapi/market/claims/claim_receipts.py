@@ -57,7 +57,7 @@ class ReceiptResult(TypedDict):
 
 
 class DocumentHash(TypedDict):
-    """The hash of what is on file of a filing."""
+    """A hash of the stored documents or facts of a filing."""
 
     accession: str
     source: Annotated[
@@ -94,7 +94,7 @@ class CheckedResults(NamedTuple):
 
 
 def list_document_hashes(tx: Transaction, results: Iterable[ClaimResult]) -> list[DocumentHash]:
-    """Return the hashes of what is on file of the filings behind results."""
+    """Return the hashes of the stored documents or facts of the filings behind results."""
     facts_by_accession: dict[str, list[OperandRecord]] = {}
     for result in results:
         for cell in (result["cell"], result["agreeing_cell"]):
