@@ -22,7 +22,7 @@ from finapi.net import mail
 from finapi.net.letters import MailError
 from finapi.net.outbound import Outbound, OutboundError, OutboundRequest, ReachPolicy
 from finapi.store import account_moves, backup, datadir
-from finapi.store.db import SQLITE, Database
+from finapi.store.db import SQLITE, Database, DatabaseError
 from finapi.store.schema import has_full_text, newest_version
 
 TIMEOUT_SECONDS = 10.0  # Maximum wait for the response of a mail server or of EDGAR.
@@ -77,7 +77,7 @@ def list_findings(config: Config, clock: Clock) -> list[Finding]:
             if isinstance(error, PermissionError):
                 fix = "run it as the user whose files these are"
             observations = [(False, f"{error.filename}: {error.strerror}", fix)]
-        except UsageError as error:
+        except (UsageError, DatabaseError) as error:
             observations = [(False, str(error), "see the message")]
         for is_ok, text, fix in observations:
             state = _STATES[is_ok]

@@ -33,8 +33,11 @@ def read_version(path: Path) -> int:
 
 def check_is_complete(path: Path) -> None:
     """Raise UsageError if a database of this version lacks a part of the schema (``schema.check_is_complete``)."""
-    with closing(_connect_for_reading(path)) as connection:
-        schema.check_is_complete(connection, path)
+    try:
+        with closing(_connect_for_reading(path)) as connection:
+            schema.check_is_complete(connection, path)
+    except sqlite3.DatabaseError as error:
+        raise build_unusable_error(path, error) from None
 
 
 @contextmanager

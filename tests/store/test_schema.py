@@ -331,6 +331,19 @@ def test_doctor_reports_a_database_that_no_start_would_take(path: Path) -> None:
     )
 
 
+def test_doctor_reports_a_damaged_database_and_goes_on(path: Path) -> None:
+    path.parent.chmod(0o700)
+    Database(path).close()
+    data = bytearray(path.read_bytes())
+    data[4096 * 20 : 4096 * 24] = b"\xa5" * 4 * 4096
+    path.write_bytes(data)
+    done = finapi("doctor", "--data-dir", path.parent)
+    assert done.status == 1
+    assert f"wrong    database: {path} cannot be used as a database: database disk image is malformed;" in done.out
+    assert "wrong    accounts: it is damaged (database disk image is malformed)" in done.out
+    assert "ok       clock: " in done.out
+
+
 # ---- migrations
 
 
