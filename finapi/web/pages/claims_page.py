@@ -26,6 +26,9 @@ from finapi.web.pages.member.sign_in_pages import render_error
 PATH = "/claims"
 ROUTE_NAME = f"POST {API}{PATH}"
 MAX_FIELD_CHARACTERS = 100
+# The requests that a verdict without charge counts as in the limit of pages. It takes up to 50 ms of CPU, so that an
+# address could use a tenth of a core with 120 verdicts a minute. Other pages take less than 10 ms.
+VERDICT_REQUESTS = 4
 # The fields of the form with their labels and an example. The last one may be empty.
 _FIELDS = (
     ("ticker", "Company", "AAPL"),
@@ -92,6 +95,8 @@ def _get_keys_by_label() -> dict[str, str]:
 
 def _render_verdict(call: Call, claim: Mapping[str, str], arguments: Mapping[str, Any]) -> Response:
     """Return the page with the verdict that the API returns for a claim."""
+    if call.app.config.pages == "public":
+        _count_verdict(call)
     route = next(route for route in call.routes if route.name == ROUTE_NAME)
     response = route.handler(call._replace(route=route, body={"claims": [arguments]}, idempotent_call=None))
     answer = json.loads(response.body + response.suffix, parse_float=Decimal)
@@ -107,6 +112,19 @@ def _render_verdict(call: Call, claim: Mapping[str, str], arguments: Mapping[str
         _render_cell(call, result, "agreeing_cell", "The figure that agrees with the claim"),
         source,
     )
+
+
+def _count_verdict(call: Call) -> None:
+    """Count a verdict in the limit of pages as VERDICT_REQUESTS requests, of which one is counted already.
+
+    Raise RATE_LIMIT_EXCEEDED (429) if the limit is used up.
+    """
+    key = ("user", call.caller.id) if call.caller else ("address", call.request.address)
+    for _ in range(min(VERDICT_REQUESTS, call.app.config.pages_per_minute) - 1):
+        decision = call.app.limiters["pages"].take(key, call.app.clock.monotonic())
+        if not decision.allowed:
+            headers = decision.build_headers(call.now, is_per_node=call.app.config.has_nodes)
+            raise ApiError("RATE_LIMIT_EXCEEDED", "Too many requests. Try again later.", headers=headers)
 
 
 def _render_refusal(call: Call, error: ApiError) -> Response:

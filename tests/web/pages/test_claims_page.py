@@ -120,3 +120,29 @@ def test_members_pay_for_verdicts_only(make_app: Callable[..., App]) -> None:
         assert member.get(path).status == status
         balances.append(get_balance(member))
     assert [balances[0] - balance for balance in balances] == [0, 0, 0, 25]
+
+
+def test_a_verdict_without_charge_counts_as_four_pages(make_app: Callable[..., App]) -> None:
+    visitor = Visitor(make_app(pages="public", pages_per_minute=9))
+    paths = ["/claims"]
+    paths += [f"/claims?{urlencode({**UNKNOWN_COMPANY, 'value': value})}" for value in ("1", "1", "2")]
+    answers = [visitor.get(path) for path in paths]
+    # The second page is in memory when it is requested again, so the four requests are 1, 4, 1 and 4 of 9.
+    assert [answer.status for answer in answers] == [200, 200, 200, 429]
+    assert (answers[3].headers["x-ratelimit-limit"], answers[3].headers["retry-after"]) == ("9", "7")
+    assert b"Too many requests. Try again later." in answers[3].body
+
+
+def test_a_host_with_two_pages_a_minute_shows_a_verdict(make_app: Callable[..., App]) -> None:
+    visitor = Visitor(make_app(pages="public", pages_per_minute=2))
+    path = f"/claims?{urlencode(UNKNOWN_COMPANY)}"
+    assert [visitor.get(path).status, visitor.get(path).status] == [200, 429]
+
+
+def test_verdicts_of_members_count_as_one_page(make_app: Callable[..., App]) -> None:
+    app = make_app(pages="members", pages_per_minute=9)
+    sign_up(Client(app))
+    member = Visitor(app)
+    member.sign_in()
+    for value in range(3):
+        assert member.get(f"/claims?{urlencode({**UNKNOWN_COMPANY, 'value': value})}").status == 200
