@@ -162,11 +162,12 @@ CREATE TABLE login_addresses (
 
 CREATE INDEX login_addresses_by_time ON login_addresses (last_at);
 
--- An administrative action, by page or on the command line. Rows are never changed or deleted.
+-- An administrative action, by page or on the command line, or an owner's revert of a changed email. Rows are never
+-- changed or deleted.
 CREATE TABLE audit (
     id      INTEGER PRIMARY KEY,
     at      TEXT NOT NULL,
-    -- The administrator. NULL: the command line.
+    -- The administrator or owner. NULL: the command line.
     by_user INTEGER REFERENCES users (id),
     action  TEXT NOT NULL,
     -- The account concerned.

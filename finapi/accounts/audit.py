@@ -1,4 +1,4 @@
-"""The audit log of operators' actions.
+"""The audit log of operators' actions, and of owners who take an account back from somebody else.
 
 A row is written in the transaction that performs the action. Rows are added and never changed.
 """
@@ -51,6 +51,11 @@ def record_action(
         raise ApiError("CONFLICT", "This form was already sent and its action was carried out.") from None
     if not written:
         raise ApiError("FORBIDDEN", "This account is not an admin account.")
+
+
+def record_owner_action(tx: Transaction, user_id: int, address: str, action: str, now: datetime) -> None:
+    """Record that the owner of an account took it back, in the transaction that does so."""
+    tx.run("insert_owner_audit_row", user_id=user_id, place=address, action=action, now=iso(now))
 
 
 def list_actions(tx: Transaction, limit: int, before: int | None = None) -> list[Row]:

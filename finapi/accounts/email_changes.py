@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from finapi.accounts import recovery, sessions, users
+from finapi.accounts import audit, recovery, sessions, users
 from finapi.accounts.users import Caller
 from finapi.app import App
 from finapi.core import lockout
@@ -110,12 +110,13 @@ def get_old_email(app: App, token: str, now: datetime) -> str:
         return str(recovery.get_live_row(app, tx, recovery.EMAIL_REVERT, token, now)["old_email"])
 
 
-def revert_change(app: App, token: str, now: datetime) -> str:
+def revert_change(app: App, token: str, address: str, now: datetime) -> str:
     """Make the old address the account's again, whether the change was confirmed or not, and return the address.
 
     All sessions and the password end, because somebody else knew it, and the address gets a link for a new password.
-    The links of later changes become invalid: they were sent to addresses of that person. Raise INVALID_TOKEN for a
-    link that is wrong, used or expired, or whose account is locked.
+    The links of later changes become invalid: they were sent to addresses of that person. The audit log records the
+    revert with ``address``, the client's IP address. Raise INVALID_TOKEN for a link that is wrong, used or expired, or
+    whose account is locked.
     """
     with app.accounts.write() as tx:
         change = recovery.get_live_row(app, tx, recovery.EMAIL_REVERT, token, now)
@@ -126,5 +127,6 @@ def revert_change(app: App, token: str, now: datetime) -> str:
         tx.run("end_email_reverts", user_id=user_id, id=change["id"], now=iso(now))
         tx.run("delete_resets_of_user", user_id=user_id)
         tx.run("delete_sessions", user_id=user_id)
+        audit.record_owner_action(tx, user_id, address, "revert the change of the email", now)
         recovery.queue_reset(tx, app, change["old_email"], now)
         return str(change["old_email"])

@@ -7,8 +7,8 @@ from finapi.net.letters import Letter
 
 _REVERT_NOTE = (
     "The link is valid for seven days after the change. It ends all sessions and the password, and you get a mail to "
-    "set a new password. Tick the boxes there that replace the key and remove the receivers. If it was you, ignore "
-    "this mail."
+    "set a new password. Leave the boxes there ticked that replace the key and remove the receivers. If it was you, "
+    "ignore this mail."
 )
 
 # For each template: the subject, the text before the link or key, and the text after it.

@@ -168,10 +168,11 @@ def queue_reset(tx: Transaction, app: App, email: str, now: datetime) -> None:
 
 
 def get_reset(app: App, tx: Transaction, token: str, now: datetime) -> Row:
-    """Return the row of a valid reset token: id, user_id, uuid, email, is_first. The token stays valid.
+    """Return the row of a valid reset token: id, user_id, uuid, email, is_suspect. The token stays valid.
 
-    ``is_first`` is 1 while the account still has the password of its registration. Raise INVALID_TOKEN for a token that
-    is unknown, used or expired.
+    ``is_suspect`` is 1 while somebody else may know the credentials: while the account has the password of its
+    registration, and without a password after the owner reverted a change of the email. Raise INVALID_TOKEN for a token
+    that is unknown, used or expired.
     """
     return get_live_row(app, tx, RESET, token, now)
 

@@ -45,8 +45,9 @@ class ResetForm:
 def show_reset_form(call: Call) -> Response:
     """Show the form for a new password, or the reason why the link does not work.
 
-    The boxes that replace credentials and remove receivers are ticked at the first reset after the registration: the
-    person who registered may not be the owner of the address, and knows the credentials until then.
+    The boxes that replace credentials and remove receivers are ticked while somebody else may know the credentials: at
+    the first reset after the registration, because the person who registered may not be the owner of the address, and
+    after the owner has reverted a change of the email.
     """
     token = call.request.query.get("token", [""])[0]
     try:
@@ -55,8 +56,8 @@ def show_reset_form(call: Call) -> Response:
             receivers = credential_replacement.summarise_receivers(tx, reset["user_id"])
     except ApiError as error:
         return render_problem_page(call, TITLE, f"{error.message} Request a new one.", error.status)
-    is_first = bool(reset["is_first"])
-    form = ResetForm(token, reset["email"], is_first, is_first, receivers)
+    is_suspect = bool(reset["is_suspect"])
+    form = ResetForm(token, reset["email"], is_suspect, is_suspect, receivers)
     return render_page(call, TITLE, _render_form(form), secret=True)
 
 
@@ -179,7 +180,7 @@ def revert_email(call: Call) -> Response:
     """Make the old address of the form's token the account's email again, or show why not."""
     token = call.request.read_form().get("token", "")
     try:
-        old_email = email_changes.revert_change(call.app, token, call.now)
+        old_email = email_changes.revert_change(call.app, token, call.request.address, call.now)
     except ApiError as error:
         if error.status >= 500:
             raise
@@ -191,7 +192,8 @@ def revert_email(call: Call) -> Response:
             "The email address of your account is ",
             h.b(old_email),
             ". All sessions have ended and the password no longer works. Set a new one with the link in the mail that "
-            "was just sent to this address, and tick the boxes that replace the key and remove the receivers.",
+            "was just sent to this address. Its page also replaces the API key and removes the webhook receivers, "
+            "unless you untick that.",
         ),
         secret=True,
     )

@@ -24,9 +24,9 @@ WHERE resets.expires_at <= :now
 RETURNING id
 
 -- name: reset
--- password_serial is 0 for the password of the registration.
+-- password_serial is 0 for the password of the registration. Only a revert of a changed email removes a password.
 SELECT resets.id, resets.user_id, resets.uuid, resets.expires_at, users.email,
-    (users.password_serial = 0 AND users.password IS NOT NULL) AS is_first
+    ((users.password_serial = 0) = (users.password IS NOT NULL)) AS is_suspect
 FROM resets
 JOIN users ON users.id = resets.user_id
 WHERE resets.id = :id

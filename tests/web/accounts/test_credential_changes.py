@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from finapi.accounts import email_changes, recovery, rotation, users
+from finapi.accounts import audit, email_changes, recovery, rotation, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
@@ -243,7 +243,7 @@ def get_revert_token(app: App, subject: str = "Your email address has changed", 
 def revert(app: App, token: str) -> str:
     """Return the restored email, or the code of the refusal."""
     try:
-        return email_changes.revert_change(app, token, app.clock.now())
+        return email_changes.revert_change(app, token, "192.0.2.7", app.clock.now())
     except ApiError as error:
         return error.code
 
@@ -267,6 +267,15 @@ def test_the_old_address_reverts_a_confirmed_change(app: App, client: Client, se
     body = {"token": thief_reset, "newpassword": NEW_PASSWORD}
     assert client.put(AUTH + "newpassword", body).json["code"] == "INVALID_TOKEN"
     assert [revert(app, token), list_emails(app)] == ["INVALID_TOKEN", [EMAIL]]
+    with app.accounts.read() as tx:
+        [row] = audit.list_actions(tx, 10)
+    assert (row["who"], row["action"], row["account"], row["place"], row["detail"]) == (
+        EMAIL,
+        "revert the change of the email",
+        EMAIL,
+        "192.0.2.7",
+        "",
+    )
     recovery.run_mail_step(app)
     reset = {"token": token_in(sent(app, "Set a new password", EMAIL)[-1]), "newpassword": NEW_PASSWORD}
     assert client.put(AUTH + "newpassword", reset).status == 200

@@ -308,6 +308,16 @@ def test_the_first_reset_of_an_account_offers_new_credentials(client: Client) ->
     assert not open_page(client, request_reset(client)).is_ticked("replace_credentials")
 
 
+def test_the_reset_after_a_reverted_email_offers_new_credentials(client: Client, app: App) -> None:
+    register(client)
+    reset(client)
+    with app.accounts.write() as tx:
+        tx.run("revert_email", old_email=ANN, user_id=1, now=iso(NOW))
+    assert open_page(client, request_reset(client)).is_ticked("replace_credentials")
+    reset(client)
+    assert not open_page(client, request_reset(client)).is_ticked("replace_credentials")
+
+
 def test_an_operators_account_keeps_its_key_by_default(client: Client, app: App) -> None:
     users.create(app, ANN, "pro", NOW)
     assert not open_page(client, request_reset(client)).is_ticked("replace_credentials")
