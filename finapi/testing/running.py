@@ -104,7 +104,7 @@ def run_fixture(
         stack.enter_context(datadir.lock_directory(directory))
         base_file = base.build_base(directory, config, number, created_at)
         world_config = replace(config, data_dir=directory)
-        mail_directory = config.mail_directory or directory / "mail"
+        mail_directory = world_config.mail_directory or directory / "mail"
         pool = WorldPool(world_config, number, is_seeded, base_file, mail_directory)
         gate, port = pool.gate, 0
         gate.answer_source = answer_source

@@ -1086,6 +1086,12 @@ def test_the_process_ends_with_its_parent() -> None:
             server.control.fault(reset=True, times=1)
             assert catch_failure(server.client(tries=1).get_account_balance).status == 0
         assert Path(ready["data_dir"]).is_dir()
+        # Mails are written below the temporary directory, not below the directory in which the fixture was started.
+        assert ready["mail_dir"] == f"{ready['data_dir']}/mail"
+        with FinapiServer(ready=ready) as server:
+            server.client().post_auth_forgetpassword(email="pro@example.com")
+            server.control.until_idle()
+        assert len(list(Path(ready["mail_dir"]).glob("*.eml"))) == 1
         child.stdin.close()
         assert child.wait(process.SECONDS) == 0
         child.stdout.close()
