@@ -615,6 +615,7 @@ class XbrlCompaniesTickerStatementsDataStatementsValue(TypedDict, Generic[Day, M
     slot: str
     role_uri: str | None
     definition: str | None
+    page_url: str | None
     columns: list[XbrlCompaniesTickerStatementsDataStatementsValueColumns[Day, Moment]]
     rows: list[XbrlCompaniesTickerStatementsDataStatementsValueRows]
 
@@ -2417,6 +2418,17 @@ class TickersTickerOverviewDataHolesValue(TypedDict):
     reason_code: str
     line: NotRequired[str]
 
+class TickersTickerOverviewDataOperandsValuePrinted(TypedDict):
+    label: str | None
+    label_role: str | None
+    negated: bool
+    statement: str
+    statement_name: str
+    line: int
+    column: int
+    column_heading: str
+    page_url: str | None
+
 class TickersTickerOverviewDataOperandsValue(TypedDict, Generic[Day, Moment]):
     sign: int
     value: int | Decimal
@@ -2432,6 +2444,8 @@ class TickersTickerOverviewDataOperandsValue(TypedDict, Generic[Day, Moment]):
     fact_id: NotRequired[str | None]
     ink_url: NotRequired[str | None]
     conflicting_values: NotRequired[list[int | Decimal]]
+    printed: NotRequired[TickersTickerOverviewDataOperandsValuePrinted | None]
+    printed_reason: NotRequired[Literal["no_stored_statement", "not_on_a_statement"] | None]
 
 class TickersTickerOverviewData(TypedDict, Generic[Day, Moment]):
     ticker: str | None
@@ -3483,6 +3497,8 @@ class XbrlProofDataVintages(TypedDict, Generic[Day, Moment]):
     fact_id: NotRequired[str | None]
     ink_url: NotRequired[str | None]
     conflicting_values: NotRequired[list[int | Decimal]]
+    printed: NotRequired[TickersTickerOverviewDataOperandsValuePrinted | None]
+    printed_reason: NotRequired[Literal["no_stored_statement", "not_on_a_statement"] | None]
 
 class XbrlProofData(TypedDict, Generic[Day, Moment]):
     ticker: str | None

@@ -348,6 +348,7 @@ def remove_filing(statements: dict[str, JSON]) -> dict[str, JSON]:
             **statement,
             "accession": None,
             "filed_at": None,
+            "page_url": None,
             "rows": [{**row, "ink_urls": None} for row in statement["rows"]],
         }
         for kind, statement in statements.items()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from email import message_from_bytes
 from email.policy import default as default_policy
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,6 +30,8 @@ pytestmark = [
 
 Looks = tuple[tuple[int, str], ...]
 
+# The keys, as WebDriver names them.
+ENTER, ESCAPE = "\ue007", "\ue00c"
 API = "/api/v1"
 EMAIL = "ann@example.com"
 PASSWORD, COMMON, NEW = "correct horse battery", "Password1", "a much better one"
@@ -40,6 +43,18 @@ def demo(tmp_path: Path) -> Iterator[Running]:
     words = ("--port", 0, "--data-dir", tmp_path / "data", "--common-passwords", "refused")
     with running("demo", *words) as server:
         yield server
+
+
+# Responses to the request of a panel, as scripts, and the sentences that they are shown as.
+FAILURES = (
+    ("{ throw new TypeError('Failed to fetch'); }", "The host cannot be reached. Try again, or open the page."),
+    ("new Response('', {status: 429})", "Too many requests. Wait a moment and try again."),
+    ("new Response('', {status: 402})", "The account has no tokens left for this page."),
+    ("new Response('', {status: 404})", "There is no such figure."),
+    ("new Response('<main><p role=alert>Log in.</p></main>', {status: 401})", "Sign in to see this figure."),
+    ("new Response('<main><p role=alert>Busy &lt;b&gt;.</p></main>', {status: 503})", "Busy <b>."),
+    ("new Response('', {status: 500})", "The page was not loaded (status 500)."),
+)
 
 
 def post(demo: Running, action: str, **body: str) -> Answer:
@@ -331,14 +346,79 @@ def test_a_visitor_finds_a_figure_its_proof_and_its_filing(demo: Running, tmp_pa
         assert (page.path, page.text("h1")) == ("/company/AAPL", "Apple Inc.")
         page.follow("Statements")
         page.open(f"{demo.url}/company/AAPL/statements?statement=balance&period=Q")
-        page.follow("331,233")
+        follow_figure(page, "331,233", scripts=scripts)
         assert page.path == "/company/AAPL/fact/us-gaap:Assets"
         page.open(f"{demo.url}/company/AAPL/financials")
-        page.follow("416,161")
+        follow_figure(page, "416,161", scripts=scripts)
         assert page.path == "/company/AAPL/proof/revenue/A2025FY"
         page.follow("0000320193-25-000079")
         assert (page.path, page.has("h1")) == ("/filing/0000320193-25-000079", True)
         assert page.complaints() == []
+
+
+def follow_figure(page: Browser, text: str, *, scripts: bool) -> None:
+    """Open the page of a figure's proof: with scripts from the panel that its link opens."""
+    if scripts:
+        page.driver.find_element("link text", text).click()
+        eventually(lambda: page.has(".panel h2"), 20)
+        page.follow("Open as a page")
+    else:
+        page.follow(text)
+
+
+def test_a_figure_opens_its_proof_in_a_panel(demo: Running, tmp_path: Path) -> None:
+    with browser(tmp_path / "profile") as page:
+
+        def has_heading(text: str) -> bool:
+            return page.has(".panel h2") and page.text(".panel h2") == text
+
+        def has_alert(text: str) -> bool:
+            return page.has(".panel [role=alert]") and page.text(".panel [role=alert]") == text
+
+        def press(key: str) -> None:
+            page.driver.switch_to.active_element.send_keys(key)
+
+        for width, scheme in ALL_LOOKS:
+            page.show(width, scheme)
+            page.open(f"{demo.url}/company/AAPL/financials?statement=balance")
+            figure = page.driver.find_element("css selector", "td a[href*='total_assets/A2024FY']")
+            figure.send_keys(ENTER)
+            eventually(lambda: has_heading("Total assets, FY 2024"), 20)
+            assert page.path == "/company/AAPL/financials"
+            assert page.text(".panel .answer") == "364,980,000,000 USD"
+            printed_link = page.driver.find_element("css selector", ".panel .printed a")
+            cell_url = "/filing/0000320193-24-000123?section=5#line-16-column-1"
+            assert printed_link.get_attribute("href") == demo.url + cell_url
+            overflow = "const panel = document.querySelector('.panel'); return panel.scrollWidth - panel.clientWidth"
+            assert page.driver.execute_script(overflow) <= 0
+            if AXE.is_file():
+                assert findings(page) == []
+            keep(page, f"panel-{width}-{scheme}.png")
+            press(ESCAPE)
+            assert not page.has("dialog[open]")
+            assert page.driver.switch_to.active_element == figure
+
+        # A missing figure opens its reason; its text is in the page.
+        page.driver.find_element("css selector", "td.none a").send_keys(ENTER)
+        eventually(lambda: page.has(".panel .note"), 20)
+        assert page.text(".panel .note").startswith("Not reported.")
+        press(ESCAPE)
+
+        # Each failure is a sentence under the link to the page.
+        for failure, sentence in FAILURES:
+            page.driver.execute_script(f"window.fetch = async () => {failure}")
+            figure.send_keys(ENTER)
+            eventually(partial(has_alert, sentence), 20)
+            assert page.text(".panel .bar a") == "Open as a page"
+            press(ESCAPE)
+        assert page.complaints() == []
+
+        page.open(demo.url + cell_url)
+        assert page.text(":target") == "364,980"
+        visible = (
+            "const box = document.querySelector(':target').getBoundingClientRect(); return box.bottom < innerHeight"
+        )
+        assert page.driver.execute_script(visible)
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

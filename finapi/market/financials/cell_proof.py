@@ -19,8 +19,9 @@ from finapi.market.financials.provenance import (
     list_operand_records,
 )
 from finapi.market.financials.series_rows import FormulaInput, RowPeriod, RowView, find_definition
-from finapi.market.statements import fact_links
+from finapi.market.statements import fact_links, printed_lines
 from finapi.market.statements.fact_links import FactKey
+from finapi.market.statements.printed_lines import StatedFact
 from finapi.store.db import Transaction
 
 
@@ -117,6 +118,14 @@ def add_fact_links(tx: Transaction, cik: int, facts: Sequence[FactRecord]) -> No
         fact["ink_url"] = link.ink_url
         if key in conflicting_values:
             fact["conflicting_values"] = [to_json_number(Decimal(value)) for value in conflicting_values[key]]
+
+
+def add_printed_lines(tx: Transaction, facts: Sequence[FactRecord]) -> None:
+    """Add to each fact the line of the filing's statement that prints it, or the reason why it is not known."""
+    stated_facts = [StatedFact(_get_fact_key(fact), fact["value"]) for fact in facts]
+    for fact, fact_print in zip(facts, printed_lines.find_prints(tx, stated_facts), strict=True):
+        fact["printed"] = fact_print.line
+        fact["printed_reason"] = fact_print.reason
 
 
 def _get_fact_key(fact: FactRecord) -> FactKey:

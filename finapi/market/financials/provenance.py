@@ -20,6 +20,7 @@ from finapi.market.financials.fact_book import PeriodKey, Vintage
 from finapi.market.financials.series_rows import RowView, get_unit
 from finapi.market.financials.templates import Check, FailedCheck
 from finapi.market.statements.filed_facts import Decimals, parse_decimals
+from finapi.market.statements.printed_lines import PrintedLine, UnprintedReason
 
 CONFIDENCE_BY_METHOD: dict[Method, int] = {"reported": 100, "mapped": 95, "derived": 85}
 MIN_REPORTED_CONFIDENCE = 50  # The minimum for figures that are not estimated and fail no check.
@@ -39,7 +40,8 @@ class FactRecord(TypedDict):
     """A fact and its filing.
 
     ``fact_id`` is the id of the element that states the fact on a page of an inline filing, and ``ink_url`` shows it in
-    the SEC's viewer. Both are null for other filings. ``conflicting_values`` are there for facts that have any.
+    the SEC's viewer. Both are null for other filings. ``conflicting_values`` are there for facts that have any. In a
+    proof, ``printed`` is the line of the statement that prints the fact, or null with ``printed_reason``.
     """
 
     value: Decimal
@@ -56,6 +58,10 @@ class FactRecord(TypedDict):
     ink_url: NotRequired[Annotated[Url | None, "The printed value in the SEC's viewer."]]
     conflicting_values: NotRequired[
         Annotated[list[Decimal], "Further values that the filing states for the fact with the same precision."]
+    ]
+    printed: NotRequired[Annotated[PrintedLine | None, "The line of the statement that prints the fact."]]
+    printed_reason: NotRequired[
+        Annotated[UnprintedReason | None, "The reason why the printed line is not known; null: it is."]
     ]
 
 

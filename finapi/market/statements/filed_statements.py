@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
 from finapi.core.days import shift
 from finapi.core.records import Date, Url, build_record
+from finapi.market.documents.metadata import is_unfiled
 from finapi.market.statements import fact_links, layout, statement_kinds
 from finapi.market.statements.fact_links import FactLink
 from finapi.market.statements.fact_sets import FSDS, SOURCE_NAMES
@@ -100,7 +101,12 @@ class StatementRow(TypedDict):
 
 
 class FiledStatement(TypedDict):
-    """A statement as it was filed, with its filing. ``filed_at`` is null if the filing day is not known."""
+    """A statement as it was filed, with its filing. ``filed_at`` is null if the filing day is not known.
+
+    ``page_url`` with the anchor ``#line-3-column-1`` opens the page at the value in the third row and the first column,
+    and highlights it. It is null for a statement with dimensions and for a document without an accession number, which
+    have no page.
+    """
 
     accession: Annotated[str, "The filing that this statement is from."]
     form_type: str
@@ -108,6 +114,7 @@ class FiledStatement(TypedDict):
     slot: str
     role_uri: str | None
     definition: str | None
+    page_url: Annotated[str | None, "The path of the statement's page here."]
     columns: list[StatementColumn]
     rows: list[StatementRow]
 
@@ -219,6 +226,7 @@ class _StatementSection(NamedTuple):
 
     report: FiledReport
     id: int
+    number: int  # The position in the report.
     role_uri: str
     definition: str
     kind: str
@@ -299,7 +307,15 @@ def read_period_statements(
 def _list_sections(tx: Transaction, report: FiledReport, requested_kinds: Sequence[str]) -> list[_StatementSection]:
     """Return the sections of a report that are statements of these kinds (of any kind if empty), in their order."""
     return [
-        _StatementSection(report, row["id"], row["role_uri"], row["definition"], row["kind"], bool(row["has_columns"]))
+        _StatementSection(
+            report=report,
+            id=row["id"],
+            number=row["seq"],
+            role_uri=row["role_uri"],
+            definition=row["definition"],
+            kind=row["kind"],
+            has_columns=bool(row["has_columns"]),
+        )
         for row in tx.list_rows("statement_sections", report_id=report.id)
         if not requested_kinds or row["kind"] in requested_kinds
     ]
@@ -376,6 +392,7 @@ def _build_statement(tx: Transaction, section: _StatementSection, options: _Read
     columns = [
         build_record(StatementColumn, column, dims=json.loads(column["members"]) or None) for column in column_rows
     ]
+    page_url = None if options.dimensioned else find_page_url(section.report.accession, section.number)
     return {
         "accession": section.report.accession,
         "form_type": section.report.form_type,
@@ -383,9 +400,25 @@ def _build_statement(tx: Transaction, section: _StatementSection, options: _Read
         "slot": statement_kinds.get_slot(section.kind),
         "role_uri": section.role_uri or None,
         "definition": section.definition or None,
+        "page_url": page_url,
         "columns": columns,
         "rows": _remove_empty_headings(rows),
     }
+
+
+def find_page_url(accession: str, section_number: int) -> str | None:
+    """Return the path of the page of a statement, or None for a document without an accession number."""
+    return None if is_unfiled(accession) else f"/filing/{accession}?section={section_number}"
+
+
+def build_cell_anchor(line_number: int, column_number: int) -> str:
+    """Return the id of a cell on the page of its statement. Both numbers start at 1 and count all rows and columns."""
+    return f"line-{line_number}-column-{column_number}"
+
+
+def find_cell_url(page_url: str | None, line_number: int, column_number: int) -> str | None:
+    """Return the path of a statement's page at a cell, or None if the statement has no page."""
+    return None if page_url is None else f"{page_url}#{build_cell_anchor(line_number, column_number)}"
 
 
 class _SectionFacts:

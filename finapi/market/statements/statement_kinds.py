@@ -150,6 +150,15 @@ def get_slot(kind: str) -> str:
     return SLOTS[base_kind] + ("Parenthetical" if base_kind != kind else "")
 
 
+def get_title(definition: str) -> str:
+    """Return the title in the definition of a statement's role: "0002 - Statement - BALANCE SHEETS" is BALANCE SHEETS.
+
+    Another definition is returned unchanged.
+    """
+    match = _STATEMENT_DEFINITION.fullmatch(definition)
+    return match[1].strip() if match else definition
+
+
 def _normalise_title(title: str) -> str:
     return re.sub(r"[^a-z0-9]", "", title.lower())
 

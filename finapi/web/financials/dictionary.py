@@ -122,7 +122,9 @@ def get_proof(call: Call) -> Response:
             raise ApiError("NOT_FOUND", f"{company.name} has no such period in finapi.")
         row = series.get_row(period)
         proof = build_proof(row, params["metric"])
-        cell_proof.add_fact_links(tx, company.cik, cell_proof.list_facts(proof))
+        facts = cell_proof.list_facts(proof)
+        cell_proof.add_fact_links(tx, company.cik, facts)
+        cell_proof.add_printed_lines(tx, facts)
         data: ProofData = {
             **build_company_names(company),
             "industry": company_book.industry,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from finapi.market.financials import series_tables
+from finapi.market.statements import filed_statements
 from finapi.web.http.route import FlatTable
 
 _STATEMENT_COLUMNS = (
@@ -29,6 +30,7 @@ _STATEMENT_COLUMNS = (
     "filed_at",
     "fact_id",
     "ink_url",
+    "page_url",
 )
 _CONFLICT_MARK = {"status": "conflicting", "reason": "conflicting_values"}
 _SEGMENT_COLUMNS = (
@@ -55,11 +57,12 @@ def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
     rows = []
     for kind, statement in data["statements"].items():
         filing = {name: statement[name] for name in ("accession", "form_type", "filed_at")}
-        for line in statement["rows"]:
+        for line_number, line in enumerate(statement["rows"], 1):
             # A heading has no values, and an example of the documentation has fewer columns than values.
             lists = (statement["columns"], line["values"], line["marks"], line["fact_ids"], line["ink_urls"])
             conflicting_values = line.get("conflicting_values") or [None] * len(line["values"])
-            for column, value, mark, fact_id, ink_url, other_values in zip(*lists, conflicting_values, strict=False):
+            cells = enumerate(zip(*lists, conflicting_values, strict=False), 1)
+            for column_number, (column, value, mark, fact_id, ink_url, other_values) in cells:
                 members = {**line, **column, **filing}
                 members["ticker"] = data["ticker"]
                 members.update(mark or (_CONFLICT_MARK if other_values else {}))
@@ -67,6 +70,10 @@ def build_statements_table(answer: Mapping[str, Any]) -> FlatTable:
                 members["value"] = value
                 members["fact_id"] = fact_id
                 members["ink_url"] = ink_url
+                members["page_url"] = None
+                if value is not None:
+                    page_url = statement.get("page_url")
+                    members["page_url"] = filed_statements.find_cell_url(page_url, line_number, column_number)
                 rows.append({name: members.get(name) for name in _STATEMENT_COLUMNS})
     return FlatTable(_STATEMENT_COLUMNS, rows)
 

@@ -22,11 +22,16 @@ class ReasonLegend:
     def __init__(self) -> None:
         self._letters_by_code: dict[str, str] = {}
 
-    def render_missing_cell(self, code: str) -> Html:
-        """Return the cell of a figure that is missing for a reason, and add the reason to the legend."""
+    def render_missing_cell(self, code: str, url: str = "") -> Html:
+        """Return the cell of a figure that is missing for a reason, and add the reason to the legend.
+
+        ``url`` is the page of the figure's proof, if it has one.
+        """
         next_letter = ascii_lowercase[len(self._letters_by_code) % 26]
         letter = self._letters_by_code.setdefault(code, next_letter)
-        return h.td("–", h.sup(letter, title=describe_reason(code).label), class_="none")
+        label = describe_reason(code).label
+        dash = h.a("–", href=url, aria_label=label) if url else "–"
+        return h.td(dash, h.sup(letter, title=label), class_="none")
 
     def render(self) -> Html:
         """Return the legend: letters with the reasons that they stand for. Empty if no figure is missing."""

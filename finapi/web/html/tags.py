@@ -13,7 +13,7 @@ from typing import Any
 
 VOID_ELEMENTS = frozenset(["br", "col", "hr", "input", "link", "meta"])
 _ELEMENT_NAMES = """
-a abbr article aside b body button caption code colgroup dd datalist details div dl dt em fieldset figcaption figure
+a abbr article aside b bdi body button caption code colgroup dd datalist details div dl dt em fieldset figcaption figure
 footer form h1 h2 h3 head header html label legend li main mark nav ol option output p pre script search section select
 small span strong sub summary sup table tbody td textarea tfoot th thead time title tr ul
 circle clipPath defs g line path polyline polygon rect svg text tspan

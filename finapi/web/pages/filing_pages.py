@@ -12,7 +12,7 @@ from finapi.core.counts import format_count
 from finapi.core.errors import ApiError
 from finapi.market.documents import submission_documents
 from finapi.market.funds import fund_report_lists
-from finapi.market.statements import filed_statements
+from finapi.market.statements import filed_statements, statement_kinds
 from finapi.web.html import form_fields, html_tables, page_layout, sanitizer
 from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.tags import Html, h
@@ -23,7 +23,12 @@ from finapi.web.pages import api_backed_pages, page_access
 from finapi.web.pages.api_backed_pages import FORMAT, ApiCall, build_api_call, render_section
 from finapi.web.pages.company import filing_list, statements_page
 
-PARAMS = (ACCESSION_NUMBER, Param("statement", default="income", allowed=tuple(statements_page.STATEMENTS)), FORMAT)
+PARAMS = (
+    ACCESSION_NUMBER,
+    Param("statement", default="income", allowed=tuple(statements_page.STATEMENTS)),
+    Param("section", "integer", minimum=0, maximum=100_000),
+    FORMAT,
+)
 DOCUMENT_PARAMS = (
     ACCESSION_NUMBER,
     Param("part", "integer", default=1, minimum=1, maximum=1_000),
@@ -75,7 +80,8 @@ def _render_filing(call: Call, detail_call: ApiCall, statements_call: ApiCall | 
         source = api_backed_pages.render_source_note(call, detail_call, statements_call, csv_url=csv_url)
     title = f"{filing['form_type'] or 'Filing'} of {filing['entity_name']}"
     description = _render_description(call, filing)
-    return page_layout.render_page(call, title, description, _render_documents(filing), statements, source, wide=True)
+    body = (description, _render_documents(filing), statements, source)
+    return page_layout.render_page(call, title, *body, wide=True, scripts=("panel.js",))
 
 
 def _render_missing_statements(filing: Mapping[str, Any]) -> Html | None:
@@ -178,20 +184,34 @@ def _render_statements(call: Call, filing: Mapping[str, Any], statements_call: A
     answer = statements_call.get_answer(call)
     statements = answer["data"]["statements"]
     labels = {kind: label for kind, label in statements_page.STATEMENTS.items() if kind in statements}
-    chosen = call.params["statement"]
-    if chosen not in statements:
-        chosen = next(iter(labels or statements))
+    chosen = _choose_statement(call, statements, next(iter(labels or statements)))
     links = []
     for kind, label in labels.items():
         url = f"/filing/{filing['accession_number']}?statement={kind}"
         links.append(h.a(label, href=url, aria_current="true" if kind == chosen else None))
     chosen_answer = {**answer, "data": {"statements": {chosen: statements[chosen]}}}
     periods, lines = statements_page.join_statements([chosen_answer], "latest", all_columns=True)
+    title = labels.get(chosen) or statement_kinds.get_title(statements[chosen]["definition"] or chosen)
     table = statements_page.render_statement_table(
-        labels.get(chosen, chosen), periods, lines, f"/company/{filing['cik']}/"
+        title, periods, lines, f"/company/{filing['cik']}/", with_anchors=True
     )
     views = h.div(h.nav(links, class_="choice", aria_label="Statement"), class_="views")
     return render_section("Statements", views, table)
+
+
+def _choose_statement(call: Call, statements: Mapping[str, Any], default_key: str) -> str:
+    """Return the key of the statement that the parameters name, or the default if the filing does not have it.
+
+    ``section`` is the number of a statement in the filing, as in the ``page_url`` of the API's answers.
+    """
+    accession_number, section = call.params["accession_number"], call.params["section"]
+    if section is not None:
+        page_url = filed_statements.find_page_url(accession_number, section)
+        for key, statement in statements.items():
+            if statement["page_url"] == page_url:
+                return key
+        return default_key
+    return call.params["statement"] if call.params["statement"] in statements else default_key
 
 
 # ---- its document

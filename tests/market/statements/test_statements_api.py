@@ -151,6 +151,7 @@ def test_an_income_statement_is_as_filed(client: Client) -> None:
         "slot": "StatementsOfIncome",
         "role_uri": ROLE + "Income",
         "definition": "0000002 - Statement - CONSOLIDATED STATEMENTS OF OPERATIONS",
+        "page_url": f"/filing/{ACCESSION}?section=2",
         "columns": [YEAR_2024, YEAR_2023],
         "rows": [
             heading("IncomeStatementAbstract", "Income Statement [Abstract]", 0),
@@ -187,6 +188,7 @@ def test_a_balance_sheet_has_instants_for_columns(client: Client) -> None:
         "slot": "StatementsOfFinancialPosition",
         "role_uri": ROLE + "Balance",
         "definition": "0000003 - Statement - CONSOLIDATED BALANCE SHEETS",
+        "page_url": f"/filing/{ACCESSION}?section=3",
         "columns": [
             {"context_seq": 5, "period_type": "I", "start_date": None, "end_date": "2024-12-31", "dims": None},
             {"context_seq": 6, "period_type": "I", "start_date": None, "end_date": "2023-12-31", "dims": None},
@@ -206,6 +208,7 @@ def test_cash_is_in_its_opening_and_its_closing_column(client: Client) -> None:
         "slot": "StatementsOfCashFlows",
         "role_uri": ROLE + "CashFlow",
         "definition": "0000004 - Statement - CONSOLIDATED STATEMENTS OF CASH FLOWS",
+        "page_url": f"/filing/{ACCESSION}?section=4",
         "columns": [YEAR_2024, YEAR_2023],
         "rows": [
             row(
@@ -243,6 +246,7 @@ def test_a_dimensioned_statement_is_served_on_request(client: Client) -> None:
             "slot": "StatementsOfStockholdersEquity",
             "role_uri": ROLE + "Equity",
             "definition": "0000005 - Statement - CONSOLIDATED STATEMENTS OF EQUITY",
+            "page_url": None,
             "columns": [{**YEAR_2024, "context_seq": 8, "dims": {EQUITY_AXIS: COMMON}}],
             "rows": [row("StockIssued", "Stock issued", ["5000"], balance="credit")],
         }

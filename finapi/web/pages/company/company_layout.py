@@ -178,7 +178,7 @@ def render_tab(
     as_of_form = tab not in TABS_WITHOUT_FORM and _render_as_of_form(call, view, tab, kept_params)
     period_note = view.period_note and h.p(view.period_note, class_="note", role="status")
     content = (head, h.nav(links, class_="tabs", aria_label="Company"), as_of_form, period_note, *body)
-    return page_layout.render_page(call, document_title, *content, wide=True, status=status)
+    return page_layout.render_page(call, document_title, *content, wide=True, status=status, scripts=("panel.js",))
 
 
 def render_missing_tab(

@@ -181,8 +181,8 @@ def _render_line(
 def _render_cell(view: CompanyView, period: PeriodFigures, key: str, scale: Scale, legend: ReasonLegend) -> Html:
     cell = period.row["metrics"][key]
     figure = cell["value"]
-    if figure is None:
-        return legend.render_missing_cell(cell["reason_code"] or cell["status"])
     proof_url = view.get_url(build_proof_path(key, period.kind, period.row))
+    if figure is None:
+        return legend.render_missing_cell(cell["reason_code"] or cell["status"], proof_url)
     link = h.a(format_metric(key, figure, scale), href=proof_url)
     return html_tables.render_figure_cell(link, figure, title=f"{figure:f}")

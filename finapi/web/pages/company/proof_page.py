@@ -38,6 +38,7 @@ _CELL = re.compile(
     r"|(?P<period_end>[12][0-9]{3}-[01][0-9]-[0-3][0-9]))"
 )
 MAX_NAMED_CHARACTERS = 40  # Maximum length of a metric or period that a message repeats.
+MAX_FILED_CHARACTERS = 200  # Maximum length of a label or title of a filing in a table.
 _METHOD_TEXTS = {
     "reported": "as reported, under the first tag of its rule",
     "mapped": "as reported, under another tag with the same meaning",
@@ -46,6 +47,19 @@ _METHOD_TEXTS = {
 _CHECK_TEXTS = {
     "consistent": "adds up",
     "inconsistent": "does not add up",
+}
+# The roles of printed labels; a standard label needs no remark.
+_LABEL_ROLE_TEXTS = {
+    "terselabel": "short label",
+    "verboselabel": "long label",
+    "totallabel": "label of a total",
+    "netlabel": "label of a net amount",
+    "periodstartlabel": "label of an opening balance",
+    "periodendlabel": "label of a closing balance",
+}
+_UNPRINTED_TEXTS = {
+    "no_stored_statement": "The filing's statements are not stored.",
+    "not_on_a_statement": "Not on a statement of the filing, but perhaps in a note.",
 }
 _SIGNS = {1: "+", -1: "−"}
 
@@ -102,15 +116,18 @@ def _render_proof(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]) -
         call,
         view,
         tab,
-        h.h2(f"{proof['label']}, {_describe_period(call, proof)}", class_="title"),
-        _render_figure(call, cell),
-        _render_missing_reason(cell),
-        _render_description(proof, links),
-        _render_inputs(view, proof["inputs"]),
-        render_section("Facts it is computed from", render_facts(operands, links, with_signs=True)),
-        vintages and render_section("Everything that was filed for this period", render_facts(vintages, links)),
-        _render_rules(proof["considered"]),
-        _render_claim_link(call, view, proof),
+        h.div(
+            h.h2(f"{proof['label']}, {_describe_period(call, proof)}", class_="title"),
+            _render_figure(call, cell),
+            _render_missing_reason(cell),
+            _render_description(proof, links),
+            _render_inputs(view, proof["inputs"]),
+            render_section("Facts it is computed from", render_facts(operands, links, with_signs=True)),
+            vintages and render_section("Everything that was filed for this period", render_facts(vintages, links)),
+            _render_rules(proof["considered"]),
+            _render_claim_link(call, view, proof),
+            data_panel=True,
+        ),
         api_backed_pages.render_source_note(call, *api_calls),
     )
 
@@ -138,6 +155,8 @@ def _render_description(proof: Mapping[str, Any], links: Mapping[str, SecLinks])
     cell = proof["cell"]
     accession_number = cell["accession"]
     confidence = cell["confidence"]
+    printed_labels = dict.fromkeys(fact["printed"]["label"] for fact in cell["operands"] if fact["printed"])
+    printed_lines = [h.li(_render_filed_text(label)) for label in printed_labels if label]
     # A figure that is computed has no concept of its own, but the key of its metric.
     concept = None if cell["concept"] == proof["metric"] else cell["concept"]
     return html_tables.render_description_list(
@@ -150,6 +169,8 @@ def _render_description(proof: Mapping[str, Any], links: Mapping[str, SecLinks])
             ("Total", _CHECK_TEXTS.get(cell["calc_status"] or "")),
             ("Confidence", confidence is not None and f"{confidence} of 100"),
             ("Filing", accession_number and render_filing_links(accession_number, links)),
+            ("Filed", cell["filed_at"]),
+            ("Printed as", printed_lines and h.ul(printed_lines, class_="plain")),
         ]
     )
 
@@ -202,6 +223,8 @@ def render_facts(
         GridColumn("Filed", "filed_at"),
         GridColumn("Filing", lambda fact: h.td(render_filing_links(fact["accession"], links), class_="id")),
     ]
+    if any("printed" in fact for fact in facts):
+        columns.insert(1, GridColumn("Printed as", _render_printed_line))
     if with_signs:
         columns.insert(0, GridColumn("Sign", lambda fact: _SIGNS.get(fact["sign"], "")))
     return html_tables.render_grid(format_count(len(facts), "fact"), columns, facts, "facts")
@@ -214,7 +237,8 @@ def _render_fact_value(fact: Mapping[str, Any], links: Mapping[str, SecLinks]) -
     text = _format_value(fact["value"])
     ink_url = fact.get("ink_url")
     if ink_url is None:
-        return h.td(text, note, class_="num")
+        page_url = (fact.get("printed") or {}).get("page_url")
+        return h.td(h.a(text, href=page_url) if page_url else text, note, class_="num")
     name = unquote(ink_url.partition("#")[0].rpartition("/")[2])
     if name in links.get(fact["accession"], SecLinks(None, None)).stored_documents:
         query = urlencode({"document": name, "fact": fact["fact_id"]})
@@ -222,6 +246,31 @@ def _render_fact_value(fact: Mapping[str, Any], links: Mapping[str, SecLinks]) -
     else:
         number_link = h.a(text, href=ink_url, rel="noreferrer")
     return h.td(number_link, note, class_="num")
+
+
+def _render_printed_line(fact: Mapping[str, Any]) -> Html:
+    """Return the cell of the label that the filing prints, with its place, or of the reason why it is not known."""
+    printed = fact["printed"]
+    if printed is None:
+        return h.td(_UNPRINTED_TEXTS[fact["printed_reason"]], class_="quiet printed")
+    place = f"line {printed['line']}, {printed['column_heading']}"
+    role = _LABEL_ROLE_TEXTS.get((printed["label_role"] or "").removeprefix("negated").lower(), "")
+    sign = "printed with the opposite sign" if printed["negated"] else ""
+    details = ", ".join(filter(None, (role, sign)))
+    statement_name = _render_filed_text(printed["statement_name"])
+    place_link = h.a(place, href=printed["page_url"]) if printed["page_url"] else place
+    return h.td(
+        _render_filed_text(printed["label"] or "without a label"),
+        h.small(statement_name, ", ", place_link, class_="under"),
+        details and h.small(details, class_="under"),
+        class_="printed",
+    )
+
+
+def _render_filed_text(text: str) -> Html:
+    """Return a text of a filing, shortened and with a writing direction that does not change the text around it."""
+    is_long = len(text) > MAX_FILED_CHARACTERS
+    return h.bdi(text[: MAX_FILED_CHARACTERS - 1] + "…" if is_long else text)
 
 
 def _format_value(value: Decimal | int | str | None, reason_code: str | None = None) -> str:
@@ -313,7 +362,8 @@ def _render_concept(call: Call, view: CompanyView, api_calls: Sequence[ApiCall])
     all_link = call.params["end"] and h.p(h.a("Every period of this concept", href=view.get_url(tab)))
     title = h.h2(h.code(answer["concept"]), class_="title")
     source = api_backed_pages.render_source_note(call, *api_calls)
-    return company_layout.render_tab(call, view, tab, title, body, all_link, source)
+    content = h.div(title, body, all_link, data_panel=True)
+    return company_layout.render_tab(call, view, tab, content, source)
 
 
 def _build_fact(row: Mapping[str, Any], concept: str) -> dict[str, Any]:

@@ -192,15 +192,17 @@ def _render_cell(
 ) -> Html:
     line = _get_template_lines(row, statement).get(key, {})
     figure = row["metrics"].get(key, line.get("value"))
+    # The remainder lines of a template ("other ...") are not metrics and have no proof.
+    has_proof = find_definition(key) is not None
+    # A path relative to this page keeps the page short: it has hundreds of links.
+    proof_url = build_url(build_proof_path(key, period, row), **view.as_of_arguments) if has_proof else ""
     if figure is None:
         hole = row.get("holes", {}).get(key, {})
-        return legend.render_missing_cell(hole.get("reason_code") or line.get("reason_code") or "not_reported")
+        reason_code = hole.get("reason_code") or line.get("reason_code") or "not_reported"
+        return legend.render_missing_cell(reason_code, proof_url)
     text = format_metric(key, figure, scale)
-    # The remainder lines of a template ("other ...") are not metrics and have no proof.
-    if find_definition(key) is None:
+    if not has_proof:
         return html_tables.render_figure_cell(text, figure)
-    # A path relative to this page keeps the page short: it has hundreds of links.
-    proof_url = build_url(build_proof_path(key, period, row), **view.as_of_arguments)
     return html_tables.render_figure_cell(h.a(text, href=proof_url), figure)
 
 

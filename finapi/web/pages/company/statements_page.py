@@ -12,10 +12,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from finapi.core.days import shift
 from finapi.core.errors import ApiError
 from finapi.market.documents import filing_rows
 from finapi.market.filings import filing_search
-from finapi.market.statements import filed_statements
+from finapi.market.statements import filed_statements, printed_lines
 from finapi.web.html import html_tables, number_formats
 from finapi.web.html.number_formats import ONES, Scale, format_money, format_number
 from finapi.web.html.reason_legend import ReasonLegend, describe_reason
@@ -48,7 +49,6 @@ MAX_INDENTATION = 6
 
 # Columns belong together if their lengths differ by fewer days than this.
 _LENGTH_TOLERANCE_DAYS = 20
-_DAYS_IN_MONTH = 30.4
 
 
 class LineKey(NamedTuple):
@@ -86,6 +86,7 @@ class JoinedLine(NamedTuple):
     """A line of the joined statement: the row as filed, and its values by report and column."""
 
     row: Mapping[str, Any]
+    number: int  # The position among the rows of its report, from 1.
     values: dict[tuple[int, int], LineValue]
 
     def get_value(self, column: PeriodColumn) -> LineValue:
@@ -258,9 +259,9 @@ def join_statements(
                     report_index=report_index,
                 )
         _insert_lines(lines, order, statement["rows"], report_index)
-    newest_first = sorted(columns.values(), key=lambda column: (column.last_day, column.first_day or ""), reverse=True)[
-        :MAX_COLUMNS
-    ]
+    newest_first = sorted(columns.values(), key=lambda column: (column.last_day, column.first_day or ""), reverse=True)
+    if not all_columns:
+        newest_first = newest_first[:MAX_COLUMNS]
     shown_lines = [lines[key] for key in order if _is_shown(lines[key], newest_first)]
     return newest_first, shown_lines
 
@@ -293,21 +294,24 @@ def _insert_lines(
     """Add the rows of a report to the lines and their order. A new line goes after the row before it."""
     previous_position = -1
     keys_of_report = set[LineKey]()
-    for row in rows:
-        is_opening_balance = (row["preferred_label"] or "").endswith("periodStartLabel")
-        key = LineKey(row["concept"], row["unit"], is_opening_balance, 0)
+    for number, row in enumerate(rows, 1):
+        key = LineKey(row["concept"], row["unit"], _is_opening_balance(row), 0)
         while key in keys_of_report:
             key = key._replace(occurrence=key.occurrence + 1)
         keys_of_report.add(key)
         if key not in lines:
             order.insert(previous_position + 1, key)
-            lines[key] = JoinedLine(row, {})
+            lines[key] = JoinedLine(row, number, {})
         previous_position = order.index(key)
         conflicting_values = row.get("conflicting_values") or [None] * len(row["values"])
         cells = zip(row["values"], row["marks"], conflicting_values, strict=True)
         for column_index, (text, mark, other_values) in enumerate(cells):
             reason_code = mark["reason"] if mark else None
             lines[key].values[report_index, column_index] = LineValue(text, reason_code, other_values or ())
+
+
+def _is_opening_balance(row: Mapping[str, Any]) -> bool:
+    return (row["preferred_label"] or "").endswith("periodStartLabel")
 
 
 def _is_shown(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
@@ -318,9 +322,17 @@ def _is_shown(line: JoinedLine, columns: Sequence[PeriodColumn]) -> bool:
 
 
 def render_statement_table(
-    caption: str, columns: Sequence[PeriodColumn], lines: Sequence[JoinedLine], base_url: str = ""
+    caption: str,
+    columns: Sequence[PeriodColumn],
+    lines: Sequence[JoinedLine],
+    base_url: str = "",
+    *,
+    with_anchors: bool = False,
 ) -> Html:
-    """Return the lines under their periods. ``base_url`` is the company's path, "" on one of its own pages."""
+    """Return the lines under their periods. ``base_url`` is the company's path, "" on one of its own pages.
+
+    ``with_anchors`` gives each cell the id that the API's links to cells have. The columns must be of one report.
+    """
     units = [line.row["unit"] for line in lines if line.row["unit"]]
     currency = max(set(units), key=units.count) if units else ""
     amounts = []
@@ -330,12 +342,13 @@ def render_statement_table(
             amounts += [Decimal(text) for text in texts if text is not None]
     scale = number_formats.choose_scale(amounts)
     legend = ReasonLegend()
-    rows = [_render_line(line, columns, currency, scale, legend, base_url) for line in lines]
+    rows = [_render_line(line, columns, currency, scale, legend, base_url, with_anchors=with_anchors) for line in lines]
     headings = [h.th(h.span("Line", class_="unseen"), scope="col")]
     for column in columns:
         filing_url = f"/filing/{column.accession_number}"
         filing_link = h.a(column.form_type, href=filing_url, title=column.accession_number)
-        headings.append(h.th(_format_length(column), h.small(filing_link), scope="col"))
+        heading = printed_lines.format_column({"start_date": column.first_day, "end_date": column.last_day})
+        headings.append(h.th(heading, h.small(filing_link), scope="col"))
     full_caption = f"{caption} as filed. {scale.describe(currency)}, unless a line gives another unit."
     table = html_tables.render_table(full_caption, headings, rows, class_="fig filed", label=caption)
     return h.section(table, legend.render())
@@ -346,14 +359,6 @@ def _format_days(column: PeriodColumn) -> str:
     return column.last_day if column.first_day is None else f"{column.first_day} to {column.last_day}"
 
 
-def _format_length(column: PeriodColumn) -> str:
-    """Return "12 months to 2024-12-31", or the day of an instant."""
-    if column.first_day is None:
-        return column.last_day
-    months = round(_count_days_between(column.first_day, column.last_day) / _DAYS_IN_MONTH)
-    return f"{months} months to {column.last_day}"
-
-
 def _render_line(
     line: JoinedLine,
     columns: Sequence[PeriodColumn],
@@ -361,6 +366,8 @@ def _render_line(
     scale: Scale,
     legend: ReasonLegend,
     base_url: str,
+    *,
+    with_anchors: bool,
 ) -> Html:
     row = line.row
     label = row["label"] or row["concept"].partition(":")[2]
@@ -375,20 +382,32 @@ def _render_line(
     line_scale = ONES if has_other_unit else scale
     cells = []
     for column in columns:
-        fact_url = f"{base_url}fact/{row['concept']}?end={column.last_day}"
-        cells.append(_render_cell(line.get_value(column), fact_url, row, line_scale, legend))
+        fact_day = column.last_day
+        if column.first_day is not None and _is_opening_balance(row):
+            fact_day = shift(column.first_day, -1)
+        fact_url = f"{base_url}fact/{row['concept']}?end={fact_day}"
+        anchor = None
+        if with_anchors:
+            anchor = filed_statements.build_cell_anchor(line.number, column.column_index + 1)
+        cells.append(_render_cell(line.get_value(column), fact_url, row, line_scale, legend, anchor))
     return h.tr(name, cells, class_="total" if is_total else None)
 
 
 def _render_cell(
-    line_value: LineValue, fact_url: str, row: Mapping[str, Any], scale: Scale, legend: ReasonLegend
+    line_value: LineValue,
+    fact_url: str,
+    row: Mapping[str, Any],
+    scale: Scale,
+    legend: ReasonLegend,
+    anchor: str | None,
 ) -> Html:
+    """Return the cell of a value, or of the reason why it is missing. ``anchor`` is the id of a cell with a value."""
     if line_value.text is None:
         return legend.render_missing_cell(line_value.reason_code or "not_reported")
     try:
         amount = Decimal(line_value.text)
     except ArithmeticError:
-        return h.td(line_value.text)
+        return h.td(line_value.text, id=anchor)
     # A negated line is printed with the opposite sign of the fact, as in the filing itself.
     if row["negated"]:
         amount = -amount
@@ -398,5 +417,5 @@ def _render_cell(
     if line_value.conflicting_values:
         sign = -1 if row["negated"] else 1
         other_values = ", ".join(format_number(sign * Decimal(value)) for value in line_value.conflicting_values)
-        return html_tables.render_figure_cell([link, h.small(" also filed as ", other_values)], amount)
-    return html_tables.render_figure_cell(link, amount)
+        return html_tables.render_figure_cell([link, h.small(" also filed as ", other_values)], amount, id=anchor)
+    return html_tables.render_figure_cell(link, amount, id=anchor)

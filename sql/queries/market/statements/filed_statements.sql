@@ -82,7 +82,7 @@ JOIN dimensions ON dimensions.id = fact_sets.whole
 WHERE fact_sets.report_id = :report_id AND fact_sets.whole <> 0
 
 -- name: statement_sections
-SELECT id, role_uri, definition, kind,
+SELECT id, seq, role_uri, definition, kind,
     EXISTS (SELECT 1 FROM section_columns WHERE section_columns.section_id = sections.id) AS has_columns
 FROM sections
 WHERE report_id = :report_id AND kind IS NOT NULL
