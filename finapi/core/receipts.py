@@ -169,7 +169,9 @@ class ChainCheck:
 
 def _describe_gap(receipt: SealedReceipt, last: _Link) -> str:
     """Return the reason why a receipt whose predecessor is not among those before it does not pass."""
-    if receipt.number <= last.number:
+    if receipt.number == last.number:
+        return f"does not follow this chain: another receipt with number {receipt.number} is before it"
+    if receipt.number < last.number:
         return f"is not in order: number {receipt.number} comes after number {last.number}"
     if receipt.number == last.number + 1:
         return f"does not follow number {last.number}: its previous_sha256 is that of another receipt"

@@ -170,6 +170,8 @@ def test_a_receipt_that_was_put_into_a_chain_is_reported() -> None:
     (foreign,) = build_chain(1, after=build_receipt(1, None, request_id="of another chain"))
     reason = "error: does not follow number 1: its previous_sha256 is that of another receipt"
     assert check_chain(first, foreign) == ["is the first", reason]
+    reason = "error: does not follow this chain: another receipt with number 2 is before it"
+    assert check_chain(first, second, foreign)[2] == reason
     forged = build_receipt(2, first, request_id="forged")
     reason = "error: is not in order, or on a branch: it follows number 1, but comes after number 2"
     assert check_chain(first, second, forged) == ["is the first", "follows number 1", reason]
