@@ -45,6 +45,14 @@ class FundMatch(NamedTuple):
     source: FundSource
 
 
+class ReportingFund(NamedTuple):
+    """A fund with stored reports. ``cik`` and ``name`` are those in its latest report."""
+
+    fund_id: str
+    cik: int
+    name: str
+
+
 def upsert_header_series(tx: Transaction, header: SubmissionHeader, now: datetime) -> bool:
     """Store the share classes that a header lists. Return True if anything changed."""
     rows = [
@@ -99,7 +107,7 @@ def resolve_ticker(tx: Transaction, text: str) -> list[FundMatch]:
     return []
 
 
-def find_reporting_fund(tx: Transaction, text: str) -> FundMatch | None:
+def find_reporting_fund(tx: Transaction, text: str) -> ReportingFund | None:
     """Return the first fund that a ticker or CIK stands for and whose reports are stored, or None."""
     try:
         matches = resolve_ticker(tx, text)
@@ -108,8 +116,9 @@ def find_reporting_fund(tx: Transaction, text: str) -> FundMatch | None:
             raise
         return None
     for match in matches:
-        if tx.find_value("has_fund_reports", fund_id=match.fund_id):
-            return match
+        row = tx.find_row("reporting_fund", fund_id=match.fund_id)
+        if row is not None:
+            return ReportingFund(fund_id=row["fund_id"], cik=row["cik"], name=row["name"])
     return None
 
 

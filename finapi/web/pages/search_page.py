@@ -15,6 +15,7 @@ from finapi.core.errors import ApiError
 from finapi.core.json import dumps
 from finapi.market.demo import demo_companies
 from finapi.market.funds import fund_classes
+from finapi.market.funds.fund_classes import ReportingFund
 from finapi.market.holdings import funds
 from finapi.market.insiders import names
 from finapi.market.reference import companies
@@ -119,13 +120,18 @@ def show_search(call: Call) -> Response:
 
 
 def show_suggestions(call: Call) -> Response:
-    """Return the first companies that a text finds, as JSON."""
+    """Return the first companies that a text finds, as JSON. The portfolio of a fund with this ticker comes first."""
     return page_access.serve_data_page(call, _COMPANY_ROUTES, lambda: _render_suggestions(call))
 
 
 def get_company_url(company: CompanyMatch) -> str:
     """Return the URL of a company's page."""
     return f"/company/{quote(company['ticker'] or company['cik'], safe='')}"
+
+
+def get_portfolio_url(fund: ReportingFund) -> str:
+    """Return the URL of the page of a fund's positions."""
+    return f"/portfolio/{fund.fund_id}"
 
 
 def _get_filings_url(company: CompanyMatch, form_type: str) -> str:
@@ -142,7 +148,7 @@ def _find_page_url(tx: Transaction, search: SearchText) -> str | None:
         return _get_filings_url(matches[0], search.form_type) if len(matches) == 1 else None
     reporting_fund = fund_classes.find_reporting_fund(tx, search.name)
     if reporting_fund is not None:
-        return f"/portfolio/{reporting_fund.fund_id}"
+        return get_portfolio_url(reporting_fund)
     if exact_company is None:
         return None
     # A filer without a ticker may be a fund or a person, whose own pages show more than that of a company.
@@ -169,11 +175,16 @@ def _build_match(company: Company) -> CompanyMatch:
 
 def _render_suggestions(call: Call) -> Response:
     public_path = call.app.config.public_path
-    companies = [
+    suggestions = [
         {**company, "url": public_path + get_company_url(company)}
         for company in _search_companies(call, MAX_SUGGESTIONS)
     ]
-    return Response(200, dumps({"companies": companies}))
+    with call.app.db.read() as tx:
+        fund = fund_classes.find_reporting_fund(tx, call.params["q"].strip())
+    if fund is not None:
+        portfolio = {"cik": f"{fund.cik:010}", "ticker": None, "company": f"{fund.name}, portfolio"}
+        suggestions.insert(0, {**portfolio, "url": public_path + get_portfolio_url(fund)})
+    return Response(200, dumps({"companies": suggestions[:MAX_SUGGESTIONS]}))
 
 
 def _build_fund_search(text: str) -> ApiCall:

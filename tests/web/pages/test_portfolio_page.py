@@ -109,6 +109,16 @@ def test_the_search_leads_to_the_portfolio_of_a_fund(browser: Client, text: str,
         get_page(browser, location)
 
 
+def test_a_portfolio_is_suggested_for_the_ticker_of_its_fund(browser: Client) -> None:
+    suggestions = browser.get("/search.json?q=+lntn").json["companies"]
+    portfolio = {"cik": "0009200001", "ticker": None, "company": "Lantern Index ETF, portfolio"}
+    assert suggestions == [{**portfolio, "url": "/portfolio/S000900001"}]
+    suggested_urls = [suggestion["url"] for suggestion in browser.get("/search.json?q=9200009").json["companies"]]
+    assert suggested_urls == ["/portfolio/0009200009", "/company/0009200009"]
+    for text in ("BARE", "", "LN"):
+        assert browser.get(f"/search.json?q={text}").json == {"companies": []}
+
+
 def test_doubts_of_a_report_are_explained(browser: Client) -> None:
     body = get_page(browser, "/portfolio/9200009")
     assert "<h1>Lone Trust</h1>" in body

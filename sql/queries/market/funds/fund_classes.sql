@@ -14,3 +14,10 @@ SELECT class_id, series_id, cik FROM fund_classes WHERE ticker = :ticker ORDER B
 
 -- name: has_fund_reports
 SELECT EXISTS (SELECT 1 FROM fund_reports WHERE fund_id = :fund_id)
+
+-- name: reporting_fund
+SELECT fund_id, cik, coalesce(series_name, registrant_name) AS name
+FROM fund_reports
+WHERE fund_id = :fund_id
+ORDER BY period DESC, filed_at DESC, accession DESC
+LIMIT 1
