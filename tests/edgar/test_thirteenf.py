@@ -131,6 +131,7 @@ def test_error_names_the_invalid_row(changes: dict[str, str], reason: str) -> No
 
 
 def test_table_with_an_impossible_total_is_refused() -> None:
+    assert len(thirteenf.parse_table(xml.table(*[xml.row(xml.APPLE, 5 * 10**14, 1)] * 2), "t")) == 2
     rows = [xml.row(xml.APPLE, 6 * 10**14, 1)] * 2
     assert get_table_error(xml.table(*rows)) == "row 2: the table's total exceeds 1000000000000000"
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from typing import Any
 
 from finapi.market.holdings import fund_positions, quarters
-from finapi.market.holdings.fund_positions import FundPosition, ReportedRow, StandingReport
+from finapi.market.holdings.fund_positions import FundPosition, ReportedRow, StandingReport, compare_rows
+from finapi.market.reference.share_splits import FROM_PRICES, LikelySplit
 
 
 def report(report_id: int, filed_at: str, kind: str = "", **changes: Any) -> StandingReport:
@@ -145,6 +147,17 @@ def test_every_change_has_a_name_and_a_flow() -> None:
 def test_without_the_previous_quarter_changes_are_unknown() -> None:
     positions = changes(None, [row(1, 10, 100)])
     assert positions[1] == FundPosition(row(1, 10, 100), fund_positions.UNKNOWN, None, None, None)
+
+
+def test_a_fraction_that_a_split_paid_out_is_no_change() -> None:
+    split = LikelySplit(Decimal("1.5"), FROM_PRICES, True)
+    positions = [compare_rows(row(1, shares, 3_000), row(1, 101, 3_000), [split]) for shares in (150, 151, 153, 154)]
+    assert [(position.previous_shares, position.status) for position in positions] == [
+        (152, fund_positions.DECREASED),
+        (151, fund_positions.UNCHANGED),
+        (153, fund_positions.UNCHANGED),
+        (152, fund_positions.INCREASED),
+    ]
 
 
 def test_flows_are_exact_beyond_the_precision_of_floats() -> None:

@@ -133,3 +133,5 @@ def test_the_cover_total_may_be_in_another_unit() -> None:
     assert unit(filed_at="2021-02-12", rows=rows, value_total=376_000).total_unit == 1
     assert unit(filed_at="2021-02-12", rows=rows, value_total=376_001).total_unit == 1000
     assert unit(value_total=252) == Unit(1, 1, "dollars:filing_date", False)
+    # One row was rounded by at most 500 dollars.
+    assert [unit(rows=[(250_000 + more, 1_000)], value_total=250).total_unit for more in (500, 501)] == [1000, 1]

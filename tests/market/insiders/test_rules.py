@@ -379,6 +379,12 @@ def test_the_last_transaction_of_a_vehicle_is_its_position() -> None:
     ]
 
 
+def test_direct_and_indirect_shares_are_two_positions() -> None:
+    parsed = parse_form(forms.transaction("S", after="800"), forms.transaction("S", after="550", hands="I"))
+    positions = form_positions.list_positions(parsed.rows)
+    assert [(position.ownership, position.amount) for position in positions] == [("D", "800"), ("I", "550")]
+
+
 def test_a_position_without_an_amount_is_null() -> None:
     (position,) = form_positions.list_positions(parse_form(forms.transaction(after=None)).rows)
     assert position.amount is None
