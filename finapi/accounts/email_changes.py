@@ -47,7 +47,7 @@ def request_change(app: App, caller: Caller, password: str, new_email: str, addr
     can_get_mail = limiter.take(lockout.hash_email(new_email), app.clock.monotonic()).allowed
     expires_at = now + timedelta(seconds=app.config.verification_lifetime)
     with app.accounts.write() as tx:
-        sessions.require_same_password(tx, checked_user)
+        users.require_same_password(tx, checked_user)
         tx.run("delete_old_email_changes", before=iso(now - ROW_LIFETIME))
         tx.run("end_email_changes", user_id=caller.id, now=iso(now))
         is_taken = tx.find_row("user_by_email", email=new_email) is not None

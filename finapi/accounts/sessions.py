@@ -17,7 +17,6 @@ from finapi.net import mail
 from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violation
 
 LOCKED_MESSAGE = "Too many failed login attempts. Try again later."
-INVALID_CREDENTIALS_MESSAGE = "Invalid email or password"
 TOO_MANY_LOGINS_MESSAGE = "Too many logins of this email at once. Try again in a moment."
 # After an operator has entered the password, the session acts without it for this time.
 CONFIRMATION_LIFETIME = timedelta(minutes=15)
@@ -135,7 +134,7 @@ def _find_user_by_password(app: App, email: str, key: bytes, password: str, addr
         raise _login_locked(seconds)
     # Whatever the password is, an unverified account answers 400 (DECISIONS 3).
     if user is None or user["locked_at"] or user["verify_email"]:
-        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
+        raise ApiError("INVALID_CREDENTIALS", users.INVALID_CREDENTIALS_MESSAGE)
     return user
 
 
@@ -153,7 +152,7 @@ def confirm_password(app: App, caller: Caller, password: str, address: str, now:
     """
     user = check_password(app, caller.email, password, address, now)
     if user["id"] != caller.id or not user["verify_email"]:
-        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
+        raise ApiError("INVALID_CREDENTIALS", users.INVALID_CREDENTIALS_MESSAGE)
     return user
 
 
@@ -165,10 +164,15 @@ def is_confirmed(app: App, session: bytes, now: datetime) -> bool:
 
 
 def confirm_session(app: App, caller: Caller, password: str, address: str, now: datetime) -> None:
-    """Let the caller's session act for an operator for 15 minutes. Raise 401, or 429 during a lockout."""
-    confirm_password(app, caller, password, address, now)
+    """Let the caller's session act for an operator for 15 minutes. Raise 401, or 429 during a lockout.
+
+    401 is also the answer if the password was changed or the session ended while the password was checked.
+    """
+    checked_user = confirm_password(app, caller, password, address, now)
     with app.accounts.write() as tx:
-        tx.run("confirm_session", fingerprint=caller.session, now=iso(now))
+        users.require_same_password(tx, checked_user)
+        if not tx.run("confirm_session", fingerprint=caller.session, now=iso(now)):
+            raise ApiError("INVALID_CREDENTIALS", users.INVALID_CREDENTIALS_MESSAGE)
 
 
 def change_password(app: App, caller: Caller, password: str, new_password: str, address: str, now: datetime) -> str:
@@ -183,7 +187,7 @@ def change_password(app: App, caller: Caller, password: str, new_password: str, 
         raise invalid_param("newpassword", "The new password is the same as the old one.", expected="another password")
     password_hash = app.hasher.hash(new_password, ("user", caller.id))
     with app.accounts.write() as tx:
-        require_same_password(tx, checked_user)
+        users.require_same_password(tx, checked_user)
         tx.run("set_password", id=caller.id, password=password_hash, now=iso(now))
         tx.run("delete_sessions", user_id=caller.id)
         tx.run("delete_resets_of_user", user_id=caller.id)
@@ -192,13 +196,6 @@ def change_password(app: App, caller: Caller, password: str, new_password: str, 
         user = tx.find_row("user_by_id", id=caller.id)
         assert user is not None
         return _open_session(tx, app, user, now)
-
-
-def require_same_password(tx: Transaction, checked_user: Row) -> None:
-    """Raise 401 if a user's password was changed or the account locked since ``checked_user`` was read."""
-    user = tx.find_row("user_by_id", id=checked_user["id"])
-    if user is None or user["locked_at"] or user["password_serial"] != checked_user["password_serial"]:
-        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
 
 
 def logout(app: App, session: bytes) -> None:
@@ -273,7 +270,7 @@ def _open_session(tx: Transaction, app: App, checked_user: Row, now: datetime) -
     ``checked_user`` is the user's row from before the hash was computed. Raise 401 if the password has been changed or
     the account locked since.
     """
-    require_same_password(tx, checked_user)
+    users.require_same_password(tx, checked_user)
     user_id = checked_user["id"]
     session_id = credentials.new_session_id(app.random_bytes)
     lifetime = app.config.session_lifetime

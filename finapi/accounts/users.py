@@ -18,6 +18,7 @@ from finapi.store.db import ConstraintError, Row, Transaction, is_unique_violati
 
 # The database announces revoked keys under this topic.
 KEYS_TOPIC = "keys"
+INVALID_CREDENTIALS_MESSAGE = "Invalid email or password"
 MAX_REASON_CHARACTERS = 200  # Of the reason for a correction of a wallet
 
 # Event types that an account may switch on (DECISIONS 9); sniper.filing_hit is always on.
@@ -311,13 +312,25 @@ def get_email(tx: Transaction, uuid: str) -> str:
     return email
 
 
-def erase(app: App, user_id: int, now: datetime, actor: audit.Actor | None = None) -> None:
+def require_same_password(tx: Transaction, checked_user: Row) -> None:
+    """Raise 401 if a user's password was changed or the account locked since ``checked_user`` was read."""
+    user = tx.find_row("user_by_id", id=checked_user["id"])
+    if user is None or user["locked_at"] or user["password_serial"] != checked_user["password_serial"]:
+        raise ApiError("INVALID_CREDENTIALS", INVALID_CREDENTIALS_MESSAGE)
+
+
+def erase(
+    app: App, user_id: int, now: datetime, actor: audit.Actor | None = None, *, checked_user: Row | None = None
+) -> None:
     """Erase an account for good: its email, credentials, settings and deliveries.
 
     The rows of its ledger and wallet stay, under its user id: without them the totals of the service would no longer
-    add up, and rows cannot be removed from archives.
+    add up, and rows cannot be removed from archives. For an owner, ``checked_user`` is the row whose password was
+    checked. Raise 401 if the password was changed since then.
     """
     with app.accounts.write() as tx:
+        if checked_user is not None:
+            require_same_password(tx, checked_user)
         user = tx.find_row("user_by_id", id=user_id)
         assert user is not None
         audit.record_action(tx, actor, "delete", now, user_id)

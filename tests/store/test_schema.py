@@ -291,9 +291,7 @@ def test_a_start_accepts_a_database_with_all_parts_of_the_schema(path: Path, scr
         assert run_sql(tx, "SELECT count(*) FROM filing_words").fetchone()[0] == 0
 
 
-def test_an_unchanged_schema_is_recognised_without_a_second_database(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unchanged_schema_needs_no_second_database(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Database(path).close()
     monkeypatch.setattr(schema, "_get_empty_database_of_version", lambda version: pytest.fail("a database was created"))
     Database(path).close()

@@ -71,7 +71,8 @@ def export_account(call: Call) -> Response:
 def delete_account(call: Call) -> Response:
     """Delete the caller's account if the password is right, and return a confirmation."""
     assert call.caller is not None
-    sessions.confirm_password(call.app, call.caller, call.body["password"], call.request.address, call.now)
-    users.erase(call.app, call.user_id, call.now)
+    password, address = call.body["password"], call.request.address
+    checked_user = sessions.confirm_password(call.app, call.caller, password, address, call.now)
+    users.erase(call.app, call.user_id, call.now, checked_user=checked_user)
     retained = "The token ledger and the wallet, under a number: the books must go on adding up."
     return call.bare_object({"message": "The account is deleted.", "kept": retained})

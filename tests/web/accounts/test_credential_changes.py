@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from finapi.accounts import audit, email_changes, recovery, rotation, users
+from finapi.accounts import audit, email_changes, recovery, rotation, sessions, users
 from finapi.app import App
 from finapi.core.clock import FixedClock
 from finapi.core.errors import ApiError
+from finapi.store.db import Row
 from tests.client import AUTH, PASSWORD, Client, login, register, sent, session_of, sign_up, token_in
 from tests.conftest import ACCOUNTS
 from tests.support.raw_sql import run_sql
@@ -350,6 +352,23 @@ def test_two_clicks_at_once_revert_a_change_once(app: App, client: Client, sessi
         assert sorted(pool.map(lambda _: revert(app, token), range(2))) == ["INVALID_TOKEN", EMAIL]
     recovery.run_mail_step(app)
     assert len(sent(app, "Set a new password", EMAIL)) == 1
+
+
+def test_a_revert_during_a_password_check_keeps_the_account(
+    app: App, client: Client, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert request_change(client, session) == 200
+    token, check_password = get_revert_token(app, "Your email address is about to change"), sessions.check_password
+
+    def check_and_revert(*arguments: Any) -> Row:
+        user = check_password(*arguments)
+        assert revert(app, token) == EMAIL
+        return user
+
+    monkeypatch.setattr(sessions, "check_password", check_and_revert)
+    answer = client.call("DELETE", USER, json={"password": PASSWORD}, session=session)
+    assert (answer.status, answer.json["code"], answer.json["message"]) == WRONG_PASSWORD
+    assert list_emails(app) == [EMAIL]
 
 
 def test_an_account_deleted_by_the_thief_cannot_be_reverted(app: App, client: Client, session: str) -> None:

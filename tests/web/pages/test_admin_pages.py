@@ -20,6 +20,7 @@ from finapi.core.errors import ApiError
 from finapi.delivery import webhooks
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import fetch_queue, ingest
+from finapi.store.db import Row
 from tests.charging import charged
 from tests.client import PASSWORD, Answer, Client, session_of, sign_up
 from tests.conftest import ACCOUNTS
@@ -386,6 +387,22 @@ def test_a_confirmation_is_that_of_one_session(app: App, admin: Admin) -> None:
     assert admin.submit("/login", email=ADMIN, password=PASSWORD).status == 303
     assert admin.send("/admin/do/grant", **admin.get_form_fields(page, "grant"), tokens="5").status == 200
     assert len(list_log(app)) == 2
+
+
+def test_a_session_that_ends_during_the_check_runs_no_action(
+    app: App, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_password = sessions.check_password
+
+    def check_and_end_sessions(*arguments: Any) -> Row:
+        user = check_password(*arguments)
+        with app.accounts.write() as tx:
+            tx.run("delete_sessions", user_id=user["id"])
+        return user
+
+    monkeypatch.setattr(sessions, "check_password", check_and_end_sessions)
+    assert admin.perform(get_account_path(app), "grant", tokens="5").status == 403
+    assert list_log(app) == [FIRST_ENTRY]
 
 
 def test_wrong_passwords_in_admin_forms_end_in_a_lockout(app: App, admin: Admin) -> None:
