@@ -84,7 +84,7 @@ class MoveMark:
     def describe(self) -> str:
         """Return the reason why the accounts in PostgreSQL cannot be opened."""
         if self.state == "left":
-            return f"accounts were moved from there to {self.place}"
+            return f"accounts were moved from there to {self.place}; without accounts_url, finapi uses them there"
         direction = "there from" if self.state == "arriving" else "from there to"
         return f"the move of accounts {direction} {self.place} is not decided; finish or undo it there: finapi move"
 

@@ -894,7 +894,8 @@ def test_doctor_says_where_accounts_are(config: Config, postgres_config: Config)
     moving.move_to_file(postgres_config)
     state, detail = look(postgres_config)
     assert state == "wrong"
-    assert detail.startswith(f"{name}: accounts were moved from there to ")
+    moved = f"accounts were moved from there to {account_moves.describe_place(config.data_dir)}"
+    assert detail == f"{name}: {moved}; without accounts_url, finapi uses them there"
     state, detail = look(replace(config, accounts_url="postgresql:///x?host=/nowhere"))
     assert state == "wrong"
     assert detail.startswith("postgresql:///x?host=/nowhere cannot be used: ")
