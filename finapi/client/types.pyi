@@ -2423,7 +2423,7 @@ class TickersTickerOverviewDataOperandsValuePrinted(TypedDict):
     label_role: str | None
     negated: bool
     statement: str
-    statement_name: str
+    statement_name: str | None
     line: int
     column: int
     column_heading: str

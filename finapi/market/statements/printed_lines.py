@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from finapi.core.days import shift
@@ -35,7 +35,7 @@ class PrintedLine(TypedDict):
     label_role: Annotated[str | None, "The role of the label, such as terseLabel or totalLabel; null: the standard."]
     negated: Annotated[bool, "true: printed with the opposite sign."]
     statement: Annotated[str, "The statement's key among those of the filing."]
-    statement_name: Annotated[str, "The statement's title in the filing."]
+    statement_name: Annotated[str | None, "The statement's title in the filing; null: it is not stored."]
     line: Annotated[int, "The number of the line, from 1."]
     column: Annotated[int, "The number of the column, from 1."]
     column_heading: Annotated[str, "The period of the column."]
@@ -115,11 +115,19 @@ def _read_cells(tx: Transaction, accession: str) -> _CellsByConcept | None:
 def _find_line(cells: Iterable[_Cell], fact: StatedFact) -> PrintedLine | None:
     for cell in cells:
         for column_index, column in enumerate(cell.statement["columns"]):
-            text = cell.row["values"][column_index] if cell.row["values"] else None
-            is_stated_here = text is not None and Decimal(text) == fact.value
-            if is_stated_here and _get_fact_period(cell.row, column, fact.key) == (fact.key.start, fact.key.end):
+            if cell.row["abstract"] or _get_fact_period(cell.row, column, fact.key) != (fact.key.start, fact.key.end):
+                continue
+            if _has_value(cell.row["values"][column_index], fact.value):
                 return _build_line(cell, column_index)
     return None
+
+
+def _has_value(text: str | None, value: Decimal) -> bool:
+    """Return True if the text of a fact is the value. A statement may also state a text that is not a number."""
+    try:
+        return text is not None and Decimal(text) == value
+    except InvalidOperation:
+        return False
 
 
 def _get_fact_period(row: StatementRow, column: StatementColumn, key: FactKey) -> tuple[str | None, str]:
@@ -147,7 +155,7 @@ def _build_line(cell: _Cell, column_index: int) -> PrintedLine:
         "label_role": (row["preferred_label"] or "").rpartition("/")[2] or None,
         "negated": row["negated"],
         "statement": cell.statement_key,
-        "statement_name": statement_kinds.get_title(statement["definition"] or "") or statement["slot"],
+        "statement_name": statement_kinds.get_title(statement["definition"] or "") or None,
         "line": cell.line_number,
         "column": column_index + 1,
         "column_heading": format_column({"start_date": column["start_date"], "end_date": column["end_date"]}),

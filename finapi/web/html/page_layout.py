@@ -107,7 +107,7 @@ def render_document(
         h.a("Skip to content", href="#main", class_="skip"),
         _render_header(config, path, render_search_form() if search and can_search else None),
         h.main(heading, content, id="main", class_="wide" if wide else None),
-        _render_footer(),
+        _render_footer(config),
     )
     document = b"<!doctype html>" + h.html(head, body_element, lang="en").encode() + b"\n"
     return prefix_page(document, config.public_path)
@@ -175,6 +175,11 @@ def _get_current_mark(path: str, url: str) -> str | None:
     return "true" if path.startswith(url + "/") else None
 
 
-def _render_footer() -> Html:
+def _render_footer(config: Config) -> Html:
     changelog_link = h.a("what changed", href="/changelog")
-    return h.footer(h.p(f"finapi {__version__}: ", changelog_link), h.p("Derived from SEC filings. Not advice."))
+    claims_link = config.pages != "off" and h.p(h.a("Compare a stated figure with the filings", href="/claims"))
+    return h.footer(
+        h.p(f"finapi {__version__}: ", changelog_link),
+        claims_link,
+        h.p("Derived from SEC filings. Not advice."),
+    )

@@ -19,7 +19,7 @@ from finapi.web.pages.api_backed_pages import FORMAT, ApiCall, build_api_call, r
 from finapi.web.pages.company import filing_list, owners_pages
 
 MAX_HOLDINGS = 100
-PARAMS = (path_param("cik", "cik"), CURSOR, FORMAT)
+PARAMS = (path_param("cik", "cik"), *owners_pages.TRADE_FILTERS, CURSOR, FORMAT)
 
 
 def show_insider(call: Call) -> Response:
@@ -29,6 +29,7 @@ def show_insider(call: Call) -> Response:
         build_api_call(
             "/insiders/transactions/by-insider/{cik}",
             cik=cik,
+            **owners_pages.get_trade_filters(call),
             cursor=call.params["cursor"],
             limit=owners_pages.PAGE_TRADES,
             sort_by="transaction_date",
@@ -61,7 +62,7 @@ def _render_insider(call: Call, api_calls: Sequence[ApiCall]) -> Response:
         _render_table_section(
             "Former companies", "Former roles, from the latest forms", _ROLE_COLUMNS, insider["former_roles"]
         ),
-        render_section("Transactions", trades, next_link),
+        render_section("Transactions", owners_pages.render_trade_form(call, call.request.path), trades, next_link),
         _render_table_section("Holdings", "From the latest forms", _HOLDING_COLUMNS, holdings),
         api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call)),
         wide=True,

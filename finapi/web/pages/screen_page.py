@@ -9,6 +9,7 @@ from typing import Any
 from finapi.core.counts import format_count
 from finapi.core.errors import ApiError, invalid_param
 from finapi.market.financials.latest_years import GROWTH_SUFFIX, SCREEN_KEYS, SCREEN_PERIODS
+from finapi.market.reference import companies
 from finapi.web.html import form_fields, html_tables, page_layout
 from finapi.web.html.html_tables import GridColumn
 from finapi.web.html.number_formats import MILLIONS, format_percentage
@@ -114,6 +115,7 @@ def _render_screen(call: Call, screen_call: ApiCall) -> Response:
         _render_companies(call, answer),
         api_backed_pages.render_source_note(call, screen_call, csv_url=filing_list.get_csv_url(call)),
         wide=True,
+        scripts=("panel.js",),
     )
 
 
@@ -159,31 +161,34 @@ def _render_form(call: Call) -> Html:
 
 
 def _render_companies(call: Call, answer: Mapping[str, Any]) -> Html:
-    companies = answer["data"]
+    rows = answer["data"]
     pending_count = answer["meta"]["screen"]["pending"]
     pending = f" {_describe_pending(pending_count)}" if pending_count else ""
-    if not companies:
+    if not rows:
         return h.p(f"No company meets these conditions.{pending}", role="status")
     has_conditions = any(call.params[f"ratio{index}"] for index in range(CONDITION_COUNT))
     metric_keys = answer["meta"]["screen"]["metrics_returned"] if has_conditions else []
     period = call.params["period"]
     columns = (
-        GridColumn("Company", _render_company),
+        GridColumn("Ticker", _render_ticker),
+        GridColumn("Company", lambda row: names[row["cik"]]),
         GridColumn("Period to", "period_end"),
         *(_build_figure_column(key, period) for key in metric_keys),
     )
+    with call.app.db.read() as tx:
+        names = {row["cik"]: companies.get_by_cik(tx, int(row["cik"])).name for row in rows}
     remainder = " There are more." if answer["meta"]["pagination"]["has_more"] else ""
     scale = " Amounts in millions." if metric_keys else ""
-    count = format_count(len(companies), "company", "companies")
+    count = format_count(len(rows), "company", "companies")
     caption = f"{count}.{remainder}{pending} {_PERIOD_NAMES[period]}.{scale}"
-    return html_tables.render_grid(caption, columns, companies)
+    return html_tables.render_grid(caption, columns, rows)
 
 
 def _describe_pending(count: int) -> str:
     return f"Figures of {format_count(count, 'company', 'companies')} are still being computed."
 
 
-def _render_company(row: Mapping[str, Any]) -> Html:
+def _render_ticker(row: Mapping[str, Any]) -> Html:
     return html_tables.render_link_header(row["ticker"] or row["cik"], f"/company/{row['cik']}")
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from html import unescape
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from finapi.accounts import users
 from finapi.app import App
-from finapi.market.statements import printed_lines
+from finapi.market.documents.identification import IngestOptions
+from finapi.market.intake import ingest
+from finapi.market.statements import filed_statements, printed_lines
 from finapi.market.statements.fact_links import FactKey
+from finapi.market.statements.filed_statements import FiledStatement
 from finapi.market.statements.printed_lines import FactPrint, StatedFact
 from tests.client import Client
+from tests.conftest import SHARED, needs_shared
 from tests.support.brook_lamps_report import (
     ACCESSION,
     BALANCE,
@@ -33,6 +37,7 @@ from tests.support.brook_lamps_report import (
 from tests.support.case_tables import run_each_case
 from tests.support.figures import build_companyfacts, store_companyfacts
 from tests.support.html_pages import get_page
+from tests.support.raw_sql import run_sql
 
 PAGE = f"/filing/{ACCESSION}"
 # A fact of a companyfacts document, whose filing has no stored statements.
@@ -142,12 +147,29 @@ def test_a_filing_without_stored_statements_has_a_reason(app: App) -> None:
     assert find_print(app, "Cash", None, "2024-12-31", "125000") == (None, "no_stored_statement")
 
 
+def test_a_line_whose_value_is_not_a_number_prints_no_fact(app: App) -> None:
+    report = build_report()
+    facts = [fact._replace(value="see note") if fact.concept == "us-gaap:Cash" else fact for fact in report.facts]
+    store_report(app, replace(report, facts=facts))
+    assert find_print(app, "Cash", None, "2024-12-31", "125000") == (None, "not_on_a_statement")
+
+
 def test_a_statement_in_parentheses_comes_last(app: App) -> None:
     parentheses = BALANCE._replace(kind="balance-parenthetical")
     store_report(app, replace(build_report(), sections=(parentheses, BALANCE)))
     line = find_print(app, "Cash", None, "2024-12-31", "125000").line
     assert line is not None
     assert (line["statement"], line["page_url"]) == ("balance", f"{PAGE}?section=2#line-2-column-1")
+
+
+def test_a_statement_without_a_stored_title_is_named_by_its_kind(make_app: Callable[..., App]) -> None:
+    app = make_app(pages="public")
+    store_report(app, replace(build_report(), sections=(INCOME._replace(definition=""), BALANCE, CASH_FLOW)))
+    line = find_print(app, "Revenues", "2024-01-01", "2024-12-31", "1000000").line
+    assert line is not None
+    assert (line["statement"], line["statement_name"]) == ("income", None)
+    page = get_page(Client(app), f"/company/{CIK}/proof/revenue/A2024FY")
+    assert '<bdi>Net sales</bdi><small class="under"><bdi>Income statement</bdi>, <a href=' in page
 
 
 # ---- proofs
@@ -237,3 +259,57 @@ def test_a_table_of_statements_has_the_page_of_each_cell(open_app: App) -> None:
     query = {"statement": "income", "consolidated_only": "false"}
     full_table = client.get(path, query=query, headers={"Accept": "text/csv"})
     assert {row["page_url"] for row in csv.DictReader(io.StringIO(full_table.body.decode()))} == {""}
+
+
+# ---- real filings
+
+
+@needs_shared
+@pytest.mark.slow
+def test_every_value_of_real_statements_has_its_line_and_its_cell(make_app: Callable[..., App]) -> None:
+    app = make_app(pages="public", pages_per_minute=100_000)
+    ingest.run(app, [SHARED / "edgar" / "xbrl"], IngestOptions(), lambda outcome: None)
+    rows = run_sql(app.db, "SELECT accession FROM filings JOIN reports ON filings.id = reports.filing_id")
+    line_count = 0
+    anchor_count = 0
+    for (accession,) in rows.fetchall():
+        with app.db.read() as tx:
+            report = filed_statements.find_report_by_accession(tx, accession)
+            assert report is not None
+            statements = filed_statements.read_statements(tx, report)[0]
+            cells = [cell for statement in statements.values() for cell in iter_cells(accession, statement)]
+            fact_prints = printed_lines.find_prints(tx, [cell.fact for cell in cells])
+        for cell, fact_print in zip(cells, fact_prints, strict=True):
+            line = fact_print.line
+            assert line is not None, cell
+            row = statements[line["statement"]]["rows"][line["line"] - 1]
+            assert row["concept"] == cell.fact.key.concept
+            assert Decimal(row["values"][line["column"] - 1] or "") == cell.fact.value
+            line_count += 1
+        page_urls = {cell.page_url for cell in cells if cell.page_url is not None}
+        pages = {url: get_page(Client(app), url) for url in page_urls}
+        for cell in cells:
+            if cell.page_url is not None:
+                assert f'id="{cell.anchor}"' in pages[cell.page_url], cell
+                anchor_count += 1
+    assert line_count > anchor_count > 1_000
+
+
+class StatedCell(NamedTuple):
+    """A value of a statement, as a fact, with the page of the statement and the id of the cell."""
+
+    fact: StatedFact
+    page_url: str | None
+    anchor: str
+
+
+def iter_cells(accession: str, statement: FiledStatement) -> Iterator[StatedCell]:
+    """Yield the numbers of a statement. Balances of a statement of durations are left out: their days vary."""
+    for line_number, row in enumerate(statement["rows"], 1):
+        if (row["preferred_label"] or "").endswith(("periodStartLabel", "periodEndLabel")):
+            continue
+        for column_number, (column, text) in enumerate(zip(statement["columns"], row["values"], strict=False), 1):
+            if text is not None and re.fullmatch(r"-?[0-9]+(\.[0-9]+)?", text):
+                key = FactKey(accession, row["concept"], row["unit"] or "", column["start_date"], column["end_date"])
+                anchor = filed_statements.build_cell_anchor(line_number, column_number)
+                yield StatedCell(StatedFact(key, Decimal(text)), statement["page_url"], anchor)

@@ -294,7 +294,7 @@ def test_a_proof_lists_formula_facts_signs_and_filings(browser: Client) -> None:
     assert "<code>gross_profit / revenue</code>" in body
     assert find_row(body, "Gross profit") == ["FY 2024", "180,683,000,000", "USD"]
     unprinted = "The filing's statements are not stored."
-    fact = ["+", "us-gaap:GrossProfit", unprinted, "180,683,000,000", "USD", "2023-10-01 to 2024-09-28", "10-K"]
+    fact = ["+", "us-gaap:GrossProfit", "180,683,000,000", "USD", unprinted, "2023-10-01 to 2024-09-28", "10-K"]
     assert fact in [row[:7] for row in parse_rows(body)]
     assert 'href="https://www.sec.gov/Archives/edgar/data/320193/000032019325000079/' in body
     assert "Rules in order of preference" in get_page(browser, "/company/AAPL/proof/revenue/A2024FY")
@@ -355,6 +355,52 @@ def test_insider_sales_are_listed_and_marked_on_the_price(browser: Client) -> No
     assert "<dt>Last purchase or sale</dt><dd>2022-05-04</dd>" in body
     assert "Adams Katherine L., 2022-05-04: sale" in body
     assert '<a href="/insider/0001462356">' in body
+
+
+def list_trades(browser: Client, path: str, column: int) -> list[str]:
+    """Return the texts of a column of the transactions of a page, "" for an empty list."""
+    rows = parse_rows(get_page(browser, path))
+    start = next((index for index, row in enumerate(rows) if row[:1] == ["Traded"]), len(rows))
+    return [row[column] for row in rows[start + 1 :] if len(row) == 9]
+
+
+def test_insider_transactions_are_filtered_on_pages(browser: Client) -> None:
+    company = "/company/AAPL/insiders"
+    all_roles = list_trades(browser, company, 2)
+    assert len(all_roles) == 11
+    officers = list_trades(browser, f"{company}?role=officer&min_value=&acquired_disposed_code=", 2)
+    directors = list_trades(browser, f"{company}?role=director", 2)
+    assert sorted([*officers, *directors]) == sorted(all_roles)
+    assert set(directors) == {"director"}
+    assert list_trades(browser, f"{company}?role=ten_percent_owner", 2) == []
+    acquired, disposed = (len(list_trades(browser, f"{company}?acquired_disposed_code={code}", 0)) for code in "AD")
+    assert acquired + disposed == len(all_roles)
+    sizes = [int(text.replace(",", "")) for text in list_trades(browser, f"{company}?min_value=380357", 6)]
+    assert min(sizes) == 380_357
+    assert 380_357 not in [
+        int(text.replace(",", "")) for text in list_trades(browser, f"{company}?min_value=380357.5", 6)
+    ]
+    form = get_page(browser, f"{company}?role=director&acquired_disposed_code=A&min_value=5")
+    for field in ('value="director" selected', 'value="A" selected', 'name="min_value" type="number" value="5"'):
+        assert field in form
+    for query in ("role=chair", "acquired_disposed_code=X", "min_value=many"):
+        assert get_page(browser, f"{company}?{query}", 400)
+
+
+def test_the_transactions_of_an_insider_are_filtered(browser: Client) -> None:
+    page = "/insider/1462356"
+    all_days = list_trades(browser, page, 0)
+    acquired, disposed = (list_trades(browser, f"{page}?acquired_disposed_code={code}", 0) for code in "AD")
+    assert sorted([*acquired, *disposed]) == sorted(all_days)
+    sales = list_trades(browser, f"{page}?standard_type=sale&min_value=380357", 6)
+    assert min(int(text.replace(",", "")) for text in sales) == 380_357
+    assert list_trades(browser, f"{page}?min_value=1e12", 6) == []
+    assert 'name="role"' not in get_page(browser, page)
+
+
+def test_the_footer_links_to_the_form_of_claims(browser: Client) -> None:
+    link = '<a href="/claims">Compare a stated figure with the filings</a>'
+    assert link in get_page(browser, "/company/AAPL")
 
 
 def test_transactions_state_their_direction_and_derivatives(browser: Client) -> None:
@@ -523,6 +569,7 @@ def test_tabs_for_members_return_401_to_visitors(members: App) -> None:
 def test_tabs_return_404_if_pages_are_off() -> None:
     app = apps.create_in_memory(Config(pages="off", pages_per_minute=100_000), FixedClock(NOW))
     assert [Client(app).get(f"/company/AAPL{tab}", headers=HTML).status for tab in TABS] == [404] * len(TABS)
+    assert b'href="/claims"' not in Client(app).get("/status", headers=HTML).body
     app.db.close()
 
 

@@ -189,7 +189,7 @@ def test_the_screen_states_companies_whose_figures_are_due(browser: Client, monk
 
 def test_companies_are_screened_by_ratios(browser: Client) -> None:
     body = get_page(browser, "/screen?ratio0=roe&above0=0&ratio1=gross_margin&below1=0.9")
-    assert find_row(body, "AAPL") == ["2025-09-27", "171.4 %", "46.9 %"]
+    assert find_row(body, "AAPL") == ["Apple Inc.", "2025-09-27", "171.4 %", "46.9 %"]
     # A ratio links to its proof by the last day of the fiscal year.
     assert '<a href="/company/0000320193/proof/roe/A2025-09-27">171.4 %</a>' in body
     assert "<strong>171.4 %</strong>" in get_page(browser, "/company/0000320193/proof/roe/A2025-09-27")
@@ -202,14 +202,14 @@ def test_companies_are_screened_by_ratios(browser: Client) -> None:
 def test_companies_are_screened_by_figures_growth_and_period(browser: Client) -> None:
     conditions = "ratio0=Revenue&above0=400bn&ratio1=revenue_growth&above1=0.05&ratio2=net+income"
     body = get_page(browser, f"/screen?{conditions}")
-    headings = ["Company", "Period to", "Revenue", "Revenue growth", "Net income"]
-    assert parse_rows(body)[:2] == [headings, ["AAPL", "2025-09-27", "416,161", "6.4 %", "112,010"]]
+    headings = ["Ticker", "Company", "Period to", "Revenue", "Revenue growth", "Net income"]
+    assert parse_rows(body)[:2] == [headings, ["AAPL", "Apple Inc.", "2025-09-27", "416,161", "6.4 %", "112,010"]]
     assert '<a href="/company/0000320193/proof/revenue/A2025-09-27">6.4 %</a>' in body
     assert "1 company. Latest fiscal year. Amounts in millions." in body
     quarters = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=100,000,000k&period=Q"))
-    assert quarters[1] == ["AAPL", "2025-12-27", "143,756"]
+    assert quarters[1] == ["AAPL", "Apple Inc.", "2025-12-27", "143,756"]
     months = parse_rows(get_page(browser, "/screen?ratio0=revenue&above0=400bn&period=TTM"))
-    assert months[1] == ["AAPL", "2025-12-27", "435,617"]
+    assert months[1] == ["AAPL", "Apple Inc.", "2025-12-27", "435,617"]
 
 
 @pytest.mark.parametrize(

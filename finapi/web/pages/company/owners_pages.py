@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -30,9 +31,17 @@ PRICE_DAYS = 1_260  # Five years of trading days.
 WEEK_DAYS = 5  # Trading days in a week.
 ALL_FILED_DAYS = 36_500  # A window of a hundred years.
 MAX_QUARTERS = 12
+# Filters of transactions. A form sends every field, so an empty parameter counts as not given.
+TRADE_FILTERS = (
+    Param("standard_type", allowed=STANDARD_TYPES, empty_is_default=True),
+    replace(filters.ACQUIRED, empty_is_default=True),
+    replace(filters.MIN_VALUE, empty_is_default=True),
+)
+ROLE_LABELS = {"": "All roles", "director": "Director", "officer": "Officer", "ten_percent_owner": "10 % owner"}
 INSIDER_PARAMS = (
     *company_layout.PARAMS,
-    Param("standard_type", allowed=STANDARD_TYPES, empty_is_default=True),
+    *TRADE_FILTERS,
+    Param("role", allowed=tuple(filter(None, ROLE_LABELS)), empty_is_default=True),
     filters.CURSOR,
 )
 HOLDER_PARAMS = (*company_layout.PARAMS, Param("period", "quarter", empty_is_default=True), offset_param(100_000))
@@ -51,11 +60,13 @@ def show_insiders(call: Call) -> Response:
 
 def _build_insider_calls(call: Call, view: CompanyView) -> Sequence[ApiCall]:
     arguments = {"ticker": view.url_name, "filed_at_days": ALL_FILED_DAYS}
+    role = call.params["role"]
     return (
         build_api_call(
             "/insiders/transactions/by-ticker/{ticker}",
             **arguments,
-            standard_type=call.params["standard_type"],
+            **get_trade_filters(call),
+            **({f"is_{role}": True} if role else {}),
             cursor=call.params["cursor"],
             limit=PAGE_TRADES,
             sort_by="transaction_date",
@@ -84,21 +95,34 @@ def _render_insiders(call: Call, view: CompanyView, api_calls: Sequence[ApiCall]
         "insiders",
         _render_summary(summary),
         _render_price_chart(call, prices_call, trades),
-        _render_kind_form(call, view),
+        render_trade_form(call, view.get_path("insiders")),
         table,
         filing_list.render_next_link(call, "Older transactions", cursor=next_cursor),
         api_backed_pages.render_source_note(call, *api_calls, csv_url=filing_list.get_csv_url(call)),
     )
 
 
-def _render_kind_form(call: Call, view: CompanyView) -> Html:
-    choices = {"": "All kinds", **{name: name.replace("_", " ") for name in STANDARD_TYPES}}
+def get_trade_filters(call: Call) -> dict[str, Any]:
+    """Return the filters of a page as parameters of the API."""
+    return {param.name: call.params[param.name] for param in TRADE_FILTERS}
+
+
+def render_trade_form(call: Call, action: str) -> Html:
+    """Return the form of the filters of transactions, with the insider's role if the page has that parameter."""
+    params = call.params
+    kinds = {"": "All kinds", **{name: name.replace("_", " ") for name in STANDARD_TYPES}}
+    directions = {"": "Both", **_DIRECTIONS}
     return h.form(
-        form_fields.render_select("Kind", "standard_type", call.params["standard_type"] or "", choices),
+        form_fields.render_select("Kind", "standard_type", params["standard_type"] or "", kinds),
+        form_fields.render_select(
+            "Direction", "acquired_disposed_code", params["acquired_disposed_code"] or "", directions
+        ),
+        "role" in params and form_fields.render_select("Role", "role", params["role"] or "", ROLE_LABELS),
+        form_fields.render_input("Dollars, at least", "min_value", params["min_value"], "number", min=0, step="any"),
         h.button("Show"),
-        action=view.get_path("insiders"),
+        action=action,
         class_="filters",
-        aria_label="Kind",
+        aria_label="Transactions",
     )
 
 

@@ -57,6 +57,14 @@ _LABEL_ROLE_TEXTS = {
     "periodstartlabel": "label of an opening balance",
     "periodendlabel": "label of a closing balance",
 }
+# The statements of filings without stored titles, by the first word of their keys.
+_STATEMENT_KINDS = {
+    "income": "Income statement",
+    "balance": "Balance sheet",
+    "cash": "Cash flow statement",
+    "comprehensive": "Statement of comprehensive income",
+    "equity": "Statement of equity",
+}
 _UNPRINTED_TEXTS = {
     "no_stored_statement": "The filing's statements are not stored.",
     "not_on_a_statement": "Not on a statement of the filing, but perhaps in a note.",
@@ -224,7 +232,7 @@ def render_facts(
         GridColumn("Filing", lambda fact: h.td(render_filing_links(fact["accession"], links), class_="id")),
     ]
     if any("printed" in fact for fact in facts):
-        columns.insert(1, GridColumn("Printed as", _render_printed_line))
+        columns.insert(3, GridColumn("Printed as", _render_printed_line))
     if with_signs:
         columns.insert(0, GridColumn("Sign", lambda fact: _SIGNS.get(fact["sign"], "")))
     return html_tables.render_grid(format_count(len(facts), "fact"), columns, facts, "facts")
@@ -257,7 +265,8 @@ def _render_printed_line(fact: Mapping[str, Any]) -> Html:
     role = _LABEL_ROLE_TEXTS.get((printed["label_role"] or "").removeprefix("negated").lower(), "")
     sign = "printed with the opposite sign" if printed["negated"] else ""
     details = ", ".join(filter(None, (role, sign)))
-    statement_name = _render_filed_text(printed["statement_name"])
+    kind = printed["statement"].split("-")[0]
+    statement_name = _render_filed_text(printed["statement_name"] or _STATEMENT_KINDS.get(kind, "Statement"))
     place_link = h.a(place, href=printed["page_url"]) if printed["page_url"] else place
     return h.td(
         _render_filed_text(printed["label"] or "without a label"),
