@@ -74,14 +74,25 @@ def to_json_number(value: Decimal) -> int | float | str:
     digits = str(value)
     # Nearly all figures and prices are so short, and this is three times as fast as the comparisons below.
     if len(digits) <= EXACT_FLOAT_CHARACTERS and "E" not in digits:
-        if "." not in digits:
-            return int(digits)
-        number = float(digits)
-        return int(number) if number.is_integer() else number
+        return parse_json_number(digits)  # type: ignore[return-value]
     if value == value.to_integral_value() and value.adjusted() < MAX_INTEGER_DIGITS:
         return int(value)
     nearest = float(value)
     return nearest if Decimal(repr(nearest)) == value else digits
+
+
+def parse_json_number(digits: str) -> Decimal:
+    """Return the number of a decimal text without an exponent, which is only written as JSON or CSV.
+
+    It is the int or the float that is written with the same digits, because the encoder writes these itself, or else a
+    Decimal.
+    """
+    if len(digits) > EXACT_FLOAT_CHARACTERS:
+        return Decimal(digits)
+    if "." not in digits:
+        return int(digits)  # type: ignore[return-value]
+    number = float(digits)
+    return int(number) if number.is_integer() else number  # type: ignore[return-value]
 
 
 def _encode_decimal(value: Any) -> Any:

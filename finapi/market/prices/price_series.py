@@ -18,6 +18,7 @@ from decimal import Decimal, localcontext
 from typing import Annotated, Literal, NamedTuple, TypedDict
 
 from finapi.core import days
+from finapi.core.json import parse_json_number
 from finapi.core.records import Date, build_record
 from finapi.edgar import tickers
 from finapi.market.reference import companies
@@ -28,6 +29,7 @@ STALE_DAYS = 10
 ANY_AGE_DAYS = 10**6  # Longer than any price history, so no close is too old.
 
 ONE = Decimal(1)
+PRICE_COLUMNS = ("open", "high", "low", "close")
 _PRECISION = 28  # Significant digits kept when factors are multiplied.
 _PRICE_STEP = Decimal("0.000001")
 
@@ -172,15 +174,17 @@ def _build_day_with_stated_adj_close(row: Row, *, adjusted: bool) -> PriceDay:
 
     Its ratio to the close adjusts the other prices. The volume is not adjusted: the ratio contains dividends.
     """
-    adj_close = Decimal(row["adj_close"]) if row["adj_close"] else None
-    ratio = None if adj_close is None else adj_close / Decimal(row["close"])
+    stated_close = row["adj_close"] or None
+    factor: Decimal | None = ONE
+    if adjusted:
+        factor = None if stated_close is None else Decimal(stated_close) / Decimal(row["close"])
     return build_record(
         PriceDay,
         row,
-        **_scale_prices(row, ratio if adjusted else ONE),
+        **_scale_prices(row, factor),
         **_scale_volume(row, None if adjusted else ONE),
-        adj_close=adj_close,
-        adj_close_reason="no_dividends_or_splits_held" if adj_close is None else None,
+        adj_close=_scale(stated_close, ONE),
+        adj_close_reason="no_dividends_or_splits_held" if stated_close is None else None,
     )
 
 
@@ -188,6 +192,9 @@ def _scale_volume(row: Row, split_factor: Decimal | None) -> dict[str, Decimal |
     """Return both forms of the volume divided by a factor, or None if the factor is unknown."""
     if row["volume"] is None or split_factor is None:
         return {"volume": None, "volume_exact": None}
+    if split_factor == ONE and row["volume"].isdecimal():
+        whole_volume = int(row["volume"])
+        return {"volume": whole_volume, "volume_exact": whole_volume}
     volume = Decimal(row["volume"])
     if split_factor != ONE:
         volume = _round(volume / split_factor)
@@ -195,14 +202,16 @@ def _scale_volume(row: Row, split_factor: Decimal | None) -> dict[str, Decimal |
 
 
 def _scale_prices(row: Row, factor: Decimal | None) -> dict[str, Decimal | None]:
-    return {name: _scale(row[name], factor) for name in ("open", "high", "low", "close")}
+    if factor == ONE:
+        return {name: None if row[name] is None else parse_json_number(row[name]) for name in PRICE_COLUMNS}
+    return {name: _scale(row[name], factor) for name in PRICE_COLUMNS}
 
 
 def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
     if price is None or factor is None:
         return None
     if factor == ONE:
-        return Decimal(price)
+        return parse_json_number(price)
     return _round(Decimal(price) * factor)
 
 

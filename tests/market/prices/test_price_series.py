@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from finapi.app import App
+from finapi.core import json
 from finapi.core.errors import ParseError
 from finapi.market.documents.identification import IngestOptions
 from finapi.market.documents.outcomes import Outcome
@@ -58,11 +59,14 @@ def ingest_prices(app: App, tmp_path: Path) -> Any:
 
 
 def list_days(app: App, ticker: str = "AAPL", *, adjusted: bool = False, **bounds: Any) -> list[dict[str, Any]]:
+    """Return days as the answer of a call has them, with a Decimal for each fraction."""
     with app.db.read() as tx:
         series = price_series.find_series_of_ticker(tx, ticker)
         assert series is not None
         values = {"first": None, "last": None, "limit": 100, "offset": 0, **bounds}
-        return price_series.list_days(tx, series, adjusted=adjusted, **values)
+        price_days = price_series.list_days(tx, series, adjusted=adjusted, **values)
+    days: list[dict[str, Any]] = json.loads(json.text(price_days))
+    return days
 
 
 def find_close(app: App, day: str, ticker: str = "AAPL", **options: Any) -> price_series.Close | None:
