@@ -73,6 +73,11 @@ USE_LOCK = 0x66696E63
 LOCK_EXCLUSIVE = f"SELECT pg_advisory_xact_lock({WRITE_LOCK})"
 LOCK_SHARED = f"SELECT pg_advisory_xact_lock_shared({WRITE_LOCK})"
 
+# A statement of sql/postgres/schema.sql that creates a table: the name and the lines between the parentheses. In those
+# lines names of columns begin with a small letter and constraints with a capital one.
+_TABLE = re.compile(r"^CREATE TABLE (\w+) \($(.*?)^\);", re.MULTILINE | re.DOTALL)
+_COLUMN = re.compile(r"^    ([a-z_0-9]+) ", re.MULTILINE)
+
 
 class PostgresUnreachableError(StoreUnwritableError):
     """PostgreSQL cannot be reached, or takes too long."""
@@ -645,7 +650,7 @@ def inspect_accounts(url: str) -> AccountsState:
 def prepare_schema(connection: Any) -> None:
     """Create the schema of accounts if there is none, or upgrade it, in one transaction.
 
-    Raise UsageError for a schema of a newer finapi or of a development version.
+    Raise UsageError for a schema of a newer finapi or of a development version, which may lack tables or columns.
     """
     newest = schema.newest_version()
     with connection.transaction():
@@ -668,7 +673,31 @@ def prepare_schema(connection: Any) -> None:
         for number in range(version + 1, newest + 1):
             if name := sql_files.find_file("postgres/migrations", f"{number:04}_"):
                 connection.execute(sql_files.read_text(f"postgres/migrations/{name}"))
+        _check_is_complete(connection)
         connection.execute("UPDATE finapi_schema SET version = %s", (newest,))
+
+
+def _check_is_complete(connection: Any) -> None:
+    """Raise UsageError if the schema lacks a column of ``sql/postgres/schema.sql``."""
+    rows = connection.execute(
+        "SELECT pg_class.relname, pg_attribute.attname FROM pg_attribute "
+        "JOIN pg_class ON pg_class.oid = pg_attribute.attrelid "
+        "WHERE pg_class.relnamespace = current_schema()::regnamespace AND pg_class.relkind = 'r' "
+        "AND pg_attribute.attnum > 0 AND NOT pg_attribute.attisdropped"
+    )
+    missing = sorted(list_columns(sql_files.read_text("postgres/schema.sql")) - set(rows.fetchall()))
+    if missing:
+        table, column = missing[0]
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise UsageError(
+            f"the accounts in PostgreSQL lack the column {column} of the table {table}{more} and were probably made by "
+            "a development version of finapi: name an empty database in accounts_url"
+        )
+
+
+def list_columns(script: str) -> set[tuple[str, str]]:
+    """Return table and name of each column that the CREATE TABLE statements of a script define."""
+    return {(table, column) for table, body in _TABLE.findall(script) for column in _COLUMN.findall(body)}
 
 
 def _read_mark(connection: Any) -> MoveMark | None:

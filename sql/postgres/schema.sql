@@ -326,7 +326,9 @@ INSERT INTO feeds (name) VALUES ('main-api'), ('insider-api'), ('13f-live');
 
 -- One row: the epoch of the journal. Event numbers are comparable only within an epoch. Restoring a backup starts a new
 -- epoch, because numbers are then given to other events.
-CREATE TABLE journal (epoch BIGINT NOT NULL CHECK (epoch > 0));
+CREATE TABLE journal (
+    epoch BIGINT NOT NULL CHECK (epoch > 0)
+);
 INSERT INTO journal VALUES (1);
 
 -- An event of a feed. The numbers of a feed have no gaps.

@@ -29,7 +29,7 @@ from finapi.market.documents.identification import IngestOptions
 from finapi.market.intake import ingest
 from finapi.ops import moving
 from finapi.ops.app_opening import open_app
-from finapi.store import backup, db, schema
+from finapi.store import backup, db, schema, sql_files
 from finapi.store.db import Transaction
 from finapi.store.tables import ACCOUNTS
 from finapi.web.accounts import account
@@ -134,6 +134,22 @@ def test_accounts_of_a_development_version_are_refused(url: str) -> None:
     query_rows(url, "CREATE TABLE schema_version (number BIGINT NOT NULL, moved_to TEXT)")
     query_rows(url, "INSERT INTO schema_version VALUES (65, NULL)")
     with pytest.raises(UsageError, match="made by a development version of finapi and cannot be upgraded"):
+        postgres.Postgres(url)
+
+
+def test_accounts_without_a_column_of_this_version_are_refused(url: str) -> None:
+    postgres.Postgres(url).close()
+    rows = query_rows(
+        url, "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+    )
+    assert postgres.list_columns(sql_files.read_text("postgres/schema.sql")) == set(rows)
+    query_rows(url, "ALTER TABLE email_changes DROP COLUMN revert_until")
+    reason = "were probably made by a development version of finapi: name an empty database in accounts_url"
+    missing = "the column revert_until of the table email_changes"
+    with pytest.raises(UsageError, match=f"^the accounts in PostgreSQL lack {missing} and {reason}$"):
+        postgres.Postgres(url)
+    query_rows(url, "DROP TABLE login_failures")
+    with pytest.raises(UsageError, match=f"^the accounts in PostgreSQL lack {missing} and 3 more and {reason}$"):
         postgres.Postgres(url)
 
 
