@@ -1,7 +1,8 @@
 """The promises of the OpenAPI document to clients, and the changes of a new document that break them.
 
-``tests/openapi-released.json`` is the contract that was promised last. ``python -m tests.released`` replaces it by the
-present one: run it with a release, and with every change that the changelog flags BREAKING.
+``tests/openapi-released.json`` is the contract of the last release, with its version. ``python -m tests.released``
+replaces it by the present one and is part of each release. A document that has more than the released one needs the
+next minor version, and one that breaks clients the next major version.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -261,6 +263,23 @@ def _pair_common(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tup
     return ((old[kind], new[kind]) for kind in old if kind in new)
 
 
+def compute_needed_version(old: Json, new: Json, released_version: str) -> str:
+    """Return the lowest version that a document may have: that of the release, the next minor or the next major one.
+
+    ``old`` is the contract of the release. An equal contract keeps its version, because fixes may have any later one.
+    """
+    major, minor, _ = split_version(released_version)
+    if list_breaking_changes(old, new):
+        return f"{major + 1}.0.0"
+    return f"{major}.{minor + 1}.0" if new != old else released_version
+
+
+def split_version(version: str) -> tuple[int, int, int]:
+    """Return the major, minor and patch number of a version such as 1.2.3."""
+    major, minor, patch = map(int, version.split("."))
+    return major, minor, patch
+
+
 def find_unmarked_changes(changes: list[str], changelog: str) -> list[str]:
     """Return the breaking changes that no entry of the changelog's unreleased part marks.
 
@@ -282,8 +301,8 @@ def _names_location(mark: str, change: str) -> bool:
     return re.search(rf"{re.escape(name)}(?![\w/{{])", mark) is not None
 
 
-def render_contract(part: Json) -> str:
-    """Return the contract as sorted text, one path or component per line, so that changes can be read."""
+def render_contract(part: Json, version: str) -> str:
+    """Return the contract and its version as sorted text, a line for each path or component, to compare by eye."""
     lines = []
     for section, members in sorted({**part, **part["components"]}.items()):
         if section == "components":
@@ -293,17 +312,19 @@ def render_contract(part: Json) -> str:
             for name, inner in sorted(members.items())
         ]
         lines.append(f"{json.dumps(section)}:{{\n" + ",\n".join(rows) + "\n}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return "{\n" + ",\n".join([*lines, f'"version":{json.dumps(version)}']) + "\n}\n"
 
 
-def read_released_contract() -> Json:
-    """Return the contract that was promised last."""
+def read_released_contract() -> tuple[Json, str]:
+    """Return the contract of the last release, and its version."""
     stored = json.loads(RELEASED.read_text(encoding="utf-8"))
+    version = stored.pop("version")
     components = {name: stored.pop(name) for name in ("schemas", "parameters")}
-    return {**stored, "components": components}
+    return {**stored, "components": components}, version
 
 
-def _build_current_contract() -> Json:
+def build_current_contract() -> Json:
+    """Return the contract of the present routes."""
     from finapi.web.openapi import build_document
     from finapi.web.routes import ROUTES
 
@@ -311,7 +332,19 @@ def _build_current_contract() -> Json:
     return extract_contract(current)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the contract of this release. Exit if its version is lower than its changes need."""
+    from finapi import __version__
+
     argparse.ArgumentParser(prog="python -m tests.released", description=__doc__).parse_args()
-    RELEASED.write_text(render_contract(_build_current_contract()), encoding="utf-8")
-    print(f"{RELEASED.name}: the present document is what is promised")
+    current = build_current_contract()
+    released, released_version = read_released_contract()
+    needed_version = compute_needed_version(released, current, released_version)
+    if split_version(__version__) < split_version(needed_version):
+        sys.exit(f"finapi {__version__} must be {needed_version} or later, because the document has changed")
+    RELEASED.write_text(render_contract(current, __version__), encoding="utf-8")
+    print(f"{RELEASED.name}: the document of {__version__}")
+
+
+if __name__ == "__main__":
+    main()

@@ -27,7 +27,7 @@ ANSWER = b'{"status":"success","data":"' + b"x" * 6_000 + b'"}'
 
 # What finapi sends with every answer of data, beside what is each call's own.
 HEADERS = [
-    ("X-API-Version", "0.1.0"),
+    ("X-API-Version", "1.0.0"),
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
     ("Cache-Control", "private, no-cache"),

@@ -119,7 +119,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
 @run_each_case("status", STATUSES)
 def test_every_response_has_the_common_headers(make_app: Callable[..., App], status: int) -> None:
     headers = get_with_status(status, make_app).headers
-    assert headers["x-api-version"] == __version__ == "0.1.0"
+    assert headers["x-api-version"] == __version__ == "1.0.0"
     assert OUR_REQUEST_ID.fullmatch(headers["x-request-id"])
     assert headers["x-content-type-options"] == "nosniff"
     # A 304 does not replace the policy of the cached answer.
@@ -131,7 +131,7 @@ def test_every_response_has_the_common_headers(make_app: Callable[..., App], sta
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/openapi.json"])
 def test_a_route_without_a_key_has_the_common_headers(client: Client, path: str) -> None:
     headers = client.get(path).headers
-    assert (headers["x-api-version"], headers["cache-control"]) == ("0.1.0", "no-store")
+    assert (headers["x-api-version"], headers["cache-control"]) == ("1.0.0", "no-store")
     assert (headers["x-content-type-options"], headers["content-type"]) == (
         "nosniff",
         "application/json; charset=utf-8",
@@ -162,7 +162,7 @@ def test_every_call_has_its_own_request_id(client: Client) -> None:
 def test_an_unreadable_request_has_the_common_headers(client: Client, target: str) -> None:
     answer = client.get(target)
     assert (answer.status, answer.json["code"]) == (400, "BAD_REQUEST")
-    assert (answer.headers["x-api-version"], answer.headers["cache-control"]) == ("0.1.0", "no-store")
+    assert (answer.headers["x-api-version"], answer.headers["cache-control"]) == ("1.0.0", "no-store")
     assert answer.headers["x-request-id"] == answer.json["request_id"]
 
 
@@ -229,7 +229,7 @@ def test_the_servers_own_errors_have_the_same_shape_and_headers(app: App) -> Non
         assert (document["status"], document["error"], document["code"]) == ("error", code, code)
         assert (document["message"], document["timestamp"]) == ("Too much.", STAMP)
         assert headers["X-Request-ID"] == document["request_id"]
-        assert (headers["X-API-Version"], headers["Cache-Control"]) == ("0.1.0", "no-store")
+        assert (headers["X-API-Version"], headers["Cache-Control"]) == ("1.0.0", "no-store")
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
         assert headers["Content-Type"] == "application/json; charset=utf-8"
@@ -746,7 +746,7 @@ def test_no_request_is_an_unexpected_failure(
 ) -> None:
     answer = unlimited_client.call(method, f"{prefix}{middle}&{name}{value}", headers=headers)
     assert answer.status in (200, 204, 304, 400, 401, 404, 405)
-    assert answer.headers["x-api-version"] == "0.1.0"
+    assert answer.headers["x-api-version"] == "1.0.0"
     assert answer.headers["x-request-id"]
     if answer.body:
         body: Any = answer.json

@@ -339,7 +339,7 @@ def test_every_link_of_a_page_leads_somewhere(client: Client, part: Switch, outa
     for path in sorted(set(re.findall('href="([^"#]+)"', outage_page))):
         # A visitor who is not signed in sees the sign-in form instead of the pages for members.
         answer = client.get(path)
-        assert answer.status == (401 if path in ("/account", "/filings", "/screen") else 200), path
+        assert answer.status == (401 if path in ("/account", "/claims", "/filings", "/screen") else 200), path
         assert answer.status == 200 or b'action="/login"' in answer.body
 
 

@@ -1,6 +1,6 @@
 """The wheel of the Python client, built from the files of this installation, so that it always matches the server.
 
-``pip install {base_url}/sdk/finapi_client-0.1.0-py3-none-any.whl`` installs :mod:`finapi.client` and the commands that
+``pip install {base_url}/sdk/finapi_client-1.0.0-py3-none-any.whl`` installs :mod:`finapi.client` and the commands that
 need no server. The wheel has the layout of the wheel specification (packaging.python.org, "Binary distribution
 format"). The package ``finapi`` is in the folder ``finapi_client``, which a ``.pth`` file appends to the search path of
 modules. So no file of an installed server is replaced, and where both are installed the server's package is used.

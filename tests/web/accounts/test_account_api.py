@@ -464,7 +464,7 @@ def test_pages_linked_by_the_documents_exist(client: Client, path: str) -> None:
 
 def test_changelog_page_has_headings_and_code(client: Client) -> None:
     page = client.get("/changelog").body.decode()
-    assert ">Unreleased</h2>" in page
+    assert ">1.0.0 (2026-11-28)</h2>" in page
     assert "<code>/xbrl/proof</code>" in page
 
 
