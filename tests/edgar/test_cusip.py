@@ -62,3 +62,23 @@ def test_validate_requires_the_right_check_digit() -> None:
     assert cusip.validate("37833100") == "037833100"
     with pytest.raises(ValueError, match="the check digit of 037833101 is wrong"):
         cusip.validate("037833101")
+
+
+@run_each_case(
+    "text, is_placeholder",
+    [
+        ("000000000", True),
+        ("XXXXXXXXX", True),
+        ("123456789", True),
+        ("N/A", True),
+        ("NONE00000", True),
+        ("00NA99", True),
+        ("not avail", True),
+        ("037833100", False),
+        ("USD378331", False),
+        ("99A000001", False),
+        ("0ABC00000", False),
+    ],
+)
+def test_a_placeholder_has_no_number_of_an_issuer(text: str, is_placeholder: bool) -> None:
+    assert cusip.is_placeholder(text) is is_placeholder

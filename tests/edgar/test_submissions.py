@@ -262,6 +262,16 @@ def test_documents_of_the_sec_prove_no_clock() -> None:
     assert company.filings[0].accepted == "2024-05-06T04:15:33.000Z"
 
 
+@run_each_case(
+    "minute, clock",
+    [("05:59:00", "unproven"), ("17:00:00", "unproven"), ("17:30:59", "unproven"), ("17:31:00", "utc")],
+)
+def test_filing_after_half_past_five_proves_a_utc_clock(minute: str, clock: str) -> None:
+    # An Eastern clock would give it the date of the next day.
+    table = json.loads(build_page(("8-K", "2024-01-30", f"2024-01-30T{minute}")))
+    assert parse_company(with_member("filings.recent", table), "c.json").acceptance_clock == clock
+
+
 def test_time_before_edgar_proves_no_clock() -> None:
     # In New York it was still 1986, a year for which no daylight saving rule is defined.
     page = build_page(("8-K", "1987-01-01", "1987-01-01T01:00:00"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from websockets.sync.client import connect
 
 from finapi.cli import perform
+from finapi.core.background import Worker
 from finapi.core.clock import FixedClock, iso
 from finapi.core.config import Config
 from finapi.market.intake.gateway import FetchResult, Gateway
@@ -94,10 +96,18 @@ killing = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExcept
 
 
 def kill(name: str) -> None:
-    """End a thread of this process, at any point."""
+    """End a thread of this process: a worker at its next step, another thread at any point.
+
+    A worker that ended between taking and releasing the lock of the store would leave it locked.
+    """
     (thread,) = [thread_found for thread_found in threading.enumerate() if thread_found.name == name]
     assert thread.ident is not None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+    worker = getattr(thread._target, "__self__", None)  # type: ignore[attr-defined]
+    if isinstance(worker, Worker):
+        worker._step = sys.exit
+        worker.wake()
+    else:
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
     thread.join(10.0)
     assert not thread.is_alive()
 
