@@ -85,6 +85,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 50)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start the tests that take more than a minute before the others."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """A PostgreSQL that runs; whoever stops it starts it again."""

@@ -87,6 +87,7 @@ def world() -> Iterator[World]:
     app.db.close()
 
 
+@pytest.mark.first
 def test_calls_made_up_of_the_document_are_answered_as_it_says(world: World) -> None:
     run(world, WsgiApp(world.app), calls=6, stateful=True)
 
@@ -99,6 +100,7 @@ def test_calls_over_a_socket_are_answered_as_the_document_says(tmp_path: Path) -
         run(worlds[0], server.url, calls=0, stateful=False)
 
 
+@pytest.mark.first
 def test_no_operation_mostly_refuses_what_fits_its_schema(world: World) -> None:
     """Values that no schema describes are filled in: current secrets, one of two parameters of which one is needed, the
     check digit of a CUSIP, and texts in a language (SQL, Lucene) or that name a security."""

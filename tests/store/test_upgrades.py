@@ -221,6 +221,7 @@ def start_and_kill(config: Config, steps: int) -> int:
     return run_child(upgrade)
 
 
+@pytest.mark.first
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [1, 3])
 def test_an_upgrade_killed_at_any_step_can_be_completed(

@@ -218,6 +218,7 @@ def test_answers_for_a_day_are_those_of_that_day(order: FilingOrder, full_world:
 SLOW_DAYS = int(os.environ.get("POINT_IN_TIME_DAYS", "50"))
 
 
+@pytest.mark.first
 @pytest.mark.slow
 def test_answers_for_many_days_are_those_of_the_days(order: FilingOrder, full_world: DatedWorld) -> None:
     check_days(order, full_world, SLOW_DAYS, 4)
