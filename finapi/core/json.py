@@ -81,7 +81,7 @@ def to_json_number(value: Decimal) -> int | float | str:
     return nearest if Decimal(repr(nearest)) == value else digits
 
 
-def parse_json_number(digits: str) -> Decimal:
+def parse_json_number(digits: str) -> int | float | Decimal:
     """Return the number of a decimal text without an exponent, which is only written as JSON or CSV.
 
     It is the int or the float that is written with the same digits, because the encoder writes these itself, or else a
@@ -90,9 +90,9 @@ def parse_json_number(digits: str) -> Decimal:
     if len(digits) > EXACT_FLOAT_CHARACTERS:
         return Decimal(digits)
     if "." not in digits:
-        return int(digits)  # type: ignore[return-value]
+        return int(digits)
     number = float(digits)
-    return int(number) if number.is_integer() else number  # type: ignore[return-value]
+    return int(number) if number.is_integer() else number
 
 
 def _encode_decimal(value: Any) -> Any:

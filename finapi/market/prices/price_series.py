@@ -29,6 +29,8 @@ STALE_DAYS = 10
 ANY_AGE_DAYS = 10**6  # Longer than any price history, so no close is too old.
 
 ONE = Decimal(1)
+# A price for JSON or CSV. One that is not adjusted is read as the number that is written.
+Price = int | float | Decimal | None
 PRICE_COLUMNS = ("open", "high", "low", "close")
 _PRECISION = 28  # Significant digits kept when factors are multiplied.
 _PRICE_STEP = Decimal("0.000001")
@@ -201,13 +203,13 @@ def _scale_volume(row: Row, split_factor: Decimal | None) -> dict[str, Decimal |
     return {"volume": int(volume.to_integral_value()), "volume_exact": volume}
 
 
-def _scale_prices(row: Row, factor: Decimal | None) -> dict[str, Decimal | None]:
+def _scale_prices(row: Row, factor: Decimal | None) -> dict[str, Price]:
     if factor == ONE:
         return {name: None if row[name] is None else parse_json_number(row[name]) for name in PRICE_COLUMNS}
     return {name: _scale(row[name], factor) for name in PRICE_COLUMNS}
 
 
-def _scale(price: str | None, factor: Decimal | None) -> Decimal | None:
+def _scale(price: str | None, factor: Decimal | None) -> Price:
     if price is None or factor is None:
         return None
     if factor == ONE:
